@@ -1,0 +1,3 @@
+//! The `esker` program.
+
+fn main() {}

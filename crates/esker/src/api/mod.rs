@@ -1,0 +1,18 @@
+//! The public interface.
+
+mod batch;
+mod database;
+mod iterator;
+mod keyspace;
+mod options;
+mod snapshot;
+mod stats;
+
+pub use crate::base::Comparator;
+pub use batch::Batch;
+pub use database::{Db, Problem, VerifyReport};
+pub use iterator::Iter;
+pub use keyspace::Keyspace;
+pub use options::{Compression, Durability, LogKind, Options, Recovery};
+pub use snapshot::Snapshot;
+pub use stats::{BytesWritten, Latency, LevelShape, MemoryUse, Stalls, Stats, TreeShape};

@@ -1,0 +1,3 @@
+//! Re-exports of the options, which the layer below needs too.
+
+pub use crate::db::options::{Compression, Durability, LogKind, Options, Recovery};

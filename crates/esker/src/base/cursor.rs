@@ -1,0 +1,39 @@
+//! The one shape in which memtables and runs show their entries.
+
+use crate::base::{Kind, Seq};
+use crate::error::Result;
+
+/// A position among entries that are sorted by key (in the keyspace's order), and by sequence
+/// number **from new to old** within a key.
+///
+/// A new cursor is not valid until it was positioned. The accessors `key`, `seq`, `kind` and
+/// `value` may be called only while `valid()`; what they return stays the same until the cursor
+/// moves. Moving past either end makes the cursor invalid, without an error. After an error the
+/// cursor is invalid, and every later move returns an error again until it is positioned anew.
+pub trait Cursor {
+    /// Whether the cursor stands on an entry.
+    fn valid(&self) -> bool;
+    /// The user key of the entry.
+    fn key(&self) -> &[u8];
+    /// The order-preserving head of the key (0 for custom orders): see `KeyOrder::head`.
+    fn head(&self) -> u64;
+    /// The sequence number of the entry; 0 where it is older than everything that is remembered.
+    fn seq(&self) -> Seq;
+    /// What the entry says.
+    fn kind(&self) -> Kind;
+    /// The value; empty for a delete.
+    fn value(&self) -> &[u8];
+    /// Goes to the first entry, in cursor order, whose key is greater than `key`, or equal with a
+    /// sequence number **less than** `below`.
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()>;
+    /// Goes to the last entry, in cursor order, whose key is **less than** `key`.
+    fn seek_before(&mut self, key: &[u8]) -> Result<()>;
+    /// Goes to the first entry.
+    fn seek_to_first(&mut self) -> Result<()>;
+    /// Goes to the last entry.
+    fn seek_to_last(&mut self) -> Result<()>;
+    /// Goes one entry forward. The cursor must be valid.
+    fn next(&mut self) -> Result<()>;
+    /// Goes one entry back. The cursor must be valid.
+    fn prev(&mut self) -> Result<()>;
+}

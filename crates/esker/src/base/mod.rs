@@ -1,0 +1,60 @@
+//! What every layer agrees on: sequence numbers, kinds of entries, key order, limits, and the
+//! checked decoding of bytes that come from a disk. Nothing here does I/O.
+
+pub mod codec;
+mod cursor;
+mod order;
+pub mod rangedel;
+
+pub use cursor::Cursor;
+pub use order::{Bytewise, Comparator, CustomOrder, KeyOrder, head_of};
+
+/// A position in the one endless log (R1), and so the sequence number of what stands there.
+///
+/// Operation `i` of a batch whose record starts at `p` has sequence number `p + i`; a record is
+/// longer than its number of operations, so numbers never collide. A reader "at `s`" sees exactly
+/// the entries whose sequence number is **less than** `s`.
+pub type Seq = u64;
+
+/// A bound that every sequence number is below: reading at it sees everything.
+/// Sequence numbers fit 56 bits, so that a kind can share their word.
+pub const SEQ_MAX: Seq = 1 << 56;
+
+/// The number of a keyspace; never reused (R16).
+pub type KeyspaceId = u32;
+
+/// The number of a file in `data/`; never reused, also not after a failed attempt.
+pub type FileId = u64;
+
+/// What an entry of a memtable or run says about its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// The key is absent from here on.
+    Delete = 0,
+    /// The key has this value from here on.
+    Put = 1,
+}
+
+impl Kind {
+    /// The kind with this number, if there is one.
+    pub fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Delete),
+            1 => Some(Self::Put),
+            _ => None,
+        }
+    }
+}
+
+/// Limits that hold for every database.
+pub mod limits {
+    /// Longest key, in bytes (R19).
+    pub const KEY_BYTES_MAX: usize = 65_535;
+    /// Largest value, in bytes, memory permitting (R19).
+    pub const VALUE_BYTES_MAX: u64 = 1 << 30;
+    /// Longest name of a keyspace or comparator, in bytes.
+    pub const NAME_BYTES_MAX: usize = 255;
+    /// Most keyspaces in one database.
+    pub const KEYSPACES_MAX: usize = 1_000_000;
+}

@@ -1,0 +1,116 @@
+//! Key order as a type parameter.
+//!
+//! Bytewise keyspaces are the fast path: every structure is compiled for [`Bytewise`] with heads,
+//! tags and prefix tricks (`O::BYTEWISE` is a constant, so the branches vanish). Keyspaces with a
+//! user's comparator use [`CustomOrder`] and none of those (R14, R15).
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// The order of the keys of one keyspace.
+pub trait KeyOrder: Clone + Send + Sync + fmt::Debug + 'static {
+    /// Whether this is plain byte order, which allows heads, tags, filters and prefixes.
+    const BYTEWISE: bool;
+
+    /// Compares two user keys.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// The head of a key under this order: its first 8 bytes as a number where order allows.
+    fn head(&self, key: &[u8]) -> u64 {
+        if Self::BYTEWISE { head_of(key) } else { 0 }
+    }
+}
+
+/// Plain byte order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bytewise;
+
+impl KeyOrder for Bytewise {
+    const BYTEWISE: bool = true;
+
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.cmp(b)
+    }
+}
+
+/// The first 8 bytes of `key` as a big-endian number, padded with zeros: `head_of(a) < head_of(b)`
+/// implies `a < b` bytewise.
+#[inline]
+pub fn head_of(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    let mut padded = [0; 8];
+    padded[..key.len()].copy_from_slice(key);
+    u64::from_be_bytes(padded)
+}
+
+/// A user's key order.
+///
+/// It must be a total order that never changes for a stored name; keys that compare equal are the
+/// same key. It may be called from any thread. A panic in it poisons the database.
+///
+/// # Example
+/// ```
+/// use std::cmp::Ordering;
+/// struct Reverse;
+/// impl esker::Comparator for Reverse {
+///     fn name(&self) -> &str { "reverse" }
+///     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering { b.cmp(a) }
+/// }
+/// ```
+pub trait Comparator: Send + Sync + 'static {
+    /// The name that is stored with the keyspace and checked at open; at most 255 bytes.
+    fn name(&self) -> &str;
+    /// Compares two keys.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+}
+
+/// A user's comparator as a [`KeyOrder`]. Unwinding out of the user's code is caught here: the
+/// first panic is remembered in the `panicked` flag, and byte order answers from then on, so that
+/// no structure of the engine ever sees a comparison that does not return (R15).
+#[derive(Clone)]
+pub struct CustomOrder {
+    comparator: Arc<dyn Comparator>,
+    panicked: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl CustomOrder {
+    /// The order that `comparator` gives.
+    pub fn new(comparator: Arc<dyn Comparator>) -> Self {
+        Self { comparator, panicked: Arc::default() }
+    }
+
+    /// The stored name.
+    pub fn name(&self) -> &str {
+        self.comparator.name()
+    }
+
+    /// Whether the user's code has panicked: the engine then refuses to go on.
+    pub fn panicked(&self) -> bool {
+        self.panicked.load(std::sync::atomic::Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for CustomOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CustomOrder").field(&self.comparator.name()).finish()
+    }
+}
+
+impl KeyOrder for CustomOrder {
+    const BYTEWISE: bool = false;
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if self.panicked() {
+            return a.cmp(b);
+        }
+        let call = std::panic::AssertUnwindSafe(|| self.comparator.compare(a, b));
+        std::panic::catch_unwind(call).unwrap_or_else(|_| {
+            self.panicked.store(true, std::sync::atomic::Ordering::Release);
+            a.cmp(b)
+        })
+    }
+}

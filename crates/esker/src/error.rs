@@ -1,0 +1,401 @@
+//! Errors.
+//!
+//! One enum serves the whole engine. Every variant names the thing that failed and, in its
+//! one-line message, the remedy. Errors are cheap to clone, because a failure of the background
+//! (a poisoned log, say) is reported to every later caller.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call failed.
+///
+/// # Example
+/// ```
+/// let error = esker::Db::open("/dev/null/no").unwrap_err();
+/// assert!(!error.to_string().is_empty());
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused an operation on a file.
+    Io {
+        /// What was attempted, as a verb: `open`, `read`, `sync`.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: Arc<io::Error>,
+    },
+    /// Bytes on disk are not what was written (contract C3, C4).
+    Corruption(Box<Corruption>),
+    /// Another handle, in this process or another, has the database open (C6).
+    Locked {
+        /// The database directory.
+        path: PathBuf,
+    },
+    /// The directory holds something else than an Esker database; it is left alone.
+    NotADatabase {
+        /// The directory.
+        path: PathBuf,
+        /// What was found there.
+        found: String,
+    },
+    /// There is no database here and the options forbid creating one.
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There already is a database here and the options demand a new one.
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file was written by a format version that this build does not know (C9).
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// The version it declares.
+        found: u32,
+        /// The newest version that this build reads.
+        supported: u32,
+    },
+    /// A key is longer than the limit.
+    KeyTooLong {
+        /// Its length in bytes.
+        len: usize,
+        /// The limit in bytes.
+        max: usize,
+    },
+    /// A value is larger than the limit for this memory number.
+    ValueTooLarge {
+        /// Its length in bytes.
+        len: u64,
+        /// The limit in bytes.
+        max: u64,
+    },
+    /// A batch is larger than the limit for this memory number.
+    BatchTooLarge {
+        /// Its encoded length in bytes.
+        len: u64,
+        /// The limit in bytes.
+        max: u64,
+    },
+    /// The device has no room for the log or for new runs; writes resume when space returns (C7).
+    DiskFull {
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// An earlier failure left the end of the log or manifest unknown: no more writes until the
+    /// database is reopened; reads go on (C2, R8).
+    Poisoned {
+        /// The failure that caused it.
+        cause: Box<Error>,
+    },
+    /// The database was closed.
+    Closed,
+    /// This is a child process of the one that opened the database (R26).
+    Forked,
+    /// The keyspace was dropped.
+    KeyspaceDropped {
+        /// Its name.
+        keyspace: String,
+    },
+    /// The keyspace was made with a comparator that was not given at open (R15).
+    ComparatorMissing {
+        /// The keyspace.
+        keyspace: String,
+        /// The stored name of its comparator.
+        comparator: String,
+    },
+    /// The keyspace was made with another order than the one asked for (R15).
+    ComparatorMismatch {
+        /// The keyspace.
+        keyspace: String,
+        /// The stored name of its comparator.
+        stored: String,
+        /// The name asked for.
+        asked: String,
+    },
+    /// User code that the engine called (a comparator) panicked.
+    UserCodePanicked {
+        /// Which code.
+        what: String,
+    },
+    /// The database was opened read-only.
+    ReadOnly,
+    /// An argument is outside what the call accepts.
+    InvalidArgument {
+        /// What is wrong with it and what would be right.
+        what: String,
+    },
+}
+
+/// Where damage was found and what is known about it.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Corruption {
+    /// The damaged file.
+    pub path: PathBuf,
+    /// Offset of the damaged part in the file, in bytes.
+    pub offset: u64,
+    /// The part of the format: `block`, `segment index`, `log record`, `manifest edit`, …
+    pub section: &'static str,
+    /// The keyspace, where known.
+    pub keyspace: Option<String>,
+    /// Lower and upper bound of the keys concerned, where known.
+    pub key_range: Option<(Vec<u8>, Vec<u8>)>,
+    /// What does not fit.
+    pub detail: String,
+}
+
+/// The coarse kind of an [`Error`], stable enough for scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[allow(missing_docs)] // Each kind is named like the variant that it stands for.
+pub enum ErrorKind {
+    Io,
+    Corruption,
+    Locked,
+    NotADatabase,
+    Missing,
+    Exists,
+    UnknownFormat,
+    KeyTooLong,
+    ValueTooLarge,
+    BatchTooLarge,
+    DiskFull,
+    Poisoned,
+    Closed,
+    Forked,
+    KeyspaceDropped,
+    ComparatorMissing,
+    ComparatorMismatch,
+    UserCodePanicked,
+    ReadOnly,
+    InvalidArgument,
+}
+
+impl ErrorKind {
+    /// The kind as one lower-case word with dashes, as the shell prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Io => "io",
+            Self::Corruption => "corruption",
+            Self::Locked => "locked",
+            Self::NotADatabase => "not-a-database",
+            Self::Missing => "missing",
+            Self::Exists => "exists",
+            Self::UnknownFormat => "unknown-format",
+            Self::KeyTooLong => "key-too-long",
+            Self::ValueTooLarge => "value-too-large",
+            Self::BatchTooLarge => "batch-too-large",
+            Self::DiskFull => "disk-full",
+            Self::Poisoned => "poisoned",
+            Self::Closed => "closed",
+            Self::Forked => "forked",
+            Self::KeyspaceDropped => "keyspace-dropped",
+            Self::ComparatorMissing => "comparator-missing",
+            Self::ComparatorMismatch => "comparator-mismatch",
+            Self::UserCodePanicked => "user-code-panicked",
+            Self::ReadOnly => "read-only",
+            Self::InvalidArgument => "invalid-argument",
+        }
+    }
+}
+
+impl Error {
+    /// The kind of this error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } => ErrorKind::Io,
+            Self::Corruption(_) => ErrorKind::Corruption,
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::NotADatabase { .. } => ErrorKind::NotADatabase,
+            Self::Missing { .. } => ErrorKind::Missing,
+            Self::Exists { .. } => ErrorKind::Exists,
+            Self::UnknownFormat { .. } => ErrorKind::UnknownFormat,
+            Self::KeyTooLong { .. } => ErrorKind::KeyTooLong,
+            Self::ValueTooLarge { .. } => ErrorKind::ValueTooLarge,
+            Self::BatchTooLarge { .. } => ErrorKind::BatchTooLarge,
+            Self::DiskFull { .. } => ErrorKind::DiskFull,
+            Self::Poisoned { .. } => ErrorKind::Poisoned,
+            Self::Closed => ErrorKind::Closed,
+            Self::Forked => ErrorKind::Forked,
+            Self::KeyspaceDropped { .. } => ErrorKind::KeyspaceDropped,
+            Self::ComparatorMissing { .. } => ErrorKind::ComparatorMissing,
+            Self::ComparatorMismatch { .. } => ErrorKind::ComparatorMismatch,
+            Self::UserCodePanicked { .. } => ErrorKind::UserCodePanicked,
+            Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::InvalidArgument { .. } => ErrorKind::InvalidArgument,
+        }
+    }
+
+    /// Wraps the system's answer to `operation` on `path`; a full device becomes
+    /// [`Error::DiskFull`].
+    pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            return Self::DiskFull { path: path.to_owned() };
+        }
+        Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
+    }
+
+    /// Damage at `offset` of `path`, in the part of the format called `section`.
+    pub fn corruption(
+        path: &Path,
+        offset: u64,
+        section: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::Corruption(Box::new(Corruption {
+            path: path.to_owned(),
+            offset,
+            section,
+            detail: detail.into(),
+            ..Corruption::default()
+        }))
+    }
+
+    /// An argument that the call does not accept.
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Self::InvalidArgument { what: what.into() }
+    }
+
+    /// This error as the cause of a refusal to write.
+    pub fn poisoning(self) -> Self {
+        match self {
+            poisoned @ Self::Poisoned { .. } => poisoned,
+            cause => Self::Poisoned { cause: Box::new(cause) },
+        }
+    }
+
+    /// Adds the keyspace and the key range to a corruption; other errors stay as they are.
+    #[must_use]
+    pub fn in_keyspace(mut self, name: &str, range: Option<(&[u8], &[u8])>) -> Self {
+        if let Self::Corruption(corruption) = &mut self {
+            corruption.keyspace.get_or_insert_with(|| name.to_owned());
+            if let Some((low, high)) = range {
+                corruption.key_range.get_or_insert_with(|| (low.to_vec(), high.to_vec()));
+            }
+        }
+        self
+    }
+}
+
+/// Attaches the operation and the path to an [`io::Error`].
+pub trait IoContext<T> {
+    /// Names what was attempted on which file.
+    fn context(self, operation: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn context(self, operation: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::io(operation, path, source))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { operation, path, source } => {
+                write!(f, "cannot {operation} {}: {source}", path.display())
+            }
+            Self::Corruption(corruption) => write!(f, "{corruption}"),
+            Self::Locked { path } => {
+                write!(f, "{} is open elsewhere: close the other handle first", path.display())
+            }
+            Self::NotADatabase { path, found } => write!(
+                f,
+                "{} is not an Esker database ({found}): name an empty or new directory",
+                path.display()
+            ),
+            Self::Missing { path } => {
+                write!(f, "there is no database at {}: check the path", path.display())
+            }
+            Self::Exists { path } => {
+                write!(f, "there already is a database at {}: name another path", path.display())
+            }
+            Self::UnknownFormat { path, found, supported } => write!(
+                f,
+                "{} has format version {found}, this build reads up to {supported}: use a newer build",
+                path.display()
+            ),
+            Self::KeyTooLong { len, max } => {
+                write!(f, "the key has {len} bytes, the limit is {max}: use a shorter key")
+            }
+            Self::ValueTooLarge { len, max } => write!(
+                f,
+                "the value has {len} bytes, the limit is {max}: split it or raise the memory option"
+            ),
+            Self::BatchTooLarge { len, max } => write!(
+                f,
+                "the batch has {len} bytes, the limit is {max}: split it or raise the memory option"
+            ),
+            Self::DiskFull { path } => write!(
+                f,
+                "no space left for {}: free some, writes then go on by themselves",
+                path.display()
+            ),
+            Self::Poisoned { cause } => write!(
+                f,
+                "no more writes are taken after an earlier failure ({cause}): reopen the database"
+            ),
+            Self::Closed => write!(f, "the database is closed: open it again"),
+            Self::Forked => write!(
+                f,
+                "this process was forked from the one that opened the database: open it here"
+            ),
+            Self::KeyspaceDropped { keyspace } => {
+                write!(f, "keyspace {keyspace:?} was dropped: ask for it again to make a new one")
+            }
+            Self::ComparatorMissing { keyspace, comparator } => write!(
+                f,
+                "keyspace {keyspace:?} needs comparator {comparator:?}: give it in the options"
+            ),
+            Self::ComparatorMismatch { keyspace, stored, asked } => write!(
+                f,
+                "keyspace {keyspace:?} is ordered by {stored:?}, not by {asked:?}: ask for that"
+            ),
+            Self::UserCodePanicked { what } => {
+                write!(f, "{what} panicked: mend it and reopen the database")
+            }
+            Self::ReadOnly => write!(f, "the database is open read-only: open it for writing"),
+            Self::InvalidArgument { what } => write!(f, "{what}"),
+        }
+    }
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is damaged at offset {} ({}): {}",
+            self.path.display(),
+            self.offset,
+            self.section,
+            self.detail
+        )?;
+        if let Some(keyspace) = &self.keyspace {
+            write!(f, "; keyspace {keyspace:?}")?;
+        }
+        if let Some((low, high)) = &self.key_range {
+            // Keys may be secret: a message tells their lengths, the field holds the bytes.
+            write!(f, "; keys of {}..{} bytes bound the range", low.len(), high.len())?;
+        }
+        write!(f, "; run `esker verify`, then `esker repair --plan` on the directory")
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source.as_ref()),
+            Self::Poisoned { cause } => Some(cause.as_ref()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The only door to the operating system.
+//!
+//! Every file access of the engine goes through [`Fs`] and [`File`], so that the tests can put a
+//! simulated disk (power cuts, torn writes, failing syncs) under the very same code. Paths are
+//! plain paths; nothing here knows the database's layout.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How [`Fs::open`] opens a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Existing file, reading only.
+    Read,
+    /// Existing file, reading and writing.
+    ReadWrite,
+    /// New file, reading and writing; fails if the name exists.
+    CreateNew,
+}
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Its name; entries whose name is not UTF-8 are listed with replacement characters.
+    pub name: String,
+    /// Its length in bytes; 0 for directories.
+    pub len: u64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+}
+
+/// Identifies one life of one file: boot id, mount id and inode (R6). Two equal incarnations mean
+/// that the page cache in between was never lost; all zeros means unknown and equals nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Incarnation(pub [u8; 32]);
+
+impl Incarnation {
+    /// Whether both are known and the same.
+    pub fn same_life(&self, other: &Self) -> bool {
+        self.0 != [0; 32] && self == other
+    }
+}
+
+/// A file system.
+pub trait Fs: Send + Sync + fmt::Debug + 'static {
+    /// Opens a file. Parent directories must exist. New files are private to the user as the
+    /// process's umask says.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Creates one directory; succeeds if it is there already.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Lists a directory, in no order.
+    fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Whether something stands at this path, and whether it is a directory.
+    fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
+    /// Renames a file, replacing the target; both in directories of this file system.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file's name.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Makes the entries (creations, renames, removals) of a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Takes the exclusive lock of a file, creating it if it is missing. Fails at once with
+    /// [`io::ErrorKind::WouldBlock`] if another handle, of this process or any other, holds it.
+    /// The lock ends when the returned guard is dropped, also where forked children still hold
+    /// copies of the descriptor (R26), and not when another descriptor of the file is closed.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
+    /// Bytes that can still be written to the device that holds `path`.
+    fn free_bytes(&self, path: &Path) -> io::Result<u64>;
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    /// A regular file (or anything that is not a directory).
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// A held file lock.
+pub trait FileLock: Send + Sync + fmt::Debug {}
+
+/// An open file.
+///
+/// Reads and writes carry their offset and may be called from any thread. They deal with short
+/// transfers and interruptions themselves.
+pub trait File: Send + Sync + fmt::Debug {
+    /// Fills `buffer` from `offset`; [`io::ErrorKind::UnexpectedEof`] if the file ends before.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at `offset`, growing the file where needed.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Bytes that the device really holds for this file.
+    fn allocated(&self) -> io::Result<u64>;
+    /// Truncates or extends (sparsely) to `len`.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Allocates real space for the first `len` bytes, extending the file to at least that (R9).
+    /// The new bytes read as zeros.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// Makes contents and length durable. After an error the state of the file is unknown and
+    /// the call must not be repeated on it (R7, R8).
+    fn sync_data(&self) -> io::Result<()>;
+    /// Gives the device space of `len` bytes from `offset` back; they read as zeros. Fails with
+    /// [`io::ErrorKind::Unsupported`] where that is not possible.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// How many names the file has (R22).
+    fn links(&self) -> io::Result<u64>;
+    /// The file's present incarnation (R6).
+    fn incarnation(&self) -> Incarnation;
+    /// Maps the first `len` bytes, which must be allocated, for writing in place. Fails with
+    /// [`io::ErrorKind::Unsupported`] where shared mappings do not work; the caller then writes
+    /// with [`File::write_at`].
+    fn map(&self, len: u64) -> io::Result<Box<dyn LogMap>>;
+    /// Asks the system to read ahead (`Sequential`) or not (`Random`); a hint only.
+    fn advise(&self, advice: Advice);
+}
+
+/// How a file will be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// From start to end.
+    Sequential,
+    /// Here and there.
+    Random,
+    /// Not soon: its pages may leave the page cache.
+    DontNeed,
+}
+
+/// A write-only window of a log file: bytes copied into it survive the process at once, and the
+/// machine after the next [`File::sync_data`] of its file.
+pub trait LogMap: Send + Sync + fmt::Debug {
+    /// Copies `bytes` to `offset`. Writes outside the window are ignored and return false: the
+    /// caller has checked before (R9). Concurrent writers use disjoint ranges.
+    fn write(&self, offset: u64, bytes: &[u8]) -> bool;
+    /// Makes the next `len` bytes from `offset` resident by *reading* them (R9).
+    fn populate(&self, offset: u64, len: u64);
+    /// The window's length in bytes.
+    fn len(&self) -> u64;
+    /// Whether the window is empty.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The operating system's file system.
+pub fn os() -> Arc<dyn Fs> {
+    unimplemented!()
+}

@@ -1,0 +1,37 @@
+//! Esker: an embedded, ordered key-value store.
+//!
+//! It takes writes like an LSM tree and answers reads like a B-tree, with no options to tune.
+//!
+//! Modules are layers; each imports only modules above it in this list (a test checks that).
+
+pub mod error;
+
+pub mod base;
+
+pub mod fs;
+pub mod sync;
+
+pub mod block;
+pub mod filter;
+pub mod memtable;
+pub mod wal;
+
+pub mod cache;
+pub mod run;
+
+pub mod manifest;
+
+pub mod iter;
+pub mod merge;
+
+pub mod commit;
+pub mod db;
+
+mod api;
+
+pub use api::{
+    Batch, BytesWritten, Comparator, Compression, Db, Durability, Iter, Keyspace, Latency,
+    LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, Snapshot, Stalls, Stats, TreeShape,
+    VerifyReport,
+};
+pub use error::{Corruption, Error, ErrorKind, Result};
