@@ -1,34 +1,180 @@
-use crate::{Keyspace, Result};
-use std::ops::RangeBounds;
-#[allow(missing_docs)]
+//! Batches: several writes that happen together or not at all.
+
+use crate::base::Bytewise;
+use crate::base::KeyOrder;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::ops::Op;
+use crate::db::{Write, check_key};
+use crate::{Durability, Error, Keyspace, Result};
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+/// Writes that are committed together: after a crash either all of them are there or none, over
+/// any number of keyspaces. Later operations in a batch win over earlier ones.
+///
+/// Keys and values are checked when the batch is written, by [`crate::Db::write`].
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-batch-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// let (accounts, log) = (db.keyspace("accounts")?, db.keyspace("log")?);
+/// let mut batch = esker::Batch::new();
+/// batch.insert(&accounts, "alice", "90");
+/// batch.insert(&accounts, "bob", "110");
+/// batch.insert(&log, "1", "alice paid bob 10");
+/// db.write(batch)?;
+/// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"110"[..]));
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Default)]
-pub struct Batch {}
-#[allow(missing_docs, unused_variables)]
+pub struct Batch {
+    payload: Vec<u8>,
+    keyspaces: Vec<Arc<KeyspaceState>>,
+    operations: u32,
+    counts: [u64; 4],
+    longest_key: usize,
+    largest_value: u64,
+}
+
+/// A range as it is stored: first key, and first key behind it.
+pub(super) type HalfOpen = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 impl Batch {
+    /// An empty batch.
     pub fn new() -> Self {
-        unimplemented!()
+        Self::default()
     }
+
+    fn note(&mut self, keyspace: &Keyspace) -> u32 {
+        let state = keyspace.state();
+        if self.keyspaces.iter().all(|known| known.id != state.id) {
+            self.keyspaces.push(state.clone());
+        }
+        self.operations += 1;
+        state.id
+    }
+
+    /// Adds the insertion of a value under a key.
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        unimplemented!()
+        let (key, value) = (key.as_ref(), value.as_ref());
+        let keyspace = self.note(keyspace);
+        Op::Put { keyspace, key, value }.encode(&mut self.payload);
+        self.longest_key = self.longest_key.max(key.len());
+        self.largest_value = self.largest_value.max(value.len() as u64);
+        self.counts[0] += 1;
+        self.counts[3] += (key.len() + value.len()) as u64;
     }
+
+    /// Adds the removal of a key.
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
-        unimplemented!()
+        let key = key.as_ref();
+        let keyspace = self.note(keyspace);
+        Op::Delete { keyspace, key }.encode(&mut self.payload);
+        self.longest_key = self.longest_key.max(key.len());
+        self.counts[1] += 1;
+        self.counts[3] += key.len() as u64;
     }
-    /// Fails with InvalidArgument for bounds that the keyspace's order cannot express.
+
+    /// Adds the removal of every key in a range. It costs the same whatever the range holds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the keyspace has a comparator and the range is not of the
+    /// form `a..b`, `a..`, `..b` or `..`: such orders have no next key.
     pub fn remove_range<K: AsRef<[u8]>>(
         &mut self,
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> Result<()> {
-        unimplemented!()
+        let (start, end) = half_open(&keyspace.state().order, &range)?;
+        let id = self.note(keyspace);
+        let (start, end) = (start.as_deref(), end.as_deref());
+        Op::DeleteRange { keyspace: id, start, end }.encode(&mut self.payload);
+        for bound in [start, end].into_iter().flatten() {
+            // A bound may be the successor of a longest key.
+            self.longest_key = self.longest_key.max(bound.len().saturating_sub(1));
+            self.counts[3] += bound.len() as u64;
+        }
+        self.counts[2] += 1;
+        Ok(())
     }
+
+    /// How many operations it holds.
     pub fn len(&self) -> usize {
-        unimplemented!()
+        self.operations as usize
     }
+
+    /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
-        unimplemented!()
+        self.operations == 0
     }
+
+    /// Forgets all operations, and keeps the memory for new ones.
     pub fn clear(&mut self) {
-        unimplemented!()
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        *self = Self { payload, ..Self::default() };
     }
+
+    /// Writes the batch; 0 if it is empty.
+    pub(super) fn write(&self, core: &crate::db::Core, durability: Durability) -> Result<u64> {
+        if self.is_empty() {
+            return Ok(0);
+        }
+        if self.longest_key > crate::base::limits::KEY_BYTES_MAX {
+            let max = crate::base::limits::KEY_BYTES_MAX;
+            return Err(Error::KeyTooLong { len: self.longest_key, max });
+        }
+        core.check_value_len(self.largest_value)?;
+        let keyspaces: Vec<&KeyspaceState> = self.keyspaces.iter().map(Arc::as_ref).collect();
+        core.write(&Write {
+            payload: &self.payload,
+            operations: self.operations,
+            keyspaces: &keyspaces,
+            durability,
+            counts: self.counts,
+        })
+    }
+}
+
+/// The range as first key and first key behind it. In byte order the key behind `k` is `k` with a
+/// zero byte; other orders have no such key.
+pub(super) fn half_open<K: AsRef<[u8]>>(
+    order: &Order,
+    range: &impl RangeBounds<K>,
+) -> Result<HalfOpen> {
+    let bytewise = matches!(order, Order::Bytewise);
+    let behind = |key: &K| -> Result<Vec<u8>> {
+        if !bytewise {
+            let what = "this keyspace has an order of its own: give ranges of the form a..b";
+            return Err(Error::invalid(what));
+        }
+        check_key(key.as_ref())?;
+        Ok([key.as_ref(), &[0]].concat())
+    };
+    let at = |key: &K| -> Result<Vec<u8>> {
+        check_key(key.as_ref())?;
+        Ok(key.as_ref().to_vec())
+    };
+    let start = match range.start_bound() {
+        Bound::Included(key) => Some(at(key)?),
+        Bound::Excluded(key) => Some(behind(key)?),
+        Bound::Unbounded => None,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(key) => Some(behind(key)?),
+        Bound::Excluded(key) => Some(at(key)?),
+        Bound::Unbounded => None,
+    };
+    Ok((start, end))
+}
+
+/// The first key that does not begin with `prefix`, in byte order; `None`: there is none.
+pub(super) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    debug_assert!(Bytewise.compare(prefix, &end).is_lt());
+    Some(end)
 }

@@ -1,112 +1,379 @@
-use crate::*;
+//! A handle on a database.
+
+use super::iterator::Pair;
+use crate::db::Core;
+use crate::db::catalog::DEFAULT_KEYSPACE;
+use crate::db::{VerifyReport, catalog::check_name};
+use crate::iter::Bounds;
+use crate::{Batch, Comparator, Durability, Iter, Keyspace, Options, Result, Snapshot, Stats};
 use std::ops::RangeBounds;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-#[allow(missing_docs)]
+
+/// An open database: a directory, named keyspaces in it, and their background work.
+///
+/// Handles are cheap to clone and may be used from any thread. The database closes when the last
+/// handle, keyspace, snapshot and iterator is gone; [`Db::close`] closes it at once for all of
+/// them and is the only way to hear of a failure.
+///
+/// Methods that take no keyspace work on the keyspace `default`.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-db-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// db.insert("hello", "world")?;
+/// assert_eq!(db.get("hello")?.as_deref(), Some(&b"world"[..]));
+/// db.close()?;
+/// # std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct Db {}
-#[allow(missing_docs)]
-#[derive(Debug, Clone)]
-pub struct Problem {
-    pub path: PathBuf,
-    pub error: Error,
+pub struct Db {
+    default: Keyspace,
 }
-#[allow(missing_docs)]
-#[derive(Debug, Clone, Default)]
-pub struct VerifyReport {
-    pub files: u64,
-    pub blocks: u64,
-    pub entries: u64,
-    pub bytes: u64,
-    pub problems: Vec<Problem>,
+
+/// What handles share; the last one closes the database.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(super) core: Arc<Core>,
 }
-#[allow(missing_docs, unused_variables)]
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // In a forked child the threads and the lock belong to the parent (R26).
+        if self.core.is_forked() {
+            std::mem::forget(self.core.clone());
+            return;
+        }
+        if let Err(error) = self.core.close() {
+            log::error!("{} did not close well: {error}", self.core.path().display());
+        }
+    }
+}
+
 impl Db {
+    /// Opens the database in a directory, or makes one, with the default options.
+    ///
+    /// # Errors
+    /// [`crate::Error::Locked`] if it is open elsewhere, [`crate::Error::NotADatabase`] if the
+    /// directory holds something else, [`crate::Error::UnknownFormat`],
+    /// [`crate::Error::Corruption`], [`crate::Error::Io`]. Nothing is changed then.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        unimplemented!()
+        Self::open_with(path, Options::default())
     }
+
+    /// Opens a database with options.
+    ///
+    /// # Errors
+    /// As [`Db::open`], and [`crate::Error::Missing`], [`crate::Error::Exists`],
+    /// [`crate::Error::InvalidArgument`] as the options ask.
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self> {
-        unimplemented!()
+        for comparator in &options.comparators {
+            check_name("name of the comparator", comparator.name())?;
+        }
+        let core = Core::open(path.as_ref(), &options)?;
+        let handle = Arc::new(Handle { core });
+        let state = handle.core.keyspace(DEFAULT_KEYSPACE, None)?;
+        Ok(Self { default: Keyspace { handle, state } })
     }
-    /// Makes it on first use. Keyspace names: 1..=255 bytes of UTF-8. "default" always exists.
-    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
-        unimplemented!()
+
+    fn core(&self) -> &Arc<Core> {
+        &self.default.handle.core
     }
-    pub fn keyspace_ordered(&self, name: &str, order: Arc<dyn Comparator>) -> Result<Keyspace> {
-        unimplemented!()
-    }
-    pub fn keyspaces(&self) -> Result<Vec<String>> {
-        unimplemented!()
-    }
-    /// Whether it was there.
-    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        unimplemented!()
-    }
-    // The default keyspace, directly:
-    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        unimplemented!()
-    }
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        unimplemented!()
-    }
-    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
-        unimplemented!()
-    }
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        unimplemented!()
-    }
-    pub fn iter(&self) -> Result<Iter> {
-        unimplemented!()
-    }
-    pub fn default_keyspace(&self) -> Keyspace {
-        unimplemented!()
-    }
-    /// Commits atomically; returns the log position to wait on with `wait_durable`.
-    pub fn write(&self, batch: Batch) -> Result<u64> {
-        unimplemented!()
-    }
-    pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<u64> {
-        unimplemented!()
-    }
-    /// Blocks until everything up to the position (returned by `write`) survives power loss.
-    pub fn wait_durable(&self, position: u64) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn sync(&self) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn snapshot(&self) -> Result<Snapshot> {
-        unimplemented!()
-    }
-    pub fn flush(&self) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn compact(&self) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn wait_until_idle(&self) -> Result<()> {
-        unimplemented!()
-    }
-    pub fn stats(&self) -> Stats {
-        unimplemented!()
-    }
-    pub fn verify(&self) -> Result<VerifyReport> {
-        unimplemented!()
-    }
+
+    /// The directory.
     pub fn path(&self) -> &Path {
-        unimplemented!()
+        self.core().path()
     }
-    /// Closes for all clones; reports the first error of what was still under way.
+
+    /// The keyspace of this name, made on first use, in byte order unless it was made otherwise.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidArgument`] unless the name has 1 to 255 bytes,
+    /// [`crate::Error::ComparatorMissing`] if its order was not given, and as
+    /// [`Keyspace::insert`] if it has to be made.
+    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        let state = self.core().keyspace(name, None)?;
+        Ok(Keyspace { handle: self.default.handle.clone(), state })
+    }
+
+    /// The keyspace of this name, made on first use, in the order of a comparator. Its name is
+    /// stored and must be the same at every later use.
+    ///
+    /// # Errors
+    /// As [`Db::keyspace`], and [`crate::Error::ComparatorMismatch`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-order-{}", std::process::id()));
+    /// use std::{cmp::Ordering, sync::Arc};
+    /// struct Reverse;
+    /// impl esker::Comparator for Reverse {
+    ///     fn name(&self) -> &str { "reverse" }
+    ///     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering { b.cmp(a) }
+    /// }
+    /// let db = esker::Db::open(&dir)?;
+    /// let newest_first = db.keyspace_ordered("news", Arc::new(Reverse))?;
+    /// newest_first.insert("2024", "old")?;
+    /// newest_first.insert("2025", "new")?;
+    /// assert_eq!(newest_first.first_key_value()?.unwrap().1, b"new");
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn keyspace_ordered(&self, name: &str, order: Arc<dyn Comparator>) -> Result<Keyspace> {
+        let state = self.core().keyspace(name, Some(order))?;
+        Ok(Keyspace { handle: self.default.handle.clone(), state })
+    }
+
+    /// The keyspace `default`, which is always there.
+    pub fn default_keyspace(&self) -> Keyspace {
+        self.default.clone()
+    }
+
+    /// The names of all keyspaces, in order.
+    ///
+    /// # Errors
+    /// [`crate::Error::Closed`].
+    pub fn keyspaces(&self) -> Result<Vec<String>> {
+        self.core().keyspace_names()
+    }
+
+    /// Drops a keyspace with all it holds; says whether there was one. This takes no longer for a
+    /// large one; its space returns in the background. Its name may be used again at once.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`]; [`crate::Error::InvalidArgument`] for `default`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-drop-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let old = db.keyspace("2023")?;
+    /// old.insert("k", "v")?;
+    /// assert!(db.drop_keyspace("2023")?);
+    /// assert!(old.insert("k", "v").is_err());
+    /// assert_eq!(db.keyspaces()?, ["default"]);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        self.core().drop_keyspace(name)
+    }
+
+    /// [`Keyspace::insert`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.default.insert(key, value)
+    }
+
+    /// [`Keyspace::get`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.default.get(key)
+    }
+
+    /// [`Keyspace::contains_key`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.default.contains_key(key)
+    }
+
+    /// [`Keyspace::multi_get`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        self.default.multi_get(keys)
+    }
+
+    /// [`Keyspace::remove`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.default.remove(key)
+    }
+
+    /// [`Keyspace::remove_range`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.default.remove_range(range)
+    }
+
+    /// [`Keyspace::range`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+        self.default.range(range)
+    }
+
+    /// [`Keyspace::prefix`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        self.default.prefix(prefix)
+    }
+
+    /// [`Keyspace::iter`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn iter(&self) -> Result<Iter> {
+        self.default.iter()
+    }
+
+    /// [`Keyspace::first_key_value`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn first_key_value(&self) -> Result<Option<Pair>> {
+        self.default.first_key_value()
+    }
+
+    /// [`Keyspace::last_key_value`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn last_key_value(&self) -> Result<Option<Pair>> {
+        self.default.last_key_value()
+    }
+
+    /// Commits a batch: all of it or nothing. Returns the log position behind it, to wait on with
+    /// [`Db::wait_durable`]; 0 if the batch is empty.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`], and [`crate::Error::BatchTooLarge`].
+    ///
+    /// # Example
+    /// See [`Batch`].
+    pub fn write(&self, batch: Batch) -> Result<u64> {
+        batch.write(self.core(), self.core().durability())
+    }
+
+    /// Like [`Db::write`], with its own durability class.
+    ///
+    /// # Errors
+    /// As [`Db::write`].
+    pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<u64> {
+        batch.write(self.core(), durability)
+    }
+
+    /// Waits until everything logged before a position survives power loss.
+    ///
+    /// # Errors
+    /// [`crate::Error::Poisoned`] if the sync fails; [`crate::Error::InvalidArgument`] for a
+    /// position that no write returned.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-token-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.insert(&db.default_keyspace(), "k", "v");
+    /// let token = db.write(batch)?;
+    /// // Other work, and then:
+    /// db.wait_durable(token)?;
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn wait_durable(&self, position: u64) -> Result<()> {
+        self.core().wait_durable(position)
+    }
+
+    /// Makes everything written so far survive power loss, `Buffered` writes too.
+    ///
+    /// # Errors
+    /// [`crate::Error::Poisoned`] if the sync fails, [`crate::Error::DiskFull`].
+    pub fn sync(&self) -> Result<()> {
+        self.core().sync()
+    }
+
+    /// The state of the whole database at this moment.
+    ///
+    /// # Errors
+    /// [`crate::Error::Closed`].
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::new(&self.default.handle)
+    }
+
+    /// Writes what is in memory to runs.
+    ///
+    /// # Errors
+    /// [`crate::Error::DiskFull`], [`crate::Error::Io`], [`crate::Error::Poisoned`].
+    pub fn flush(&self) -> Result<()> {
+        self.core().flush()
+    }
+
+    /// Flushes, and merges whatever a merge can make smaller.
+    ///
+    /// # Errors
+    /// As [`Keyspace::compact`].
+    pub fn compact(&self) -> Result<()> {
+        self.core().compact(None, &Bounds::default())
+    }
+
+    /// Waits until the background has nothing more to do.
+    ///
+    /// # Errors
+    /// What stops the background for good.
+    pub fn wait_until_idle(&self) -> Result<()> {
+        self.core().wait_until_idle()
+    }
+
+    /// What the database knows about itself.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-stats-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "v")?;
+    /// assert_eq!(db.stats().puts, 1);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.core().stats()
+    }
+
+    /// Reads everything that is stored and reports what is damaged.
+    ///
+    /// # Errors
+    /// Only if the search itself cannot go on; damage is in the report.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-verify-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// assert!(db.verify()?.problems.is_empty());
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.core().verify()
+    }
+
+    /// Closes the database for every handle: ends background work, writes what is in memory, and
+    /// reports what went wrong. Later calls return the same result; other calls then return
+    /// [`crate::Error::Closed`].
+    ///
+    /// # Errors
+    /// The first failure of what was still under way; what was acknowledged is in the log and
+    /// comes back at the next open.
     pub fn close(&self) -> Result<()> {
-        unimplemented!()
+        self.core().close()
     }
 }

@@ -1,30 +1,247 @@
-use crate::Result;
-#[allow(missing_docs)]
-#[derive(Debug)]
-pub struct Iter {}
-#[allow(missing_docs, unused_variables)]
+//! Iterators.
+
+use crate::base::{Bytewise, CustomOrder, KeyOrder};
+use crate::db::DbOrder;
+use crate::db::catalog::Order;
+use crate::db::scan::Scan;
+use crate::iter::Bounds;
+use crate::{Error, Result};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A key and a value.
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
+
+/// An iterator over the entries of a keyspace, from both ends.
+///
+/// It shows the keyspace as it was when the iterator was made, holds no lock, and never stops
+/// early without an error: after `Some(Err(_))` it goes on with the same error until it is
+/// repositioned with [`Iter::seek`].
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-iter-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// for key in ["a", "b", "c", "d"] {
+///     db.insert(key, "1")?;
+/// }
+/// let keys: Vec<_> = db.range("b"..)?.rev().map(|entry| entry.map(|(key, _)| key)).collect();
+/// assert_eq!(keys.len(), 3);
+/// let mut iter = db.iter()?;
+/// iter.seek("c")?;
+/// assert_eq!(iter.next_entry()?, Some((&b"c"[..], &b"1"[..])));
+/// # drop(iter); db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct Iter {
+    inner: Inner,
+    /// Keeps the database open.
+    _handle: Arc<super::database::Handle>,
+}
+
+enum Inner {
+    Bytewise(Ends<Bytewise>),
+    Custom(Ends<CustomOrder>),
+}
+
+impl fmt::Debug for Iter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter").finish_non_exhaustive()
+    }
+}
+
+/// The two ends of an iterator. Each end is a scan of its own, made when it is first used; once
+/// both are in use, each stops where the other one stands.
+struct Ends<O: DbOrder> {
+    make: Box<dyn Fn() -> Scan<O> + Send + Sync>,
+    order: O,
+    front: End<O>,
+    back: End<O>,
+}
+
+/// Where an end stands.
+#[derive(Debug, Clone)]
+enum Place {
+    /// Nowhere yet.
+    Outside,
+    /// On the entry that it returns next.
+    Before,
+    /// On the entry that it returned last.
+    Behind,
+    /// Behind the last entry there is for it.
+    Done,
+    /// It failed; the same error comes again until it is placed anew.
+    Failed(Error),
+}
+
+struct End<O: DbOrder> {
+    scan: Option<Scan<O>>,
+    place: Place,
+}
+
+impl<O: DbOrder> End<O> {
+    fn scan(&mut self, make: impl FnOnce() -> Scan<O>) -> &mut Scan<O> {
+        self.scan.get_or_insert_with(make)
+    }
+
+    /// Whether an entry at `key`, which an end moving `forward` came to, was passed by this end.
+    fn has_passed(&self, order: &O, key: &[u8], forward: bool) -> bool {
+        let Some(scan) = self.scan.as_ref().filter(|scan| scan.valid()) else {
+            return matches!(self.place, Place::Done);
+        };
+        let beyond = if forward {
+            order.compare(key, scan.key())
+        } else {
+            order.compare(scan.key(), key)
+        };
+        match self.place {
+            Place::Behind => beyond.is_ge(),
+            Place::Before => beyond.is_gt(),
+            Place::Done => true,
+            Place::Outside | Place::Failed(_) => false,
+        }
+    }
+}
+
+impl<O: DbOrder> Ends<O> {
+    fn new(order: O, make: Box<dyn Fn() -> Scan<O> + Send + Sync>) -> Self {
+        let end = || End { scan: None, place: Place::Outside };
+        Self { make, order, front: end(), back: end() }
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        let sought = self.front.scan(&self.make).seek(key);
+        self.front.place = match &sought {
+            Ok(()) => Place::Before,
+            Err(error) => Place::Failed(error.clone()),
+        };
+        sought
+    }
+
+    /// Moves one end on. Returns its scan if it then stands on an entry to return.
+    #[inline]
+    fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
+        let (this, other) = if forward {
+            (&mut self.front, &self.back)
+        } else {
+            (&mut self.back, &self.front)
+        };
+        let place = this.place.clone();
+        let scan = this.scan(&self.make);
+        let moved = match (place, forward) {
+            (Place::Done, _) => return Ok(None),
+            (Place::Failed(error), _) => return Err(error),
+            (Place::Before, _) => Ok(()),
+            (Place::Outside, true) => scan.seek_to_first(),
+            (Place::Outside, false) => scan.seek_to_last(),
+            (Place::Behind, true) => scan.next(),
+            (Place::Behind, false) => scan.prev(),
+        };
+        if let Err(error) = moved {
+            this.place = Place::Failed(error.clone());
+            return Err(error);
+        }
+        if !scan.valid() || other.has_passed(&self.order, scan.key(), forward) {
+            this.place = Place::Done;
+            return Ok(None);
+        }
+        this.place = Place::Behind;
+        Ok(this.scan.as_ref())
+    }
+}
+
 impl Iter {
-    /// Moves the front to the first key >= key (within the range), forward or back.
+    /// An iterator over the keys within `bounds`, as of `at` or of now.
+    pub(super) fn new(
+        handle: &Arc<super::database::Handle>,
+        keyspace: &Arc<crate::db::catalog::KeyspaceState>,
+        bounds: Bounds,
+        at: Option<crate::base::Seq>,
+    ) -> Result<Self> {
+        let core = handle.core.clone();
+        core.check_open()?;
+        let scope = core.scan_scope(keyspace, bounds, at)?;
+        let inner = match &keyspace.order {
+            Order::Bytewise => {
+                let make = Box::new(move || scope.scan(Bytewise));
+                Inner::Bytewise(Ends::new(Bytewise, make))
+            }
+            Order::Custom(order) => {
+                let of_scans = order.clone();
+                let make = Box::new(move || scope.scan(of_scans.clone()));
+                Inner::Custom(Ends::new(order.clone(), make))
+            }
+            Order::Missing(comparator) => {
+                let keyspace = keyspace.name.clone();
+                return Err(Error::ComparatorMissing { keyspace, comparator: comparator.clone() });
+            }
+        };
+        Ok(Self { inner, _handle: handle.clone() })
+    }
+
+    /// Places the front on the first key at or behind `key`, forward or back, within the range
+    /// of the iterator. `next` then returns that entry.
+    ///
+    /// # Errors
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
-        unimplemented!()
+        match &mut self.inner {
+            Inner::Bytewise(ends) => ends.seek(key.as_ref()),
+            Inner::Custom(ends) => ends.seek(key.as_ref()),
+        }
     }
-    /// Like next(), without allocation: the entry is valid until the next call.
+
+    /// The next entry from the front, without a copy: it is borrowed until the next call.
+    ///
+    /// # Errors
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`].
+    #[inline]
     pub fn next_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        unimplemented!()
+        self.entry(true)
     }
-    /// Like next_back(), without allocation.
+
+    /// The next entry from the back, without a copy: it is borrowed until the next call.
+    ///
+    /// # Errors
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`].
+    #[inline]
     pub fn next_back_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        unimplemented!()
+        self.entry(false)
+    }
+
+    #[inline]
+    fn entry(&mut self, forward: bool) -> Result<Option<(&[u8], &[u8])>> {
+        Ok(match &mut self.inner {
+            Inner::Bytewise(ends) => ends.advance(forward)?.map(|scan| (scan.key(), scan.value())),
+            Inner::Custom(ends) => ends.advance(forward)?.map(|scan| (scan.key(), scan.value())),
+        })
+    }
+
+    fn pair(&mut self, forward: bool) -> Option<Result<Pair>> {
+        let copied = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+        self.entry(forward).map(|entry| entry.map(copied)).transpose()
     }
 }
+
 impl Iterator for Iter {
-    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    type Item = Result<Pair>;
+
     fn next(&mut self) -> Option<Self::Item> {
-        unimplemented!()
+        self.pair(true)
     }
 }
+
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
-        unimplemented!()
+        self.pair(false)
+    }
+}
+
+/// The bounds of a half-open range.
+pub(super) fn bounds((start, end): super::batch::HalfOpen) -> Bounds {
+    Bounds {
+        low: start.map_or(Bound::Unbounded, Bound::Included),
+        high: end.map_or(Bound::Unbounded, Bound::Excluded),
     }
 }

@@ -1,69 +1,291 @@
-use crate::*;
+//! A handle on one keyspace.
+
+use super::batch::{behind_prefix, half_open};
+use super::database::Handle;
+use super::iterator::{Pair, bounds};
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::ops::Op;
+use crate::db::{Write, check_key};
+use crate::{Batch, Durability, Error, Iter, Result};
+use std::cell::RefCell;
 use std::ops::RangeBounds;
-#[allow(missing_docs)]
+use std::sync::Arc;
+
+/// A named, ordered map inside a database.
+///
+/// Handles are cheap to clone, may be used from any thread, and keep the database open. All
+/// keyspaces of a database share its log, so a [`Batch`] over several of them is atomic.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-keyspace-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// let fruit = db.keyspace("fruit")?;
+/// fruit.insert("apple", "red")?;
+/// fruit.insert("pear", "green")?;
+/// assert_eq!(fruit.get("pear")?, Some(b"green".to_vec()));
+/// fruit.remove("apple")?;
+/// assert!(!fruit.contains_key("apple")?);
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct Keyspace {}
-#[allow(missing_docs, unused_variables)]
+pub struct Keyspace {
+    pub(super) handle: Arc<Handle>,
+    pub(super) state: Arc<KeyspaceState>,
+}
+
+thread_local! {
+    /// Where a single write is encoded.
+    static PAYLOAD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A thread keeps no larger buffer than this.
+const PAYLOAD_KEPT_BYTES: usize = 1 << 20;
+
 impl Keyspace {
+    pub(super) fn state(&self) -> &Arc<KeyspaceState> {
+        &self.state
+    }
+
+    /// Its name.
     pub fn name(&self) -> &str {
-        unimplemented!()
+        &self.state.name
     }
+
+    /// Inserts a value under a key, in place of the one that is there.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`] above 65,535 bytes and [`Error::ValueTooLarge`] above an eighth of
+    /// the memory number; [`Error::DiskFull`], [`Error::Poisoned`], [`Error::KeyspaceDropped`],
+    /// [`Error::ReadOnly`], [`Error::Closed`]. After an error the write may be there or not (C2).
+    ///
+    /// # Example
+    /// See [`Keyspace`].
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        unimplemented!()
+        self.insert_with(key, value, self.handle.core.durability())
     }
+
+    /// Like [`Keyspace::insert`], with its own durability class.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`].
     pub fn insert_with(
         &self,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
         durability: Durability,
     ) -> Result<()> {
-        unimplemented!()
+        let (key, value) = (key.as_ref(), value.as_ref());
+        check_key(key)?;
+        self.handle.core.check_value_len(value.len() as u64)?;
+        let counts = [1, 0, 0, (key.len() + value.len()) as u64];
+        self.write_one(&Op::Put { keyspace: self.state.id, key, value }, durability, counts)
     }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`].
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        unimplemented!()
+        self.remove_with(key, self.handle.core.durability())
     }
+
+    /// Like [`Keyspace::remove`], with its own durability class.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`].
     pub fn remove_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
-        unimplemented!()
+        let key = key.as_ref();
+        check_key(key)?;
+        let counts = [0, 1, 0, key.len() as u64];
+        self.write_one(&Op::Delete { keyspace: self.state.id, key }, durability, counts)
     }
+
+    fn write_one(&self, op: &Op<'_>, durability: Durability, counts: [u64; 4]) -> Result<()> {
+        PAYLOAD.with(|cell| {
+            let mut payload = cell.take();
+            payload.clear();
+            op.encode(&mut payload);
+            let result = self.handle.core.write(&Write {
+                payload: &payload,
+                operations: 1,
+                keyspaces: &[&self.state],
+                durability,
+                counts,
+            });
+            if payload.capacity() <= PAYLOAD_KEPT_BYTES {
+                cell.replace(payload);
+            }
+            result.map(|_| ())
+        })
+    }
+
+    /// Removes every key in a range; it costs the same whatever the range holds.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`] and [`Batch::remove_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-range-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let days = db.keyspace("days")?;
+    /// for day in ["2024-12-31", "2025-01-01", "2025-01-02"] {
+    ///     days.insert(day, "...")?;
+    /// }
+    /// days.remove_range(.."2025-01-01")?;
+    /// assert_eq!(days.iter()?.count(), 2);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        unimplemented!()
+        let mut batch = Batch::new();
+        batch.remove_range(self, range)?;
+        batch.write(&self.handle.core, self.handle.core.durability()).map(|_| ())
     }
+
+    /// The value under a key.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`] and [`Error::Io`] where the data cannot be read,
+    /// [`Error::KeyspaceDropped`], [`Error::Closed`].
+    ///
+    /// # Example
+    /// See [`Keyspace`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        unimplemented!()
+        self.handle.core.get(&self.state, key.as_ref(), None, <[u8]>::to_vec)
     }
-    /// Appends nothing and returns false if absent; else replaces the buffer's content.
+
+    /// Puts the value under a key into a buffer, in place of what the buffer held; says whether
+    /// there is one. A buffer that is used again saves the allocation.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool> {
-        unimplemented!()
+        let copy = |found: &[u8]| {
+            value.clear();
+            value.extend_from_slice(found);
+        };
+        Ok(self.handle.core.get(&self.state, key.as_ref(), None, copy)?.is_some())
     }
+
+    /// Whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        unimplemented!()
+        Ok(self.handle.core.get(&self.state, key.as_ref(), None, |_| ())?.is_some())
     }
+
+    /// The values under several keys, in their order, all as of one moment.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-multi-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.multi_get(["apple", "kiwi"])?, [Some(b"red".to_vec()), None]);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        unimplemented!()
+        super::snapshot::Snapshot::new(&self.handle)?.multi_get(self, keys)
     }
+
+    /// Every entry, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`]; moving the iterator can fail for the same reasons.
     pub fn iter(&self) -> Result<Iter> {
-        unimplemented!()
+        self.range::<&[u8]>(..)
     }
+
+    /// The entries within a range of keys, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] as [`Batch::remove_range`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
-        unimplemented!()
+        self.range_at(range, None)
     }
-    /// Bytewise keyspaces only.
+
+    pub(super) fn range_at<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        at: Option<u64>,
+    ) -> Result<Iter> {
+        let bounds = bounds(half_open(&self.state.order, &range)?);
+        Iter::new(&self.handle, &self.state, bounds, at)
+    }
+
+    /// The entries whose keys begin with `prefix`, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] if the keyspace has a comparator:
+    /// in such an order, keys with a common prefix need not stand together.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-prefix-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// db.insert("user:1", "ann")?;
+    /// db.insert("user:2", "bob")?;
+    /// db.insert("zone:1", "north")?;
+    /// assert_eq!(db.prefix("user:")?.count(), 2);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        unimplemented!()
+        self.prefix_at(prefix.as_ref(), None)
     }
-    pub fn first_key_value(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        unimplemented!()
+
+    pub(super) fn prefix_at(&self, prefix: &[u8], at: Option<u64>) -> Result<Iter> {
+        if !matches!(self.state.order, Order::Bytewise) {
+            let what = "this keyspace has an order of its own: ask for a range instead of a prefix";
+            return Err(Error::invalid(what));
+        }
+        check_key(prefix)?;
+        let range = (Some(prefix.to_vec()), behind_prefix(prefix));
+        Iter::new(&self.handle, &self.state, bounds(range), at)
     }
-    pub fn last_key_value(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        unimplemented!()
+
+    /// The entry with the smallest key.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn first_key_value(&self) -> Result<Option<Pair>> {
+        self.iter()?.next().transpose()
     }
+
+    /// The entry with the greatest key.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn last_key_value(&self) -> Result<Option<Pair>> {
+        self.iter()?.next_back().transpose()
+    }
+
+    /// Flushes, and merges whatever a merge can make smaller in this keyspace.
+    ///
+    /// # Errors
+    /// What reading and writing can fail with; [`Error::Corruption`] if some of it is damaged.
     pub fn compact(&self) -> Result<()> {
-        unimplemented!()
+        self.compact_range::<&[u8]>(..)
     }
+
+    /// Like [`Keyspace::compact`], for the partitions that hold keys of a range.
+    ///
+    /// # Errors
+    /// As [`Keyspace::compact`] and [`Keyspace::range`].
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        unimplemented!()
+        let bounds = bounds(half_open(&self.state.order, &range)?);
+        self.handle.core.compact(Some(&self.state), &bounds)
     }
 }

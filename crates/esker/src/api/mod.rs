@@ -10,7 +10,8 @@ mod stats;
 
 pub use crate::base::Comparator;
 pub use batch::Batch;
-pub use database::{Db, Problem, VerifyReport};
+pub use crate::db::{Problem, VerifyReport};
+pub use database::Db;
 pub use iterator::Iter;
 pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};

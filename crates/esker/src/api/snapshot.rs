@@ -1,40 +1,127 @@
-use crate::*;
+//! Snapshots.
+
+use super::database::Handle;
+use super::iterator::Pair;
+use crate::base::Seq;
+use crate::{Iter, Keyspace, Result};
 use std::ops::RangeBounds;
-#[allow(missing_docs)]
+use std::sync::Arc;
+
+/// The state of the whole database at one moment, over all keyspaces.
+///
+/// It costs nothing to make. While it lives, merges keep the versions that it sees.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-snapshot-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// let stock = db.keyspace("stock")?;
+/// stock.insert("nails", "100")?;
+/// let monday = db.snapshot()?;
+/// stock.insert("nails", "40")?;
+/// assert_eq!(monday.get(&stock, "nails")?, Some(b"100".to_vec()));
+/// assert_eq!(stock.get("nails")?, Some(b"40".to_vec()));
+/// # drop(monday); db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct Snapshot {}
-#[allow(missing_docs, unused_variables)]
+pub struct Snapshot {
+    registration: Arc<Registration>,
+}
+
+#[derive(Debug)]
+struct Registration {
+    handle: Arc<Handle>,
+    seq: Seq,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.handle.core.release_snapshot(self.seq);
+    }
+}
+
 impl Snapshot {
+    pub(super) fn new(handle: &Arc<Handle>) -> Result<Self> {
+        let seq = handle.core.take_snapshot()?;
+        Ok(Self { registration: Arc::new(Registration { handle: handle.clone(), seq }) })
+    }
+
+    fn at(&self) -> Option<Seq> {
+        Some(self.registration.seq)
+    }
+
+    /// The value that a key had.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        unimplemented!()
+        let core = &self.registration.handle.core;
+        core.get(keyspace.state(), key.as_ref(), self.at(), <[u8]>::to_vec)
     }
+
+    /// Whether a key had a value.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
     pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
-        unimplemented!()
+        let core = &self.registration.handle.core;
+        Ok(core.get(keyspace.state(), key.as_ref(), self.at(), |_| ())?.is_some())
     }
+
+    /// The values that several keys had, in the order of the keys.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        unimplemented!()
+        keys.into_iter().map(|key| self.get(keyspace, key)).collect()
     }
+
+    /// Every entry that there was, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`].
     pub fn iter(&self, keyspace: &Keyspace) -> Result<Iter> {
-        unimplemented!()
+        self.range::<&[u8]>(keyspace, ..)
     }
+
+    /// The entries that there were within a range of keys, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
     pub fn range<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> Result<Iter> {
-        unimplemented!()
+        keyspace.range_at(range, self.at())
     }
+
+    /// The entries that there were under keys beginning with `prefix`, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::prefix`].
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        unimplemented!()
+        keyspace.prefix_at(prefix.as_ref(), self.at())
     }
-    pub fn first_key_value(&self, keyspace: &Keyspace) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        unimplemented!()
+
+    /// The entry with the smallest key that there was.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn first_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
+        self.iter(keyspace)?.next().transpose()
     }
-    pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        unimplemented!()
+
+    /// The entry with the greatest key that there was.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
+        self.iter(keyspace)?.next_back().transpose()
     }
 }

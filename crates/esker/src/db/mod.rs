@@ -1,4 +1,182 @@
 //! Wires the layers into a database; no algorithm lives here.
+//!
+//! | file | what |
+//! |---|---|
+//! | `open`, `replay` | from a path to a running database |
+//! | `write`, `ops`, `memset`, `pace` | the way of a write |
+//! | `read`, `scan`, `state`, `snapshots` | the way of a read |
+//! | `flush`, `compact`, `shape`, `store`, `files` | the tree and its changes |
+//! | `work`, `worker` | who does what in the background |
+//! | `catalog`, `keyspaces` | named keyspaces |
+//! | `admin`, `counters`, `stats`, `settings`, `options` | the rest |
+//!
+//! Locks, in the order in which they may be taken together: `placing`, `catalog`, `store`, the
+//! pipeline's gate, `state_swap`, `totals`, and last the one inside `work`. No lock is held while
+//! a reader runs, and none across a sync except `store` (one change at a time) and `catalog`
+//! (making a keyspace).
 
+mod admin;
+pub mod catalog;
+mod compact;
+mod counters;
+mod files;
+mod flush;
+mod keyspaces;
+mod memset;
+pub mod ops;
+mod open;
 pub mod options;
+mod pace;
+mod read;
+mod replay;
+pub mod scan;
+mod settings;
+mod shape;
+mod snapshots;
+mod state;
 pub mod stats;
+mod store;
+mod verify;
+mod work;
+mod worker;
+mod write;
+
+pub use memset::DbOrder;
+pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
+pub use verify::{Problem, VerifyReport};
+pub use write::{Write, check_key};
+
+use crate::base::Seq;
+use crate::cache::BlockCache;
+use crate::commit::Pipeline;
+use crate::error::{Error, Result};
+use crate::fs::{FileLock, ForkGuard, Fs};
+use crate::sync::{EpochCell, Latch, Signal};
+use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// An open database.
+pub struct Core {
+    path: PathBuf,
+    fs: Arc<dyn Fs>,
+    settings: settings::Settings,
+    lock: Mutex<Option<Box<dyn FileLock>>>,
+    fork: ForkGuard,
+    latch: Arc<Latch>,
+    /// `None`: read-only.
+    pipeline: Option<Pipeline>,
+    read_only_end: Seq,
+    state: EpochCell<state::State>,
+    state_swap: Mutex<()>,
+    /// Held by writers of keyspaces with an order of their own, and by seals (R15).
+    placing: Mutex<()>,
+    catalog: Mutex<catalog::Catalog>,
+    store: Mutex<store::Store>,
+    totals: Mutex<store::Totals>,
+    files: Arc<files::Files>,
+    snapshots: snapshots::Snapshots,
+    cache: Arc<BlockCache>,
+    counters: Arc<counters::Counters>,
+    pacer: pace::Pacer,
+    /// Notified when writers may have room again.
+    room: Signal,
+    work: work::Work,
+    /// Wakes the thread that looks after the log.
+    log_signal: Arc<Signal>,
+    /// The end of the last `Buffered` write, which only a flush makes durable (R13).
+    buffered_end: AtomicU64,
+    closing: AtomicBool,
+    closed: AtomicBool,
+    close_result: Mutex<Option<Result<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The class of writes that do not say one.
+    pub fn durability(&self) -> options::Durability {
+        self.settings.durability
+    }
+
+    /// Whether calls are answered at all: not after close (C8), not in a forked child (R26).
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.fork.forked() {
+            return Err(Error::Forked);
+        }
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        Ok(())
+    }
+
+    /// Whether this process only inherited the database from the one that opened it.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.fork.forked()
+    }
+
+    /// The end of the published writes.
+    #[inline]
+    pub(crate) fn visible(&self) -> Seq {
+        match &self.pipeline {
+            Some(pipeline) => pipeline.visible(),
+            None => self.read_only_end,
+        }
+    }
+
+    /// Registers a snapshot of the present moment.
+    pub fn take_snapshot(&self) -> Result<Seq> {
+        self.check_open()?;
+        Ok(self.snapshots.register(|| self.visible()))
+    }
+
+    /// Ends a snapshot. What it held back is merged away from now on.
+    pub fn release_snapshot(&self, seq: Seq) {
+        self.snapshots.release(seq);
+    }
+
+    /// The state of readers and the position that goes with it (R17).
+    pub(crate) fn view(&self, at: Option<Seq>) -> (Arc<state::State>, Seq) {
+        loop {
+            let state = self.state.load_arc();
+            let seq = at.unwrap_or_else(|| self.visible());
+            if Arc::ptr_eq(&state, &self.state.load_arc()) {
+                return (state, seq);
+            }
+        }
+    }
+
+    fn writer_options(&self, settled: bool) -> crate::run::WriterOptions {
+        use crate::block::Codec;
+        use options::Compression;
+        let codec = match (self.settings.compression, settled) {
+            (Compression::None, _) | (Compression::Auto | Compression::Zstd, false) => Codec::Raw,
+            (Compression::Auto, true) | (Compression::Lz4, _) => Codec::Lz4,
+            (Compression::Zstd, true) => Codec::Zstd,
+        };
+        crate::run::WriterOptions {
+            segment_bytes: self.settings.segment_bytes,
+            block_bytes: self.settings.block_bytes,
+            codec,
+            bits_per_key: if settled { 8 } else { 14 },
+        }
+    }
+
+    /// The object of a file that is being written: one per file, kept until its writer is done.
+    fn output_file(&self, id: crate::base::FileId) -> Arc<crate::run::RunFile> {
+        self.files.output_file(id)
+    }
+}

@@ -1,1 +1,29 @@
-//! (being written)
+//! What the database consists of: the immutable description of the tree in memory, and its
+//! durable log.
+//!
+//! 1. A [`Version`] is an immutable tree of partitions per keyspace. A change makes a new one that
+//!    shares everything untouched; readers keep the old one as long as they need it.
+//! 2. Each change is also an [`Edit`], appended to `MANIFEST-n` and synced *before* the new version
+//!    is published and before any file that it drops is given back (R3, R22).
+//! 3. Two superblocks name the manifest. A retired manifest ends with its successor's name, and
+//!    both superblocks are updated before it is deleted (R12).
+//! 4. Every open for writing starts a new manifest with the whole state in its first record, so
+//!    nothing is ever appended behind bytes of an earlier life (R7).
+//! 5. After a failed append or sync of the manifest nobody knows what it holds: the latch refuses
+//!    all further writes until the database is reopened (C2).
+
+mod edit;
+mod log;
+mod superblock;
+mod version;
+
+pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, TreeEdit};
+pub use log::{Manifest, Recovered, manifest_name, parse_manifest_name, read, read_records};
+pub use superblock::{SUPERBLOCK_NAMES, Superblock};
+pub use version::{Partition, Tree, Version, check_tree, misfit, run_record};
+
+/// The format version that this build writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! Flush, compact, wait, sync, close and statistics on request.
+
+use crate::base::{Bytewise, KeyOrder, Seq};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::counters::{Counter, Timed};
+use crate::db::stats::{BytesWritten, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
+use crate::db::store::missing_order;
+use crate::db::work::PartitionKey;
+use crate::error::{Error, Result};
+use crate::iter::Bounds;
+use crate::manifest::{Partition, Tree};
+use crate::run::Run;
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+impl Core {
+    /// Makes everything written so far durable: the log by a sync, `Buffered` writes by a flush.
+    pub fn sync(&self) -> Result<()> {
+        let pipeline = self.writable()?;
+        let visible = pipeline.visible();
+        if self.buffered_end.load(Ordering::Acquire) > self.store.lock().log_start() {
+            self.flush()?;
+        }
+        pipeline.sync(visible)
+    }
+
+    /// Waits until everything logged before `position` survives power loss.
+    pub fn wait_durable(&self, position: Seq) -> Result<()> {
+        self.writable()?.sync(position)
+    }
+
+    /// Flushes what is in memory.
+    pub fn flush(&self) -> Result<()> {
+        let pipeline = self.writable()?;
+        let target = loop {
+            let seen = self.work.done().epoch();
+            let state = self.state_now();
+            if state.active().is_empty() && !self.catalog.lock().has_pending() {
+                break state.active().start;
+            }
+            if self.seal(pipeline, &state) {
+                break state.active().sealed_at().unwrap_or(state.active().start);
+            }
+            self.wait_for_work(seen)?;
+        };
+        self.wait_flushed(target)
+    }
+
+    /// Waits until every set of memtables that was sealed at `target` or before is flushed.
+    fn wait_flushed(&self, target: Seq) -> Result<()> {
+        loop {
+            let seen = self.work.done().epoch();
+            let waits = |set: &std::sync::Arc<crate::db::memset::MemSet>| {
+                set.sealed_at().is_some_and(|at| at <= target)
+            };
+            if !self.state_now().memsets.iter().any(waits) {
+                return Ok(());
+            }
+            self.wait_for_work(seen)?;
+        }
+    }
+
+    /// Waits for some background work to end; an error if it never will.
+    fn wait_for_work(&self, seen: u64) -> Result<()> {
+        self.check_open()?;
+        self.latch.check()?;
+        if let Some(error) = self.work.flush_error() {
+            return Err(error);
+        }
+        self.work.notify();
+        self.work.done().wait_past(seen);
+        Ok(())
+    }
+
+    /// Waits until no flush or merge is due and no space waits to be given back.
+    pub fn wait_until_idle(&self) -> Result<()> {
+        self.writable()?;
+        loop {
+            let seen = self.work.done().epoch();
+            let sealed = self.state_now().oldest_sealed().is_some();
+            let drops = self.catalog.lock().has_pending_drops();
+            if self.work.is_quiet() && !sealed && !drops && !self.files.has_garbage() {
+                return Ok(());
+            }
+            self.wait_for_work(seen)?;
+        }
+    }
+
+    /// Flushes, then merges every partition that holds keys of `bounds` and has anything to gain;
+    /// `keyspace`: only that one.
+    pub fn compact(&self, keyspace: Option<&KeyspaceState>, bounds: &Bounds) -> Result<()> {
+        self.flush()?;
+        let state = self.state_now();
+        let mut keys: Vec<PartitionKey> = Vec::new();
+        for (id, tree) in state.version.trees() {
+            if keyspace.is_some_and(|keyspace| keyspace.id != *id) {
+                continue;
+            }
+            let Some(owner) = self.catalog.lock().by_id(*id).cloned() else { continue };
+            let chosen = match &owner.order {
+                Order::Bytewise => self.choose(&Bytewise, tree, bounds),
+                Order::Custom(order) => self.choose(order, tree, bounds),
+                Order::Missing(name) if keyspace.is_some() => {
+                    return Err(missing_order(&owner.name, name));
+                }
+                Order::Missing(_) => Vec::new(),
+            };
+            keys.extend(chosen.into_iter().map(|lower| (*id, lower)));
+        }
+        self.work.force(keys.iter().cloned());
+        loop {
+            let seen = self.work.done().epoch();
+            if !self.work.forced_pending(&keys)? {
+                return Ok(());
+            }
+            self.wait_for_work(seen)?;
+        }
+    }
+
+    /// The lower bounds of the partitions within `bounds` that a merge could make smaller.
+    fn choose<O: KeyOrder>(&self, order: &O, tree: &Tree, bounds: &Bounds) -> Vec<Option<Vec<u8>>> {
+        let no_snapshots = self.snapshots.list().is_empty();
+        let begins_within = |p: &Partition| match (&bounds.high, &p.lower) {
+            (Bound::Included(high), Some(lower)) => order.compare(lower, high).is_le(),
+            (Bound::Excluded(high), Some(lower)) => order.compare(lower, high).is_lt(),
+            _ => true,
+        };
+        let ends_within = |p: &Partition| match (&bounds.low, &p.upper) {
+            (Bound::Included(low) | Bound::Excluded(low), Some(upper)) => {
+                order.compare(low, upper).is_lt()
+            }
+            _ => true,
+        };
+        let gains = |p: &Partition| {
+            let base = &p.base;
+            let old_versions = base.segments().iter().any(|s| {
+                s.meta.deletes > 0 || s.meta.shadowed
+            });
+            !p.deltas.is_empty() || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
+        };
+        tree.partitions()
+            .iter()
+            .filter(|p| begins_within(p) && ends_within(p) && gains(p))
+            .map(|p| p.lower.clone())
+            .collect()
+    }
+
+    /// Closes the database for everybody: ends the threads, flushes, marks the end of the log.
+    /// The first call does the work; the others wait and return the same result.
+    pub fn close(&self) -> Result<()> {
+        if self.fork.forked() {
+            return Err(Error::Forked);
+        }
+        let mut result = self.close_result.lock();
+        if let Some(result) = &*result {
+            return result.clone();
+        }
+        self.closing.store(true, Ordering::Release);
+        for signal in [self.work.signal(), self.work.done(), &self.room, &*self.log_signal] {
+            signal.notify();
+        }
+        for thread in self.threads.lock().drain(..) {
+            // A worker contains its panics; one that died all the same has nothing to report.
+            let _ = thread.join();
+        }
+        let closed = self.close_quietly();
+        self.files.collect();
+        *self.lock.lock() = None;
+        self.closed.store(true, Ordering::Release);
+        *result = Some(closed.clone());
+        closed
+    }
+
+    fn close_quietly(&self) -> Result<()> {
+        let Some(pipeline) = &self.pipeline else { return Ok(()) };
+        self.latch.check()?;
+        let flushed = self.flush_everything(pipeline);
+        // Without a flush the log still holds everything: mark its end all the same.
+        pipeline.close()?;
+        match flushed {
+            // A full disk took nothing from anybody: the log is kept and replayed.
+            Err(Error::DiskFull { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn flush_everything(&self, pipeline: &crate::commit::Pipeline) -> Result<()> {
+        loop {
+            while self.flush_oldest()? {}
+            let state = self.state_now();
+            if state.active().is_empty() && !self.catalog.lock().has_pending() {
+                return Ok(());
+            }
+            self.seal(pipeline, &state);
+        }
+    }
+
+    /// What the database knows about itself.
+    pub fn stats(&self) -> Stats {
+        let log = self.pipeline.as_ref().map(|pipeline| pipeline.counters()).unwrap_or_default();
+        let state = self.state_now();
+        let cache = self.cache.stats();
+        let total = |counter| self.counters.total(counter);
+        let background = &self.counters.background;
+        let load = |value: &std::sync::atomic::AtomicU64| value.load(Ordering::Relaxed);
+        let nanos = |value| Duration::from_nanos(load(value));
+        Stats {
+            puts: total(Counter::Puts),
+            deletes: total(Counter::Deletes),
+            range_deletes: total(Counter::RangeDeletes),
+            commits: total(Counter::Commits),
+            gets: total(Counter::Gets),
+            gets_found: total(Counter::GetsFound),
+            scans: total(Counter::Scans),
+            scanned: total(Counter::Scanned),
+            syncs: log.syncs,
+            flushes: load(&background.flushes),
+            merges: load(&background.merges),
+            segments_adopted: load(&background.segments_adopted),
+            put_latency: self.counters.latency(Timed::Put),
+            get_latency: self.counters.latency(Timed::Get),
+            scan_latency: self.counters.latency(Timed::Scan),
+            sync_latency: self.counters.latency(Timed::Sync),
+            written: BytesWritten {
+                user: total(Counter::UserBytes),
+                log: log.bytes,
+                flush: load(&background.flush_bytes),
+                merge: load(&background.merge_bytes),
+                manifest: load(&background.manifest_bytes),
+            },
+            bytes_read: cache.bytes_read,
+            cache_hits: cache.hits,
+            cache_misses: cache.misses,
+            stalls: Stalls {
+                flush_debt: nanos(&background.stall_flush_nanos),
+                merge_debt: nanos(&background.stall_merge_nanos),
+                memory: nanos(&background.stall_memory_nanos),
+                log_space: log.space_wait,
+                sync: log.sync_wait,
+            },
+            memory: MemoryUse {
+                limit: self.settings.memory,
+                memtables: state.memsets.iter().map(|set| set.bytes()).sum(),
+                cache: cache.bytes,
+                indexes: state.version.segments().map(|s| s.index_bytes() as u64).sum(),
+            },
+            merge_debt: self.work.debt_bytes(),
+            data_file_bytes: self.files.allocated_bytes(),
+            log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
+            trees: self.shapes(&state),
+        }
+    }
+
+    fn shapes(&self, state: &crate::db::state::State) -> Vec<TreeShape> {
+        let catalog = self.catalog.lock();
+        let shape = |keyspace: &std::sync::Arc<KeyspaceState>| {
+            let mut shape = TreeShape { keyspace: keyspace.name.clone(), ..TreeShape::default() };
+            let Some(tree) = state.version.tree(keyspace.id) else { return shape };
+            for partition in tree.partitions() {
+                shape.partitions += 1;
+                add_level(&mut shape.base, &partition.base);
+                for (age, delta) in partition.deltas.iter().enumerate() {
+                    if shape.deltas.len() <= age {
+                        shape.deltas.push(LevelShape::default());
+                    }
+                    add_level(&mut shape.deltas[age], delta);
+                }
+            }
+            shape
+        };
+        catalog.live().map(shape).collect()
+    }
+}
+
+fn add_level(level: &mut LevelShape, run: &Run) {
+    if !run.is_empty() {
+        level.runs += 1;
+        level.segments += (run.segments().len() + run.tombstones().len()) as u64;
+        level.bytes += run.bytes();
+        level.entries += run.entries();
+    }
+}

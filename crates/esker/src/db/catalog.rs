@@ -1,0 +1,273 @@
+//! The keyspaces: names, numbers, orders.
+//!
+//! 1. Making and dropping a keyspace are operations in the log, in sequence order with the writes
+//!    around them; the manifest learns of them with the flush that covers them.
+//! 2. A number is never given out twice (R16).
+//! 3. A write sequenced after the drop of its keyspace fails: the drop sets `dropped_at` while
+//!    reservation is closed, and every writer compares it with its own sequence number after
+//!    reservation.
+
+use crate::base::{CustomOrder, Comparator, KeyspaceId, Seq};
+use crate::error::{Error, Result};
+use crate::manifest::KeyspaceRecord;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The name of the keyspace that is always there.
+pub const DEFAULT_KEYSPACE: &str = "default";
+/// The number of the keyspace that is always there.
+pub const DEFAULT_KEYSPACE_ID: KeyspaceId = 0;
+
+/// The order of a keyspace, chosen at run time once per call.
+#[derive(Debug, Clone)]
+pub enum Order {
+    /// Byte order.
+    Bytewise,
+    /// A user's comparator.
+    Custom(CustomOrder),
+    /// A user's comparator that was not given at open: nothing can be read or written (R15).
+    Missing(String),
+}
+
+/// A keyspace of an open database.
+#[derive(Debug)]
+pub struct KeyspaceState {
+    /// Its number.
+    pub id: KeyspaceId,
+    /// Its name.
+    pub name: String,
+    /// Its order.
+    pub order: Order,
+    dropped_at: AtomicU64,
+}
+
+impl KeyspaceState {
+    /// Whether a write or read at `seq` comes too late.
+    #[inline]
+    pub fn dropped_before(&self, seq: Seq) -> bool {
+        self.dropped_at.load(Ordering::Acquire) <= seq
+    }
+
+    /// Where it was dropped, if it was.
+    pub fn dropped_at(&self) -> Option<Seq> {
+        Some(self.dropped_at.load(Ordering::Acquire)).filter(|seq| *seq != u64::MAX)
+    }
+
+    /// Notes the drop; the first position that is noted counts.
+    pub fn mark_dropped(&self, seq: Seq) {
+        self.dropped_at.fetch_min(seq, Ordering::AcqRel);
+    }
+
+    /// Takes the note back: the drop could not be logged.
+    pub fn unmark_dropped(&self) {
+        self.dropped_at.store(u64::MAX, Ordering::Release);
+    }
+
+    /// The error for a use after the drop.
+    pub fn dropped_error(&self) -> Error {
+        Error::KeyspaceDropped { keyspace: self.name.clone() }
+    }
+
+    /// The name of its comparator, as it is stored.
+    pub fn comparator_name(&self) -> Option<&str> {
+        match &self.order {
+            Order::Bytewise => None,
+            Order::Custom(order) => Some(order.name()),
+            Order::Missing(name) => Some(name),
+        }
+    }
+
+    fn record(&self) -> KeyspaceRecord {
+        KeyspaceRecord {
+            id: self.id,
+            name: self.name.clone(),
+            comparator: self.comparator_name().map(str::to_owned),
+        }
+    }
+}
+
+/// A change that the manifest does not know yet.
+#[derive(Debug, Clone)]
+enum Change {
+    Created(Arc<KeyspaceState>),
+    Dropped(KeyspaceId),
+}
+
+/// All keyspaces.
+pub struct Catalog {
+    by_name: BTreeMap<String, Arc<KeyspaceState>>,
+    by_id: HashMap<KeyspaceId, Arc<KeyspaceState>>,
+    next_id: KeyspaceId,
+    pending: Vec<(Seq, Change)>,
+    comparators: Vec<Arc<dyn Comparator>>,
+}
+
+impl Catalog {
+    /// A catalog that knows these comparators and the default keyspace.
+    pub fn new(comparators: Vec<Arc<dyn Comparator>>) -> Self {
+        let mut catalog = Self {
+            by_name: BTreeMap::new(),
+            by_id: HashMap::new(),
+            next_id: DEFAULT_KEYSPACE_ID + 1,
+            pending: Vec::new(),
+            comparators,
+        };
+        catalog.insert(DEFAULT_KEYSPACE_ID, DEFAULT_KEYSPACE, "");
+        catalog
+    }
+
+    fn insert(&mut self, id: KeyspaceId, name: &str, comparator: &str) -> Arc<KeyspaceState> {
+        let given = self.comparators.iter().find(|known| known.name() == comparator);
+        let order = match given {
+            _ if comparator.is_empty() => Order::Bytewise,
+            Some(known) => Order::Custom(CustomOrder::new(known.clone())),
+            None => Order::Missing(comparator.to_owned()),
+        };
+        let dropped_at = AtomicU64::new(u64::MAX);
+        let state = Arc::new(KeyspaceState { id, name: name.to_owned(), order, dropped_at });
+        self.by_name.insert(name.to_owned(), state.clone());
+        self.by_id.insert(id, state.clone());
+        self.next_id = self.next_id.max(id.saturating_add(1));
+        state
+    }
+
+    /// Learns a keyspace from the manifest.
+    pub fn load(&mut self, record: &KeyspaceRecord) {
+        self.insert(record.id, &record.name, record.comparator.as_deref().unwrap_or_default());
+    }
+
+    /// Forgets a keyspace that the manifest says is dropped.
+    pub fn unload(&mut self, id: KeyspaceId) {
+        if let Some(state) = self.by_id.remove(&id) {
+            self.by_name.remove(&state.name);
+        }
+    }
+
+    /// Makes numbers below `next` unavailable.
+    pub fn raise_next_id(&mut self, next: KeyspaceId) {
+        self.next_id = self.next_id.max(next);
+    }
+
+    /// The number that the next keyspace will have.
+    pub fn next_id(&self) -> KeyspaceId {
+        self.next_id
+    }
+
+    /// Adds a comparator that is given only now. Keyspaces that lacked it can be used from now on.
+    pub fn register(&mut self, comparator: Arc<dyn Comparator>) {
+        let name = comparator.name().to_owned();
+        if self.comparators.iter().any(|known| known.name() == name) {
+            return;
+        }
+        self.comparators.push(comparator);
+        let lacking = |state: &&Arc<KeyspaceState>| {
+            matches!(&state.order, Order::Missing(missing) if *missing == name)
+        };
+        let waiting: Vec<_> = self.by_id.values().filter(lacking).cloned().collect();
+        for state in waiting {
+            self.insert(state.id, &state.name, &name);
+        }
+    }
+
+    /// Whether changes wait for the flush that tells the manifest of them.
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Whether drops wait for the flush that tells the manifest of them.
+    pub fn has_pending_drops(&self) -> bool {
+        self.pending.iter().any(|(_, change)| matches!(change, Change::Dropped(_)))
+    }
+
+    /// Notes that a keyspace was made at `seq`.
+    pub fn create(
+        &mut self,
+        id: KeyspaceId,
+        name: &str,
+        comparator: &str,
+        seq: Seq,
+    ) -> Arc<KeyspaceState> {
+        let state = self.insert(id, name, comparator);
+        self.pending.push((seq, Change::Created(state.clone())));
+        state
+    }
+
+    /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
+    pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
+        if let Some(state) = self.by_id.get(&id) {
+            state.mark_dropped(seq);
+            // A keyspace of the same name may have been made since.
+            if self.by_name.get(&state.name).is_some_and(|named| named.id == id) {
+                self.by_name.remove(&state.name);
+            }
+            self.pending.push((seq, Change::Dropped(id)));
+        }
+    }
+
+    /// The keyspace of this name.
+    pub fn by_name(&self, name: &str) -> Option<&Arc<KeyspaceState>> {
+        self.by_name.get(name)
+    }
+
+    /// The keyspace of this number, dropped or not.
+    pub fn by_id(&self, id: KeyspaceId) -> Option<&Arc<KeyspaceState>> {
+        self.by_id.get(&id)
+    }
+
+    /// Names in order.
+    pub fn names(&self) -> Vec<String> {
+        self.by_name.keys().cloned().collect()
+    }
+
+    /// Every keyspace that is not dropped.
+    pub fn live(&self) -> impl Iterator<Item = &Arc<KeyspaceState>> {
+        self.by_name.values()
+    }
+
+    /// The changes before `seq` that the manifest has to learn: made and dropped keyspaces. One
+    /// that was made and dropped since appears only as dropped.
+    pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
+        let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
+        let dropped: Vec<_> =
+            due().filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None }).collect();
+        let created = due()
+            .filter_map(|c| if let Change::Created(state) = c { Some(state) } else { None })
+            .filter(|state| !dropped.contains(&state.id))
+            .map(|state| state.record())
+            .collect();
+        (created, dropped)
+    }
+
+    /// Forgets the changes before `seq`: the manifest knows them now. The states of dropped
+    /// keyspaces live on in the handles.
+    pub fn forget_before(&mut self, seq: Seq) {
+        for (_, change) in self.pending.extract_if(.., |(at, _)| *at < seq) {
+            if let Change::Dropped(id) = change {
+                self.by_id.remove(&id);
+            }
+        }
+    }
+
+    /// What a new manifest has to say: the keyspaces that the old manifest knows and that the
+    /// changes before `log_start` made; later changes are still in the log.
+    pub fn durable_records(&self, log_start: Seq) -> Vec<KeyspaceRecord> {
+        let outside = |id: KeyspaceId| {
+            self.pending.iter().any(|(at, change)| match change {
+                Change::Created(state) => state.id == id && *at >= log_start,
+                Change::Dropped(dropped) => *dropped == id && *at < log_start,
+            })
+        };
+        self.by_id.values().filter(|state| !outside(state.id)).map(|state| state.record()).collect()
+    }
+}
+
+/// Checks the name of a keyspace or comparator.
+pub fn check_name(what: &str, name: &str) -> Result<()> {
+    let max = crate::base::limits::NAME_BYTES_MAX;
+    if name.is_empty() || name.len() > max {
+        let len = name.len();
+        return Err(Error::invalid(format!("the {what} has {len} bytes: give 1 to {max}")));
+    }
+    Ok(())
+}

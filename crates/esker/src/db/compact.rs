@@ -1,0 +1,287 @@
+//! Merge: the deltas of a partition and its base become a new base.
+//!
+//! 1. A merge always takes *all* deltas that the partition has when it begins, so its output lies
+//!    at the bottom: nothing older exists below.
+//! 2. Segments that overlap nothing are taken over by reference; only what overlaps is read and
+//!    written (`merge::plan`).
+//! 3. Deltas that arrive meanwhile stay on top of the result. Nothing else may touch the
+//!    partition while it is busy, so the result fits in its place.
+//! 4. Between steps the worker lets a flush go first and notices that the database closes.
+
+use crate::base::rangedel::{Fragments, RangeTombstone};
+use crate::base::{Bytewise, KeyOrder};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::shape;
+use crate::db::store::{Change, missing_order};
+use crate::db::work::PartitionKey;
+use crate::error::{Error, Result};
+use crate::manifest::{Partition, Tree, TreeEdit};
+use crate::merge::{
+    Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
+};
+use crate::run::{Run, RunCursor, RunWriter, Segment};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Entries between two looks at the rest of the world: about 2 ms of work.
+const STEP_ENTRIES: usize = 8192;
+
+/// The result for one partition.
+struct Merged {
+    keyspace: Arc<KeyspaceState>,
+    old: Arc<Partition>,
+    base: Run,
+}
+
+/// The output under construction.
+struct Output<'w> {
+    writer: &'w mut Option<RunWriter>,
+    segments: Vec<Arc<Segment>>,
+    adopted: u64,
+}
+
+impl Core {
+    /// Merges these partitions into one file.
+    pub(super) fn merge_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
+        let started = Instant::now();
+        let mut writer = None;
+        let mut merged = Vec::new();
+        let mut delta_bytes = 0;
+        for (id, lower) in keys {
+            let keyspace = self.catalog.lock().by_id(*id).cloned();
+            let Some(keyspace) = keyspace else { continue };
+            let version = self.state_now().version.clone();
+            let Some(tree) = version.tree(*id) else { continue };
+            let Some(at) = tree.position(lower.as_deref()) else { continue };
+            let old = tree.partitions()[at].clone();
+            delta_bytes += old.delta_bytes();
+            let base = match &keyspace.order {
+                Order::Bytewise => self.merge_partition(&Bytewise, &old, &mut writer),
+                Order::Custom(order) => self.merge_partition(order, &old, &mut writer),
+                Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
+            };
+            let bounds = (
+                old.lower.as_deref().unwrap_or_default(),
+                old.upper.as_deref().unwrap_or_default(),
+            );
+            let base = base.map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))?;
+            merged.push(Merged { keyspace, old, base });
+        }
+        let background = &self.counters.background;
+        if let Some(writer) = writer {
+            background.merge_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
+            writer.finish()?;
+            self.sync_data_directory()?;
+        }
+        background.merges.fetch_add(merged.len() as u64, Ordering::Relaxed);
+        self.install_merges(merged)?;
+        self.pacer.merged(delta_bytes, started.elapsed());
+        self.update_pace();
+        Ok(())
+    }
+
+    fn merge_partition<O: KeyOrder>(
+        &self,
+        order: &O,
+        old: &Partition,
+        writer: &mut Option<RunWriter>,
+    ) -> Result<Run> {
+        let gc = VersionGc::new(self.snapshots.list(), Depth::Bottom);
+        let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
+        for run in old.runs() {
+            tombstones.extend(run.tombstone_lists(order)?);
+        }
+        let sources = sources(order, old);
+        let limits = PlanLimits {
+            small_bytes: u64::from(self.settings.segment_bytes) / 4,
+            segment_bytes: u64::from(self.settings.segment_bytes),
+        };
+        let pieces = plan(order, &sources, &tombstones, &gc, limits);
+        let mut output = Output { writer, segments: Vec::new(), adopted: 0 };
+        for piece in pieces {
+            match piece {
+                Piece::Drop(_) => {}
+                Piece::Reuse(segment) => {
+                    self.cut(&mut output)?;
+                    output.segments.push(segment);
+                    output.adopted += 1;
+                }
+                Piece::Rewrite(runs) => {
+                    self.rewrite(order, old, runs, &tombstones, &gc, &mut output)?;
+                }
+            }
+        }
+        self.cut(&mut output)?;
+        let survivors = surviving(order, old, &tombstones, &gc);
+        let mut tombstone_segments = Vec::new();
+        if !survivors.is_empty() {
+            let writer = self.merge_writer(output.writer)?;
+            writer.add_tombstones(order, &Fragments::build(order, survivors))?;
+            tombstone_segments = self.take_segments(writer);
+        }
+        let adopted = &self.counters.background.segments_adopted;
+        adopted.fetch_add(output.adopted, Ordering::Relaxed);
+        Ok(Run::new(output.segments, tombstone_segments))
+    }
+
+    /// Ends the segment that is being written, and takes what was written so far.
+    fn cut(&self, output: &mut Output<'_>) -> Result<()> {
+        if let Some(writer) = output.writer {
+            writer.cut()?;
+            output.segments.extend(self.take_segments(writer));
+        }
+        Ok(())
+    }
+
+    fn merge_writer<'w>(&self, writer: &'w mut Option<RunWriter>) -> Result<&'w mut RunWriter> {
+        if writer.is_none() {
+            let id = self.files.next_id();
+            let options = self.writer_options(true);
+            let directory = self.files.directory();
+            *writer = Some(RunWriter::create(&self.fs, directory, id, options)?);
+        }
+        Ok(writer.as_mut().unwrap_or_else(|| unreachable!("it was made just now")))
+    }
+
+    fn rewrite<O: KeyOrder>(
+        &self,
+        order: &O,
+        old: &Partition,
+        runs: Vec<Vec<Arc<Segment>>>,
+        tombstones: &[Arc<Fragments>],
+        gc: &VersionGc,
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        let cursor = |segments: Vec<Arc<Segment>>| {
+            let run = Arc::new(Run::new(segments, Vec::new()));
+            RunCursor::new(run, order.clone(), self.cache.clone(), false)
+        };
+        let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
+        let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
+            .within(old.lower.clone(), old.upper.clone());
+        let writer = self.merge_writer(output.writer)?;
+        let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        while stream.step(&mut out, STEP_ENTRIES)? {
+            self.between_steps()?;
+        }
+        Ok(())
+    }
+
+    /// Puts the results in the places of their partitions.
+    fn install_merges(&self, merged: Vec<Merged>) -> Result<()> {
+        if merged.is_empty() {
+            return Ok(());
+        }
+        self.change(|state, _| {
+            let mut change = Change::default();
+            for result in merged {
+                let id = result.keyspace.id;
+                let earlier = change.trees.iter().position(|(tree, _)| *tree == id);
+                let tree = match earlier {
+                    Some(at) => change.trees.swap_remove(at).1,
+                    None => state.version.tree(id).cloned(),
+                };
+                // The keyspace may have been dropped meanwhile.
+                let Some(tree) = tree else { continue };
+                let (tree, edits) = match &result.keyspace.order {
+                    Order::Bytewise => self.put_in_place(&Bytewise, &tree, result)?,
+                    Order::Custom(order) => self.put_in_place(&order.clone(), &tree, result)?,
+                    Order::Missing(name) => {
+                        return Err(missing_order(&result.keyspace.name, name));
+                    }
+                };
+                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
+                change.trees.push((id, Some(Arc::new(tree))));
+            }
+            Ok((!change.trees.is_empty()).then_some(change))
+        })
+    }
+
+    fn put_in_place<O: KeyOrder>(
+        &self,
+        order: &O,
+        tree: &Tree,
+        merged: Merged,
+    ) -> Result<(Tree, Vec<TreeEdit>)> {
+        let old = &merged.old;
+        let place = tree.position(old.lower.as_deref());
+        let now = place.map(|at| (at, tree.partitions()[at].clone()));
+        let Some((at, now)) = now.filter(|(_, now)| {
+            Arc::ptr_eq(&now.base, &old.base) && now.deltas.len() >= old.deltas.len()
+        }) else {
+            let what = "a partition changed while it was merged: this is a defect of the engine";
+            return Err(Error::invalid(what));
+        };
+        let newer = &now.deltas[..now.deltas.len() - old.deltas.len()];
+        let parts = shape::after_merge(order, &now, merged.base, newer, &self.settings);
+        let mut edits = vec![shape::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
+        let count = parts.len();
+        let mut tree = tree.replaced(at, 1, parts.into_iter().map(Arc::new).collect());
+        if count == 1 {
+            let id = merged.keyspace.id;
+            // A partition that became small joins a small neighbour that nobody works on.
+            for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
+                let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
+                let neighbour = &pair[usize::from(left == at)];
+                if self.work.is_busy(id, neighbour.lower.as_deref()) {
+                    continue;
+                }
+                if let Some(joined) = shape::joined(order, &pair[0], &pair[1], &self.settings) {
+                    edits.push(shape::replace_edit(&pair[0], 2, &[&joined]));
+                    tree = tree.replaced(left, 2, vec![Arc::new(joined)]);
+                    break;
+                }
+            }
+        }
+        Ok((tree, edits))
+    }
+}
+
+/// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
+/// declared to hold deletes: it cannot be taken over, because the neighbour has its share.
+fn sources<'p, O: KeyOrder>(
+    order: &O,
+    old: &'p Partition,
+) -> Vec<SourceRuns<'p, Arc<Segment>>> {
+    let interval = |segment: &'p Arc<Segment>| {
+        let meta = &segment.meta;
+        let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
+        Interval {
+            segment: segment.clone(),
+            min: &meta.min_key,
+            max: &meta.max_key,
+            bytes: u64::from(meta.len),
+            deletes: meta.deletes.max(u64::from(!inside)),
+            shadowed: meta.shadowed,
+            min_seq: meta.min_seq,
+            max_seq: meta.max_seq,
+        }
+    };
+    let source = |kind, run: &'p Arc<Run>| SourceRuns {
+        kind,
+        segments: run.segments().iter().map(interval).collect(),
+    };
+    let deltas = old.deltas.iter().map(|run| source(SourceKind::Delta, run));
+    deltas.chain([source(SourceKind::Base, &old.base)]).collect()
+}
+
+/// The range tombstones that the new base needs.
+fn surviving<O: KeyOrder>(
+    order: &O,
+    old: &Partition,
+    tombstones: &[Arc<Fragments>],
+    gc: &VersionGc,
+) -> Vec<RangeTombstone> {
+    if tombstones.is_empty() {
+        return Vec::new();
+    }
+    let all = tombstones.iter().flat_map(|list| list.tombstones()).collect();
+    let clipped = Fragments::build(order, all).clip(
+        order,
+        old.lower.as_deref(),
+        old.upper.as_deref(),
+    );
+    gc.surviving_tombstones(clipped.iter().map(|f| (f.start, f.end, f.seqs)).collect::<Vec<_>>())
+}

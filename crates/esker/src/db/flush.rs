@@ -1,0 +1,283 @@
+//! Flush: a sealed set of memtables becomes one run file, cut at partition bounds, and each piece
+//! a delta of its partition.
+//!
+//! 1. The oldest sealed set goes first, once everything below its end is published (R3).
+//! 2. The log before its end is given back only after the edit is synced (R3).
+//! 3. A piece that overlaps nothing in its partition becomes part of the base by reference, so a
+//!    sequential load is written once.
+//! 4. Bounds may move while a flush is written. Then a piece is added to every partition that it
+//!    touches, and each sees its own part.
+//! 5. A failed flush leaves nothing behind but a file that nothing refers to; the next attempt
+//!    takes a new file.
+
+use crate::base::rangedel::{Fragments, RangeTombstone};
+use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::memset::{DbOrder, MemSet};
+use crate::db::shape;
+use crate::db::state::State;
+use crate::db::store::{Change, missing_order};
+use crate::error::Result;
+use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version, run_record};
+use crate::memtable::MemCursor;
+use crate::merge::{Depth, MergeStream, VersionGc};
+use crate::run::{Run, RunWriter, Segment};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Entries between two looks at the rest of the world.
+const STEP_ENTRIES: usize = 4096;
+
+/// What a flush wrote for one partition.
+struct Slice {
+    lower: Option<Vec<u8>>,
+    run: Run,
+}
+
+/// The output of a flush: slices by keyspace, in key order.
+#[derive(Default)]
+struct Slices {
+    by_keyspace: BTreeMap<KeyspaceId, Vec<Slice>>,
+}
+
+impl Core {
+    /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time.
+    pub(super) fn flush_oldest(&self) -> Result<bool> {
+        let state = self.state.load_arc();
+        let Some(set) = state.oldest_sealed().cloned() else { return Ok(false) };
+        let started = Instant::now();
+        if let (Some(pipeline), Some(end)) = (&self.pipeline, set.sealed_at()) {
+            pipeline.wait_visible(end)?;
+        }
+        let mut writer = None;
+        let slices = self.write_slices(&set, &state.version, &mut writer)?;
+        let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
+        if let Some(writer) = writer {
+            writer.finish()?;
+            self.sync_data_directory()?;
+        }
+        self.install_flush(&set, slices)?;
+        self.counters.background.flushes.fetch_add(1, Ordering::Relaxed);
+        self.counters.background.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.pacer.flushed(set.bytes(), started.elapsed());
+        Ok(true)
+    }
+
+    /// Writes everything in `set` to one file, made when the first entry comes.
+    fn write_slices(
+        &self,
+        set: &MemSet,
+        version: &Version,
+        writer: &mut Option<RunWriter>,
+    ) -> Result<Slices> {
+        let mut slices = Slices::default();
+        for id in set.keyspaces() {
+            let keyspace = self.catalog.lock().by_id(id).cloned();
+            // What was written to a keyspace before its drop goes with it.
+            let Some(keyspace) = keyspace.filter(|k| k.dropped_at().is_none()) else { continue };
+            let tree = version.tree(id).cloned().unwrap_or_default();
+            let written = match &keyspace.order {
+                Order::Bytewise => self.write_keyspace(&Bytewise, &keyspace, set, &tree, writer)?,
+                Order::Custom(order) => {
+                    self.write_keyspace(order, &keyspace, set, &tree, writer)?
+                }
+                Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+            };
+            slices.by_keyspace.insert(id, written);
+        }
+        Ok(slices)
+    }
+
+    fn write_keyspace<O: DbOrder>(
+        &self,
+        order: &O,
+        keyspace: &KeyspaceState,
+        set: &MemSet,
+        tree: &Tree,
+        writer: &mut Option<RunWriter>,
+    ) -> Result<Vec<Slice>> {
+        let Some(table) = O::table(set, keyspace.id) else { return Ok(Vec::new()) };
+        let tombstones = Fragments::build(order, table.tombstones(keyspace.id));
+        let snapshots = self.snapshots.list();
+        let gc = VersionGc::new(snapshots, Depth::Upper);
+        let mut slices = Vec::new();
+        let mut cursor: MemCursor<O> = table.cursor(keyspace.id);
+        cursor.seek_to_first()?;
+        for partition in touched(order, tree, &mut cursor, &tombstones)? {
+            let partition = &tree.partitions()[partition];
+            let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
+            let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
+            let survivors = gc.surviving_tombstones(
+                clipped.iter().map(|f| (f.start, f.end, f.seqs)).collect::<Vec<_>>(),
+            );
+            let cursors = vec![table.cursor(keyspace.id)];
+            let stream =
+                MergeStream::new(order.clone(), cursors, vec![Arc::new(clipped)], gc.clone())
+                    .within(lower.clone(), upper);
+            let writer = self.writer(writer)?;
+            let run = self.write_slice(order, writer, stream, survivors)?;
+            if !run.is_empty() {
+                slices.push(Slice { lower, run });
+            }
+        }
+        Ok(slices)
+    }
+
+    fn write_slice<O: KeyOrder>(
+        &self,
+        order: &O,
+        writer: &mut RunWriter,
+        mut stream: MergeStream<MemCursor<O>, O, Arc<Fragments>>,
+        tombstones: Vec<RangeTombstone>,
+    ) -> Result<Run> {
+        let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        while stream.step(&mut out, STEP_ENTRIES)? {}
+        writer.cut()?;
+        let segments = self.take_segments(writer);
+        let mut tombstone_segments = Vec::new();
+        if !tombstones.is_empty() {
+            writer.add_tombstones(order, &Fragments::build(order, tombstones))?;
+            tombstone_segments = self.take_segments(writer);
+        }
+        Ok(Run::new(segments, tombstone_segments))
+    }
+
+    /// The writer of this flush or merge, made when it is first needed.
+    pub(super) fn writer<'w>(&self, writer: &'w mut Option<RunWriter>) -> Result<&'w mut RunWriter> {
+        if writer.is_none() {
+            let id = self.files.next_id();
+            let options = self.writer_options(false);
+            let directory = self.files.directory();
+            *writer = Some(RunWriter::create(&self.fs, directory, id, options)?);
+        }
+        Ok(writer.as_mut().unwrap_or_else(|| unreachable!("it was made just now")))
+    }
+
+    /// The segments written since the last call, as objects.
+    pub(super) fn take_segments(&self, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
+        let metas = writer.take_segments();
+        if metas.is_empty() {
+            return Vec::new();
+        }
+        let file = self.output_file(writer.id());
+        metas.into_iter().map(|meta| Arc::new(Segment::new(meta, file.clone()))).collect()
+    }
+
+    /// Makes the flushed data part of the tree and gives the log before it back.
+    fn install_flush(&self, set: &Arc<MemSet>, slices: Slices) -> Result<()> {
+        let end = set.sealed_at().unwrap_or(set.start);
+        self.change(|state, _| {
+            let (created, dropped) = self.catalog.lock().pending_before(end);
+            let mut change = Change { flushed: Some(set.clone()), ..Change::default() };
+            for (id, slices) in slices.by_keyspace {
+                let keyspace = self.catalog.lock().by_id(id).cloned();
+                let Some(keyspace) = keyspace else { continue };
+                if dropped.contains(&id) || slices.is_empty() {
+                    continue;
+                }
+                let tree = state.version.tree(id).cloned().unwrap_or_default();
+                let (tree, edits) = match &keyspace.order {
+                    Order::Bytewise => self.add_slices(&Bytewise, id, &tree, slices),
+                    Order::Custom(order) => self.add_slices(order, id, &tree, slices),
+                    Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+                };
+                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
+                change.trees.push((id, Some(Arc::new(tree))));
+            }
+            change.trees.extend(dropped.iter().map(|id| (*id, None)));
+            change.edit = Edit { log_start: Some(end), created, dropped, ..change.edit };
+            change.edit.next_keyspace = Some(self.catalog.lock().next_id());
+            Ok(Some(change))
+        })?;
+        self.catalog.lock().forget_before(end);
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.release_before(end)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the slices on top of their partitions.
+    fn add_slices<O: KeyOrder>(
+        &self,
+        order: &O,
+        id: KeyspaceId,
+        tree: &Tree,
+        slices: Vec<Slice>,
+    ) -> (Tree, Vec<TreeEdit>) {
+        let mut partitions: Vec<Arc<Partition>> = tree.partitions().to_vec();
+        let mut edits = Vec::new();
+        for slice in slices {
+            // Where bounds moved meanwhile, the slice belongs to several partitions or to one
+            // that begins before it.
+            let Some(first) = tree.position(slice.lower.as_deref()).or_else(|| {
+                slice.lower.as_deref().map(|lower| tree.find(order, lower))
+            }) else {
+                continue;
+            };
+            let run = Arc::new(slice.run);
+            for at in first..tree.partitions().len() {
+                let old = &tree.partitions()[at];
+                if at > first && !shape::reaches(order, &run, old.lower.as_deref()) {
+                    break;
+                }
+                let Some(part) = shape::part_within(order, &run, old) else { continue };
+                let old = &partitions[at];
+                let busy = self.work.is_busy(id, old.lower.as_deref());
+                let (new, edit) = shape::with_delta(order, old, part, busy, &self.settings);
+                partitions[at] = new;
+                edits.push(edit);
+            }
+        }
+        let (tree, splits) = shape::split_full(Tree::new(partitions), &self.settings);
+        edits.extend(splits);
+        (tree, edits)
+    }
+
+    /// Makes the names of new run files durable.
+    pub(super) fn sync_data_directory(&self) -> Result<()> {
+        use crate::error::IoContext;
+        let directory = self.files.directory();
+        self.fs.sync_dir(directory).context("sync", directory)
+    }
+
+    /// The state of readers, for those that only look.
+    pub(super) fn state_now(&self) -> Arc<State> {
+        self.state.load_arc()
+    }
+}
+
+/// The indexes of the partitions that the entries and tombstones of a memtable touch, ascending.
+fn touched<O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    cursor: &mut MemCursor<O>,
+    tombstones: &Fragments,
+) -> Result<Vec<usize>> {
+    let partitions = tree.partitions();
+    let mut touched = Vec::new();
+    for (index, partition) in partitions.iter().enumerate() {
+        let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
+        match lower {
+            Some(lower) if cursor.valid() => {
+                if order.compare(cursor.key(), lower).is_lt() {
+                    cursor.seek(lower, crate::base::SEQ_MAX)?;
+                }
+            }
+            _ => {}
+        }
+        let inside = |key: &[u8]| upper.is_none_or(|upper| order.compare(key, upper).is_lt());
+        let has_entry = cursor.valid() && inside(cursor.key());
+        if has_entry || !tombstones.clip(order, lower, upper).is_empty() {
+            touched.push(index);
+        }
+    }
+    Ok(touched)
+}
+
+/// A record of what one slice adds, for the manifest.
+pub(super) fn delta_edit(partition: &Partition, run: &Run) -> TreeEdit {
+    TreeEdit::AddDelta { lower: partition.lower.clone(), run: run_record(run) }
+}

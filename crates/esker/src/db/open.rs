@@ -1,0 +1,408 @@
+//! Open: find out what stands at a path, make a database or recover one.
+//!
+//! 1. What the path holds is looked at before anything is made: a file, a foreign directory or a
+//!    database of an unknown version is left exactly as it is (C9).
+//! 2. The lock comes before the first byte that is read for good, so two opens never overlap (C6).
+//! 3. A new database gets its superblocks last; a directory without them, and without data, is one
+//!    whose creation was cut off and is made anew.
+//! 4. Recovery reads the manifest, then the log from where the manifest says (R11). Only when both
+//!    are whole, orphans are removed, a new manifest is begun, and what was replayed is flushed
+//!    before the first write (R7).
+
+use crate::base::{Bytewise, Seq};
+use crate::commit::{LogConfig, Pipeline};
+use crate::db::catalog::{Catalog, Order};
+use crate::db::counters::{Counters, Timed};
+use crate::db::files::Files;
+use crate::db::memset::MemSet;
+use crate::db::options::{Options, Recovery};
+use crate::db::settings::Settings;
+use crate::db::state::State;
+use crate::db::store::{Store, missing_order, switch_manifest};
+use crate::db::work::Work;
+use crate::db::{Core, replay};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{Fs, PathKind};
+use crate::manifest::{
+    Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version, check_tree, misfit, parse_manifest_name,
+};
+use crate::run::{RunFile, Segment, SegmentMeta};
+use crate::sync::{EpochCell, Latch, Signal};
+use crate::{base::FileId, cache::BlockCache, manifest};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of the lock file.
+pub const LOCK_NAME: &str = "LOCK";
+/// The directory of the log.
+pub const LOG_DIRECTORY: &str = "wal";
+/// The directory of the runs.
+pub const DATA_DIRECTORY: &str = "data";
+/// The position of the first record of a new database. It is not 0, because sequence number 0
+/// means "older than everything".
+pub const FIRST_POSITION: Seq = 64;
+
+/// What stands at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// An empty directory, or one in which making a database was cut off.
+    Empty,
+    Database,
+}
+
+/// What the manifest of a database says.
+pub(super) struct Described {
+    pub superblock: Superblock,
+    pub manifest: manifest::Recovered,
+    pub version: Version,
+    pub catalog: Catalog,
+    pub log_start: Seq,
+    pub next_file: FileId,
+}
+
+impl Core {
+    /// Opens the database at `path`, makes it if the options allow it, and starts its threads.
+    pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>> {
+        let settings = Settings::new(options)?;
+        let fs = options.fs.clone();
+        let found = look(fs.as_ref(), path)?;
+        match found {
+            Found::Database if options.error_if_exists => {
+                return Err(Error::Exists { path: path.to_owned() });
+            }
+            Found::Nothing | Found::Empty if !options.create_if_missing || options.read_only => {
+                return Err(Error::Missing { path: path.to_owned() });
+            }
+            _ => {}
+        }
+        if found == Found::Nothing {
+            fs.create_dir(path).context("create", path)?;
+            if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                fs.sync_dir(parent).context("sync", parent)?;
+            }
+        }
+        let lock = take_lock(fs.as_ref(), path)?;
+        // Another process may have made or upgraded the database before the lock was ours.
+        if look(fs.as_ref(), path)? != Found::Database {
+            create(fs.as_ref(), path)?;
+        }
+        let signal = Arc::new(Signal::new());
+        let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal.clone());
+        let described = describe(&fs, path, &files, options)?;
+        let core = Self::recover(path, options, settings, described, files, signal, lock)?;
+        core.start_threads()?;
+        Ok(core)
+    }
+
+    /// Replays the log and makes the database ready for reads and, if asked, for writes.
+    fn recover(
+        path: &Path,
+        options: &Options,
+        settings: Settings,
+        mut described: Described,
+        files: Arc<Files>,
+        signal: Arc<Signal>,
+        lock: Box<dyn crate::fs::FileLock>,
+    ) -> Result<Arc<Self>> {
+        let fs = options.fs.clone();
+        let log_start = described.log_start;
+        let policy = match options.recovery {
+            Recovery::Refuse => crate::wal::Policy::Refuse,
+            Recovery::KeepPrefix => crate::wal::Policy::KeepPrefix,
+        };
+        let log_directory = path.join(LOG_DIRECTORY);
+        let mut replay = replay::Replay::new(log_start, &settings, &mut described.catalog);
+        let recovered = crate::wal::recover(
+            fs.as_ref(),
+            &log_directory,
+            log_start,
+            policy,
+            |position, operations, payload| {
+                replay.batch(&log_directory, position, operations, payload)
+            },
+        )?;
+        let memsets = replay.finish(recovered.end);
+        if let Some(damage) = &recovered.damage {
+            log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
+        }
+        let latch = Arc::new(Latch::new());
+        let store = begin_manifest(fs.as_ref(), path, &described, &files, options.read_only)?;
+        let version = Arc::new(described.version);
+        let counters = Arc::new(Counters::default());
+        let end = recovered.end;
+        let log_signal = Arc::new(Signal::new());
+        let pipeline = if options.read_only {
+            None
+        } else {
+            let config = log_config(&fs, log_directory, options, &settings, &counters, &log_signal);
+            Some(Pipeline::resume(config, recovered, latch.clone())?)
+        };
+        let core = Arc::new(Self {
+            path: path.to_owned(),
+            fs,
+            files,
+            state: EpochCell::new(Arc::new(State { memsets, version })),
+            state_swap: parking_lot::Mutex::default(),
+            placing: parking_lot::Mutex::default(),
+            pipeline,
+            read_only_end: end,
+            latch,
+            catalog: parking_lot::Mutex::new(described.catalog),
+            totals: parking_lot::Mutex::new(store.totals()),
+            store: parking_lot::Mutex::new(store),
+            snapshots: Default::default(),
+            cache: Arc::new(BlockCache::new(settings.cache_bytes)),
+            counters,
+            pacer: Default::default(),
+            room: Signal::new(),
+            work: Work::new(signal),
+            log_signal,
+            buffered_end: Default::default(),
+            closing: Default::default(),
+            closed: Default::default(),
+            close_result: parking_lot::Mutex::default(),
+            threads: parking_lot::Mutex::default(),
+            fork: crate::fs::ForkGuard::new(),
+            lock: parking_lot::Mutex::new(Some(lock)),
+            settings,
+        });
+        core.after_recovery()?;
+        Ok(core)
+    }
+
+    /// Makes what was replayed durable before the first write (R7), and judges the tree.
+    fn after_recovery(&self) -> Result<()> {
+        if self.pipeline.is_some() {
+            while self.state_now().oldest_sealed().is_some() {
+                self.flush_oldest()?;
+            }
+        }
+        let state = self.state_now();
+        for (id, tree) in state.version.trees() {
+            self.work.refresh(*id, Some(tree), &self.settings);
+        }
+        Ok(())
+    }
+}
+
+fn log_config(
+    fs: &Arc<dyn Fs>,
+    directory: PathBuf,
+    options: &Options,
+    settings: &Settings,
+    counters: &Arc<Counters>,
+    log_signal: &Arc<Signal>,
+) -> LogConfig {
+    let mut config = LogConfig::new(fs.clone(), directory);
+    config.kind = options.log;
+    config.segment_bytes_max = u64::from(options.log_segment_bytes);
+    config.payload_bytes_max = settings.batch_bytes_max;
+    let signal = log_signal.clone();
+    config.on_prepare_needed = Some(Box::new(move || signal.notify()));
+    let counters = counters.clone();
+    config.on_sync = Some(Box::new(move |took| counters.record(Timed::Sync, took)));
+    config
+}
+
+/// Looks at a path without changing anything.
+fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
+    match fs.kind(path).context("look at", path)? {
+        None => return Ok(Found::Nothing),
+        Some(PathKind::File) => {
+            let found = "it is a file".to_owned();
+            return Err(Error::NotADatabase { path: path.to_owned(), found });
+        }
+        Some(PathKind::Directory) => {}
+    }
+    let entries = fs.list(path).context("list", path)?;
+    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+    if SUPERBLOCK_NAMES.iter().any(|name| has(name)) {
+        match Superblock::read(fs, path) {
+            Ok(Some(_)) => return Ok(Found::Database),
+            Ok(None) => {}
+            Err(error) if has_data(fs, path)? => return Err(error),
+            Err(error @ Error::UnknownFormat { .. }) => return Err(error),
+            // Nothing was ever stored here: making it was cut off.
+            Err(_) => {}
+        }
+    }
+    let ours = |name: &str| {
+        [LOCK_NAME, LOG_DIRECTORY, DATA_DIRECTORY].contains(&name)
+            || SUPERBLOCK_NAMES.contains(&name)
+            || parse_manifest_name(name).is_some()
+    };
+    if has("CURRENT") {
+        let found = "it looks like a LevelDB or RocksDB database".to_owned();
+        return Err(Error::NotADatabase { path: path.to_owned(), found });
+    }
+    if let Some(foreign) = entries.iter().find(|entry| !ours(&entry.name)) {
+        let found = format!("it holds {:?}", foreign.name);
+        return Err(Error::NotADatabase { path: path.to_owned(), found });
+    }
+    if has_data(fs, path)? {
+        let first = path.join(SUPERBLOCK_NAMES[0]);
+        let detail = "both superblocks are missing, but there is data";
+        return Err(Error::corruption(&first, 0, "superblock", detail));
+    }
+    Ok(Found::Empty)
+}
+
+/// Whether the directories of log and data hold anything.
+fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
+    for name in [LOG_DIRECTORY, DATA_DIRECTORY] {
+        let directory = path.join(name);
+        if fs.kind(&directory).context("look at", &directory)? == Some(PathKind::Directory)
+            && fs.list(&directory).context("list", &directory)?.iter().any(|entry| entry.len > 0)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
+    let lock_path = path.join(LOCK_NAME);
+    fs.lock(&lock_path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
+        _ => Error::io("lock", &lock_path, error),
+    })
+}
+
+/// Makes a new, empty database in a directory that is ours and holds none.
+fn create(fs: &dyn Fs, path: &Path) -> Result<()> {
+    for name in [LOG_DIRECTORY, DATA_DIRECTORY] {
+        let directory = path.join(name);
+        fs.create_dir(&directory).context("create", &directory)?;
+    }
+    let state = Edit { log_start: Some(FIRST_POSITION), next_file: Some(1), ..Edit::default() };
+    let manifest = Manifest::create(fs, path, 1, &state)?;
+    let mut database = [0; 16];
+    getrandom::fill(&mut database)
+        .map_err(|error| Error::io("draw random bytes for", path, std::io::Error::other(error)))?;
+    Superblock { generation: 0, manifest: manifest.number(), database }.write(fs, path)?;
+    Ok(())
+}
+
+/// Reads what the manifest says, and checks that it makes sense.
+pub(super) fn describe(
+    fs: &Arc<dyn Fs>,
+    path: &Path,
+    files: &Arc<Files>,
+    options: &Options,
+) -> Result<Described> {
+    let superblock = Superblock::read(fs.as_ref(), path)?
+        .ok_or_else(|| Error::Missing { path: path.to_owned() })?;
+    let manifest = manifest::read(fs.as_ref(), path, superblock.manifest)?;
+    let manifest_path = path.join(manifest::manifest_name(manifest.number));
+    let mut catalog = Catalog::new(options.comparators.clone());
+    let mut version = Version::default();
+    let (mut log_start, mut next_file) = (None, 1);
+    let mut objects = Objects { files, by_id: HashMap::new(), segments: HashMap::new() };
+    for edit in &manifest.edits {
+        log_start = edit.log_start.or(log_start);
+        next_file = edit.next_file.unwrap_or(next_file).max(next_file);
+        catalog.raise_next_id(edit.next_keyspace.unwrap_or_default());
+        edit.created.iter().for_each(|record| catalog.load(record));
+        edit.dropped.iter().for_each(|id| catalog.unload(*id));
+        version = version
+            .apply(edit, &mut |meta| objects.segment(meta))
+            .map_err(|what| misfit(&manifest_path, what))?;
+    }
+    check_trees(&manifest_path, &version, &catalog)?;
+    let log_start =
+        log_start.ok_or_else(|| misfit(&manifest_path, "it does not say where the log begins"))?;
+    Ok(Described { superblock, manifest, version, catalog, log_start, next_file })
+}
+
+fn check_trees(path: &Path, version: &Version, catalog: &Catalog) -> Result<()> {
+    for (id, tree) in version.trees() {
+        let keyspace =
+            catalog.by_id(*id).ok_or_else(|| misfit(path, "a tree belongs to no keyspace"))?;
+        match &keyspace.order {
+            Order::Bytewise => check_tree(&Bytewise, tree),
+            Order::Custom(order) => check_tree(order, tree),
+            // Without the comparator nothing can be said; the keyspace cannot be opened anyway.
+            Order::Missing(_) => Ok(()),
+        }
+        .map_err(|what| misfit(path, what))?;
+    }
+    Ok(())
+}
+
+/// Makes one object per file and segment, however often the manifest names it.
+struct Objects<'f> {
+    files: &'f Arc<Files>,
+    by_id: HashMap<FileId, Arc<RunFile>>,
+    segments: HashMap<(FileId, u64), Arc<Segment>>,
+}
+
+impl Objects<'_> {
+    fn segment(&mut self, meta: &SegmentMeta) -> Arc<Segment> {
+        let files = self.files;
+        let file = self.by_id.entry(meta.file).or_insert_with(|| files.run_file(meta.file));
+        let new = || Arc::new(Segment::new(meta.clone(), file.clone()));
+        self.segments.entry((meta.file, meta.offset)).or_insert_with(new).clone()
+    }
+}
+
+/// Starts a new manifest for this life of the database, and removes what nothing refers to. A
+/// database that is opened for reading keeps the old one.
+fn begin_manifest(
+    fs: &dyn Fs,
+    path: &Path,
+    described: &Described,
+    files: &Arc<Files>,
+    read_only: bool,
+) -> Result<Store> {
+    let mut old = if read_only {
+        Manifest::open_read_only(fs, path, &described.manifest)?
+    } else {
+        Manifest::reopen(fs, path, &described.manifest)?
+    };
+    files.raise_next_id(described.next_file);
+    let (log_start, superblock) = (described.log_start, described.superblock);
+    if read_only {
+        return Ok(Store::new(old, superblock, log_start, &described.version));
+    }
+    remove_old_manifests(fs, path, old.number())?;
+    let live: std::collections::HashSet<FileId> =
+        described.version.segments().map(|segment| segment.meta.file).collect();
+    files.remove_orphans(&|id| live.contains(&id))?;
+    let state = Edit {
+        log_start: Some(log_start),
+        next_file: Some(files.peek_next_id()),
+        next_keyspace: Some(described.catalog.next_id()),
+        created: described.catalog.durable_records(log_start),
+        dropped: Vec::new(),
+        trees: described.version.tree_edits(),
+    };
+    let new = Manifest::create(fs, path, old.number() + 1, &state)?;
+    let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
+    Ok(Store::new(new, superblock, log_start, &described.version))
+}
+
+/// Removes manifests that were retired, or begun and never named.
+fn remove_old_manifests(fs: &dyn Fs, path: &Path, current: u64) -> Result<()> {
+    for entry in fs.list(path).context("list", path)? {
+        if parse_manifest_name(&entry.name).is_some_and(|number| number != current) {
+            let stale = path.join(&entry.name);
+            fs.remove_file(&stale).context("remove", &stale)?;
+        }
+    }
+    Ok(())
+}
+
+/// The error of a log that holds writes of a keyspace whose comparator is not known.
+pub(super) fn unknown_order(keyspace: &crate::db::catalog::KeyspaceState) -> Option<Error> {
+    match &keyspace.order {
+        Order::Missing(name) => Some(missing_order(&keyspace.name, name)),
+        _ => None,
+    }
+}
+
+/// The set of memtables of a database that was just opened.
+pub(super) fn first_memset(at: Seq, settings: &Settings) -> Arc<MemSet> {
+    Arc::new(MemSet::new(at, settings.memtable_bytes))
+}

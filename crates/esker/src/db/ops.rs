@@ -1,0 +1,170 @@
+//! The payload of a log record: the operations of one batch.
+//!
+//! A batch is encoded once, by the caller's thread, straight into the bytes that the log will
+//! hold; applying it to the memtable and replaying it after a crash decode the same bytes
+//! (`docs/file-formats.md`, "Operations").
+
+use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
+use crate::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::base::KeyspaceId;
+
+/// One operation, borrowing from the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op<'a> {
+    /// The key is absent from here on.
+    Delete {
+        /// The keyspace.
+        keyspace: KeyspaceId,
+        /// The key.
+        key: &'a [u8],
+    },
+    /// The key has this value from here on.
+    Put {
+        /// The keyspace.
+        keyspace: KeyspaceId,
+        /// The key.
+        key: &'a [u8],
+        /// The value.
+        value: &'a [u8],
+    },
+    /// Keys from `start` to before `end` are absent from here on.
+    DeleteRange {
+        /// The keyspace.
+        keyspace: KeyspaceId,
+        /// First key; `None`: no lower bound.
+        start: Option<&'a [u8]>,
+        /// First key behind the range; `None`: no upper bound.
+        end: Option<&'a [u8]>,
+    },
+    /// A keyspace is made.
+    CreateKeyspace {
+        /// Its number.
+        keyspace: KeyspaceId,
+        /// Its name.
+        name: &'a str,
+        /// The name of its comparator; empty: bytewise.
+        comparator: &'a str,
+    },
+    /// A keyspace ends.
+    DropKeyspace {
+        /// Its number.
+        keyspace: KeyspaceId,
+    },
+}
+
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+const DELETE_RANGE: u8 = 2;
+const CREATE_KEYSPACE: u8 = 3;
+const DROP_KEYSPACE: u8 = 4;
+
+const HAS_START: u8 = 1;
+const HAS_END: u8 = 2;
+
+impl Op<'_> {
+    /// The keyspace that it concerns.
+    #[inline]
+    pub fn keyspace(&self) -> KeyspaceId {
+        match *self {
+            Self::Delete { keyspace, .. }
+            | Self::Put { keyspace, .. }
+            | Self::DeleteRange { keyspace, .. }
+            | Self::CreateKeyspace { keyspace, .. }
+            | Self::DropKeyspace { keyspace } => keyspace,
+        }
+    }
+
+    /// Appends the encoded operation.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Delete { keyspace, key } => {
+                out.push(DELETE);
+                put_varint(out, u64::from(keyspace));
+                put_bytes(out, key);
+            }
+            Self::Put { keyspace, key, value } => {
+                out.push(PUT);
+                put_varint(out, u64::from(keyspace));
+                put_bytes(out, key);
+                put_bytes(out, value);
+            }
+            Self::DeleteRange { keyspace, start, end } => {
+                out.push(DELETE_RANGE);
+                put_varint(out, u64::from(keyspace));
+                let start_flag = if start.is_some() { HAS_START } else { 0 };
+                out.push(start_flag | if end.is_some() { HAS_END } else { 0 });
+                for bound in [start, end].into_iter().flatten() {
+                    put_bytes(out, bound);
+                }
+            }
+            Self::CreateKeyspace { keyspace, name, comparator } => {
+                out.push(CREATE_KEYSPACE);
+                put_varint(out, u64::from(keyspace));
+                put_bytes(out, name.as_bytes());
+                put_bytes(out, comparator.as_bytes());
+            }
+            Self::DropKeyspace { keyspace } => {
+                out.push(DROP_KEYSPACE);
+                put_varint(out, u64::from(keyspace));
+            }
+        }
+    }
+}
+
+/// The operations of a payload, in order.
+#[derive(Debug, Clone)]
+pub struct Ops<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Ops<'a> {
+    /// Starts at the first operation.
+    pub fn new(payload: &'a [u8]) -> Self {
+        Self { reader: Reader::new(payload) }
+    }
+
+    fn decode(&mut self) -> Decoded<Op<'a>> {
+        let reader = &mut self.reader;
+        let kind = reader.u8()?;
+        let keyspace = reader.varint_max(u64::from(u32::MAX))? as KeyspaceId;
+        Ok(match kind {
+            DELETE => Op::Delete { keyspace, key: reader.bytes(KEY_BYTES_MAX)? },
+            PUT => {
+                let key = reader.bytes(KEY_BYTES_MAX)?;
+                Op::Put { keyspace, key, value: reader.bytes(VALUE_BYTES_MAX as usize)? }
+            }
+            DELETE_RANGE => {
+                let flags = reader.u8()?;
+                if flags > HAS_START | HAS_END {
+                    return Err(DecodeError("a range delete has unknown flags"));
+                }
+                let mut bound = |flag: u8| -> Decoded<Option<&'a [u8]>> {
+                    (flags & flag != 0).then(|| reader.bytes(KEY_BYTES_MAX + 1)).transpose()
+                };
+                Op::DeleteRange { keyspace, start: bound(HAS_START)?, end: bound(HAS_END)? }
+            }
+            CREATE_KEYSPACE => {
+                let name = decode_name(reader)?;
+                Op::CreateKeyspace { keyspace, name, comparator: decode_name(reader)? }
+            }
+            DROP_KEYSPACE => Op::DropKeyspace { keyspace },
+            _ => return Err(DecodeError("an operation is of a kind that is not known")),
+        })
+    }
+}
+
+fn decode_name<'a>(reader: &mut Reader<'a>) -> Decoded<&'a str> {
+    std::str::from_utf8(reader.bytes(NAME_BYTES_MAX)?)
+        .map_err(|_| DecodeError("a name is not UTF-8"))
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = Decoded<Op<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        (!self.reader.is_empty()).then(|| self.decode())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! The way of a point read (`docs/read-path.md`): memtables, then the partition's runs from new
+//! to old, until one of them knows the key.
+//!
+//! 1. The first attempt runs inside an epoch and touches only what is in memory: no lock, no
+//!    reference count, no I/O. If a block or index is missing, the attempt is repeated with owned
+//!    references and may read (no I/O ever happens inside an epoch).
+//! 2. Sources are asked from new to old, so the first entry found is the newest. A range tombstone
+//!    seen on the way hides everything older than itself: the newest one is carried along, and
+//!    every source that is still to come is older (R18).
+//! 3. The state is loaded before `visible` is read; see `state`.
+
+use crate::base::codec::hash_key;
+use crate::base::{Bytewise, Kind, Seq};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::counters::{Counter, Timed};
+use crate::db::memset::DbOrder;
+use crate::db::state::State;
+use crate::db::store::missing_order;
+use crate::error::Result;
+use crate::run::{Access, Probe};
+use crate::sync::pin;
+
+/// What an attempt came to.
+enum Answer<R> {
+    NeedsIo,
+    Absent,
+    Present(R),
+}
+
+/// A point read on its way through the sources.
+struct Search<'a, O> {
+    order: &'a O,
+    keyspace: &'a KeyspaceState,
+    key: &'a [u8],
+    below: Seq,
+}
+
+impl Core {
+    /// Looks a key up and hands its value to `take`. `at`: a registered snapshot's position.
+    pub fn get<R>(
+        &self,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        at: Option<Seq>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        self.check_open()?;
+        let started = self.counters.begin(&[(Counter::Gets, 1)]);
+        let found = match &keyspace.order {
+            Order::Bytewise => self.get_ordered(&Bytewise, keyspace, key, at, take),
+            Order::Custom(order) => self.get_ordered(order, keyspace, key, at, take),
+            Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
+        };
+        if let Ok(Some(_)) = found {
+            self.counters.add(Counter::GetsFound, 1);
+        }
+        self.counters.end(Timed::Get, started);
+        found
+    }
+
+    #[inline]
+    fn get_ordered<O: DbOrder, R>(
+        &self,
+        order: &O,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        at: Option<Seq>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let mut take = Some(take);
+        {
+            let guard = pin();
+            let state = self.state.load(&guard);
+            let below = at.unwrap_or_else(|| self.visible());
+            let search = Search { order, keyspace, key, below };
+            match self.search(&search, state, &Access::Cached(&guard), &mut take)? {
+                Answer::NeedsIo => {}
+                Answer::Absent => return self.checked(keyspace, below, None),
+                Answer::Present(value) => return self.checked(keyspace, below, Some(value)),
+            }
+        }
+        let state = self.state.load_arc();
+        let below = at.unwrap_or_else(|| self.visible());
+        let search = Search { order, keyspace, key, below };
+        let answer = self.search(&search, &state, &Access::Read, &mut take);
+        match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
+            Answer::Present(value) => self.checked(keyspace, below, Some(value)),
+            Answer::Absent | Answer::NeedsIo => self.checked(keyspace, below, None),
+        }
+    }
+
+    /// A read that came after the drop of its keyspace fails, whatever it found.
+    #[inline]
+    fn checked<R>(
+        &self,
+        keyspace: &KeyspaceState,
+        _below: Seq,
+        found: Option<R>,
+    ) -> Result<Option<R>> {
+        if keyspace.dropped_at().is_some() {
+            return Err(keyspace.dropped_error());
+        }
+        Ok(found)
+    }
+
+    #[inline]
+    fn search<O: DbOrder, R, F: FnOnce(&[u8]) -> R>(
+        &self,
+        search: &Search<'_, O>,
+        state: &State,
+        access: &Access<'_>,
+        take: &mut Option<F>,
+    ) -> Result<Answer<R>> {
+        let Search { order, keyspace, key, below } = *search;
+        // Hands a found entry over, unless it is a delete or a tombstone hides it.
+        let mut settle = |seq: Seq, kind: Kind, cover: Seq, value: &[u8]| {
+            if kind == Kind::Delete || seq < cover {
+                return Answer::Absent;
+            }
+            take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
+        };
+        for set in &state.memsets {
+            let Some(table) = O::table(set, keyspace.id) else { continue };
+            let cover = table.tombstone_seq(keyspace.id, key, below);
+            if let Some(found) = table.get(keyspace.id, key, below) {
+                return Ok(settle(found.seq, found.kind, cover, found.value));
+            }
+            if cover > 0 {
+                return Ok(Answer::Absent);
+            }
+        }
+        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Answer::Absent) };
+        let partition = &tree.partitions()[tree.find(order, key)];
+        let hash = hash_key(key);
+        for run in partition.runs() {
+            let Some(cover) = run.tombstone_seq(order, key, below, access)? else {
+                return Ok(Answer::NeedsIo);
+            };
+            match run.get(order, key, hash, below, access, &self.cache)? {
+                Probe::NeedsIo => return Ok(Answer::NeedsIo),
+                Probe::Found(found) => {
+                    return Ok(settle(found.seq(), found.kind(), cover, found.value()));
+                }
+                Probe::Absent if cover > 0 => return Ok(Answer::Absent),
+                Probe::Absent => {}
+            }
+        }
+        Ok(Answer::Absent)
+    }
+}

@@ -1,0 +1,372 @@
+//! The way of a scan: partition after partition, in each of them one merging iterator over the
+//! memtables and the partition's runs.
+//!
+//! An iterator owns the state that it was made with (memtables and version), so it holds no lock
+//! and nothing it needs goes away. It never stops early without an error (C3): an error stays
+//! until the iterator is positioned anew.
+
+use crate::base::rangedel::Fragments;
+use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::db::Core;
+use crate::db::catalog::KeyspaceState;
+use crate::db::memset::DbOrder;
+use crate::db::state::State;
+use crate::error::{Error, Result};
+use crate::iter::{Bounds, Source, VisibleIter};
+use crate::manifest::{Partition, Tree};
+use crate::memtable::MemCursor;
+use crate::run::RunCursor;
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A cursor over a memtable or a run.
+#[derive(Debug)]
+pub enum AnyCursor<O: KeyOrder> {
+    /// Over a memtable.
+    Mem(MemCursor<O>),
+    /// Over a run.
+    Run(RunCursor<O>),
+}
+
+macro_rules! forward {
+    ($self:ident, $cursor:ident => $call:expr) => {
+        match $self {
+            AnyCursor::Mem($cursor) => $call,
+            AnyCursor::Run($cursor) => $call,
+        }
+    };
+}
+
+impl<O: KeyOrder> Cursor for AnyCursor<O> {
+    #[inline]
+    fn valid(&self) -> bool {
+        forward!(self, cursor => cursor.valid())
+    }
+    #[inline]
+    fn key(&self) -> &[u8] {
+        forward!(self, cursor => cursor.key())
+    }
+    #[inline]
+    fn head(&self) -> u64 {
+        forward!(self, cursor => cursor.head())
+    }
+    #[inline]
+    fn seq(&self) -> Seq {
+        forward!(self, cursor => cursor.seq())
+    }
+    #[inline]
+    fn kind(&self) -> Kind {
+        forward!(self, cursor => cursor.kind())
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        forward!(self, cursor => cursor.value())
+    }
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        forward!(self, cursor => cursor.seek(key, below))
+    }
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        forward!(self, cursor => cursor.seek_before(key))
+    }
+    fn seek_to_first(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_to_first())
+    }
+    fn seek_to_last(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_to_last())
+    }
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.next())
+    }
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.prev())
+    }
+}
+
+type PartitionIter<O> = VisibleIter<AnyCursor<O>, O, Arc<Fragments>>;
+
+/// Where a move goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// An iterator over what a position sees of one keyspace, in one direction at a time.
+#[derive(Debug)]
+pub struct Scan<O: DbOrder> {
+    core: Arc<Core>,
+    keyspace: Arc<KeyspaceState>,
+    order: O,
+    state: Arc<State>,
+    tree: Arc<Tree>,
+    at: Seq,
+    bounds: Bounds,
+    /// The partition that `inner` covers.
+    partition: usize,
+    inner: Option<PartitionIter<O>>,
+    memory_tombstones: Vec<Arc<Fragments>>,
+}
+
+impl<O: DbOrder> Scan<O> {
+    /// An iterator, not yet positioned, over the keys within `bounds` as of `at`, which was read
+    /// after `state` or is a registered snapshot.
+    pub fn new(
+        core: Arc<Core>,
+        keyspace: Arc<KeyspaceState>,
+        order: O,
+        state: Arc<State>,
+        at: Seq,
+        bounds: Bounds,
+    ) -> Self {
+        let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
+        let mut memory_tombstones = Vec::new();
+        for table in state.memsets.iter().filter_map(|set| O::table(set, keyspace.id)) {
+            let tombstones = table.tombstones(keyspace.id);
+            if !tombstones.is_empty() {
+                memory_tombstones.push(Arc::new(Fragments::build(&order, tombstones)));
+            }
+        }
+        Self {
+            core,
+            keyspace,
+            order,
+            state,
+            tree,
+            at,
+            bounds,
+            partition: 0,
+            inner: None,
+            memory_tombstones,
+        }
+    }
+
+    /// Whether the iterator stands on an entry.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.valid())
+    }
+
+    /// The key; empty while not valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.key())
+    }
+
+    /// The value; empty while not valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.value())
+    }
+
+    /// The order of the keys.
+    pub fn order(&self) -> &O {
+        &self.order
+    }
+
+    /// The bounds.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// Goes to the first entry.
+    pub fn seek_to_first(&mut self) -> Result<()> {
+        let at = match &self.bounds.low {
+            Bound::Included(key) | Bound::Excluded(key) => self.tree.find(&self.order, key),
+            Bound::Unbounded => 0,
+        };
+        self.enter(at)?;
+        self.inner_move(|inner| inner.seek_to_first())?;
+        self.skip_empty(Direction::Forward)
+    }
+
+    /// Goes to the last entry.
+    pub fn seek_to_last(&mut self) -> Result<()> {
+        let at = match &self.bounds.high {
+            Bound::Included(key) | Bound::Excluded(key) => self.tree.find(&self.order, key),
+            Bound::Unbounded => self.tree.partitions().len() - 1,
+        };
+        self.enter(at)?;
+        self.inner_move(|inner| inner.seek_to_last())?;
+        self.skip_empty(Direction::Backward)
+    }
+
+    /// Goes to the first entry at or behind `key`, within the bounds.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        let below_low = match &self.bounds.low {
+            Bound::Included(low) | Bound::Excluded(low) => {
+                self.order.compare(key, low) == Ordering::Less
+            }
+            Bound::Unbounded => false,
+        };
+        if below_low {
+            return self.seek_to_first();
+        }
+        self.enter(self.tree.find(&self.order, key))?;
+        self.inner_move(|inner| inner.seek(key))?;
+        self.skip_empty(Direction::Forward)
+    }
+
+    /// Goes to the next entry. The iterator must be valid.
+    #[inline]
+    pub fn next(&mut self) -> Result<()> {
+        self.inner_move(|inner| inner.next())?;
+        if self.valid() { Ok(()) } else { self.skip_empty(Direction::Forward) }
+    }
+
+    /// Goes to the previous entry. The iterator must be valid.
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        self.inner_move(|inner| inner.prev())?;
+        if self.valid() { Ok(()) } else { self.skip_empty(Direction::Backward) }
+    }
+
+    #[inline]
+    fn inner_move(
+        &mut self,
+        go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(inner) = &mut self.inner else { return Ok(()) };
+        go(inner).map_err(|error| self.locate(error))
+    }
+
+    #[cold]
+    fn locate(&self, error: Error) -> Error {
+        let partition = &self.tree.partitions()[self.partition];
+        let low = partition.lower.as_deref().unwrap_or_default();
+        let high = partition.upper.as_deref().unwrap_or_default();
+        error.in_keyspace(&self.keyspace.name, Some((low, high)))
+    }
+
+    /// Goes on to neighbouring partitions while the present one has nothing to show.
+    fn skip_empty(&mut self, direction: Direction) -> Result<()> {
+        while !self.valid() {
+            let partition = &self.tree.partitions()[self.partition];
+            let next = match direction {
+                Direction::Forward if self.reaches_behind(partition) => self.partition + 1,
+                Direction::Backward if self.reaches_before(partition) => self.partition - 1,
+                _ => return Ok(()),
+            };
+            self.enter(next)?;
+            match direction {
+                Direction::Forward => self.inner_move(|inner| inner.seek_to_first())?,
+                Direction::Backward => self.inner_move(|inner| inner.seek_to_last())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the bounds go on behind this partition, and there is one.
+    fn reaches_behind(&self, partition: &Partition) -> bool {
+        let Some(upper) = partition.upper.as_deref() else { return false };
+        match &self.bounds.high {
+            Bound::Included(high) => self.order.compare(upper, high).is_le(),
+            Bound::Excluded(high) => self.order.compare(upper, high).is_lt(),
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// Whether the bounds go on before this partition, and there is one.
+    fn reaches_before(&self, partition: &Partition) -> bool {
+        let Some(lower) = partition.lower.as_deref() else { return false };
+        match &self.bounds.low {
+            Bound::Included(low) | Bound::Excluded(low) => self.order.compare(low, lower).is_lt(),
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// Makes `inner` cover partition `index`, not yet positioned.
+    fn enter(&mut self, index: usize) -> Result<()> {
+        if self.inner.is_some() && self.partition == index {
+            return Ok(());
+        }
+        self.inner = None;
+        self.partition = index;
+        let partition = self.tree.partitions()[index].clone();
+        let mut sources = Vec::with_capacity(self.state.memsets.len() + 1 + partition.deltas.len());
+        for set in &self.state.memsets {
+            let Some(table) = O::table(set, self.keyspace.id) else { continue };
+            let cursor = AnyCursor::Mem(table.cursor(self.keyspace.id));
+            let seq_bound = set.sealed_at().unwrap_or(SEQ_MAX);
+            sources.push(Source { cursor, seq_bound });
+        }
+        let mut tombstones = self.memory_tombstones.clone();
+        for run in partition.runs().filter(|run| !run.is_empty()) {
+            let fragments = run.tombstone_lists(&self.order);
+            tombstones.extend(fragments.map_err(|error| self.locate(error))?);
+            let seq_bound = run.max_seq() + 1;
+            let order = self.order.clone();
+            let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true);
+            sources.push(Source { cursor: AnyCursor::Run(cursor), seq_bound });
+        }
+        let bounds = self.bounds_within(&partition);
+        let order = self.order.clone();
+        self.inner = Some(VisibleIter::new(order, sources, tombstones, self.at, bounds));
+        Ok(())
+    }
+
+    /// The bounds, cut to the partition: its segments may reach beyond it.
+    fn bounds_within(&self, partition: &Partition) -> Bounds {
+        let mut bounds = self.bounds.clone();
+        if let Some(lower) = &partition.lower {
+            let inside = match &bounds.low {
+                Bound::Included(low) | Bound::Excluded(low) => {
+                    self.order.compare(low, lower).is_lt()
+                }
+                Bound::Unbounded => true,
+            };
+            if inside {
+                bounds.low = Bound::Included(lower.clone());
+            }
+        }
+        if let Some(upper) = &partition.upper {
+            let inside = match &bounds.high {
+                Bound::Included(high) => self.order.compare(upper, high).is_le(),
+                Bound::Excluded(high) => self.order.compare(upper, high).is_lt(),
+                Bound::Unbounded => true,
+            };
+            if inside {
+                bounds.high = Bound::Excluded(upper.clone());
+            }
+        }
+        bounds
+    }
+}
+
+/// What an iterator is made from: everything but the order, which is a type.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    core: Arc<Core>,
+    keyspace: Arc<KeyspaceState>,
+    state: Arc<State>,
+    at: Seq,
+    bounds: Bounds,
+}
+
+impl Scope {
+    /// A scan over the scope, not yet positioned.
+    pub fn scan<O: DbOrder>(&self, order: O) -> Scan<O> {
+        let (core, keyspace, state) =
+            (self.core.clone(), self.keyspace.clone(), self.state.clone());
+        Scan::new(core, keyspace, order, state, self.at, self.bounds.clone())
+    }
+}
+
+impl Core {
+    /// The scope of a new iterator over `bounds`, as of `at` or of now.
+    pub fn scan_scope(
+        self: &Arc<Self>,
+        keyspace: &Arc<KeyspaceState>,
+        bounds: Bounds,
+        at: Option<Seq>,
+    ) -> Result<Scope> {
+        if keyspace.dropped_at().is_some() {
+            return Err(keyspace.dropped_error());
+        }
+        self.counters.add(crate::db::counters::Counter::Scans, 1);
+        let (state, at) = self.view(at);
+        Ok(Scope { core: self.clone(), keyspace: keyspace.clone(), state, at, bounds })
+    }
+}

@@ -1,0 +1,248 @@
+//! The rules by which partitions take in runs, split and join. Pure: nothing here does I/O.
+//!
+//! 1. A run that overlaps nothing in its partition joins the base by reference, if nothing in it
+//!    has to vanish there (no deletes, no tombstones) and its segments are not crumbs.
+//! 2. A base that exceeds its size by half is split at segment bounds. Deltas are referred to by
+//!    every part that they reach into.
+//! 3. Two small neighbours are joined, if no segment reaches from one into the other.
+
+use crate::base::KeyOrder;
+use crate::db::settings::Settings;
+use crate::manifest::{Partition, Tree, TreeEdit, run_record};
+use crate::run::{Run, Segment};
+use std::sync::Arc;
+
+/// Segments below this fraction of their size are crumbs.
+const CRUMB_DIVISOR: u64 = 4;
+
+/// Whether some segment of `run` reaches to `lower` or behind it.
+pub fn reaches<O: KeyOrder>(order: &O, run: &Run, lower: Option<&[u8]>) -> bool {
+    let Some(lower) = lower else { return true };
+    run.segments()
+        .iter()
+        .chain(run.tombstones())
+        .any(|segment| order.compare(&segment.meta.max_key, lower).is_ge())
+        || !run.tombstones().is_empty()
+}
+
+/// Whether a segment holds keys of the range.
+fn overlaps<O: KeyOrder>(
+    order: &O,
+    segment: &Segment,
+    lower: Option<&[u8]>,
+    upper: Option<&[u8]>,
+) -> bool {
+    lower.is_none_or(|lower| order.compare(&segment.meta.max_key, lower).is_ge())
+        && upper.is_none_or(|upper| order.compare(&segment.meta.min_key, upper).is_lt())
+}
+
+/// The part of a run that a key range can see; `None` if there is none. Tombstone segments go
+/// everywhere: readers clip them.
+pub fn part_of<O: KeyOrder>(
+    order: &O,
+    run: &Arc<Run>,
+    lower: Option<&[u8]>,
+    upper: Option<&[u8]>,
+) -> Option<Arc<Run>> {
+    let inside = |segment: &&Arc<Segment>| overlaps(order, segment, lower, upper);
+    let segments: Vec<_> = run.segments().iter().filter(inside).cloned().collect();
+    if segments.len() == run.segments().len() {
+        return Some(run.clone());
+    }
+    let tombstones = run.tombstones().to_vec();
+    if segments.is_empty() && tombstones.is_empty() {
+        return None;
+    }
+    Some(Arc::new(Run::new(segments, tombstones)))
+}
+
+/// The part of a run that a partition can see.
+pub fn part_within<O: KeyOrder>(
+    order: &O,
+    run: &Arc<Run>,
+    partition: &Partition,
+) -> Option<Arc<Run>> {
+    part_of(order, run, partition.lower.as_deref(), partition.upper.as_deref())
+}
+
+/// Whether all segments of a run lie inside a partition, so that it can own them.
+fn lies_within<O: KeyOrder>(order: &O, run: &Run, partition: &Partition) -> bool {
+    let inside = |key: &[u8]| partition.contains(order, key);
+    run.segments().iter().all(|s| inside(&s.meta.min_key) && inside(&s.meta.max_key))
+}
+
+/// The base with a run's segments in their places, if rule 1 allows it.
+fn adopted<O: KeyOrder>(
+    order: &O,
+    partition: &Partition,
+    run: &Run,
+    settings: &Settings,
+) -> Option<Run> {
+    let clean = run.segments().iter().all(|segment| segment.meta.deletes == 0);
+    let bytes = run.bytes();
+    let crumbs = bytes / (run.segments().len().max(1) as u64)
+        < u64::from(settings.segment_bytes) / CRUMB_DIVISOR;
+    if !partition.deltas.is_empty()
+        || !run.tombstones().is_empty()
+        || !partition.base.tombstones().is_empty()
+        || !clean
+        || (crumbs && !partition.base.is_empty())
+        || !lies_within(order, run, partition)
+    {
+        return None;
+    }
+    let mut segments: Vec<_> = partition.base.segments().to_vec();
+    segments.extend_from_slice(run.segments());
+    segments.sort_by(|a, b| order.compare(&a.meta.min_key, &b.meta.min_key));
+    let disjoint = segments
+        .windows(2)
+        .all(|pair| order.compare(&pair[0].meta.max_key, &pair[1].meta.min_key).is_lt());
+    disjoint.then(|| Run::new(segments, Vec::new()))
+}
+
+/// The partition with `run` on top, and the edit that says so. While a merge of the partition is
+/// under way (`busy`), its base must stay as it is.
+pub fn with_delta<O: KeyOrder>(
+    order: &O,
+    old: &Arc<Partition>,
+    run: Arc<Run>,
+    busy: bool,
+    settings: &Settings,
+) -> (Arc<Partition>, TreeEdit) {
+    let (lower, upper) = (old.lower.clone(), old.upper.clone());
+    if !busy && let Some(base) = adopted(order, old, &run, settings) {
+        let new = Partition { lower, upper, base: Arc::new(base), deltas: Vec::new() };
+        let edit = replace_edit(old, 1, &[&new]);
+        return (Arc::new(new), edit);
+    }
+    let edit = TreeEdit::AddDelta { lower: old.lower.clone(), run: run_record(&run) };
+    let deltas = std::iter::once(run).chain(old.deltas.iter().cloned()).collect();
+    (Arc::new(Partition { lower, upper, base: old.base.clone(), deltas }), edit)
+}
+
+/// The edit that puts `new` in the place of `count` partitions from `first`.
+pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> TreeEdit {
+    TreeEdit::Replace {
+        lower: first.lower.clone(),
+        count,
+        partitions: new.iter().map(|partition| partition.record()).collect(),
+    }
+}
+
+/// Splits every partition without deltas whose base is too big; the edits say so. (Those with
+/// deltas are split by their next merge.)
+pub fn split_full(tree: Tree, settings: &Settings) -> (Tree, Vec<TreeEdit>) {
+    let too_big = |p: &Arc<Partition>| p.deltas.is_empty() && is_full(&p.base, settings);
+    if !tree.partitions().iter().any(too_big) {
+        return (tree, Vec::new());
+    }
+    let mut partitions = Vec::new();
+    let mut edits = Vec::new();
+    for old in tree.partitions() {
+        if !too_big(old) {
+            partitions.push(old.clone());
+            continue;
+        }
+        let parts = split_base(&old.base, old, settings);
+        edits.push(replace_edit(old, 1, &parts.iter().collect::<Vec<_>>()));
+        partitions.extend(parts.into_iter().map(Arc::new));
+    }
+    (Tree::new(partitions), edits)
+}
+
+fn is_full(base: &Run, settings: &Settings) -> bool {
+    base.segments().len() > 1 && base.bytes() > settings.partition_bytes * 3 / 2
+}
+
+/// Partitions of about the right size over `base`, within the bounds of `old`, without deltas.
+pub fn split_base(base: &Arc<Run>, old: &Partition, settings: &Settings) -> Vec<Partition> {
+    let mut groups: Vec<Vec<Arc<Segment>>> = vec![Vec::new()];
+    if is_full(base, settings) {
+        let parts = base.bytes().div_ceil(settings.partition_bytes).max(2);
+        let share = base.bytes() / parts;
+        let mut filled = 0;
+        for segment in base.segments() {
+            if filled >= share && (groups.len() as u64) < parts {
+                groups.push(Vec::new());
+                filled = 0;
+            }
+            filled += u64::from(segment.meta.len);
+            if let Some(group) = groups.last_mut() {
+                group.push(segment.clone());
+            }
+        }
+    } else {
+        groups[0] = base.segments().to_vec();
+    }
+    let lowers: Vec<Option<Vec<u8>>> = groups
+        .iter()
+        .enumerate()
+        .map(|(index, group)| match (index, group.first()) {
+            (1.., Some(first)) => Some(first.meta.min_key.clone()),
+            _ => old.lower.clone(),
+        })
+        .collect();
+    let uppers = lowers.iter().skip(1).cloned().chain([old.upper.clone()]).collect::<Vec<_>>();
+    let tombstones = base.tombstones();
+    groups
+        .into_iter()
+        .zip(lowers.into_iter().zip(uppers))
+        .map(|(segments, (lower, upper))| Partition {
+            lower,
+            upper,
+            base: Arc::new(Run::new(segments, tombstones.to_vec())),
+            deltas: Vec::new(),
+        })
+        .collect()
+}
+
+/// The partitions that a merge of `old` leaves: `base` is its output, `newer` are deltas that
+/// came while it ran.
+pub fn after_merge<O: KeyOrder>(
+    order: &O,
+    old: &Partition,
+    base: Run,
+    newer: &[Arc<Run>],
+    settings: &Settings,
+) -> Vec<Partition> {
+    let mut partitions = split_base(&Arc::new(base), old, settings);
+    for partition in &mut partitions {
+        let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
+        partition.deltas =
+            newer.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
+    }
+    partitions
+}
+
+/// One partition in place of two small neighbours, if rule 3 allows it.
+pub fn joined<O: KeyOrder>(
+    order: &O,
+    left: &Partition,
+    right: &Partition,
+    settings: &Settings,
+) -> Option<Partition> {
+    let bytes = [left, right].iter().map(|p| p.base.bytes() + p.delta_bytes()).sum::<u64>();
+    let plain = |p: &Partition| {
+        p.runs().all(|run| run.tombstones().is_empty() && lies_within(order, run, p))
+    };
+    if bytes > settings.partition_bytes / 2 || !plain(left) || !plain(right) {
+        return None;
+    }
+    let chain = |a: Option<&Arc<Run>>, b: Option<&Arc<Run>>| {
+        let runs = [a, b].into_iter().flatten();
+        Arc::new(Run::new(runs.flat_map(|run| run.segments()).cloned().collect(), Vec::new()))
+    };
+    // Deltas of different key ranges have no age relation, so they pair up as they come.
+    let deltas = (0..left.deltas.len().max(right.deltas.len()))
+        .map(|index| chain(left.deltas.get(index), right.deltas.get(index)))
+        .collect();
+    Some(Partition {
+        lower: left.lower.clone(),
+        upper: right.upper.clone(),
+        base: chain(Some(&left.base), Some(&right.base)),
+        deltas,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! What readers see: the memtables and the version, swapped together.
+//!
+//! A reader loads the state and then `visible`. Entries that a flush or merge dropped before the
+//! state was published were hidden by entries below that `visible`, so a state and any position
+//! read after it fit together.
+
+use crate::base::Seq;
+use crate::db::memset::MemSet;
+use crate::manifest::Version;
+use std::sync::Arc;
+
+/// The memtables and the version.
+#[derive(Debug)]
+pub struct State {
+    /// The memtable sets, the newest first; the first takes writes.
+    pub memsets: Vec<Arc<MemSet>>,
+    /// The tree.
+    pub version: Arc<Version>,
+}
+
+impl State {
+    /// The set that takes writes.
+    #[inline]
+    pub fn active(&self) -> &Arc<MemSet> {
+        &self.memsets[0]
+    }
+
+    /// The set that a write with sequence number `seq` belongs to.
+    #[inline]
+    pub fn memset_of(&self, seq: Seq) -> &Arc<MemSet> {
+        let covers = |set: &&Arc<MemSet>| set.start <= seq;
+        // A set leaves the state only when everything below its end is published, so the set of
+        // an unpublished write is there; the oldest stands in for a number below all starts.
+        self.memsets.iter().find(covers).unwrap_or(&self.memsets[self.memsets.len() - 1])
+    }
+
+    /// The oldest set, if it is sealed.
+    pub fn oldest_sealed(&self) -> Option<&Arc<MemSet>> {
+        self.memsets.last().filter(|set| set.sealed_at().is_some())
+    }
+
+    /// Bytes of the sets that wait for their flush.
+    pub fn sealed_bytes(&self) -> u64 {
+        self.memsets[1..].iter().map(|set| set.bytes()).sum()
+    }
+}

@@ -1,0 +1,255 @@
+//! The durable description of the tree, and the one way to change it.
+//!
+//! 1. A change is an edit and the trees that result. The edit is appended and synced first; only
+//!    then readers see the new version, and only then what it dropped may be given back (R22).
+//! 2. How many partitions refer to each segment is counted here; a segment with no reference left
+//!    is marked, and goes when its last reader does. The same holds for files.
+//! 3. A failed manifest write poisons the database: nobody knows what the manifest holds (C2).
+//!    Running out of space *before* anything was written does not (C7).
+
+use crate::base::{FileId, KeyspaceId, Seq};
+use crate::db::Core;
+use crate::db::memset::MemSet;
+use crate::db::state::State;
+use crate::error::{Error, IoContext, Result};
+use crate::manifest::{Edit, Manifest, Partition, Superblock, Tree, Version, manifest_name};
+use crate::run::{RunFile, Segment};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The durable description.
+#[derive(Debug)]
+pub struct Store {
+    manifest: Manifest,
+    superblock: Superblock,
+    log_start: Seq,
+    segments: HashMap<(FileId, u64), u32>,
+    files: HashMap<FileId, (u32, Arc<RunFile>)>,
+    totals: Totals,
+}
+
+/// Sums over all partitions.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Totals {
+    /// Bytes of bases.
+    pub base_bytes: u64,
+    /// Bytes of deltas.
+    pub delta_bytes: u64,
+}
+
+/// A change of the description.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// What is written; numbers that always move are filled in.
+    pub edit: Edit,
+    /// The trees that result; `None`: the tree goes.
+    pub trees: Vec<(KeyspaceId, Option<Arc<Tree>>)>,
+    /// The memtables whose content the change made durable.
+    pub flushed: Option<Arc<MemSet>>,
+}
+
+impl Store {
+    /// The description that `version` and the log from `log_start` make up.
+    pub fn new(manifest: Manifest, superblock: Superblock, log_start: Seq, version: &Version) -> Self {
+        let mut store = Self {
+            manifest,
+            superblock,
+            log_start,
+            segments: HashMap::new(),
+            files: HashMap::new(),
+            totals: Totals::default(),
+        };
+        for (_, tree) in version.trees() {
+            tree.partitions().iter().for_each(|partition| store.add(partition));
+        }
+        store
+    }
+
+    /// Where the log must begin.
+    pub fn log_start(&self) -> Seq {
+        self.log_start
+    }
+
+    /// The number of the present manifest.
+    pub fn manifest_number(&self) -> u64 {
+        self.manifest.number()
+    }
+
+    /// Sums over all partitions.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Whether a segment of this file is referred to.
+    pub fn refers_to(&self, file: FileId) -> bool {
+        self.files.contains_key(&file)
+    }
+
+    fn add(&mut self, partition: &Partition) {
+        self.totals.base_bytes += partition.base.bytes();
+        self.totals.delta_bytes += partition.delta_bytes();
+        for segment in partition.segments() {
+            let count = self.segments.entry((segment.meta.file, segment.meta.offset)).or_default();
+            *count += 1;
+            if *count == 1 {
+                let new = || (0, segment.file().clone());
+                self.files.entry(segment.meta.file).or_insert_with(new).0 += 1;
+            }
+        }
+    }
+
+    /// Takes the references of a partition away and collects what is referred to no more.
+    fn remove(&mut self, partition: &Partition, dead: &mut Dead) {
+        self.totals.base_bytes -= partition.base.bytes();
+        self.totals.delta_bytes -= partition.delta_bytes();
+        for segment in partition.segments() {
+            let key = (segment.meta.file, segment.meta.offset);
+            let Some(count) = self.segments.get_mut(&key) else { continue };
+            *count -= 1;
+            if *count > 0 {
+                continue;
+            }
+            self.segments.remove(&key);
+            dead.segments.push(segment.clone());
+            if let Some((live, _)) = self.files.get_mut(&segment.meta.file) {
+                *live -= 1;
+                if *live == 0 {
+                    let gone = self.files.remove(&segment.meta.file);
+                    dead.files.extend(gone.map(|(_, file)| file));
+                }
+            }
+        }
+    }
+}
+
+/// What a change left without references.
+#[derive(Debug, Default)]
+struct Dead {
+    segments: Vec<Arc<Segment>>,
+    files: Vec<Arc<RunFile>>,
+}
+
+impl Core {
+    /// Makes the change that `build` derives from the present state; `None`: nothing is to be
+    /// done. Changes are made one at a time.
+    pub(super) fn change(
+        &self,
+        build: impl FnOnce(&State, &Store) -> Result<Option<Change>>,
+    ) -> Result<()> {
+        let mut store = self.store.lock();
+        self.latch.check()?;
+        let before = self.state.load_arc();
+        let Some(mut change) = build(&before, &store)? else { return Ok(()) };
+        change.edit.next_file = Some(self.files.peek_next_id());
+        store.manifest.reserve(&change.edit)?;
+        if let Err(error) = store.manifest.append(&change.edit) {
+            self.latch.fail(error.clone());
+            return Err(error.poisoning());
+        }
+        if let Some(log_start) = change.edit.log_start {
+            store.log_start = log_start;
+        }
+        let dead = store.account(&before.version, &change);
+        *self.totals.lock() = store.totals();
+        self.publish(&change);
+        for (id, tree) in &change.trees {
+            self.work.refresh(*id, tree.as_deref(), &self.settings);
+        }
+        // The edit is synced and no new reader can find these any more (R22).
+        dead.segments.iter().for_each(|segment| segment.mark_obsolete());
+        dead.files.iter().for_each(|file| file.mark_obsolete());
+        let written = store.manifest.bytes();
+        self.counters.background.manifest_bytes.store(written, Ordering::Relaxed);
+        if store.manifest.wants_rewrite() {
+            self.rewrite_manifest(&mut store)?;
+        }
+        Ok(())
+    }
+
+    /// Lets readers see the new version, without the memtables that it took over.
+    fn publish(&self, change: &Change) {
+        let _swap = self.state_swap.lock();
+        let now = self.state.load_arc();
+        let flushed = |set: &Arc<MemSet>| {
+            change.flushed.as_ref().is_some_and(|flushed| Arc::ptr_eq(flushed, set))
+        };
+        let memsets = now.memsets.iter().filter(|set| !flushed(set)).cloned().collect();
+        let version = Arc::new(now.version.with_trees(change.trees.clone()));
+        self.state.swap(Arc::new(State { memsets, version }));
+    }
+
+    /// Starts a new manifest in place of one that has grown (R12).
+    fn rewrite_manifest(&self, store: &mut Store) -> Result<()> {
+        let version = self.state.load_arc().version.clone();
+        let state = self.whole_state(&version, store.log_start);
+        let number = store.manifest.number() + 1;
+        let fs = self.fs.as_ref();
+        let next = match Manifest::create(fs, &self.path, number, &state) {
+            Ok(next) => next,
+            Err(error) => {
+                // The old manifest is whole and goes on; the new one is named nowhere.
+                log::warn!("the manifest is not rewritten yet: {error}");
+                return Ok(());
+            }
+        };
+        let switched = switch_manifest(fs, &self.path, &mut store.manifest, &next, store.superblock);
+        store.superblock = switched.inspect_err(|error| self.latch.fail(error.clone()))?;
+        store.manifest = next;
+        Ok(())
+    }
+
+    /// Everything a new manifest has to say.
+    pub(super) fn whole_state(&self, version: &Version, log_start: Seq) -> Edit {
+        let catalog = self.catalog.lock();
+        Edit {
+            log_start: Some(log_start),
+            next_file: Some(self.files.peek_next_id()),
+            next_keyspace: Some(catalog.next_id()),
+            created: catalog.durable_records(log_start),
+            dropped: Vec::new(),
+            trees: version.tree_edits(),
+        }
+    }
+}
+
+/// Hands over from one manifest to the next: the old one names it, both superblocks follow, then
+/// the old one goes (R12).
+pub(super) fn switch_manifest(
+    fs: &dyn crate::fs::Fs,
+    directory: &std::path::Path,
+    old: &mut Manifest,
+    new: &Manifest,
+    superblock: Superblock,
+) -> Result<Superblock> {
+    old.append_successor(new.number())?;
+    let superblock =
+        Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
+    let path = directory.join(manifest_name(old.number()));
+    fs.remove_file(&path).context("remove", &path)?;
+    fs.sync_dir(directory).context("sync", directory)?;
+    Ok(superblock)
+}
+
+impl Store {
+    /// Moves references from the old trees to the new ones.
+    fn account(&mut self, before: &Version, change: &Change) -> Dead {
+        let mut dead = Dead::default();
+        for (id, tree) in &change.trees {
+            let old = before.tree(*id).map_or(&[][..], |tree| tree.partitions());
+            let new = tree.as_ref().map_or(&[][..], |tree| tree.partitions());
+            let kept: HashSet<_> = old.iter().map(Arc::as_ptr).collect();
+            new.iter().filter(|p| !kept.contains(&Arc::as_ptr(p))).for_each(|p| self.add(p));
+            let kept: HashSet<_> = new.iter().map(Arc::as_ptr).collect();
+            for partition in old.iter().filter(|p| !kept.contains(&Arc::as_ptr(p))) {
+                self.remove(partition, &mut dead);
+            }
+        }
+        dead
+    }
+}
+
+/// The error of an edit that cannot be made because the keyspace's order is not known.
+pub(super) fn missing_order(name: &str, comparator: &str) -> Error {
+    Error::ComparatorMissing { keyspace: name.to_owned(), comparator: comparator.to_owned() }
+}

@@ -1,0 +1,149 @@
+//! Verify: read everything and check it against everything else.
+//!
+//! Every segment that the present version refers to is read with plain reads, past the cache:
+//! checksums against their referrers, order of keys, filters, counts. The log before the last
+//! sync and both superblocks are read again too. Nothing is changed, and damage in one place does
+//! not end the search (C3).
+
+use crate::base::Bytewise;
+use crate::db::Core;
+use crate::db::catalog::Order;
+use crate::db::open::LOG_DIRECTORY;
+use crate::error::{Error, Result};
+use crate::manifest::{SUPERBLOCK_NAMES, Superblock};
+use crate::run::Segment;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Something that [`crate::Db::verify`] found wrong.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub error: Error,
+}
+
+/// What [`crate::Db::verify`] read and found.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Files that were read.
+    pub files: u64,
+    /// Blocks whose checksums were checked.
+    pub blocks: u64,
+    /// Entries whose order was checked.
+    pub entries: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// What is wrong; empty: nothing.
+    pub problems: Vec<Problem>,
+}
+
+impl Core {
+    /// Reads everything and reports what is wrong. An error means that the search itself failed.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.check_open()?;
+        let mut report = VerifyReport::default();
+        let state = self.state_now();
+        let mut files = HashSet::new();
+        let mut seen = HashSet::new();
+        for (id, tree) in state.version.trees() {
+            let keyspace = self.catalog.lock().by_id(*id).cloned();
+            let Some(keyspace) = keyspace else { continue };
+            for segment in tree.partitions().iter().flat_map(|partition| partition.segments()) {
+                self.check_open()?;
+                if !seen.insert((segment.meta.file, segment.meta.offset)) {
+                    continue;
+                }
+                files.insert(segment.meta.file);
+                let checked = match &keyspace.order {
+                    Order::Bytewise => segment.verify(&Bytewise),
+                    Order::Custom(order) => segment.verify(order),
+                    // Without the comparator the order of keys cannot be checked.
+                    Order::Missing(_) => continue,
+                };
+                report.note(segment, &keyspace.name, checked);
+            }
+        }
+        report.files = files.len() as u64;
+        self.verify_small_files(&mut report);
+        self.verify_log(&mut report)?;
+        Ok(report)
+    }
+
+    fn verify_small_files(&self, report: &mut VerifyReport) {
+        for name in SUPERBLOCK_NAMES {
+            let path = self.path.join(name);
+            report.files += 1;
+            let read = Superblock::read_file(self.fs.as_ref(), &path);
+            let missing = || Error::corruption(&path, 0, "superblock", "it is missing or empty");
+            if let Err(error) = read.and_then(|found| found.ok_or_else(missing)) {
+                report.problems.push(Problem { path: path.clone(), error });
+            }
+        }
+        // The lock keeps the manifest from growing or changing its name under the reader.
+        let store = self.store.lock();
+        report.files += 1;
+        let number = store.manifest_number();
+        if let Err(error) = crate::manifest::read(self.fs.as_ref(), &self.path, number) {
+            let path = self.path.join(crate::manifest::manifest_name(number));
+            report.problems.push(Problem { path, error });
+        }
+    }
+
+    /// Checks the log up to what is published now; writers go on behind that.
+    fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
+        let directory = self.path.join(LOG_DIRECTORY);
+        let start = self.store.lock().log_start();
+        let visible = self.visible();
+        let mut bad = HashMap::new();
+        crate::wal::inspect(self.fs.as_ref(), &directory, start, |found| {
+            use crate::wal::Inspected;
+            match found {
+                Inspected::Segment { .. } => report.files += 1,
+                Inspected::Record(record) => {
+                    report.entries += u64::from(record.operations);
+                    report.bytes += u64::from(record.payload_len);
+                }
+                Inspected::BadRecord(record) if record.position < visible => {
+                    bad.insert(record.position, "the payload of a record does not match");
+                }
+                Inspected::Gap { start: at, .. } if (start..visible).contains(&at) => {
+                    bad.insert(at, "there is no whole record where one was published");
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        for (position, detail) in bad {
+            let error = Error::corruption(&directory, position, "log record", detail);
+            report.problems.push(Problem { path: directory.clone(), error });
+        }
+        Ok(())
+    }
+}
+
+impl VerifyReport {
+    fn note(
+        &mut self,
+        segment: &Arc<Segment>,
+        keyspace: &str,
+        checked: Result<crate::run::Verified>,
+    ) {
+        match checked {
+            Ok(verified) => {
+                self.blocks += verified.blocks;
+                self.entries += verified.entries;
+                self.bytes += u64::from(segment.meta.len);
+            }
+            Err(error) => {
+                let bounds = (segment.meta.min_key.as_slice(), segment.meta.max_key.as_slice());
+                let error = error.in_keyspace(keyspace, Some(bounds));
+                self.problems.push(Problem { path: segment.file().path().to_owned(), error });
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What the background has to do, and who does it (`docs/compaction.md`).
+//!
+//! 1. Order of work: flush, then merge, then giving space back. A merge looks up between its
+//!    steps and lets a flush go first, so that writers never wait for a merge to end.
+//! 2. A partition is merged by one worker at a time; it is *busy* meanwhile, and only deltas are
+//!    added to it.
+//! 3. Work that failed for want of space is tried again when space may have returned. A partition
+//!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3).
+//! 4. Everybody waits on a signal; nobody polls.
+
+use crate::base::KeyspaceId;
+use crate::db::settings::{DELTAS_MAX, LAZINESS, Settings};
+use crate::error::{Error, Result};
+use crate::manifest::{Partition, Tree};
+use crate::sync::Signal;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Names a partition: its keyspace and its lower bound.
+pub type PartitionKey = (KeyspaceId, Option<Vec<u8>>);
+
+/// Bases smaller than this fraction of a partition count as this big when deltas are judged.
+const BASE_FLOOR_DIVISOR: u64 = 16;
+/// Small merges are taken together until their input reaches this many bytes, so that many small
+/// partitions do not become many small files (R28).
+const PACK_BYTES: u64 = 8 << 20;
+const PACK_COUNT: usize = 512;
+
+/// A merge that would do good.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    /// Deltas over what the laziness allows; 1 and more wants a merge.
+    score: f64,
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    candidates: HashMap<PartitionKey, Candidate>,
+    forced: HashSet<PartitionKey>,
+    busy: HashSet<PartitionKey>,
+    damaged: HashMap<PartitionKey, Error>,
+    flushing: bool,
+    merging: usize,
+    flush_error: Option<Error>,
+    retry: bool,
+}
+
+/// What the background has to do.
+#[derive(Debug)]
+pub struct Work {
+    signal: Arc<Signal>,
+    done: Signal,
+    inner: Mutex<Inner>,
+}
+
+/// How urgent the merge of a partition is; below 1 it can wait.
+pub fn merge_score(partition: &Partition, settings: &Settings) -> f64 {
+    if partition.deltas.is_empty() {
+        return 0.0;
+    }
+    let floor = settings.partition_bytes / BASE_FLOOR_DIVISOR;
+    let base = partition.base.bytes().max(floor) as f64;
+    // Partitions differ by up to a fifth, so that they do not all come due at once.
+    let lower = partition.lower.as_deref().unwrap_or_default();
+    let spread = (crate::base::codec::hash_key(lower) >> 32) as f64 / f64::from(u32::MAX);
+    let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
+    // A delete frees the entry that it hides, so deltas of deletes count for more than they weigh.
+    let freed: u64 = partition.deltas.iter().map(|run| run.deletes()).sum();
+    let average = partition.base.bytes() / partition.base.entries().max(1);
+    let by_bytes = (partition.delta_bytes() + freed * average) as f64 / allowed;
+    let by_count = partition.deltas.len() as f64 / (DELTAS_MAX as f64 + 1.0);
+    by_bytes.max(by_count)
+}
+
+impl Work {
+    /// Nothing to do yet; `signal` wakes the workers.
+    pub fn new(signal: Arc<Signal>) -> Self {
+        Self { signal, done: Signal::default(), inner: Mutex::default() }
+    }
+
+    /// Wakes the workers.
+    pub fn notify(&self) {
+        self.signal.notify();
+    }
+
+    /// The signal that wakes the workers.
+    pub fn signal(&self) -> &Signal {
+        &self.signal
+    }
+
+    /// The signal that tells that some work ended.
+    pub fn done(&self) -> &Signal {
+        &self.done
+    }
+
+    /// Judges the partitions of a changed tree anew; `None`: the tree is gone.
+    pub fn refresh(&self, keyspace: KeyspaceId, tree: Option<&Tree>, settings: &Settings) {
+        let mut inner = self.inner.lock();
+        inner.candidates.retain(|(id, _), _| *id != keyspace);
+        let Some(tree) = tree else {
+            inner.forced.retain(|(id, _)| *id != keyspace);
+            return;
+        };
+        for partition in tree.partitions() {
+            let score = merge_score(partition, settings);
+            if score >= 1.0 {
+                let bytes = partition.base.bytes() + partition.delta_bytes();
+                let key = (keyspace, partition.lower.clone());
+                inner.candidates.insert(key, Candidate { score, bytes });
+            }
+        }
+        let due = inner.candidates.keys().any(|key| !inner.damaged.contains_key(key));
+        drop(inner);
+        if due {
+            self.signal.notify();
+        }
+    }
+
+    /// Asks for merges of these partitions whatever their score.
+    pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
+        self.inner.lock().forced.extend(keys);
+        self.signal.notify();
+    }
+
+    /// Whether a forced merge of one of these is still to come or under way; the error if one of
+    /// them cannot be merged.
+    pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
+        let inner = self.inner.lock();
+        if let Some(error) = keys.iter().find_map(|key| inner.damaged.get(key)) {
+            return Err(error.clone());
+        }
+        Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
+    }
+
+    /// Takes the merges that should come next, the most urgent first; small ones are packed.
+    pub fn take_merges(&self) -> Vec<PartitionKey> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        let free = |key: &PartitionKey| {
+            !inner.busy.contains(key) && !inner.damaged.contains_key(key)
+        };
+        let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
+        for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
+            due.push((candidate.score, candidate.bytes, key.clone()));
+        }
+        for key in inner.forced.iter().filter(|key| free(key)) {
+            let bytes = inner.candidates.get(key).map_or(PACK_BYTES / 64, |c| c.bytes);
+            due.push((f64::INFINITY, bytes, key.clone()));
+        }
+        due.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut taken: Vec<PartitionKey> = Vec::new();
+        let mut bytes = 0;
+        for (_, size, key) in due {
+            if !taken.is_empty() && (bytes + size > PACK_BYTES || taken.len() >= PACK_COUNT) {
+                break;
+            }
+            if !taken.contains(&key) {
+                bytes += size;
+                taken.push(key);
+            }
+        }
+        inner.merging += taken.len();
+        inner.busy.extend(taken.iter().cloned());
+        for key in &taken {
+            inner.forced.remove(key);
+            inner.candidates.remove(key);
+        }
+        taken
+    }
+
+    /// Ends merges, well or badly.
+    pub fn end_merges(&self, keys: &[PartitionKey], error: Option<&Error>) {
+        let mut inner = self.inner.lock();
+        inner.merging -= keys.len();
+        for key in keys {
+            inner.busy.remove(key);
+            match error {
+                Some(error @ (Error::Corruption(_) | Error::ComparatorMissing { .. })) => {
+                    inner.damaged.insert(key.clone(), error.clone());
+                }
+                Some(Error::Closed) | None => {}
+                Some(_) => inner.retry = true,
+            }
+        }
+        drop(inner);
+        self.done.notify();
+    }
+
+    /// Whether a merge of this partition is under way.
+    pub fn is_busy(&self, keyspace: KeyspaceId, lower: Option<&[u8]>) -> bool {
+        let inner = self.inner.lock();
+        !inner.busy.is_empty() && inner.busy.contains(&(keyspace, lower.map(<[u8]>::to_vec)))
+    }
+
+    /// Takes the right to flush, which one thread has at a time.
+    pub fn begin_flush(&self) -> bool {
+        let mut inner = self.inner.lock();
+        !std::mem::replace(&mut inner.flushing, true)
+    }
+
+    /// Ends a flush, well or badly.
+    pub fn end_flush(&self, error: Option<Error>) {
+        let mut inner = self.inner.lock();
+        inner.flushing = false;
+        inner.retry |= error.is_some();
+        inner.flush_error = error;
+        drop(inner);
+        self.done.notify();
+    }
+
+    /// Why flushes fail at the moment, if they do.
+    pub fn flush_error(&self) -> Option<Error> {
+        self.inner.lock().flush_error.clone()
+    }
+
+    /// Whether something failed that should be tried again after a while.
+    pub fn take_retry(&self) -> bool {
+        std::mem::take(&mut self.inner.lock().retry)
+    }
+
+    /// Whether no merge is due or under way and no flush runs.
+    pub fn is_quiet(&self) -> bool {
+        let inner = self.inner.lock();
+        let waits = |key: &PartitionKey| !inner.damaged.contains_key(key);
+        !inner.flushing
+            && inner.merging == 0
+            && !inner.candidates.keys().any(waits)
+            && !inner.forced.iter().any(waits)
+    }
+
+    /// Bytes that the merges that are due will have to read and write.
+    pub fn debt_bytes(&self) -> u64 {
+        self.inner.lock().candidates.values().map(|candidate| candidate.bytes).sum()
+    }
+}

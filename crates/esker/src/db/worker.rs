@@ -1,0 +1,164 @@
+//! The threads of a database: workers, and one that looks after the log.
+//!
+//! Nothing else is started. The log's thread prepares segments ahead of the writers and syncs what
+//! has waited for long; a slow disk under it never holds up a worker, and the other way round
+//! (R27).
+
+use crate::db::Core;
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a worker waits before it tries again what failed for a passing reason.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+
+impl Core {
+    /// Starts the threads; a read-only database has none.
+    pub(super) fn start_threads(self: &Arc<Self>) -> Result<()> {
+        if self.pipeline.is_none() {
+            return Ok(());
+        }
+        let mut threads = self.threads.lock();
+        for number in 0..self.settings.workers {
+            let core = self.clone();
+            threads.push(spawn(&format!("esker-worker-{number}"), &self.path, move || {
+                core.run_worker();
+            })?);
+        }
+        let core = self.clone();
+        threads.push(spawn("esker-log", &self.path, move || core.run_log())?);
+        Ok(())
+    }
+
+    fn run_worker(&self) {
+        loop {
+            let seen = self.work.signal().epoch();
+            if self.closing.load(Ordering::Acquire) {
+                return;
+            }
+            if self.flush_if_due() || self.merge_if_due() {
+                continue;
+            }
+            if self.files.has_garbage() {
+                self.files.collect();
+                self.work.done().notify();
+                continue;
+            }
+            if self.work.take_retry() {
+                self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
+            } else {
+                self.work.signal().wait_past(seen);
+            }
+        }
+    }
+
+    /// Flushes the oldest sealed memtables if there are any and nobody else does it. Says whether
+    /// something was done.
+    pub(super) fn flush_if_due(&self) -> bool {
+        let mut due = self.state_now().oldest_sealed().is_some();
+        if !due && self.catalog.lock().has_pending_drops() {
+            // The manifest learns of a drop, and its space returns, with the next flush.
+            let state = self.state_now();
+            due = self.pipeline.as_ref().is_some_and(|pipeline| self.seal(pipeline, &state));
+        }
+        if !due || !self.work.begin_flush() {
+            return false;
+        }
+        let result = contain(|| self.flush_oldest());
+        let done = matches!(result, Ok(true));
+        self.work.end_flush(result.inspect_err(|e| log::warn!("flush failed: {e}")).err());
+        self.update_pace();
+        done
+    }
+
+    /// Merges what is most urgent. Says whether something was done.
+    fn merge_if_due(&self) -> bool {
+        let keys = self.work.take_merges();
+        if keys.is_empty() {
+            return false;
+        }
+        let result = contain(|| self.merge_partitions(&keys));
+        if let Err(error) = &result {
+            if !matches!(error, Error::Closed) {
+                log::warn!("merge failed: {error}");
+            }
+            // What was not merged is still to be merged.
+            self.judge_again(&keys);
+        }
+        self.work.end_merges(&keys, result.as_ref().err());
+        result.is_ok()
+    }
+
+    fn judge_again(&self, keys: &[crate::db::work::PartitionKey]) {
+        let state = self.state_now();
+        let mut ids: Vec<_> = keys.iter().map(|(id, _)| *id).collect();
+        ids.dedup();
+        for id in ids {
+            let tree = state.version.tree(id).map(Arc::as_ref);
+            self.work.refresh(id, tree, &self.settings);
+        }
+    }
+
+    /// Called by a merge between its steps.
+    pub(super) fn between_steps(&self) -> Result<()> {
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        self.flush_if_due();
+        Ok(())
+    }
+
+    fn run_log(&self) {
+        let Some(pipeline) = &self.pipeline else { return };
+        let mut synced_at = Instant::now();
+        loop {
+            let seen = self.log_signal.epoch();
+            if self.closing.load(Ordering::Acquire) {
+                return;
+            }
+            if let Err(error) = pipeline.prepare_ahead() {
+                log::warn!("no log segment is prepared ahead: {error}");
+            }
+            let Some(interval) = self.settings.sync_interval else {
+                self.log_signal.wait_past(seen);
+                continue;
+            };
+            let left = interval.saturating_sub(synced_at.elapsed());
+            if left.is_zero() {
+                let visible = pipeline.visible();
+                if pipeline.synced() < visible
+                    && let Err(error) = pipeline.sync(visible)
+                {
+                    log::error!("the log cannot be synced: {error}");
+                }
+                synced_at = Instant::now();
+                continue;
+            }
+            self.log_signal.wait_past_timeout(seen, left);
+        }
+    }
+}
+
+fn spawn(
+    name: &str,
+    path: &std::path::Path,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<std::thread::JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|error| Error::io("start a thread for", path, error))
+}
+
+/// Runs background work; a panic in it becomes an error, so that nobody waits for it for ever.
+fn contain<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Err(Error::UserCodePanicked { what: format!("a background job ({text})") })
+    })
+}

@@ -1,0 +1,286 @@
+//! The way of a write: admit, log, apply, publish (`docs/write-path.md`).
+//!
+//! 1. Everything that can fail or wait happens before reservation (R2): checks of sizes, pacing,
+//!    and, for keyspaces with an order of their own, the search for the place in the memtable
+//!    (R15).
+//! 2. Which memtable set takes the write follows from its sequence number alone, so a set sealed
+//!    at a position holds exactly what stands before it (R3).
+//! 3. A set is sealed by the writer that filled it; a worker flushes it.
+
+use crate::base::limits::KEY_BYTES_MAX;
+use crate::base::{CustomOrder, Seq};
+use crate::commit::{Class, Pipeline};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::counters::{Counter, Timed};
+use crate::db::memset::{MemSet, PendingEntry, apply_bytewise, tombstone};
+use crate::db::ops::{Op, Ops};
+use crate::db::options::Durability;
+use crate::db::pace::{Admission, Debts};
+use crate::db::settings::SEALED_MAX;
+use crate::db::state::State;
+use crate::db::store::missing_order;
+use crate::error::{Error, Result};
+use crate::sync::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The active memtable's fill is looked at again after so many more bytes.
+const LOOK_EVERY_BYTES: u64 = 64 << 10;
+
+/// A batch that is ready to be written.
+#[derive(Debug)]
+pub struct Write<'a> {
+    /// The encoded operations.
+    pub payload: &'a [u8],
+    /// How many there are.
+    pub operations: u32,
+    /// The keyspaces that they touch, each at least once.
+    pub keyspaces: &'a [&'a KeyspaceState],
+    /// What the write must survive.
+    pub durability: Durability,
+    /// What is counted: puts, deletes, range deletes, bytes of keys and values.
+    pub counts: [u64; 4],
+}
+
+/// Checks the length of a key.
+#[inline]
+pub fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { len: key.len(), max: KEY_BYTES_MAX });
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Checks the length of a value.
+    #[inline]
+    pub fn check_value_len(&self, len: u64) -> Result<()> {
+        let max = self.settings.batch_bytes_max.min(crate::base::limits::VALUE_BYTES_MAX);
+        if len > max {
+            return Err(Error::ValueTooLarge { len, max });
+        }
+        Ok(())
+    }
+
+    /// The pipeline, if writes are taken at all.
+    pub(super) fn writable(&self) -> Result<&Pipeline> {
+        self.check_open()?;
+        self.pipeline.as_ref().ok_or(Error::ReadOnly)
+    }
+
+    /// Writes a batch. Returns the log position behind it.
+    pub fn write(&self, write: &Write<'_>) -> Result<Seq> {
+        let pipeline = self.writable()?;
+        let len = write.payload.len() as u64;
+        if len > self.settings.batch_bytes_max {
+            return Err(Error::BatchTooLarge { len, max: self.settings.batch_bytes_max });
+        }
+        if !self.pacer.is_open() {
+            self.wait_for_admission(len)?;
+        }
+        let [puts, deletes, range_deletes, bytes] = write.counts;
+        let started = self.counters.begin(&[
+            (Counter::Puts, puts),
+            (Counter::Deletes, deletes),
+            (Counter::RangeDeletes, range_deletes),
+            (Counter::UserBytes, bytes),
+            (Counter::Commits, 1),
+        ]);
+        let custom = write.keyspaces.iter().any(|k| !matches!(k.order, Order::Bytewise));
+        let end = if custom {
+            self.write_custom(pipeline, write)?
+        } else {
+            self.commit(pipeline, write, |state, first| {
+                let set = state.memset_of(first);
+                apply_all(set, write.payload, first);
+                set.bytes()
+            })?
+        };
+        if write.durability == Durability::Buffered {
+            self.buffered_end.fetch_max(end, Ordering::AcqRel);
+        }
+        self.counters.end(Timed::Put, started);
+        Ok(end)
+    }
+
+    /// Reserves, logs, applies, publishes; then looks at the fill of the memtable.
+    fn commit(
+        &self,
+        pipeline: &Pipeline,
+        write: &Write<'_>,
+        apply: impl FnOnce(&State, Seq) -> u64,
+    ) -> Result<Seq> {
+        let class = match write.durability {
+            Durability::Buffered => Class::Buffered,
+            Durability::Process => Class::Process,
+            Durability::Disk => Class::Disk,
+        };
+        let check = |seq: Seq| {
+            // A drop marks its keyspace while reservation is closed, so whoever reserved behind
+            // it sees the mark here.
+            match write.keyspaces.iter().find(|keyspace| keyspace.dropped_before(seq)) {
+                Some(dropped) => Err(dropped.dropped_error()),
+                None => Ok(()),
+            }
+        };
+        let mut bytes = 0;
+        let end = pipeline.write(write.payload, write.operations, class, check, |(), first| {
+            let guard = pin();
+            bytes = apply(self.state.load(&guard), first);
+        })?;
+        let len = write.payload.len() as u64 + 1;
+        if bytes / LOOK_EVERY_BYTES != bytes.saturating_sub(len) / LOOK_EVERY_BYTES
+            || bytes >= self.settings.memtable_bytes
+        {
+            self.look_at_memtable(pipeline);
+        }
+        Ok(end)
+    }
+
+    /// Writes a batch that touches keyspaces with an order of their own: their entries are put in
+    /// place before reservation, invisible, and get their sequence numbers after it, so that no
+    /// user code runs in between (R15).
+    fn write_custom(&self, pipeline: &Pipeline, write: &Write<'_>) -> Result<Seq> {
+        // Seals take this lock too: between placing and publishing, the set stays the same.
+        let placing = self.placing.lock();
+        let set = self.state.load_arc().active().clone();
+        let mut pending = Vec::new();
+        let mut orders: Vec<(&KeyspaceState, &CustomOrder)> = Vec::new();
+        for keyspace in write.keyspaces {
+            match &keyspace.order {
+                Order::Custom(order) => orders.push((keyspace, order)),
+                Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+                Order::Bytewise => {}
+            }
+        }
+        let order_of = |id| orders.iter().find(|(k, _)| k.id == id).map(|(_, order)| *order);
+        for (index, op) in Ops::new(write.payload).enumerate() {
+            let (keyspace, key, kind, value) = match op {
+                Ok(Op::Put { keyspace, key, value }) => {
+                    (keyspace, key, crate::base::Kind::Put, value)
+                }
+                Ok(Op::Delete { keyspace, key }) => {
+                    (keyspace, key, crate::base::Kind::Delete, &[][..])
+                }
+                _ => continue,
+            };
+            let Some(order) = order_of(keyspace) else { continue };
+            let table = set.custom_or_new(keyspace, order);
+            let entry = table.insert_pending(keyspace, key, kind, value);
+            pending.push(PendingEntry { table, pending: entry, index: index as u64 });
+        }
+        if let Some((keyspace, _)) = orders.iter().find(|(_, order)| order.panicked()) {
+            let what = format!("the comparator of keyspace {:?}", keyspace.name);
+            self.latch.fail(Error::UserCodePanicked { what });
+            self.latch.check()?;
+        }
+        self.commit(pipeline, write, |_, first| {
+            for entry in pending {
+                entry.table.publish(entry.pending, first + entry.index);
+            }
+            for (index, op) in Ops::new(write.payload).enumerate() {
+                let Ok(op) = op else { continue };
+                let (seq, id) = (first + index as u64, op.keyspace());
+                match (order_of(id), op) {
+                    (None, op) => apply_bytewise(set.bytewise(), op, seq),
+                    (Some(order), Op::DeleteRange { start, end, .. }) => {
+                        let table = set.custom_or_new(id, order);
+                        table.delete_range(id, tombstone(start, end, seq));
+                    }
+                    _ => {}
+                }
+            }
+            drop(placing);
+            set.bytes()
+        })
+    }
+
+    /// Waits as the pacer says; the error is why memory will not become free.
+    #[cold]
+    fn wait_for_admission(&self, bytes: u64) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            let seen = self.room.epoch();
+            let wait = match self.pacer.admit(bytes) {
+                Admission::Go => return Ok(()),
+                Admission::Wait(wait) => wait,
+                Admission::Stop => {
+                    if let Some(error) = self.work.flush_error() {
+                        return Err(error);
+                    }
+                    // Whoever frees memory notifies; the limit is for a flush that hangs.
+                    Duration::from_secs(1)
+                }
+            };
+            self.check_open()?;
+            self.latch.check()?;
+            let stopped = self.pacer.is_stopped();
+            self.room.wait_past_timeout(seen, wait);
+            self.pacer.note_wait(&self.counters.background, started.elapsed());
+            if !stopped {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Seals the active memtables if they are full, and decides the pace anew.
+    pub(super) fn look_at_memtable(&self, pipeline: &Pipeline) {
+        let state = self.state.load_arc();
+        if state.active().take_seal_request() && !self.seal(pipeline, &state) {
+            state.active().renew_seal_request();
+        }
+        self.update_pace();
+    }
+
+    /// Seals the active set of `state`, unless someone else did or too many sets wait already.
+    pub(super) fn seal(&self, pipeline: &Pipeline, state: &State) -> bool {
+        let _placing = self.placing.lock();
+        let now = self.state.load_arc();
+        if !Arc::ptr_eq(now.active(), state.active()) {
+            return true;
+        }
+        if now.memsets.len() as u64 > SEALED_MAX {
+            return false;
+        }
+        pipeline.seal(|position| {
+            let _swap = self.state_swap.lock();
+            let now = self.state.load_arc();
+            now.active().seal(position);
+            let set = Arc::new(MemSet::new(position, self.settings.memtable_bytes));
+            let memsets = std::iter::once(set).chain(now.memsets.iter().cloned()).collect();
+            let version = now.version.clone();
+            self.state.swap(Arc::new(State { memsets, version }));
+        });
+        self.work.notify();
+        true
+    }
+
+    /// Tells the pacer the present debts.
+    pub(super) fn update_pace(&self) {
+        let state = self.state.load_arc();
+        let totals = self.totals.lock();
+        let memtables = state.sealed_bytes() + state.active().bytes();
+        self.pacer.update(Debts {
+            memtables,
+            budget: self.settings.write_budget_bytes,
+            deltas: totals.delta_bytes,
+            bases: totals.base_bytes.max(8 * self.settings.memtable_bytes),
+        });
+        drop(totals);
+        self.room.notify();
+    }
+}
+
+/// Applies the operations of a batch on bytewise keyspaces.
+#[inline]
+fn apply_all(set: &MemSet, payload: &[u8], first: Seq) {
+    for (index, op) in Ops::new(payload).enumerate() {
+        // The payload was encoded by this process a moment ago.
+        debug_assert!(op.is_ok());
+        if let Ok(op) = op {
+            apply_bytewise(set.bytewise(), op, first + index as u64);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The records of the manifest: what changed, in a form that replays to the same version.
+
+use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
+use crate::base::limits::{KEY_BYTES_MAX, KEYSPACES_MAX, NAME_BYTES_MAX};
+use crate::base::{FileId, KeyspaceId, Seq};
+use crate::run::SegmentMeta;
+
+/// A keyspace as the manifest knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyspaceRecord {
+    /// Its number, never reused (R16).
+    pub id: KeyspaceId,
+    /// Its name.
+    pub name: String,
+    /// The name of its comparator; `None`: bytewise.
+    pub comparator: Option<String>,
+}
+
+/// A run as the manifest knows it: segments in key order, then tombstone segments.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunRecord {
+    /// Data segments, ascending and not overlapping.
+    pub segments: Vec<SegmentMeta>,
+    /// Segments that hold range tombstones.
+    pub tombstones: Vec<SegmentMeta>,
+}
+
+/// A partition as the manifest knows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PartitionRecord {
+    /// Its first possible key; `None`: no lower bound (the first partition of a tree).
+    pub lower: Option<Vec<u8>>,
+    /// Its base run.
+    pub base: RunRecord,
+    /// Its delta runs, the newest first.
+    pub deltas: Vec<RunRecord>,
+}
+
+/// A change of one keyspace's tree.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TreeEdit {
+    /// A delta was added on top of the partition that begins at `lower`.
+    AddDelta {
+        /// The partition.
+        lower: Option<Vec<u8>>,
+        /// The new, newest delta.
+        run: RunRecord,
+    },
+    /// `count` neighbouring partitions, the first of which begins at `lower`, became others.
+    Replace {
+        /// The first replaced partition.
+        lower: Option<Vec<u8>>,
+        /// How many are replaced.
+        count: usize,
+        /// What stands in their place.
+        partitions: Vec<PartitionRecord>,
+    },
+}
+
+/// One atomic change of the database's description.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Edit {
+    /// Where the log must begin (R11), if that moved.
+    pub log_start: Option<Seq>,
+    /// The next file number to give out, if that moved.
+    pub next_file: Option<FileId>,
+    /// The next keyspace number to give out, if that moved.
+    pub next_keyspace: Option<KeyspaceId>,
+    /// Keyspaces that were made.
+    pub created: Vec<KeyspaceRecord>,
+    /// Keyspaces that were dropped, with their trees.
+    pub dropped: Vec<KeyspaceId>,
+    /// Changes of trees, in this order.
+    pub trees: Vec<(KeyspaceId, TreeEdit)>,
+}
+
+mod tag {
+    pub const LOG_START: u8 = 1;
+    pub const NEXT_FILE: u8 = 2;
+    pub const NEXT_KEYSPACE: u8 = 3;
+    pub const CREATED: u8 = 4;
+    pub const DROPPED: u8 = 5;
+    pub const ADD_DELTA: u8 = 6;
+    pub const REPLACE: u8 = 7;
+}
+
+fn put_key(out: &mut Vec<u8>, key: Option<&[u8]>) {
+    out.push(u8::from(key.is_some()));
+    if let Some(key) = key {
+        put_bytes(out, key);
+    }
+}
+
+fn read_key(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
+    match reader.u8()? {
+        0 => Ok(None),
+        1 => Ok(Some(reader.bytes(KEY_BYTES_MAX)?.to_vec())),
+        _ => Err(DecodeError("a bound is neither there nor absent")),
+    }
+}
+
+fn read_name(reader: &mut Reader<'_>) -> Decoded<String> {
+    let bytes = reader.bytes(NAME_BYTES_MAX)?;
+    String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError("a name is not UTF-8"))
+}
+
+/// Reads a list whose length is checked against the bytes that remain: every element takes at
+/// least `bytes_min` bytes.
+fn read_list<T>(
+    reader: &mut Reader<'_>,
+    bytes_min: usize,
+    mut read: impl FnMut(&mut Reader<'_>) -> Decoded<T>,
+) -> Decoded<Vec<T>> {
+    let max = reader.remaining() / bytes_min;
+    let count = reader.varint_max(max as u64)? as usize;
+    (0..count).map(|_| read(reader)).collect()
+}
+
+impl RunRecord {
+    fn encode(&self, out: &mut Vec<u8>) {
+        for list in [&self.segments, &self.tombstones] {
+            put_varint(out, list.len() as u64);
+            for meta in list {
+                meta.encode(out);
+            }
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+        let segments = read_list(reader, 8, SegmentMeta::decode)?;
+        let tombstones = read_list(reader, 8, SegmentMeta::decode)?;
+        Ok(Self { segments, tombstones })
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.tombstones.is_empty()
+    }
+}
+
+impl PartitionRecord {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_key(out, self.lower.as_deref());
+        self.base.encode(out);
+        put_varint(out, self.deltas.len() as u64);
+        for delta in &self.deltas {
+            delta.encode(out);
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+        let lower = read_key(reader)?;
+        let base = RunRecord::decode(reader)?;
+        let deltas = read_list(reader, 2, RunRecord::decode)?;
+        Ok(Self { lower, base, deltas })
+    }
+}
+
+impl Edit {
+    /// Appends the encoded edit.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for (number, tag) in [
+            (self.log_start, tag::LOG_START),
+            (self.next_file, tag::NEXT_FILE),
+            (self.next_keyspace.map(u64::from), tag::NEXT_KEYSPACE),
+        ] {
+            if let Some(number) = number {
+                out.push(tag);
+                put_varint(out, number);
+            }
+        }
+        for keyspace in &self.created {
+            out.push(tag::CREATED);
+            put_varint(out, u64::from(keyspace.id));
+            put_bytes(out, keyspace.name.as_bytes());
+            put_bytes(out, keyspace.comparator.as_deref().unwrap_or_default().as_bytes());
+        }
+        for id in &self.dropped {
+            out.push(tag::DROPPED);
+            put_varint(out, u64::from(*id));
+        }
+        for (id, change) in &self.trees {
+            match change {
+                TreeEdit::AddDelta { lower, run } => {
+                    out.push(tag::ADD_DELTA);
+                    put_varint(out, u64::from(*id));
+                    put_key(out, lower.as_deref());
+                    run.encode(out);
+                }
+                TreeEdit::Replace { lower, count, partitions } => {
+                    out.push(tag::REPLACE);
+                    put_varint(out, u64::from(*id));
+                    put_key(out, lower.as_deref());
+                    put_varint(out, *count as u64);
+                    put_varint(out, partitions.len() as u64);
+                    for partition in partitions {
+                        partition.encode(out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Decodes an edit that fills `bytes`.
+    pub fn decode(bytes: &[u8]) -> Decoded<Self> {
+        let mut reader = Reader::new(bytes);
+        let mut edit = Self::default();
+        while !reader.is_empty() {
+            let tag = reader.u8()?;
+            edit.decode_field(tag, &mut reader)?;
+        }
+        Ok(edit)
+    }
+
+    fn decode_field(&mut self, tag: u8, reader: &mut Reader<'_>) -> Decoded<()> {
+        let id = |reader: &mut Reader<'_>| Ok(reader.varint_max(u64::from(u32::MAX))? as u32);
+        match tag {
+            tag::LOG_START => self.log_start = Some(reader.varint_max(crate::base::SEQ_MAX)?),
+            tag::NEXT_FILE => self.next_file = Some(reader.varint()?),
+            tag::NEXT_KEYSPACE => self.next_keyspace = Some(id(reader)?),
+            tag::CREATED => {
+                if self.created.len() >= KEYSPACES_MAX {
+                    return Err(DecodeError("there are more keyspaces than the limit"));
+                }
+                let id = id(reader)?;
+                let name = read_name(reader)?;
+                let comparator = Some(read_name(reader)?).filter(|name| !name.is_empty());
+                self.created.push(KeyspaceRecord { id, name, comparator });
+            }
+            tag::DROPPED => self.dropped.push(id(reader)?),
+            tag::ADD_DELTA => {
+                let id = id(reader)?;
+                let lower = read_key(reader)?;
+                let run = RunRecord::decode(reader)?;
+                self.trees.push((id, TreeEdit::AddDelta { lower, run }));
+            }
+            tag::REPLACE => {
+                let id = id(reader)?;
+                let lower = read_key(reader)?;
+                let count = reader.varint_max(u64::from(u32::MAX))? as usize;
+                let partitions = read_list(reader, 4, PartitionRecord::decode)?;
+                self.trees.push((id, TreeEdit::Replace { lower, count, partitions }));
+            }
+            _ => return Err(DecodeError("an edit has a field that is not known")),
+        }
+        Ok(())
+    }
+}

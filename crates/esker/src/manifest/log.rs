@@ -1,0 +1,310 @@
+//! The manifest file: a log of edits.
+//!
+//! ```text
+//! file   = header (64 bytes), record*
+//! header = magic 8, version u32, 0 u32, manifest number u64, nonce u64, 0…, checksum u64
+//! record = payload length u32, kind u32, checksum u64 (over kind and payload), payload, padding
+//! ```
+//! Records begin at multiples of 8 and their checksums are salted with the file's nonce and their
+//! offset. Each is synced before the next is appended, so only the last can be torn: damage with a
+//! whole record behind it is corruption (C4, R11).
+
+use crate::base::codec::{Reader, checksum, checksum_pieces};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{File, Fs, OpenMode};
+use crate::manifest::{Edit, FORMAT_VERSION};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const MAGIC: [u8; 8] = *b"ESKERMF\n";
+const HEADER_LEN: u64 = 64;
+const RECORD_HEADER_LEN: usize = 16;
+/// A manifest is rewritten when it exceeds this many times its first record, plus a floor.
+const GROWTH_MAX: u64 = 4;
+const GROWTH_FLOOR_BYTES: u64 = 256 << 10;
+/// Space is allocated ahead in steps of this.
+const ALLOCATION_BYTES: u64 = 16 << 10;
+
+const KIND_EDIT: u32 = 1;
+const KIND_SUCCESSOR: u32 = 2;
+
+/// The file name of manifest `number`.
+pub fn manifest_name(number: u64) -> String {
+    format!("MANIFEST-{number:06}")
+}
+
+/// The number in a manifest's file name.
+pub fn parse_manifest_name(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("MANIFEST-")?;
+    if digits.len() < 6 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// A manifest that takes edits.
+#[derive(Debug)]
+pub struct Manifest {
+    number: u64,
+    nonce: u64,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    end: u64,
+    first_record_bytes: u64,
+    allocated: u64,
+}
+
+/// What reading a manifest gives.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The number of the manifest that was read (after following successors).
+    pub number: u64,
+    /// Its edits; the first holds the whole state of its beginning.
+    pub edits: Vec<Edit>,
+    /// The end of its last whole record.
+    pub end: u64,
+    /// Its nonce.
+    pub nonce: u64,
+    /// Whether bytes of a torn record follow the end.
+    pub torn: bool,
+}
+
+impl Manifest {
+    /// Writes a new manifest whose first record is `state`, and syncs it and the directory.
+    pub fn create(fs: &dyn Fs, directory: &Path, number: u64, state: &Edit) -> Result<Self> {
+        let path = directory.join(manifest_name(number));
+        let nonce = getrandom::u64().map_err(|error| {
+            Error::io("draw random bytes for", &path, std::io::Error::other(error))
+        })?;
+        // A file of this name can only be left over from a creation that never ended: no
+        // superblock and no predecessor names it yet.
+        if fs.kind(&path).context("look at", &path)?.is_some() {
+            fs.remove_file(&path).context("remove", &path)?;
+        }
+        let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
+        let mut header = [0; HEADER_LEN as usize];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        header[16..24].copy_from_slice(&number.to_le_bytes());
+        header[24..32].copy_from_slice(&nonce.to_le_bytes());
+        let sum = checksum(0, 0, &header[..56]);
+        header[56..].copy_from_slice(&sum.to_le_bytes());
+        file.write_at(&header, 0).context("write", &path)?;
+        let mut manifest =
+            Self { number, nonce, path, file, end: HEADER_LEN, first_record_bytes: 0, allocated: 0 };
+        manifest.append(state)?;
+        manifest.first_record_bytes = manifest.end;
+        fs.sync_dir(directory).context("sync", directory)?;
+        Ok(manifest)
+    }
+
+    /// The manifest's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The manifest's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes in the file.
+    pub fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether it has grown so much that a fresh one should take its place.
+    pub fn wants_rewrite(&self) -> bool {
+        self.end > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
+    }
+
+    /// Makes room for an edit. Running out of space here leaves the manifest as it was, so it is
+    /// not a failure of the manifest (C7).
+    pub fn reserve(&mut self, edit: &Edit) -> Result<()> {
+        let mut payload = Vec::new();
+        edit.encode(&mut payload);
+        let needed = self.end + (RECORD_HEADER_LEN + payload.len() + 8) as u64;
+        if needed > self.allocated {
+            let target = needed + ALLOCATION_BYTES;
+            self.file.allocate(target).context("allocate space for", &self.path)?;
+            self.allocated = target;
+        }
+        Ok(())
+    }
+
+    /// Appends an edit and syncs it. After an error nobody knows whether the edit is there (C2).
+    pub fn append(&mut self, edit: &Edit) -> Result<()> {
+        let mut payload = Vec::new();
+        edit.encode(&mut payload);
+        self.append_record(KIND_EDIT, &payload)
+    }
+
+    /// Names the manifest that takes this one's place (R12).
+    pub fn append_successor(&mut self, number: u64) -> Result<()> {
+        self.append_record(KIND_SUCCESSOR, &number.to_le_bytes())
+    }
+
+    fn append_record(&mut self, kind: u32, payload: &[u8]) -> Result<()> {
+        let record = encode_record(self.nonce, self.end, kind, payload);
+        self.file.write_at(&record, self.end).context("write", &self.path)?;
+        self.file.sync_data().context("sync", &self.path)?;
+        self.end += record.len() as u64;
+        Ok(())
+    }
+
+    /// Opens a manifest that was just read, only to name its successor behind its last whole
+    /// record.
+    pub fn reopen(fs: &dyn Fs, directory: &Path, recovered: &Recovered) -> Result<Self> {
+        Self::open_as(fs, directory, recovered, OpenMode::ReadWrite)
+    }
+
+    /// The manifest that was just read, for a database that only reads.
+    pub fn open_read_only(fs: &dyn Fs, directory: &Path, recovered: &Recovered) -> Result<Self> {
+        Self::open_as(fs, directory, recovered, OpenMode::Read)
+    }
+
+    fn open_as(
+        fs: &dyn Fs,
+        directory: &Path,
+        recovered: &Recovered,
+        mode: OpenMode,
+    ) -> Result<Self> {
+        let path = directory.join(manifest_name(recovered.number));
+        let file = fs.open(&path, mode).context("open", &path)?;
+        Ok(Self {
+            number: recovered.number,
+            nonce: recovered.nonce,
+            path,
+            file,
+            end: recovered.end,
+            first_record_bytes: 0,
+            allocated: 0,
+        })
+    }
+}
+
+fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> Vec<u8> {
+    let kind_bytes = kind.to_le_bytes();
+    let sum = checksum_pieces(nonce, offset, &[&kind_bytes, payload]);
+    let mut record = Vec::with_capacity(RECORD_HEADER_LEN + payload.len() + 8);
+    record.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    record.extend_from_slice(&kind_bytes);
+    record.extend_from_slice(&sum.to_le_bytes());
+    record.extend_from_slice(payload);
+    record.resize(record.len().next_multiple_of(8), 0);
+    record
+}
+
+/// Reads manifest `number`, following the names of successors.
+pub fn read(fs: &dyn Fs, directory: &Path, mut number: u64) -> Result<Recovered> {
+    loop {
+        let (recovered, successor) = read_records(fs, directory, number)?;
+        match successor {
+            None => return Ok(recovered),
+            // Numbers only grow, so a chain of names cannot be a loop.
+            Some(next) if next > number => number = next,
+            Some(_) => {
+                let path = directory.join(manifest_name(number));
+                return Err(Error::corruption(&path, 0, "manifest", "its successor is older"));
+            }
+        }
+    }
+}
+
+/// Reads manifest `number` alone: its edits, and its successor's number if it names one.
+pub fn read_records(
+    fs: &dyn Fs,
+    directory: &Path,
+    number: u64,
+) -> Result<(Recovered, Option<u64>)> {
+    let path = directory.join(manifest_name(number));
+    let file = fs.open(&path, OpenMode::Read).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return Error::corruption(&path, 0, "manifest", "the file is missing");
+        }
+        Error::io("open", &path, error)
+    })?;
+    let len = file.len().context("measure", &path)?;
+    let mut bytes = vec![0; len as usize];
+    file.read_at(&mut bytes, 0).context("read", &path)?;
+    let nonce = check_header(&path, &bytes, number)?;
+    let mut recovered =
+        Recovered { number, edits: Vec::new(), end: HEADER_LEN, nonce, torn: false };
+    let mut successor = None;
+    while let Some((kind, payload)) = record_at(&bytes, recovered.end as usize, nonce) {
+        let damaged = |detail: &str| {
+            Error::corruption(&path, recovered.end, "manifest edit", detail.to_owned())
+        };
+        match kind {
+            KIND_EDIT => recovered
+                .edits
+                .push(Edit::decode(payload).map_err(|error| damaged(error.0))?),
+            KIND_SUCCESSOR => {
+                successor = Some(Reader::new(payload).u64().map_err(|error| damaged(error.0))?);
+            }
+            _ => return Err(damaged("a record is of a kind that is not known")),
+        }
+        recovered.end += (RECORD_HEADER_LEN + payload.len()).next_multiple_of(8) as u64;
+    }
+    check_tail(&path, &bytes, &mut recovered)?;
+    Ok((recovered, successor))
+}
+
+/// Decides between a torn tail and corruption behind the last whole record (R11).
+fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()> {
+    if recovered.edits.is_empty() {
+        let detail = "its first record, which holds the whole state, is damaged";
+        return Err(Error::corruption(path, HEADER_LEN, "manifest edit", detail));
+    }
+    let end = recovered.end as usize;
+    recovered.torn = bytes[end..].iter().any(|byte| *byte != 0);
+    let later = (end + 8..bytes.len()).step_by(8);
+    for offset in later.filter(|_| recovered.torn) {
+        if record_at(bytes, offset, recovered.nonce).is_some() {
+            let detail = format!("a whole record follows at offset {offset}");
+            return Err(Error::corruption(path, recovered.end, "manifest edit", detail));
+        }
+    }
+    Ok(())
+}
+
+fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64> {
+    let damaged = |detail: &str| Error::corruption(path, 0, "manifest header", detail);
+    if bytes.len() < HEADER_LEN as usize || bytes[..8] != MAGIC {
+        return Err(damaged("it does not begin like a manifest"));
+    }
+    let mut reader = Reader::new(&bytes[8..HEADER_LEN as usize]);
+    let mut parse = || -> crate::base::codec::Decoded<_> {
+        let version = reader.u32()?;
+        reader.u32()?;
+        let stored = reader.u64()?;
+        let nonce = reader.u64()?;
+        reader.take(24)?;
+        Ok((version, stored, nonce, reader.u64()?))
+    };
+    let (version, stored, nonce, sum) = parse().map_err(|error| damaged(error.0))?;
+    if sum != checksum(0, 0, &bytes[..56]) {
+        return Err(damaged("its checksum does not match"));
+    }
+    if version != FORMAT_VERSION {
+        let supported = FORMAT_VERSION;
+        return Err(Error::UnknownFormat { path: path.to_owned(), found: version, supported });
+    }
+    if stored != number {
+        return Err(damaged("it is another manifest under this name"));
+    }
+    Ok(nonce)
+}
+
+fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<(u32, &[u8])> {
+    let mut reader = Reader::new(bytes.get(offset..)?);
+    let len = reader.u32().ok()? as usize;
+    let kind_bytes = reader.take(4).ok()?;
+    let sum = reader.u64().ok()?;
+    let payload = reader.take(len).ok()?;
+    if sum != checksum_pieces(nonce, offset as u64, &[kind_bytes, payload]) {
+        return None;
+    }
+    let kind = Reader::new(kind_bytes).u32().ok()?;
+    Some((kind, payload))
+}

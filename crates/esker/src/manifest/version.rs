@@ -1,0 +1,292 @@
+//! The immutable description of the tree.
+//!
+//! ```text
+//! Version -> Tree (one per keyspace) -> Partition -> base Run + delta Runs -> Segments
+//! ```
+//! 1. Partitions of a tree are sorted and touch: each ends where the next begins; the first has no
+//!    lower bound and the last no upper bound. A tree has at least one partition.
+//! 2. A partition's deltas are ordered from new to old, and every entry of a delta is newer than
+//!    every entry of the same key in older deltas and in the base.
+//! 3. A segment may reach beyond the bounds of a partition that refers to it (a partition was
+//!    split under it): then its neighbours refer to it too, and each sees only its own part.
+//! 4. Nothing here changes: an edit builds new arrays and shares what it does not touch.
+
+use crate::base::{KeyOrder, KeyspaceId};
+use crate::error::{Error, Result};
+use crate::manifest::{Edit, PartitionRecord, RunRecord, TreeEdit};
+use crate::run::{Run, Segment, SegmentMeta};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A contiguous range of keys with its runs.
+#[derive(Debug)]
+pub struct Partition {
+    /// First possible key; `None`: no lower bound.
+    pub lower: Option<Vec<u8>>,
+    /// First key behind it; `None`: no upper bound.
+    pub upper: Option<Vec<u8>>,
+    /// The base run.
+    pub base: Arc<Run>,
+    /// The delta runs, the newest first.
+    pub deltas: Vec<Arc<Run>>,
+}
+
+/// The partitions of one keyspace.
+#[derive(Debug)]
+pub struct Tree {
+    partitions: Vec<Arc<Partition>>,
+    /// Heads of the lower bounds (0 for the first), for a search that touches no partition.
+    heads: Vec<u64>,
+}
+
+/// All trees of a database.
+#[derive(Debug, Default)]
+pub struct Version {
+    /// Sorted by keyspace.
+    trees: Vec<(KeyspaceId, Arc<Tree>)>,
+}
+
+impl Partition {
+    /// Bytes of all deltas.
+    pub fn delta_bytes(&self) -> u64 {
+        self.deltas.iter().map(|run| run.bytes()).sum()
+    }
+
+    /// Whether the key belongs here; only for bounds that are known to be of this order.
+    pub fn contains<O: KeyOrder>(&self, order: &O, key: &[u8]) -> bool {
+        self.lower.as_deref().is_none_or(|lower| order.compare(lower, key).is_le())
+            && self.upper.as_deref().is_none_or(|upper| order.compare(key, upper).is_lt())
+    }
+
+    /// Every run, from new to old: deltas, then the base.
+    pub fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
+        self.deltas.iter().chain(std::iter::once(&self.base))
+    }
+
+    /// Every segment that this partition refers to.
+    pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.runs().flat_map(|run| run.segments().iter().chain(run.tombstones()))
+    }
+
+    /// This partition as the manifest writes it.
+    pub fn record(&self) -> PartitionRecord {
+        PartitionRecord {
+            lower: self.lower.clone(),
+            base: run_record(&self.base),
+            deltas: self.deltas.iter().map(|run| run_record(run)).collect(),
+        }
+    }
+}
+
+/// A run as the manifest writes it.
+pub fn run_record(run: &Run) -> RunRecord {
+    let metas = |segments: &[Arc<Segment>]| segments.iter().map(|s| s.meta.clone()).collect();
+    RunRecord { segments: metas(run.segments()), tombstones: metas(run.tombstones()) }
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        let run = Arc::new(Run::default());
+        Self::new(vec![Partition { lower: None, upper: None, base: run, deltas: Vec::new() }.into()])
+    }
+}
+
+impl Tree {
+    /// The tree of these partitions, which obey invariant 1.
+    pub fn new(partitions: Vec<Arc<Partition>>) -> Self {
+        let head = |p: &Arc<Partition>| p.lower.as_deref().map_or(0, crate::base::head_of);
+        Self { heads: partitions.iter().map(head).collect(), partitions }
+    }
+
+    /// The partitions, ascending.
+    pub fn partitions(&self) -> &[Arc<Partition>] {
+        &self.partitions
+    }
+
+    /// The index of the partition that holds `key`.
+    #[inline]
+    pub fn find<O: KeyOrder>(&self, order: &O, key: &[u8]) -> usize {
+        if self.partitions.len() == 1 {
+            return 0;
+        }
+        let from = if O::BYTEWISE {
+            // Partitions whose head is greater begin behind the key; among equal heads the full
+            // bounds decide.
+            let head = crate::base::head_of(key);
+            let after = self.heads.partition_point(|h| *h <= head);
+            let before = self.heads[..after].partition_point(|h| *h < head);
+            before.max(1)..after.max(1)
+        } else {
+            1..self.partitions.len()
+        };
+        let at_or_before = |p: &Arc<Partition>| {
+            p.lower.as_deref().is_none_or(|lower| order.compare(lower, key) != Ordering::Greater)
+        };
+        from.start + self.partitions[from.clone()].partition_point(at_or_before) - 1
+    }
+
+    /// The index of the partition that begins exactly at `lower`.
+    pub fn position(&self, lower: Option<&[u8]>) -> Option<usize> {
+        self.partitions.iter().position(|p| p.lower.as_deref() == lower)
+    }
+
+    /// This tree with `count` partitions from `at` replaced.
+    #[must_use]
+    pub fn replaced(&self, at: usize, count: usize, with: Vec<Arc<Partition>>) -> Self {
+        let mut partitions = Vec::with_capacity(self.partitions.len() + with.len() - count);
+        partitions.extend_from_slice(&self.partitions[..at]);
+        partitions.extend(with);
+        partitions.extend_from_slice(&self.partitions[at + count..]);
+        Self::new(partitions)
+    }
+}
+
+impl Version {
+    /// The tree of a keyspace; `None`: nothing was ever flushed there.
+    #[inline]
+    pub fn tree(&self, keyspace: KeyspaceId) -> Option<&Arc<Tree>> {
+        let at = self.trees.binary_search_by_key(&keyspace, |(id, _)| *id).ok()?;
+        Some(&self.trees[at].1)
+    }
+
+    /// Every tree, by keyspace.
+    pub fn trees(&self) -> &[(KeyspaceId, Arc<Tree>)] {
+        &self.trees
+    }
+
+    /// This version with some trees replaced or, for `None`, removed.
+    #[must_use]
+    pub fn with_trees(&self, changes: Vec<(KeyspaceId, Option<Arc<Tree>>)>) -> Self {
+        let mut trees: std::collections::BTreeMap<_, _> = self.trees.iter().cloned().collect();
+        for (id, tree) in changes {
+            match tree {
+                Some(tree) => trees.insert(id, tree),
+                None => trees.remove(&id),
+            };
+        }
+        Self { trees: trees.into_iter().collect() }
+    }
+
+    /// The trees as one edit, for the first record of a new manifest.
+    pub fn tree_edits(&self) -> Vec<(KeyspaceId, TreeEdit)> {
+        let edit = |(id, tree): &(KeyspaceId, Arc<Tree>)| {
+            let partitions = tree.partitions().iter().map(|p| p.record()).collect();
+            (*id, TreeEdit::Replace { lower: None, count: 1, partitions })
+        };
+        self.trees.iter().map(edit).collect()
+    }
+
+    /// Every segment that this version refers to, once per reference.
+    pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.trees
+            .iter()
+            .flat_map(|(_, tree)| tree.partitions().iter().flat_map(|p| p.segments()))
+    }
+
+    /// Applies an edit that was read from a manifest. `segment` turns a description into the one
+    /// segment object that stands for it. The error says what does not fit.
+    pub fn apply(
+        &self,
+        edit: &Edit,
+        segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
+    ) -> Result<Self, &'static str> {
+        let mut trees: std::collections::BTreeMap<_, _> = self.trees.iter().cloned().collect();
+        for id in &edit.dropped {
+            trees.remove(id);
+        }
+        for (id, change) in &edit.trees {
+            let tree = trees.entry(*id).or_default();
+            *tree = Arc::new(tree.apply(change, segment)?);
+        }
+        Ok(Self { trees: trees.into_iter().collect() })
+    }
+}
+
+impl Tree {
+    fn apply(
+        &self,
+        change: &TreeEdit,
+        segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
+    ) -> Result<Self, &'static str> {
+        let (TreeEdit::AddDelta { lower, .. } | TreeEdit::Replace { lower, .. }) = change;
+        let at = self.position(lower.as_deref()).ok_or("it names a partition that is not there")?;
+        match change {
+            TreeEdit::AddDelta { run, .. } => {
+                let old = &self.partitions[at];
+                let delta = Arc::new(build_run(run, segment));
+                let deltas = std::iter::once(delta).chain(old.deltas.iter().cloned()).collect();
+                let (lower, upper) = (old.lower.clone(), old.upper.clone());
+                let base = old.base.clone();
+                let partition = Partition { lower, upper, base, deltas };
+                Ok(self.replaced(at, 1, vec![Arc::new(partition)]))
+            }
+            TreeEdit::Replace { count, partitions, lower } => {
+                if *count == 0 || at + count > self.partitions.len() || partitions.is_empty() {
+                    return Err("it replaces partitions that are not there");
+                }
+                if partitions[0].lower != *lower {
+                    return Err("the replacement begins elsewhere");
+                }
+                let upper = self.partitions[at + count - 1].upper.clone();
+                let with = build_partitions(partitions, upper, segment);
+                Ok(self.replaced(at, *count, with))
+            }
+        }
+    }
+}
+
+fn build_run(record: &RunRecord, segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>) -> Run {
+    let segments = record.segments.iter().map(&mut *segment).collect();
+    let tombstones = record.tombstones.iter().map(&mut *segment).collect();
+    Run::new(segments, tombstones)
+}
+
+fn build_partitions(
+    records: &[PartitionRecord],
+    upper: Option<Vec<u8>>,
+    segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
+) -> Vec<Arc<Partition>> {
+    let next_lower = records.iter().skip(1).map(|p| p.lower.clone()).chain([upper]);
+    let build = |(record, upper): (&PartitionRecord, Option<Vec<u8>>)| {
+        Arc::new(Partition {
+            lower: record.lower.clone(),
+            upper,
+            base: Arc::new(build_run(&record.base, segment)),
+            deltas: record.deltas.iter().map(|r| Arc::new(build_run(r, segment))).collect(),
+        })
+    };
+    records.iter().zip(next_lower).map(build).collect()
+}
+
+/// Checks that the partitions and runs of a tree are in order (a manifest with valid checksums may
+/// still be crafted, C5).
+pub fn check_tree<O: KeyOrder>(order: &O, tree: &Tree) -> Result<(), &'static str> {
+    for pair in tree.partitions().windows(2) {
+        let (Some(upper), Some(lower)) = (&pair[0].upper, &pair[1].lower) else {
+            return Err("a partition inside a tree has no bound");
+        };
+        let below = pair[0].lower.as_deref().is_none_or(|low| order.compare(low, upper).is_lt());
+        if upper != lower || !below {
+            return Err("partitions are not in order");
+        }
+    }
+    for run in tree.partitions().iter().flat_map(|p| p.runs()) {
+        let metas = run.segments().iter().map(|segment| &segment.meta);
+        for meta in metas.clone() {
+            if order.compare(&meta.min_key, &meta.max_key).is_gt() {
+                return Err("a segment ends before it begins");
+            }
+        }
+        for (one, next) in metas.clone().zip(metas.skip(1)) {
+            if order.compare(&one.max_key, &next.min_key).is_ge() {
+                return Err("segments of a run overlap");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The error for an edit that does not fit the state before it.
+pub fn misfit(path: &std::path::Path, what: &'static str) -> Error {
+    Error::corruption(path, 0, "manifest edit", what)
+}
