@@ -1,7 +1,7 @@
 //! The nodes of the skiplist, as they lie in the arena.
 //!
 //! ```text
-//! link[height-1] … link[1] link[0] | seq head keyspace key_len value_len kind height | key value
+//! link[height-1] … link[1] link[0] | head keyspace key_len seq value_len kind height | key value
 //!                                  ^ a node's address
 //! ```
 //! Links stand before the header (as in RocksDB's InlineSkipList), so that the header and the
@@ -26,10 +26,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 /// The header of a node.
 #[repr(C, align(8))]
 pub(super) struct Header {
-    seq: AtomicU64,
     head: u64,
     keyspace: KeyspaceId,
     key_len: u32,
+    seq: AtomicU64,
     value_len: u32,
     kind: Kind,
     height: u8,

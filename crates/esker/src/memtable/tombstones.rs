@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The longest tail that reads walk through.
 const TAIL_MAX: usize = 32;
-const BUCKETS: usize = 64;
+const BUCKETS: usize = 256;
 
 /// The lists of all keyspaces, in a hash table of fixed size with chains that only grow.
 #[derive(Default)]
