@@ -66,6 +66,9 @@ pub fn compare_ends<O: KeyOrder>(order: &O, a: Option<&[u8]>, b: Option<&[u8]>) 
     }
 }
 
+/// The start and the end of an interval of keys; `None`: unbounded.
+pub type Hull<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
 /// One tombstone over the fragments `first..last`. The order of the fields is invariant 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Span {
@@ -145,9 +148,8 @@ impl Fragments {
         self.spans.last().map_or(0, |span| span.seq.0)
     }
 
-    /// The smallest interval that holds every range: its start (`None`: unbounded) and its end.
-    /// `None` if there are no tombstones.
-    pub fn hull(&self) -> Option<(Option<&[u8]>, Option<&[u8]>)> {
+    /// The smallest interval that holds every range; `None` if there are no tombstones.
+    pub fn hull(&self) -> Option<Hull<'_>> {
         let first = self.spans.iter().map(|span| span.first).min()?;
         let last = self.spans.iter().map(|span| span.last).max()?;
         Some((self.start_of(first as usize), self.end_of(last as usize - 1)))
