@@ -36,6 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tombstones::TombstoneLists;
 
+pub use arena::ChunkPool;
 pub use cursor::MemCursor;
 
 /// See the head of this module.
@@ -77,10 +78,19 @@ unsafe impl Sync for Pending {}
 impl<O: KeyOrder> Memtable<O> {
     /// An empty table. The filter is laid out for `capacity_hint_bytes` of entries.
     pub fn new(order: O, capacity_hint_bytes: usize) -> Self {
+        Self::with_parts(order, capacity_hint_bytes, None)
+    }
+
+    /// As [`Self::new`], with memory from a pool, which gets it back when the table is dropped.
+    pub fn with_pool(order: O, capacity_hint_bytes: usize, pool: Arc<ChunkPool>) -> Self {
+        Self::with_parts(order, capacity_hint_bytes, Some(pool))
+    }
+
+    fn with_parts(order: O, capacity_hint_bytes: usize, pool: Option<Arc<ChunkPool>>) -> Self {
         static TABLES: AtomicU64 = AtomicU64::new(0);
         let bloom = if O::BYTEWISE { Bloom::new(capacity_hint_bytes) } else { Bloom::off() };
         Self {
-            list: Skiplist::new(order),
+            list: Skiplist::new(order, pool),
             bloom,
             tombstones: TombstoneLists::default(),
             number: TABLES.fetch_add(1, Ordering::Relaxed),

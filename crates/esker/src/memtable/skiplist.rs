@@ -22,12 +22,13 @@
 
 #![allow(unsafe_code, reason = "links of a level may only be touched on nodes of that height")]
 
-use super::arena::Arena;
+use super::arena::{Arena, ChunkPool};
 use super::node::{Entry, Header, NodeRef};
 use crate::base::{KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use std::cell::Cell;
 use std::cmp::Ordering as Order;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Enough for 2^20 nodes, and good for many more: levels above would only shorten the walk on top.
@@ -86,8 +87,8 @@ struct Splice<'a> {
 }
 
 impl<O: KeyOrder> Skiplist<O> {
-    pub(super) fn new(order: O) -> Self {
-        let arena = Arena::new();
+    pub(super) fn new(order: O, pool: Option<Arc<ChunkPool>>) -> Self {
+        let arena = Arena::new(pool);
         let nothing =
             Entry { keyspace: 0, head: 0, key: &[], seq: 0, kind: Kind::Delete, value: &[] };
         let root = NodeRef::allocate(&arena, HEIGHT_MAX, &nothing).as_ptr();

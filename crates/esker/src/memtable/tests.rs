@@ -464,3 +464,24 @@ fn the_filter_knows_what_was_inserted_and_little_else() {
     assert!(bloom.bytes() <= (1 << 20) / 50);
     assert!(Bloom::off().place(1, 2).is_none());
 }
+
+#[test]
+fn a_pool_keeps_chunks_for_the_next_table() {
+    let pool = Arc::new(ChunkPool::new(5 << 20));
+    for round in 1..=3u8 {
+        let table = Memtable::with_pool(Bytewise, 1 << 20, Arc::clone(&pool));
+        for i in 0..9_000u64 {
+            table.insert(1, &i.to_be_bytes(), i + 1, Kind::Put, &[round; 1000]);
+        }
+        for i in 0..9_000u64 {
+            let found = table.get(1, &i.to_be_bytes(), SEQ_MAX).expect("it was inserted");
+            assert_eq!(found.value, [round; 1000]);
+        }
+        assert!(table.bytes() > 9_000_000);
+        if round > 1 {
+            assert_eq!(pool.bytes(), 0, "the table took them");
+        }
+        drop(table);
+        assert_eq!(pool.bytes(), 4 << 20, "whole chunks, as many as the limit allows");
+    }
+}
