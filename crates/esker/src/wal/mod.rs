@@ -1,1 +1,36 @@
-//! (being written)
+//! The write-ahead log on disk: its bytes, its files, and reading it back.
+//!
+//! The log is one endless sequence of bytes; a *position* in it is a sequence number (R1).
+//! Segment files are windows of it, each a header page and a data area, and a record may span
+//! several. A segment names its predecessor by nonce and starts where the predecessor ends, so
+//! the log is the *chain* that is found by walking back from the segment with the highest serial
+//! number; everything else in the directory is left over and means nothing. File names are not
+//! part of the format: recycled files keep their names.
+//!
+//! Invariants:
+//! 1. A segment's header and directory entry are durable before its first record is written (R4).
+//! 2. A byte belongs to the log only in the last segment of the chain that starts at or before it.
+//! 3. At every moment the directory holds a segment that covers the manifest's log start (R11).
+//! 4. Nothing here is read through a mapping (R9), and no length from disk is used unchecked (C5).
+//!
+//! Writing in an orderly way is the job of [`crate::commit`]; this module knows where bytes go.
+//! The idea of chained, salted and recycled log files is that of RocksDB's recycled logs and of
+//! SQLite's salted WAL; the torn-tail rule by published and synced positions is our own (R6).
+
+mod chain;
+pub mod format;
+mod inspect;
+mod recover;
+mod segment;
+mod stream;
+
+#[cfg(test)]
+pub(crate) mod memfs;
+#[cfg(test)]
+mod tests;
+
+pub use chain::{Chain, ChainSegment};
+pub use format::{Record, RecordKind, SegmentHeader};
+pub use inspect::{Inspected, inspect};
+pub use recover::{Policy, Recovered, recover};
+pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};

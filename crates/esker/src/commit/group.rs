@@ -1,0 +1,117 @@
+//! One sync for all who wait for one (R5, R27).
+//!
+//! A committer that needs position P durable either finds a sync under way and sleeps, or leads
+//! one itself: for everything that is visible at that moment, so that those who arrive meanwhile
+//! share the next. Segments are synced from old to new. After a failure nobody syncs again: the
+//! latch is set, and all waiters get the error (R8).
+
+use crate::base::Seq;
+use crate::error::{Error, Result};
+use crate::sync::Latch;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Told how long each sync took.
+pub(super) type OnSync = Box<dyn Fn(Duration) + Send + Sync>;
+
+/// Shares syncs among committers.
+pub(super) struct Group {
+    latch: Arc<Latch>,
+    synced: AtomicU64,
+    leading: Mutex<bool>,
+    ended: Condvar,
+    on_sync: Option<OnSync>,
+    pub(super) syncs: AtomicU64,
+    pub(super) sync_nanos: AtomicU64,
+}
+
+/// Ends a leader's turn, also if it unwinds: then nobody knows what reached the device.
+struct Turn<'a> {
+    group: &'a Group,
+    finished: bool,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            let what = "a sync of the log".to_owned();
+            self.group.latch.fail(Error::UserCodePanicked { what });
+        }
+        *self.group.leading.lock() = false;
+        self.group.ended.notify_all();
+    }
+}
+
+impl Group {
+    pub(super) fn new(latch: Arc<Latch>, synced: Seq, on_sync: Option<OnSync>) -> Self {
+        Self {
+            latch,
+            synced: AtomicU64::new(synced),
+            leading: Mutex::new(false),
+            ended: Condvar::new(),
+            on_sync,
+            syncs: AtomicU64::new(0),
+            sync_nanos: AtomicU64::new(0),
+        }
+    }
+
+    /// Everything before this position is durable.
+    pub(super) fn synced(&self) -> Seq {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// Returns once everything before `upto`, which is visible, is durable. `files` makes the
+    /// log durable between two positions; `visible` tells how far it is complete.
+    pub(super) fn sync(
+        &self,
+        upto: Seq,
+        visible: impl Fn() -> Seq,
+        files: impl Fn(Seq, Seq) -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            if self.synced() >= upto {
+                return Ok(());
+            }
+            let mut leading = self.leading.lock();
+            // Asked under the lock: a leader that failed has set the latch before it let go.
+            self.latch.check()?;
+            if *leading {
+                self.ended.wait(&mut leading);
+                continue;
+            }
+            if self.synced() >= upto {
+                return Ok(());
+            }
+            *leading = true;
+            drop(leading);
+            self.lead(visible(), &files)?;
+        }
+    }
+
+    fn lead(&self, target: Seq, files: impl Fn(Seq, Seq) -> Result<()>) -> Result<()> {
+        let mut turn = Turn { group: self, finished: false };
+        let begun = Instant::now();
+        let outcome = files(self.synced(), target);
+        match outcome {
+            Ok(()) => {
+                self.synced.fetch_max(target, Ordering::AcqRel);
+                let took = begun.elapsed();
+                self.syncs.fetch_add(1, Ordering::Relaxed);
+                self.sync_nanos.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+                turn.finished = true;
+                drop(turn);
+                if let Some(tell) = &self.on_sync {
+                    tell(took);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.latch.fail(error.clone());
+                turn.finished = true;
+                Err(error.poisoning())
+            }
+        }
+    }
+}

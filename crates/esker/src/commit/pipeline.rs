@@ -1,0 +1,573 @@
+//! From an encoded batch to the published log: the pieces put together.
+
+use super::group::{Group, OnSync};
+use super::ring::{Refused, Ring, Ticket};
+use super::space::Space;
+use crate::base::Seq;
+use crate::error::{Error, IoContext, Result};
+use crate::fs::Fs;
+use crate::sync::Latch;
+use crate::wal::format::{
+    ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
+    payload_sum, record_bytes,
+};
+use crate::wal::{Chain, Medium, Record, RecordKind, Recovered, Segment};
+use parking_lot::{Mutex, MutexGuard};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Writers that can be between reservation and publication at once, plus one.
+const SLOTS: usize = 1024;
+/// The plain log's buffer is given back when a record made it larger than this.
+const BUFFER_KEPT: usize = 1 << 20;
+
+/// What a finished write survives (C1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Nothing: the write takes up positions, and is not logged (R13).
+    Buffered,
+    /// The death of the process.
+    Process,
+    /// Power loss.
+    Disk,
+}
+
+/// How records reach the files (R10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogKind {
+    /// Mapped where the file system can map, else plain.
+    #[default]
+    Auto,
+    /// One positioned write per record, under a lock.
+    Plain,
+    /// Copies into shared mappings.
+    Mapped,
+}
+
+/// Where the log is and how it is written.
+pub struct LogConfig {
+    /// The file system.
+    pub fs: Arc<dyn Fs>,
+    /// The directory of the segment files.
+    pub dir: PathBuf,
+    /// How records reach the files.
+    pub kind: LogKind,
+    /// Bytes of the largest segment file; segments start at 256 KiB and double up to it.
+    pub segment_bytes_max: u64,
+    /// Longest payload that is accepted.
+    pub payload_bytes_max: u64,
+    /// Called, by a writer outside of its critical part, when the next segment should be prepared
+    /// or pages read in: whoever is behind it calls [`Pipeline::prepare_ahead`] (R27).
+    pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Told how long each sync took.
+    pub on_sync: Option<Box<dyn Fn(Duration) + Send + Sync>>,
+}
+
+impl LogConfig {
+    /// The usual configuration for a log in `dir`.
+    pub fn new(fs: Arc<dyn Fs>, dir: PathBuf) -> Self {
+        Self {
+            fs,
+            dir,
+            kind: LogKind::Auto,
+            segment_bytes_max: 64 << 20,
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+            on_prepare_needed: None,
+            on_sync: None,
+        }
+    }
+}
+
+/// What the log counted since it was opened (R29).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogCounters {
+    /// Bytes of log that were reserved, those of `Buffered` records included.
+    pub bytes: u64,
+    /// Syncs that succeeded.
+    pub syncs: u64,
+    /// Time that they took.
+    pub sync_time: Duration,
+    /// Time that writers waited for log space.
+    pub space_wait: Duration,
+    /// Time that writers of class `Disk` waited for their sync.
+    pub sync_wait: Duration,
+    /// Segments prepared, the recycled ones included.
+    pub segments_prepared: u64,
+    /// Segments that were recycled.
+    pub segments_recycled: u64,
+}
+
+/// The write path: see the module's description.
+pub struct Pipeline {
+    ring: Ring,
+    space: Space,
+    group: Group,
+    latch: Arc<Latch>,
+    /// The plain log's lock and buffer; `None` for the mapped log.
+    append: Option<Mutex<Vec<u8>>>,
+    payload_bytes_max: u64,
+    first: Seq,
+    on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
+    space_wait: AtomicU64,
+    sync_wait: AtomicU64,
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("visible", &self.visible())
+            .field("synced", &self.synced())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pipeline {
+    /// Starts a new log whose first record stands at `first`, a multiple of 8 above 0. The
+    /// directory is created if it is missing. Refuses a directory that holds a log with records.
+    pub fn create(config: LogConfig, first: Seq, latch: Arc<Latch>) -> Result<Self> {
+        let dir = &config.dir;
+        config.fs.create_dir(dir).context("create", dir)?;
+        if let Some(parent) = dir.parent() {
+            config.fs.sync_dir(parent).context("sync", parent)?;
+        }
+        let chain = Chain::before_creation(&*config.fs, dir, first)?;
+        Self::start(config, chain, first, latch)
+    }
+
+    /// Continues a recovered log at its end, in a new segment (R7). Before the first write the
+    /// caller must have made durable what it replayed; the records written from now on say so.
+    pub fn resume(config: LogConfig, recovered: Recovered, latch: Arc<Latch>) -> Result<Self> {
+        let end = recovered.end;
+        Self::start(config, recovered.chain, end, latch)
+    }
+
+    fn start(config: LogConfig, mut chain: Chain, at: Seq, latch: Arc<Latch>) -> Result<Self> {
+        if at == 0 || !at.is_multiple_of(ALIGNMENT) {
+            return Err(Error::invalid(format!("{at} is no position where a record can start")));
+        }
+        let ring = Ring::new(SLOTS, at);
+        let LogConfig { fs, dir, kind, segment_bytes_max, .. } = config;
+        let open = |medium, chain| {
+            Space::open(Arc::clone(&fs), dir.clone(), medium, segment_bytes_max, chain, &ring)
+        };
+        let (space, medium) = match kind {
+            LogKind::Plain => (open(Medium::Plain, chain)?, Medium::Plain),
+            LogKind::Mapped => (open(Medium::Mapped, chain)?, Medium::Mapped),
+            LogKind::Auto => match open(Medium::Mapped, chain.clone()) {
+                Ok(space) => (space, Medium::Mapped),
+                Err(error) if cannot_map(&error) => {
+                    // The number of the failed attempt is not used again.
+                    chain.next_number += 1;
+                    (open(Medium::Plain, chain)?, Medium::Plain)
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self {
+            ring,
+            space,
+            group: Group::new(Arc::clone(&latch), at, config.on_sync.map(|tell| tell as OnSync)),
+            latch,
+            append: (medium == Medium::Plain).then(Mutex::default),
+            payload_bytes_max: config.payload_bytes_max.min(PAYLOAD_BYTES_MAX),
+            first: at,
+            on_prepare_needed: config.on_prepare_needed,
+            space_wait: AtomicU64::new(0),
+            sync_wait: AtomicU64::new(0),
+        })
+    }
+
+    /// Logs `payload`, a batch of so many operations, applies it and publishes it. Returns the end
+    /// of its record once everything before that is visible; operation `i` has sequence number
+    /// `start + i`, where `start` is what the closures get.
+    ///
+    /// `check` runs after the reservation: if it fails or unwinds, the reserved stretch becomes a
+    /// void (R2). `apply` must not fail: if it unwinds, the database is poisoned. Neither may
+    /// write or seal. A sealed memtable set may meanwhile have been exchanged: `apply` picks the
+    /// set by the sequence number, not by which is the current one.
+    pub fn write<T>(
+        &self,
+        payload: &[u8],
+        operations: u32,
+        class: Class,
+        check: impl FnOnce(Seq) -> Result<T>,
+        apply: impl FnOnce(T, Seq),
+    ) -> Result<Seq> {
+        self.latch.check()?;
+        let len = self.measure(payload, operations, class)?;
+        let mut flight = self.take_off(len)?;
+        let start = flight.ticket.start;
+        let checked = match check(start) {
+            Ok(checked) => checked,
+            Err(error) => {
+                drop(flight);
+                return Err(error);
+            }
+        };
+        flight.log(payload, operations, class)?;
+        apply(checked, start);
+        flight.stage = Stage::Applied;
+        let end = flight.ticket.end;
+        drop(flight);
+        if self.space.alarm(end)
+            && let Some(wake) = &self.on_prepare_needed
+        {
+            wake();
+        }
+        self.wait_visible(end)?;
+        if class == Class::Disk {
+            let begun = Instant::now();
+            let synced = self.sync(end);
+            self.sync_wait.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            synced?;
+        }
+        Ok(end)
+    }
+
+    /// The bytes that a record takes (R2: measured before anything is reserved).
+    fn measure(&self, payload: &[u8], operations: u32, class: Class) -> Result<u64> {
+        let len = payload.len() as u64;
+        if len > self.payload_bytes_max {
+            return Err(Error::BatchTooLarge { len, max: self.payload_bytes_max });
+        }
+        if class == Class::Buffered {
+            return Ok(record_bytes(u64::from(operations)));
+        }
+        if u64::from(operations) > len + RECORD_HEADER_LEN as u64 {
+            return Err(Error::invalid("a batch has more operations than bytes".to_owned()));
+        }
+        Ok(record_bytes(operations_prefix(operations).len() as u64 + len))
+    }
+
+    fn take_off(&self, len: u64) -> Result<Flight<'_>> {
+        // The plain log appends under a lock from the reservation on, so that a killed process
+        // leaves no hole; the mapped log needs none.
+        let buffer = self.append.as_ref().map(Mutex::lock);
+        // Read before the reservation: what the record tells about the past must be true.
+        let synced = self.group.synced();
+        let ticket = self.reserve(len)?;
+        Ok(Flight { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved })
+    }
+
+    fn reserve(&self, len: u64) -> Result<Ticket> {
+        loop {
+            match self.ring.try_reserve(len) {
+                Ok(ticket) => return Ok(ticket),
+                Err(refused) => self.overcome(refused)?,
+            }
+        }
+    }
+
+    #[cold]
+    fn overcome(&self, refused: Refused) -> Result<()> {
+        match refused {
+            Refused::Gate if self.ring.wait_gate() => Ok(()),
+            Refused::Gate => Err(Error::Closed),
+            Refused::Slots { visible } => self.wait_ring(visible + ALIGNMENT),
+            Refused::Space { end } => {
+                let begun = Instant::now();
+                let made = self.space.make_room(&self.ring, end);
+                self.space_wait.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+                made
+            }
+        }
+    }
+
+    fn wait_ring(&self, upto: Seq) -> Result<()> {
+        if self.ring.wait_visible(upto) {
+            return Ok(());
+        }
+        self.latch.check()?;
+        Err(Error::Closed)
+    }
+
+    /// Ends the pipeline after a failure that leaves a ticket incomplete, and tells all (R2).
+    fn fail(&self, error: Error) {
+        self.latch.fail(error);
+        self.ring.stop();
+    }
+
+    /// Everything before this position is published. One load.
+    #[inline]
+    pub fn visible(&self) -> Seq {
+        self.ring.visible()
+    }
+
+    /// Everything before this position survives power loss, or was given back.
+    pub fn synced(&self) -> Seq {
+        self.group.synced()
+    }
+
+    /// Closes reservation, runs `f` with the position that separates all earlier writes from all
+    /// later ones, and opens it again (R3). Earlier writes may still be applying: see
+    /// [`Pipeline::wait_visible`]. `f` must not write.
+    pub fn seal<R>(&self, f: impl FnOnce(Seq) -> R) -> R {
+        self.ring.seal(f)
+    }
+
+    /// Waits until everything before `upto` is published. Fails if that will never happen.
+    #[inline]
+    pub fn wait_visible(&self, upto: Seq) -> Result<()> {
+        if self.ring.visible() >= upto {
+            return Ok(());
+        }
+        if upto > self.ring.reserved() {
+            return Err(Error::invalid(format!("nothing was written up to position {upto}")));
+        }
+        self.wait_ring(upto)
+    }
+
+    /// Returns once everything logged before `upto` survives power loss (R5).
+    pub fn sync(&self, upto: Seq) -> Result<()> {
+        self.wait_visible(upto)?;
+        self.sync_files(upto, || self.ring.visible())
+    }
+
+    fn sync_files(&self, upto: Seq, visible: impl Fn() -> Seq) -> Result<()> {
+        self.group.sync(upto, visible, |from, until| {
+            self.space.span(from, until).iter().try_for_each(|segment| segment.sync())
+        })
+    }
+
+    /// The log before `position` is not needed any more (R3: called after the manifest edit that
+    /// says so is durable). Whole segments are recycled or removed. An error means that a file
+    /// could not be removed; the log itself is not affected.
+    pub fn release_before(&self, position: Seq) -> Result<()> {
+        self.space.release_before(position.min(self.visible()))
+    }
+
+    /// Whether [`Pipeline::prepare_ahead`] has a segment to prepare.
+    pub fn needs_preparation(&self) -> bool {
+        self.space.half_used(&self.ring)
+    }
+
+    /// Prepares the next segment if the last one is half used, and makes pages ahead of the
+    /// writers resident (R9). Returns whether a segment was prepared. An error is not a failure
+    /// of the log: the next writer that needs the space tries again (R8).
+    pub fn prepare_ahead(&self) -> Result<bool> {
+        self.space.prepare_ahead(&self.ring)
+    }
+
+    /// Refuses further writes, waits for those under way, marks the end of the log and syncs it.
+    /// A second call does nothing.
+    pub fn close(&self) -> Result<()> {
+        let (end, first) = self.ring.shut();
+        if !first {
+            return Ok(());
+        }
+        self.latch.check()?;
+        self.wait_visible(end)?;
+        let after = end + record_bytes(0);
+        // Without room the log stays without an end mark, which only makes the next open look
+        // more closely.
+        let marked = self.space.make_room_quietly(&self.ring, after);
+        if marked {
+            let mark = Record {
+                position: end,
+                kind: RecordKind::End,
+                operations: 0,
+                payload_len: 0,
+                payload_sum: 0,
+                published: end,
+                synced: self.group.synced(),
+            };
+            self.put_spanning(mark, &[], &[]).inspect_err(|error| self.fail(error.clone()))?;
+        }
+        let upto = if marked { after } else { end };
+        self.sync_files(upto, || upto)
+    }
+
+    /// Whether records are copied into a mapping.
+    pub fn mapped(&self) -> bool {
+        self.append.is_none()
+    }
+
+    /// Bytes of all log files.
+    pub fn file_bytes(&self) -> u64 {
+        self.space.file_bytes()
+    }
+
+    /// What was counted since the log was opened.
+    pub fn counters(&self) -> LogCounters {
+        let nanos = |counter: &AtomicU64| Duration::from_nanos(counter.load(Ordering::Relaxed));
+        LogCounters {
+            bytes: self.ring.reserved() - self.first,
+            syncs: self.group.syncs.load(Ordering::Relaxed),
+            sync_time: nanos(&self.group.sync_nanos),
+            space_wait: nanos(&self.space_wait),
+            sync_wait: nanos(&self.sync_wait),
+            segments_prepared: self.space.prepared.load(Ordering::Relaxed),
+            segments_recycled: self.space.recycled.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Writes a record that may span segments; its start salts it.
+    fn put_spanning(&self, mut record: Record, prefix: &[u8], payload: &[u8]) -> Result<()> {
+        let segments = self.space.span(record.position, record.end());
+        let Some(first) = segments.first() else {
+            return Err(Error::invalid("a record outside of the prepared log".to_owned()));
+        };
+        let nonce = first.header().nonce;
+        seal_payload(&mut record, nonce, prefix, payload);
+        let mut position = record.position;
+        for mut piece in [&record.encode(nonce)[..], prefix, payload] {
+            for segment in &segments {
+                let room = segment.limit().saturating_sub(position).min(piece.len() as u64);
+                let (now, later) = piece.split_at(room as usize);
+                if !now.is_empty() {
+                    segment.write(position, now)?;
+                }
+                position += room;
+                piece = later;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn seal_payload(record: &mut Record, nonce: u64, prefix: &[u8], payload: &[u8]) {
+    if record.kind == RecordKind::Void {
+        record.payload_sum = 0;
+    } else {
+        record.payload_sum = payload_sum(nonce, record.position, prefix, payload);
+    }
+}
+
+fn cannot_map(error: &Error) -> bool {
+    matches!(error, Error::Io { operation: "map", source, .. }
+        if source.kind() == std::io::ErrorKind::Unsupported)
+}
+
+/// How far a write has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is applied: the stretch can still become a void.
+    Reserved,
+    /// Logged, and being applied: there is no way back.
+    Logged,
+    /// Logged and applied, or void.
+    Applied,
+    /// The pipeline was stopped.
+    Failed,
+}
+
+/// A write between reservation and publication. Dropping it always ends in one of the two ways of
+/// R2: a completed ticket, or a stopped pipeline.
+struct Flight<'a> {
+    pipeline: &'a Pipeline,
+    ticket: Ticket,
+    synced: Seq,
+    buffer: Option<MutexGuard<'a, Vec<u8>>>,
+    stage: Stage,
+}
+
+impl Flight<'_> {
+    /// Copies the record to its place.
+    fn log(&mut self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
+        let none = operations_prefix(0);
+        let put = match class {
+            Class::Buffered => self.put(RecordKind::Void, 0, &none, &[]),
+            Class::Process | Class::Disk => {
+                let prefix = operations_prefix(operations);
+                self.put(RecordKind::Batch, operations, &prefix, payload)
+            }
+        };
+        // The plain log's lock ends here: applying needs no order.
+        self.buffer = None;
+        self.stage = Stage::Logged;
+        put.inspect_err(|error| self.fail(error.clone())).map_err(Error::poisoning)
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.stage = Stage::Failed;
+        self.pipeline.fail(error);
+    }
+
+    fn put(
+        &mut self,
+        kind: RecordKind,
+        operations: u32,
+        prefix: &OperationsPrefix,
+        payload: &[u8],
+    ) -> Result<()> {
+        let Ticket { number, start, end, published } = self.ticket;
+        let payload_len = match kind {
+            // A void fills its stretch, whatever the write was to be.
+            RecordKind::Void => end - start - RECORD_HEADER_LEN as u64,
+            _ => (prefix.len() + payload.len()) as u64,
+        } as u32;
+        let mut record = Record {
+            position: start,
+            kind,
+            operations,
+            payload_len,
+            payload_sum: 0,
+            published,
+            synced: self.synced,
+        };
+        debug_assert_eq!(record.end(), end);
+        let pipeline = self.pipeline;
+        let buffer = self.buffer.as_deref_mut();
+        let slot = pipeline.ring.slot_index(number);
+        let whole = pipeline.space.with_segment(slot, start, end, |segment| {
+            let nonce = segment.header().nonce;
+            seal_payload(&mut record, nonce, prefix, payload);
+            put_whole(segment, &record, nonce, prefix, payload, buffer)
+        });
+        whole.unwrap_or_else(|| pipeline.put_spanning(record, prefix, payload))
+    }
+}
+
+/// Writes a record that lies in one segment.
+#[inline]
+fn put_whole(
+    segment: &Segment,
+    record: &Record,
+    nonce: u64,
+    prefix: &[u8],
+    payload: &[u8],
+    buffer: Option<&mut Vec<u8>>,
+) -> Result<()> {
+    let header = record.encode(nonce);
+    let Some(buffer) = buffer else {
+        // The order of the copies does not matter: the checksums guard a torn record.
+        let mut position = record.position + RECORD_HEADER_LEN as u64;
+        for piece in [prefix, payload] {
+            if !piece.is_empty() {
+                segment.write(position, piece)?;
+                position += piece.len() as u64;
+            }
+        }
+        return segment.write(record.position, &header);
+    };
+    buffer.clear();
+    buffer.shrink_to(BUFFER_KEPT);
+    buffer.extend_from_slice(&header);
+    buffer.extend_from_slice(prefix);
+    buffer.extend_from_slice(payload);
+    segment.write(record.position, buffer)
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        match self.stage {
+            Stage::Reserved => {
+                let none = operations_prefix(0);
+                match self.put(RecordKind::Void, 0, &none, &[]) {
+                    Ok(()) => self.pipeline.ring.complete(&self.ticket),
+                    Err(error) => self.pipeline.fail(error),
+                }
+            }
+            Stage::Logged => {
+                let what = "applying a write".to_owned();
+                self.pipeline.fail(Error::UserCodePanicked { what });
+            }
+            Stage::Applied => self.pipeline.ring.complete(&self.ticket),
+            Stage::Failed => {}
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Segments: prepared ahead of the writers, recycled behind them.
+//!
+//! Reservation may only reach where space is prepared and durable (R2, R4). One lock serialises
+//! preparation and release, which do I/O; the list of live segments has a lock of its own that is
+//! held for moments. Writers keep the segment that they used last in a cell per ring slot, which
+//! only the holder of the slot's ticket touches, so that finding the segment shares no line.
+//!
+//! Segments start small and double while they fill faster than they are due (R1), and shrink
+//! back to what fits when the device is full (R8). A failed preparation reserves nothing and
+//! leaves no file; its serial and file number are never used again.
+
+use super::ring::Ring;
+use crate::base::Seq;
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{Fs, Incarnation};
+use crate::wal::format::{CAPACITY_MAX, CAPACITY_MIN, HEADER_BYTES};
+use crate::wal::{Chain, Medium, Segment, SegmentFile, SegmentHeader, file_name};
+use parking_lot::{Mutex, RwLock};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// File size of the first segment of a log.
+const FIRST_FILE_BYTES: u64 = 256 << 10;
+/// A segment that fills faster than this is followed by one twice its size.
+const FILLS_FAST: Duration = Duration::from_secs(1);
+/// A full device is not asked for less than this, in bytes.
+const SMALLEST_RETRY: u64 = 32 << 10;
+/// Released segments that are kept for recycling.
+const POOL_MAX: usize = 2;
+/// How far ahead of the writers pages are made resident (R9), and the step of it.
+const POPULATE_AHEAD: u64 = 1 << 20;
+const POPULATE_STEP: u64 = 512 << 10;
+
+/// A segment of an earlier life of the log, kept until its content is no longer needed.
+struct Retired {
+    path: PathBuf,
+    end: Seq,
+    file_bytes: u64,
+}
+
+/// What preparation and release change.
+struct Maker {
+    next_serial: u64,
+    next_number: u64,
+    /// The nonce that the next segment names as its predecessor.
+    predecessor: u64,
+    /// Data bytes of the next new segment.
+    capacity: u64,
+    prepared_at: Instant,
+    populated: Seq,
+    pool: Vec<Arc<SegmentFile>>,
+    retired: Vec<Retired>,
+}
+
+/// Preparing, finding and giving back segments.
+pub(super) struct Space {
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    medium: Medium,
+    capacity_max: u64,
+    maker: Mutex<Maker>,
+    live: RwLock<Vec<Arc<Segment>>>,
+    /// One per ring slot: the segment that the slot's last ticket was written to.
+    cached: Box<[Mutex<Option<Arc<Segment>>>]>,
+    /// A reservation that ends behind this asks for preparation.
+    wake_at: AtomicU64,
+    pub(super) prepared: AtomicU64,
+    pub(super) recycled: AtomicU64,
+}
+
+impl Space {
+    /// Opens the log's space at `start`, in a fresh segment that continues `chain` (R7), and
+    /// removes segment files that are not part of it. Returns with `ring` open for reservation.
+    pub(super) fn open(
+        fs: Arc<dyn Fs>,
+        dir: PathBuf,
+        medium: Medium,
+        segment_bytes_max: u64,
+        chain: Chain,
+        ring: &Ring,
+    ) -> Result<Self> {
+        let start = ring.reserved();
+        let capacity_max = (segment_bytes_max.saturating_sub(HEADER_BYTES) / CAPACITY_MIN
+            * CAPACITY_MIN)
+            .clamp(CAPACITY_MIN, CAPACITY_MAX);
+        let retired = chain.segments.iter().map(|segment| Retired {
+            path: segment.path.clone(),
+            end: segment.end.min(start),
+            file_bytes: segment.file_len,
+        });
+        // The successor names the segment that holds the last byte that counts.
+        let before = chain.segments.iter().rev().find(|segment| segment.header.start <= start);
+        let maker = Maker {
+            next_serial: chain.next_serial.max(1),
+            next_number: chain.next_number.max(1),
+            predecessor: before.map_or(0, |segment| segment.header.nonce),
+            capacity: (FIRST_FILE_BYTES - HEADER_BYTES).min(capacity_max),
+            prepared_at: Instant::now(),
+            populated: start,
+            pool: Vec::new(),
+            retired: retired.collect(),
+        };
+        let space = Self {
+            fs,
+            dir,
+            medium,
+            capacity_max,
+            maker: Mutex::new(maker),
+            live: RwLock::new(Vec::new()),
+            cached: (0..ring.slots()).map(|_| Mutex::new(None)).collect(),
+            wake_at: AtomicU64::new(u64::MAX),
+            prepared: AtomicU64::new(0),
+            recycled: AtomicU64::new(0),
+        };
+        let mut maker = space.maker.lock();
+        space.prepare_one(&mut maker, ring, 0)?;
+        space.drop_leftovers(&mut maker, &chain, start);
+        space.set_alarm(&maker, ring);
+        drop(maker);
+        Ok(space)
+    }
+
+    /// Removes what is not part of the log: only now, when the new segment is durable, so that at
+    /// every moment some segment covers the log's start (R11). A failure to remove is harmless:
+    /// the walk from the newest segment never reaches these files.
+    fn drop_leftovers(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
+        for path in &chain.stale {
+            let _ = self.fs.remove_file(path);
+        }
+        // Windows that start behind the end were prepared or filled by a life that ended.
+        let superseded = chain.segments.iter().filter(|segment| segment.header.start > start);
+        for segment in superseded {
+            let _ = self.fs.remove_file(&segment.path);
+            maker.retired.retain(|retired| retired.path != segment.path);
+        }
+    }
+
+    /// Prepares segments until `end` can be reserved. Called by a writer that met the end of the
+    /// space, before it has reserved anything (R2).
+    pub(super) fn make_room(&self, ring: &Ring, end: Seq) -> Result<()> {
+        let mut maker = self.maker.lock();
+        while ring.limit() < end {
+            let missing = end - ring.limit();
+            self.prepare_one(&mut maker, ring, missing)?;
+        }
+        self.set_alarm(&maker, ring);
+        Ok(())
+    }
+
+    /// Like [`Space::make_room`]; false if there is none.
+    pub(super) fn make_room_quietly(&self, ring: &Ring, end: Seq) -> bool {
+        self.make_room(ring, end).is_ok()
+    }
+
+    /// Whether a reservation up to `end` should wake whoever prepares ahead. True once per alarm.
+    #[inline]
+    pub(super) fn alarm(&self, end: Seq) -> bool {
+        end >= self.wake_at.load(Ordering::Relaxed)
+            && self.wake_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX
+    }
+
+    /// Prepares the next segment if the last one is more than half used, and reads pages in ahead
+    /// of the writers (R9). Returns whether a segment was prepared.
+    pub(super) fn prepare_ahead(&self, ring: &Ring) -> Result<bool> {
+        let mut maker = self.maker.lock();
+        let due = self.half_used(ring);
+        let outcome = if due { self.prepare_one(&mut maker, ring, 0) } else { Ok(()) };
+        self.populate(&mut maker, ring);
+        self.set_alarm(&maker, ring);
+        outcome.map(|()| due)
+    }
+
+    /// Whether the last prepared segment is more than half used.
+    pub(super) fn half_used(&self, ring: &Ring) -> bool {
+        let live = self.live.read();
+        live.last().is_some_and(|last| ring.reserved() >= last.start() + last.header().capacity / 2)
+    }
+
+    fn populate(&self, maker: &mut Maker, ring: &Ring) {
+        if self.medium == Medium::Plain {
+            return;
+        }
+        let from = maker.populated.max(ring.reserved());
+        let until = (ring.reserved() + POPULATE_AHEAD).min(ring.limit());
+        let segments: Vec<_> = self.live.read().clone();
+        for segment in segments.iter().filter(|segment| segment.limit() > from) {
+            let start = from.max(segment.start());
+            segment.populate(start, until.saturating_sub(start));
+        }
+        maker.populated = maker.populated.max(until);
+    }
+
+    fn set_alarm(&self, maker: &Maker, ring: &Ring) {
+        let live = self.live.read();
+        let Some(last) = live.last() else { return };
+        let half = last.start() + last.header().capacity / 2;
+        let step = maker.populated.saturating_sub(POPULATE_STEP).max(ring.reserved() + 1);
+        let populate = self.medium == Medium::Mapped && maker.populated < ring.limit();
+        let at = if populate { half.min(step) } else { half };
+        self.wake_at.store(at, Ordering::Relaxed);
+    }
+
+    /// Prepares a segment at the end of the space; of at least `missing` bytes if that is allowed.
+    fn prepare_one(&self, maker: &mut Maker, ring: &Ring, missing: u64) -> Result<()> {
+        let start = ring.limit();
+        let first = self.live.read().is_empty();
+        if !first && maker.prepared_at.elapsed() < FILLS_FAST {
+            maker.capacity = (maker.capacity * 2 + HEADER_BYTES).min(self.capacity_max);
+        }
+        let missing = missing.next_multiple_of(CAPACITY_MIN).min(self.capacity_max);
+        let mut capacity = maker.capacity.max(missing);
+        let segment = loop {
+            match self.attempt(maker, start, capacity) {
+                Ok(segment) => break segment,
+                // A smaller one may still fit (C7).
+                Err(Error::DiskFull { .. }) if capacity > SMALLEST_RETRY => {
+                    capacity = (capacity / 2).next_multiple_of(CAPACITY_MIN);
+                    maker.capacity = maker.capacity.min(capacity);
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        maker.predecessor = segment.header().nonce;
+        maker.prepared_at = Instant::now();
+        let limit = segment.limit();
+        self.live.write().push(Arc::new(segment));
+        self.prepared.fetch_add(1, Ordering::Relaxed);
+        ring.raise_limit(limit);
+        Ok(())
+    }
+
+    /// One attempt to prepare a segment at `start`; after an error its file is gone (R8).
+    fn attempt(&self, maker: &mut Maker, start: Seq, capacity: u64) -> Result<Segment> {
+        let header = SegmentHeader {
+            nonce: draw_nonce()?,
+            serial: maker.next_serial,
+            start,
+            capacity: 0,
+            predecessor: maker.predecessor,
+            incarnation: Incarnation::default(),
+        };
+        maker.next_serial += 1;
+        let reused = maker.pool.pop();
+        let fresh = reused.is_none();
+        let file = match reused {
+            Some(file) => {
+                self.recycled.fetch_add(1, Ordering::Relaxed);
+                file
+            }
+            None => {
+                let path = self.dir.join(file_name(maker.next_number));
+                maker.next_number += 1;
+                Arc::new(SegmentFile::create(&*self.fs, path, capacity, self.medium)?)
+            }
+        };
+        let path = file.path().to_owned();
+        let prepared = Segment::prepare(file, header).and_then(|segment| {
+            if fresh {
+                self.fs.sync_dir(&self.dir).context("sync", &self.dir)?;
+            }
+            Ok(segment)
+        });
+        if prepared.is_err() {
+            // Never synced again, and never used: the next attempt takes another file.
+            let _ = self.fs.remove_file(&path);
+        }
+        prepared
+    }
+
+    /// Runs `f` with the segment that covers the ticket's whole stretch, if there is one.
+    #[inline]
+    pub(super) fn with_segment<R>(
+        &self,
+        slot: usize,
+        start: Seq,
+        end: Seq,
+        f: impl FnOnce(&Segment) -> R,
+    ) -> Option<R> {
+        let mut cached = self.cached[slot].lock();
+        if !cached.as_ref().is_some_and(|segment| segment.covers(start, end)) {
+            *cached = self.live.read().iter().rfind(|segment| segment.covers(start, end)).cloned();
+        }
+        cached.as_deref().map(f)
+    }
+
+    /// The nonce that salts a record at `position`, and the segments of `position..end`, in order.
+    pub(super) fn span(&self, position: Seq, end: Seq) -> Vec<Arc<Segment>> {
+        let live = self.live.read();
+        let overlapping =
+            |segment: &&Arc<Segment>| segment.start() < end && position < segment.limit();
+        live.iter().filter(overlapping).cloned().collect()
+    }
+
+    /// Gives segments back that end at or before `position`, for recycling where they are not
+    /// too small or too many. The last segment always stays.
+    pub(super) fn release_before(&self, position: Seq) -> Result<()> {
+        let mut maker = self.maker.lock();
+        let released: Vec<Arc<Segment>> = {
+            let mut live = self.live.write();
+            let keep_from = live.partition_point(|segment| segment.limit() <= position);
+            let keep_from = keep_from.min(live.len().saturating_sub(1));
+            live.drain(..keep_from).collect()
+        };
+        if !released.is_empty() {
+            for cell in &self.cached {
+                let mut cell = cell.lock();
+                if cell.as_ref().is_some_and(|segment| segment.limit() <= position) {
+                    *cell = None;
+                }
+            }
+        }
+        let mut outcome = Ok(());
+        for segment in released {
+            let file = segment.file();
+            let useful =
+                file.capacity() >= maker.capacity / 2 && file.capacity() <= self.capacity_max;
+            if useful && maker.pool.len() < POOL_MAX {
+                maker.pool.push(Arc::clone(file));
+            } else {
+                let removed = self.fs.remove_file(file.path()).context("remove", file.path());
+                outcome = outcome.and(removed);
+            }
+        }
+        let (gone, kept) =
+            maker.retired.drain(..).partition::<Vec<_>, _>(|retired| retired.end <= position);
+        maker.retired = kept;
+        for retired in gone {
+            outcome =
+                outcome.and(self.fs.remove_file(&retired.path).context("remove", &retired.path));
+        }
+        outcome
+    }
+
+    /// Bytes of all log files.
+    pub(super) fn file_bytes(&self) -> u64 {
+        let maker = self.maker.lock();
+        let live: u64 = self.live.read().iter().map(|segment| segment.file().file_bytes()).sum();
+        let pool: u64 = maker.pool.iter().map(|file| file.file_bytes()).sum();
+        let retired: u64 = maker.retired.iter().map(|retired| retired.file_bytes).sum();
+        live + pool + retired
+    }
+}
+
+/// A nonce is never 0, which stands for "no predecessor".
+fn draw_nonce() -> Result<u64> {
+    loop {
+        let nonce = getrandom::u64()
+            .map_err(|error| std::io::Error::other(error.to_string()))
+            .context("draw random bytes for", Path::new("the log"))?;
+        if nonce != 0 {
+            return Ok(nonce);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The ordinary life of a log: write, reopen, seal, release, recycle, fill up, close.
+
+use super::*;
+use crate::wal::memfs::{Rng, seed};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn what_was_written_is_replayed_in_order_across_reopens() {
+    for kind in KINDS {
+        let mut rng = Rng::new(seed(11));
+        let fs = MemFs::new();
+        let mut expected = Vec::new();
+        let mut log = create(&fs, kind, 16 << 10);
+        for round in 0..20 {
+            for _ in 0..1 + rng.below(60) {
+                // Some records are longer than a segment.
+                let len = if rng.below(20) == 0 { 40_000 } else { rng.below(300) } as usize;
+                let payload = rng.bytes(len.max(1));
+                let start = AtomicU64::new(0);
+                let end = log
+                    .write(&payload, 1, Class::Process, Ok, |seq, again| {
+                        assert_eq!(seq, again);
+                        start.store(seq, Ordering::Relaxed);
+                    })
+                    .unwrap();
+                assert_eq!(log.visible(), end);
+                let start = start.into_inner();
+                assert!(start % 8 == 0 && end % 8 == 0 && end > start);
+                expected.push(Batch { start, operations: 1, payload });
+            }
+            if round % 2 == 0 {
+                log.close().unwrap();
+                assert!(matches!(put(&log, b"x", Class::Process), Err(Error::Closed)));
+                log.close().unwrap();
+            }
+            let end = log.visible();
+            drop(log);
+            let (batches, recovered) = replay(&fs).unwrap();
+            assert_eq!(batches, expected, "{kind:?} round {round}");
+            assert_eq!(recovered.clean, round % 2 == 0);
+            assert!(recovered.end >= end);
+            log = resume(&fs, kind, 16 << 10, recovered);
+        }
+    }
+}
+
+#[test]
+fn operation_counts_of_every_size_come_back() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 64 << 20);
+        let counts = [0, 1, 0x00FF_FFFE, 0x00FF_FFFF, 0x0100_0000];
+        let payload = vec![7; 0x0100_0000];
+        for count in counts {
+            let cut = if count < 2 { &payload[..1] } else { &payload[..] };
+            log.write(cut, count, Class::Process, |_| Ok(()), |(), _| {}).unwrap();
+        }
+        let (batches, _) = replay(&fs).unwrap();
+        let replayed: Vec<_> = batches.iter().map(|batch| batch.operations).collect();
+        assert_eq!(replayed, counts);
+        assert!(batches[2..].iter().all(|batch| batch.payload == payload));
+    }
+}
+
+#[test]
+fn failed_checks_and_buffered_writes_leave_voids() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 16 << 10);
+        let mut expected = Vec::new();
+        for round in 0u32..500 {
+            let payload = round.to_le_bytes();
+            let before = log.visible();
+            match round % 4 {
+                0 => {
+                    put(&log, &payload, Class::Process).unwrap();
+                    expected.push(payload.to_vec());
+                }
+                1 => {
+                    let refuse = |_| Err::<(), _>(Error::ReadOnly);
+                    let outcome =
+                        log.write(&payload, 1, Class::Process, refuse, |(), _| unreachable!());
+                    assert!(matches!(outcome, Err(Error::ReadOnly)));
+                }
+                2 => {
+                    let operations = round * 3;
+                    let end = log
+                        .write(&payload, operations, Class::Buffered, |_| Ok(()), |(), _| {})
+                        .unwrap();
+                    // Each operation has a sequence number of its own.
+                    assert!(end - before > u64::from(operations));
+                }
+                _ => {
+                    let unwinding = std::panic::AssertUnwindSafe(|| {
+                        let check = |_| -> Result<()> { std::panic::resume_unwind(Box::new(0)) };
+                        log.write(&payload, 1, Class::Process, check, |(), _| {})
+                    });
+                    assert!(std::panic::catch_unwind(unwinding).is_err());
+                }
+            }
+            assert!(log.visible() > before, "the stretch was published");
+        }
+        let (batches, recovered) = replay(&fs).unwrap();
+        assert_eq!(payloads(&batches), expected);
+        assert_eq!(recovered.end, log.visible());
+    }
+}
+
+#[test]
+fn a_write_that_unwinds_while_applying_poisons_and_nobody_hangs() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 16 << 10);
+        put(&log, b"before", Class::Process).unwrap();
+        let unwinding = std::panic::AssertUnwindSafe(|| {
+            let apply = |(), _| std::panic::resume_unwind(Box::new(0));
+            log.write(b"half", 1, Class::Process, |_| Ok(()), apply)
+        });
+        assert!(std::panic::catch_unwind(unwinding).is_err());
+        assert!(matches!(put(&log, b"after", Class::Process), Err(Error::Poisoned { .. })));
+        let reserved = log.seal(|position| position);
+        assert!(matches!(log.wait_visible(reserved), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.sync(reserved), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+    }
+}
+
+#[test]
+fn released_segments_are_recycled_and_the_log_stays_small() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 16 << 10);
+        let payload = vec![3; 1000];
+        let mut kept = Vec::new();
+        let mut from = FIRST;
+        for round in 0..300 {
+            put(&log, &payload, Class::Process).unwrap();
+            kept.push(payload.clone());
+            if log.needs_preparation() {
+                log.prepare_ahead().unwrap();
+            }
+            if round % 10 == 9 {
+                from = log.seal(|position| position);
+                log.wait_visible(from).unwrap();
+                log.release_before(from).unwrap();
+                kept.clear();
+            }
+        }
+        put(&log, b"last", Class::Process).unwrap();
+        kept.push(b"last".to_vec());
+        assert!(fs.total_bytes() <= 5 * (16 << 10), "{} bytes", fs.total_bytes());
+        assert_eq!(log.file_bytes(), fs.total_bytes());
+        let counters = log.counters();
+        assert!(counters.segments_recycled > 10, "{counters:?}");
+        assert!(counters.bytes >= 300 * 1000);
+        let (batches, recovered) = replay_from(&fs, from, Policy::Refuse).unwrap();
+        assert_eq!(payloads(&batches), kept);
+        // Release after a reopen takes the old segments too.
+        let log = resume(&fs, kind, 16 << 10, recovered);
+        let end = put(&log, b"next", Class::Process).unwrap();
+        log.release_before(end).unwrap();
+        assert_eq!(segment_paths(&fs).len(), 1, "{:?}", segment_paths(&fs));
+        let (batches, _) = replay_from(&fs, end, Policy::Refuse).unwrap();
+        assert!(batches.is_empty());
+    }
+}
+
+#[test]
+fn a_log_that_starts_later_than_the_manifest_says_is_refused() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 8 << 10);
+        for _ in 0..100 {
+            put(&log, &[1; 500], Class::Process).unwrap();
+        }
+        let end = log.visible();
+        log.release_before(end).unwrap();
+        drop(log);
+        assert!(is_corruption(&replay(&fs).unwrap_err()));
+        assert!(replay_from(&fs, end, Policy::Refuse).is_ok());
+        // The log also must not end before the manifest's start.
+        assert!(is_corruption(&replay_from(&fs, end + (1 << 20), Policy::Refuse).unwrap_err()));
+        for path in segment_paths(&fs) {
+            crate::fs::Fs::remove_file(&*fs, &path).unwrap();
+        }
+        assert!(is_corruption(&replay_from(&fs, end, Policy::Refuse).unwrap_err()));
+        let (_, recovered) = replay_from(&fs, end, Policy::KeepPrefix).unwrap();
+        assert!(recovered.damage.is_some());
+        assert_eq!(recovered.end, end);
+    }
+}
+
+#[test]
+fn a_full_device_stops_writes_only_while_it_is_full() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 64 << 10);
+        fs.knobs.free.store(0, Ordering::Relaxed);
+        let mut expected = Vec::new();
+        let full = loop {
+            match put(&log, &[9; 1000], Class::Process) {
+                Ok(_) => expected.push(vec![9; 1000]),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(full, Error::DiskFull { .. }), "{full}");
+        let files = segment_paths(&fs).len();
+        for _ in 0..5 {
+            assert!(matches!(put(&log, &[9; 1000], Class::Process), Err(Error::DiskFull { .. })));
+        }
+        assert_eq!(segment_paths(&fs).len(), files, "no half files are left");
+        // Room for less than a full segment is enough.
+        fs.knobs.free.store(50 << 10, Ordering::Relaxed);
+        put(&log, b"again", Class::Disk).unwrap();
+        expected.push(b"again".to_vec());
+        fs.knobs.free.store(1 << 30, Ordering::Relaxed);
+        put(&log, &vec![1; 200_000], Class::Disk).unwrap();
+        expected.push(vec![1; 200_000]);
+        log.close().unwrap();
+        let (batches, recovered) = replay(&fs).unwrap();
+        assert_eq!(payloads(&batches), expected);
+        assert!(recovered.clean);
+    }
+}
+
+#[test]
+fn a_failed_sync_ends_writing_and_is_never_repeated() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 64 << 10);
+        let durable = put(&log, b"durable", Class::Disk).unwrap();
+        assert_eq!(log.synced(), durable);
+        put(&log, b"process", Class::Process).unwrap();
+        fs.knobs.fail_sync.store(true, Ordering::Relaxed);
+        assert!(matches!(put(&log, b"lost", Class::Disk), Err(Error::Poisoned { .. })));
+        fs.knobs.fail_sync.store(false, Ordering::Relaxed);
+        assert!(matches!(put(&log, b"no", Class::Process), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.sync(log.visible()), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+        assert_eq!(fs.knobs.syncs_after_failure.load(Ordering::Relaxed), 0);
+        assert_eq!(log.synced(), durable);
+        let mut rng = Rng::new(1);
+        let (batches, _) = replay(&fs.power_cut(&mut rng, 50)).unwrap();
+        assert_eq!(payloads(&batches), [b"durable".to_vec()]);
+    }
+}
+
+#[test]
+fn a_failed_append_of_the_plain_log_poisons() {
+    let fs = MemFs::new();
+    let log = create(&fs, LogKind::Plain, 64 << 10);
+    put(&log, b"one", Class::Process).unwrap();
+    fs.knobs.fail_write.store(true, Ordering::Relaxed);
+    assert!(matches!(put(&log, b"two", Class::Process), Err(Error::Poisoned { .. })));
+    fs.knobs.fail_write.store(false, Ordering::Relaxed);
+    assert!(matches!(put(&log, b"three", Class::Process), Err(Error::Poisoned { .. })));
+    let (batches, _) = replay(&fs).unwrap();
+    assert_eq!(payloads(&batches), [b"one".to_vec()]);
+}
+
+#[test]
+fn the_log_is_plain_where_mapping_is_not_supported() {
+    let fs = MemFs::new();
+    fs.knobs.no_map.store(true, Ordering::Relaxed);
+    let log = create(&fs, LogKind::Auto, 64 << 10);
+    assert!(!log.mapped());
+    put(&log, b"one", Class::Process).unwrap();
+    assert_eq!(segment_paths(&fs).len(), 1);
+    let mapped = Pipeline::create(
+        config(&MemFs::new(), LogKind::Auto, 64 << 10),
+        FIRST,
+        Arc::new(Latch::new()),
+    );
+    assert!(mapped.unwrap().mapped());
+    let refused = config(&fs, LogKind::Mapped, 64 << 10);
+    let (_, recovered) = replay(&fs).unwrap();
+    assert!(Pipeline::resume(refused, recovered, Arc::new(Latch::new())).is_err());
+    assert_eq!(replay(&fs).unwrap().0.len(), 1, "the attempt changed nothing");
+}
+
+#[test]
+fn an_empty_database_keeps_its_log_small() {
+    let fs = MemFs::new();
+    let log = create(&fs, LogKind::Mapped, 64 << 20);
+    put(&log, b"one", Class::Process).unwrap();
+    assert!(!log.needs_preparation());
+    assert_eq!(fs.total_bytes(), 256 << 10);
+}
+
+#[test]
+fn segments_double_while_they_fill_fast() {
+    let fs = MemFs::new();
+    let log = create(&fs, LogKind::Mapped, 1 << 20);
+    for _ in 0..40 {
+        put(&log, &vec![1; 100_000], Class::Process).unwrap();
+    }
+    let sizes: Vec<_> = segment_paths(&fs).iter().map(|path| fs.read(path).len() >> 10).collect();
+    assert_eq!(sizes[..4], [256, 512, 1024, 1024], "{sizes:?}");
+}
+
+#[test]
+fn oversized_batches_are_refused_before_anything_is_reserved() {
+    let fs = MemFs::new();
+    let mut config = config(&fs, LogKind::Mapped, 64 << 10);
+    config.payload_bytes_max = 1000;
+    let log = Pipeline::create(config, FIRST, Arc::new(Latch::new())).unwrap();
+    let outcome = put(&log, &[0; 1001], Class::Process);
+    assert!(matches!(outcome, Err(Error::BatchTooLarge { len: 1001, max: 1000 })));
+    let many = log.write(&[0; 8], 100, Class::Process, |_| Ok(()), |(), _| {});
+    assert!(matches!(many, Err(Error::InvalidArgument { .. })));
+    assert_eq!(log.visible(), FIRST);
+}
+
+#[test]
+fn creation_refuses_a_log_with_records_and_repeats_after_a_crash() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        drop(create(&fs, kind, 64 << 10));
+        let log = create(&fs, kind, 64 << 10);
+        assert_eq!(segment_paths(&fs).len(), 2, "the first one is kept until it is released");
+        put(&log, b"one", Class::Process).unwrap();
+        drop(log);
+        let again = Pipeline::create(config(&fs, kind, 64 << 10), FIRST, Arc::new(Latch::new()));
+        assert!(matches!(again, Err(Error::Exists { .. })));
+        assert_eq!(replay(&fs).unwrap().0.len(), 1);
+    }
+}

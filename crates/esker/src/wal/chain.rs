@@ -1,0 +1,232 @@
+//! Finding the log among the files of its directory.
+//!
+//! The newest use of a segment (highest serial number) is the last of the log; each names its
+//! predecessor's nonce, and starts where the predecessor's bytes end to count. Walking back until
+//! a segment covers the manifest's log start gives the chain. What the walk does not reach is left
+//! over: released segments that wait to be recycled, or windows that an earlier recovery gave up.
+//!
+//! A file whose header is damaged might be any link, so it is corruption (C4); a blank one is a
+//! preparation that a power cut interrupted, and never held a record (R4).
+
+use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
+use super::recover::Policy;
+use super::segment::file_number;
+use crate::base::Seq;
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{Advice, File, Fs, OpenMode};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A segment of the log as recovery sees it.
+#[derive(Debug, Clone)]
+pub struct ChainSegment {
+    /// The file.
+    pub path: PathBuf,
+    /// Its header.
+    pub header: SegmentHeader,
+    /// Its bytes count up to here: where the successor starts, or the end of its window.
+    pub end: Seq,
+    /// Whether the page cache behind it was never lost since it was prepared (R6).
+    pub same_life: bool,
+    /// Length of the file; bytes of the window past it are missing.
+    pub file_len: u64,
+    pub(super) file: Arc<dyn File>,
+}
+
+/// The segments that make up the log, in order, and what else is in the directory.
+#[derive(Debug, Clone, Default)]
+pub struct Chain {
+    /// The log's segments, by position.
+    pub segments: Vec<ChainSegment>,
+    /// Segment files that are not part of the log.
+    pub stale: Vec<PathBuf>,
+    /// How many files have a valid segment header, in the log or not.
+    pub headers: usize,
+    /// A serial number above all that were ever seen here.
+    pub next_serial: u64,
+    /// A file number above all that are in use.
+    pub next_number: u64,
+    /// What does not fit, where the policy was to go on regardless.
+    pub damage: Option<Error>,
+}
+
+impl Chain {
+    /// Where the log's space ends; `otherwise` if there are no segments.
+    pub fn limit(&self, otherwise: Seq) -> Seq {
+        self.segments.last().map_or(otherwise, |segment| segment.end)
+    }
+
+    /// The segment whose window holds `position`.
+    pub(super) fn at(&self, position: Seq) -> Option<&ChainSegment> {
+        let next = self.segments.partition_point(|segment| segment.header.start <= position);
+        // Windows cut to nothing share their start with the successor, which comes later.
+        self.segments[..next].last().filter(|segment| position < segment.end)
+    }
+}
+
+impl Chain {
+    /// The segment files in a directory where no log is meant to be yet: what an interrupted
+    /// creation left, which must not hold a record. Anything else is refused, and left alone.
+    pub fn before_creation(fs: &dyn Fs, dir: &Path, first: Seq) -> Result<Self> {
+        let chain = load(fs, dir, first, Policy::KeepPrefix)?;
+        let starts_here = |segment: &ChainSegment| segment.header.start == first;
+        if chain.segments.len() != chain.headers || !chain.segments.iter().all(starts_here) {
+            return Err(Error::Exists { path: dir.to_owned() });
+        }
+        if chain.segments.is_empty() {
+            return Ok(Self { damage: None, ..chain });
+        }
+        let recovered = super::recover(fs, dir, first, Policy::Refuse, |_, _, _| Ok(()))?;
+        if recovered.end != first {
+            return Err(Error::Exists { path: dir.to_owned() });
+        }
+        Ok(recovered.chain)
+    }
+}
+
+/// Reads all headers in `dir` and follows the chain back to `log_start`.
+pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> Result<Chain> {
+    let mut chain = Chain { next_serial: 1, next_number: 1, ..Chain::default() };
+    let mut found = Vec::new();
+    for entry in fs.list(dir).context("list", dir)? {
+        let Some(number) = file_number(&entry.name).filter(|_| !entry.is_dir) else { continue };
+        let path = dir.join(&entry.name);
+        chain.next_number = chain.next_number.max(number.saturating_add(1));
+        match read_header(fs, &path) {
+            Ok(Some(segment)) => found.push(segment),
+            Ok(None) => chain.stale.push(path),
+            Err(error @ Error::Corruption(_)) if policy == Policy::KeepPrefix => {
+                chain.stale.push(path);
+                chain.damage.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    found.sort_by_key(|segment| segment.header.serial);
+    chain.headers = found.len();
+    if let Some(newest) = found.last() {
+        chain.next_serial = newest.header.serial + 1;
+    }
+    let picked = pick(dir, &found, log_start, policy, &mut chain.damage)?;
+    for (index, segment) in found.into_iter().enumerate() {
+        if picked.contains(&index) {
+            chain.segments.push(segment);
+        } else {
+            chain.stale.push(segment.path);
+        }
+    }
+    for index in 1..chain.segments.len() {
+        chain.segments[index - 1].end = chain.segments[index].header.start;
+    }
+    Ok(chain)
+}
+
+/// The indexes of the chain's segments, which stand in the order of their serial numbers.
+fn pick(
+    dir: &Path,
+    found: &[ChainSegment],
+    log_start: Seq,
+    policy: Policy,
+    damage: &mut Option<Error>,
+) -> Result<Vec<usize>> {
+    for newest in (0..found.len()).rev() {
+        match walk(found, newest, log_start) {
+            Ok(mut indexes) => {
+                indexes.reverse();
+                return Ok(indexes);
+            }
+            Err(error) if policy == Policy::KeepPrefix => {
+                damage.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let missing = Error::corruption(
+        dir,
+        0,
+        "log",
+        format!("no log segment holds position {log_start}, where the manifest says it begins"),
+    );
+    if policy == Policy::Refuse {
+        return Err(missing);
+    }
+    damage.get_or_insert(missing);
+    Ok(Vec::new())
+}
+
+/// Walks from the segment at index `last` back to the one that covers `log_start` (R11).
+fn walk(found: &[ChainSegment], last: usize, log_start: Seq) -> Result<Vec<usize>> {
+    let mut indexes = vec![last];
+    let mut at = last;
+    while found[at].header.start > log_start {
+        let segment = &found[at];
+        let name = segment.header.predecessor;
+        let before = found[..at].iter().rposition(|other| name != 0 && other.header.nonce == name);
+        let Some(before) = before else {
+            return Err(Error::corruption(
+                &segment.path,
+                0,
+                "log segment header",
+                format!(
+                    "the log starts at {} here, later than {log_start}, where the manifest says; \
+                     the segment before is missing",
+                    segment.header.start
+                ),
+            ));
+        };
+        let header = &found[before].header;
+        if segment.header.start < header.start || segment.header.start > header.limit() {
+            let detail = "the segment does not continue the one that it names as predecessor";
+            return Err(Error::corruption(&segment.path, 0, "log segment header", detail));
+        }
+        indexes.push(before);
+        at = before;
+    }
+    // The newest segment covers the start, or the log ends exactly where it is to begin.
+    if found[last].header.limit() < log_start {
+        let detail = format!("the log ends before position {log_start}, where it is to begin");
+        return Err(Error::corruption(&found[last].path, 0, "log segment header", detail));
+    }
+    Ok(indexes)
+}
+
+/// The segment at `path`; None if the file never held one.
+pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainSegment>> {
+    let file = fs.open(path, OpenMode::Read).context("open", path)?;
+    let file_len = file.len().context("stat", path)?;
+    let mut page = vec![0; file_len.min(HEADER_BYTES) as usize];
+    file.read_at(&mut page, 0).context("read", path)?;
+    let damaged = |detail| Err(Error::corruption(path, 0, "log segment header", detail));
+    match SegmentHeader::decode_page(&page) {
+        HeaderPage::Valid(header) => Ok(Some(ChainSegment {
+            path: path.to_owned(),
+            header,
+            end: header.limit(),
+            same_life: header.incarnation.same_life(&file.incarnation()),
+            file_len,
+            file,
+        })),
+        HeaderPage::Unknown(found) => {
+            Err(Error::UnknownFormat { path: path.to_owned(), found, supported: VERSION })
+        }
+        HeaderPage::Blank if is_blank(&*file, path, file_len)? => Ok(None),
+        HeaderPage::Blank => damaged("the header is blank, but records follow it"),
+        HeaderPage::Damaged => damaged("no copy of the header has a valid checksum"),
+    }
+}
+
+/// Whether the file has nothing but zeros behind its header page.
+fn is_blank(file: &dyn File, path: &Path, file_len: u64) -> Result<bool> {
+    file.advise(Advice::Sequential);
+    let mut chunk = vec![0; 256 << 10];
+    let mut offset = HEADER_BYTES;
+    while offset < file_len {
+        let len = (file_len - offset).min(chunk.len() as u64) as usize;
+        file.read_at(&mut chunk[..len], offset).context("read", path)?;
+        if chunk[..len].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        offset += len as u64;
+    }
+    Ok(true)
+}

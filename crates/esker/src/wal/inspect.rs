@@ -1,0 +1,120 @@
+//! Showing a log to a human or to `verify`: every segment and every record, valid or not.
+
+use super::chain::{self, Chain};
+use super::format::{ALIGNMENT, Record};
+use super::recover::{Place, Policy, look};
+use super::segment::file_number;
+use super::stream::Stream;
+use crate::base::Seq;
+use crate::error::{Error, IoContext, Result};
+use crate::fs::Fs;
+use std::path::{Path, PathBuf};
+
+/// One thing that [`inspect`] came across.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Inspected {
+    /// A segment file with a valid header.
+    Segment {
+        /// The file.
+        path: PathBuf,
+        /// Its header.
+        header: super::SegmentHeader,
+        /// Whether it was prepared since this machine started, on this file.
+        same_life: bool,
+    },
+    /// A segment file that was never used.
+    Blank {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A segment file whose header cannot be read.
+    BadSegment {
+        /// What is wrong.
+        error: Error,
+    },
+    /// A whole record.
+    Record(Record),
+    /// A record whose payload does not match its header.
+    BadRecord(Record),
+    /// A stretch without records: unused space, a torn tail, or damage.
+    Gap {
+        /// Its first position.
+        start: Seq,
+        /// The position after it.
+        end: Seq,
+    },
+}
+
+/// Shows all segments of the directory by serial number, then the records of the newest chain
+/// that starts at or before `log_start`. Errors are shown where possible; only a failing read
+/// ends it. Changes nothing.
+pub fn inspect(
+    fs: &dyn Fs,
+    dir: &Path,
+    log_start: Seq,
+    mut visitor: impl FnMut(Inspected) -> Result<()>,
+) -> Result<()> {
+    let mut segments = Vec::new();
+    for entry in fs.list(dir).context("list", dir)? {
+        if entry.is_dir || file_number(&entry.name).is_none() {
+            continue;
+        }
+        let path = dir.join(&entry.name);
+        match chain::read_header(fs, &path) {
+            Ok(Some(segment)) => segments.push(segment),
+            Ok(None) => visitor(Inspected::Blank { path })?,
+            Err(error @ (Error::Corruption(_) | Error::UnknownFormat { .. })) => {
+                visitor(Inspected::BadSegment { error })?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    segments.sort_by_key(|segment| segment.header.serial);
+    for segment in &segments {
+        visitor(Inspected::Segment {
+            path: segment.path.clone(),
+            header: segment.header,
+            same_life: segment.same_life,
+        })?;
+    }
+    let chain = chain::load(fs, dir, log_start, Policy::KeepPrefix)?;
+    records(&chain, log_start, visitor)
+}
+
+fn records(
+    chain: &Chain,
+    log_start: Seq,
+    mut visitor: impl FnMut(Inspected) -> Result<()>,
+) -> Result<()> {
+    let mut stream = Stream::new(chain, log_start);
+    let mut position = log_start;
+    let mut gap: Option<Seq> = None;
+    loop {
+        let place = look(chain, &mut stream, position)?;
+        let (shown, next) = match place {
+            Place::Record(record) => (Some(Inspected::Record(record)), record.end()),
+            Place::BadPayload(record) => (Some(Inspected::BadRecord(record)), record.end()),
+            Place::Overlong(record) => (Some(Inspected::BadRecord(record)), stream.limit()),
+            Place::Nothing => (None, position + ALIGNMENT),
+            Place::End => {
+                return match gap {
+                    Some(start) => visitor(Inspected::Gap { start, end: position }),
+                    None => Ok(()),
+                };
+            }
+        };
+        match shown {
+            None => {
+                gap.get_or_insert(position);
+            }
+            Some(shown) => {
+                if let Some(start) = gap.take() {
+                    visitor(Inspected::Gap { start, end: position })?;
+                }
+                visitor(shown)?;
+            }
+        }
+        position = next;
+    }
+}

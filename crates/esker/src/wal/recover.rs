@@ -1,0 +1,214 @@
+//! Reading the log back, and finding where it ends (R6).
+//!
+//! Records are read from the manifest's log start on. The first place that holds no whole record
+//! is the end, or damage. Which of the two is decided by what stands *behind* it: every record
+//! carries how far the log was published and synced when its writer reserved. If the segment's
+//! page cache was never lost (same incarnation: only the process died), a later record that was
+//! written after this place had been published proves damage, because a published record was
+//! whole. After a reboot, or in a copied directory, only a record that was written after this
+//! place had been *synced* proves it. Anything else is a torn tail: nobody was told that it lasts
+//! (or, for the later records of a torn tail, nobody was told at all).
+//!
+//! Damage inside the very last record cannot be told from a torn tail; C4 states that exception.
+
+use super::chain::{self, Chain};
+use super::format::{ALIGNMENT, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
+use super::stream::Stream;
+use crate::base::Seq;
+use crate::error::{Error, Result};
+use crate::fs::Fs;
+use std::path::Path;
+
+/// What to do about damage (R30).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// Refuse to go on.
+    #[default]
+    Refuse,
+    /// Keep what stands before the damage and give up the rest.
+    KeepPrefix,
+}
+
+/// What recovery found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// The end of the log: new records go here, in a new segment.
+    pub end: Seq,
+    /// Whether the log was closed in order.
+    pub clean: bool,
+    /// How many batches were replayed.
+    pub batches: u64,
+    /// Bytes of log that were replayed.
+    pub bytes: u64,
+    /// The damage behind the end, where the policy was to keep the prefix.
+    pub damage: Option<Error>,
+    /// The segments, for the log to continue from.
+    pub chain: Chain,
+}
+
+/// What stands at one position.
+pub(super) enum Place {
+    /// A whole record.
+    Record(Record),
+    /// A whole header, but the payload does not match; the record's length is known.
+    BadPayload(Record),
+    /// A whole header that says the record is longer than the log: a segment is missing.
+    Overlong(Record),
+    /// No header.
+    Nothing,
+    /// The chain ends here.
+    End,
+}
+
+/// Replays the log in `dir` from `log_start`, which must be where a record starts. `sink` gets
+/// the position, the number of operations and the payload of each batch, in order. Changes no
+/// byte of the directory.
+pub fn recover(
+    fs: &dyn Fs,
+    dir: &Path,
+    log_start: Seq,
+    policy: Policy,
+    mut sink: impl FnMut(Seq, u32, &[u8]) -> Result<()>,
+) -> Result<Recovered> {
+    let chain = chain::load(fs, dir, log_start, policy)?;
+    let mut stream = Stream::new(&chain, log_start);
+    let mut position = log_start;
+    let mut batches = 0;
+    let mut clean = false;
+    let hole = loop {
+        match look(&chain, &mut stream, position)? {
+            Place::Record(mut record) => {
+                clean = record.kind == RecordKind::End;
+                if record.kind == RecordKind::Batch {
+                    let payload = payload_of(&mut stream, &record)?;
+                    let Some(payload) = record.unescape(payload) else {
+                        let detail = "the number of operations makes no sense";
+                        return Err(damage_at(&chain, dir, position, detail));
+                    };
+                    sink(position, record.operations, payload)?;
+                    batches += 1;
+                }
+                position = record.end();
+                // Nothing follows an end mark, except a segment that continues there.
+                if clean && chain.at(position).is_none_or(|next| next.header.start != position) {
+                    break None;
+                }
+            }
+            Place::End => break None,
+            place => break Some(place),
+        }
+    };
+    let mut damage = chain.damage.clone();
+    if let Some(place) = hole {
+        let found = evidence(&chain, dir, &mut stream, position, &place)?;
+        damage = damage.or(found);
+    }
+    match damage {
+        Some(error) if policy == Policy::Refuse => return Err(error),
+        _ => {}
+    }
+    let bytes = position - log_start;
+    Ok(Recovered { end: position, clean, batches, bytes, damage, chain })
+}
+
+/// Looks at what stands at `position`.
+pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Place> {
+    if position >= stream.limit() {
+        return Ok(Place::End);
+    }
+    let Some(record) = header_at(chain, stream, position)? else { return Ok(Place::Nothing) };
+    if record.end() > stream.limit() {
+        return Ok(Place::Overlong(record));
+    }
+    if record.kind == RecordKind::Void {
+        return Ok(Place::Record(record));
+    }
+    let nonce = chain.at(position).map_or(0, |segment| segment.header.nonce);
+    let payload = payload_of(stream, &record)?;
+    if payload_sum(nonce, position, &[], payload) != record.payload_sum {
+        return Ok(Place::BadPayload(record));
+    }
+    Ok(Place::Record(record))
+}
+
+fn header_at(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Option<Record>> {
+    let Some(segment) = chain.at(position) else { return Ok(None) };
+    let Some(bytes) = stream.bytes(position, RECORD_HEADER_LEN as u64)? else { return Ok(None) };
+    let Some(bytes) = bytes.first_chunk::<RECORD_HEADER_LEN>() else { return Ok(None) };
+    Ok(Record::decode(segment.header.nonce, position, bytes))
+}
+
+fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
+    // Header and payload are asked for together, so that both stay in the buffer.
+    let len = RECORD_HEADER_LEN as u64 + u64::from(record.payload_len);
+    let bytes = stream.bytes(record.position, len)?.unwrap_or_default();
+    Ok(bytes.get(RECORD_HEADER_LEN..).unwrap_or_default())
+}
+
+/// Decides whether the place at `hole` is damage, by the records behind it; None: a torn tail.
+fn evidence(
+    chain: &Chain,
+    dir: &Path,
+    stream: &mut Stream<'_>,
+    hole: Seq,
+    place: &Place,
+) -> Result<Option<Error>> {
+    if matches!(place, Place::Overlong(_)) {
+        // Space is prepared durably before it is reserved (R4): a valid header proves the space.
+        let detail = "the record is longer than the log: a later segment is missing";
+        return Ok(Some(damage_at(chain, dir, hole, detail)));
+    }
+    let after = chain.segments.iter().filter(|segment| segment.end > hole);
+    let same_life = after.into_iter().all(|segment| segment.same_life);
+    let mut position = match place {
+        Place::BadPayload(record) => record.end(),
+        _ => hole + ALIGNMENT,
+    };
+    while position < stream.limit() {
+        let Some(later) = header_at(chain, stream, position)? else {
+            position = next_candidate(stream, position)?;
+            continue;
+        };
+        let (told, word) =
+            if same_life { (later.published, "published") } else { (later.synced, "synced") };
+        if told > hole {
+            let detail = format!(
+                "the record here is not whole, but the one at position {position} was written \
+                 after the log was {word} up to {told}"
+            );
+            return Ok(Some(damage_at(chain, dir, hole, detail)));
+        }
+        position = later.end().max(position + ALIGNMENT);
+    }
+    Ok(None)
+}
+
+/// The next position after `position` that may hold a header. Unwritten space is zeros and is
+/// skipped by words: a header whose two checksums are both zero would be missed, which happens to
+/// one record in four thousand million at most.
+fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
+    const WINDOW: u64 = 64 << 10;
+    let mut from = position + ALIGNMENT;
+    while from < stream.limit() {
+        let len = WINDOW.min(stream.limit() - from);
+        let Some(bytes) = stream.bytes(from, len)? else { break };
+        let found = bytes.chunks_exact(ALIGNMENT as usize).position(|word| word != [0; 8]);
+        if let Some(index) = found {
+            return Ok(from + index as u64 * ALIGNMENT);
+        }
+        from += len;
+    }
+    Ok(stream.limit())
+}
+
+/// An error that names the file and offset of `position`.
+fn damage_at(chain: &Chain, dir: &Path, position: Seq, detail: impl Into<String>) -> Error {
+    match chain.at(position) {
+        Some(segment) => {
+            let offset = super::format::HEADER_BYTES + (position - segment.header.start);
+            Error::corruption(&segment.path, offset, "log record", detail)
+        }
+        None => Error::corruption(dir, position, "log record", detail),
+    }
+}

@@ -1,0 +1,163 @@
+//! One segment file that takes records.
+//!
+//! A [`SegmentFile`] is the file with its space allocated and, for the mapped log, its mapping; it
+//! outlives its uses. A [`Segment`] is one use of it: a window of the log. Preparation makes the
+//! header durable before anybody may reserve in the window (R4); after that a write is either a
+//! copy into the mapping or one positioned write.
+
+use super::format::{HEADER_BYTES, SegmentHeader};
+use crate::base::Seq;
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{File, Fs, LogMap, OpenMode};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of the segment file with this number.
+pub fn file_name(number: u64) -> String {
+    format!("{number:010}.log")
+}
+
+/// The number of the segment file with this name; None for names that are not ours.
+pub fn file_number(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".log")?;
+    let ours = digits.len() >= 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    ours.then(|| digits.parse().ok())?.filter(|number| file_name(*number) == name)
+}
+
+/// How records get into the file (R10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// One positioned write per piece.
+    Plain,
+    /// A copy into a shared mapping.
+    Mapped,
+}
+
+/// A file with room for one segment.
+#[derive(Debug)]
+pub struct SegmentFile {
+    path: PathBuf,
+    capacity: u64,
+    file: Arc<dyn File>,
+    map: Option<Box<dyn LogMap>>,
+}
+
+impl SegmentFile {
+    /// Makes a file with `capacity` bytes of real space for records (R9). The directory entry is
+    /// not durable yet. A failed attempt leaves no file behind.
+    pub fn create(fs: &dyn Fs, path: PathBuf, capacity: u64, medium: Medium) -> Result<Self> {
+        let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
+        let made = Self::fill(file, &path, capacity, medium);
+        if made.is_err() {
+            // The name is never used again; if removing it fails too, recovery sees a blank file.
+            let _ = fs.remove_file(&path);
+        }
+        made
+    }
+
+    fn fill(file: Arc<dyn File>, path: &Path, capacity: u64, medium: Medium) -> Result<Self> {
+        let len = HEADER_BYTES + capacity;
+        file.allocate(len).context("allocate", path)?;
+        let map = match medium {
+            Medium::Plain => None,
+            Medium::Mapped => Some(file.map(len).context("map", path)?),
+        };
+        if map.as_ref().is_some_and(|map| map.len() < len) {
+            return Err(Error::invalid(format!("the mapping of {} is too short", path.display())));
+        }
+        Ok(Self { path: path.to_owned(), capacity, file, map })
+    }
+
+    /// Bytes of the data area.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Bytes of the whole file.
+    pub fn file_bytes(&self) -> u64 {
+        HEADER_BYTES + self.capacity
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes `bytes` at `offset` of the file.
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let Some(map) = &self.map else { return self.file.write_at(bytes, offset) };
+        if map.write(offset, bytes) {
+            return Ok(());
+        }
+        Err(io::Error::other("a write outside the log's mapping"))
+    }
+}
+
+/// One use of a segment file: a prepared window of the log.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    header: SegmentHeader,
+    file: Arc<SegmentFile>,
+}
+
+impl Segment {
+    /// Starts a new use of `file`: writes the header and makes it durable. The caller also syncs
+    /// the directory if the file is new, before the first record is written (R4).
+    pub fn prepare(file: Arc<SegmentFile>, mut header: SegmentHeader) -> Result<Self> {
+        header.capacity = file.capacity;
+        header.incarnation = file.file.incarnation();
+        // A positioned write also where the file is mapped: both show the same page cache.
+        let page = header.encode_page();
+        file.file.write_at(&page, 0).context("write", &file.path)?;
+        file.file.sync_data().context("sync", &file.path)?;
+        Ok(Self { header, file })
+    }
+
+    /// The header of this use.
+    pub fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<SegmentFile> {
+        &self.file
+    }
+
+    /// The first position of the window.
+    pub fn start(&self) -> Seq {
+        self.header.start
+    }
+
+    /// The position after the window.
+    pub fn limit(&self) -> Seq {
+        self.header.limit()
+    }
+
+    /// Whether all of `start..end` lies in the window.
+    pub fn covers(&self, start: Seq, end: Seq) -> bool {
+        self.start() <= start && end <= self.limit()
+    }
+
+    /// Writes `bytes` at a position of the log; the window must cover them.
+    pub fn write(&self, position: Seq, bytes: &[u8]) -> Result<()> {
+        debug_assert!(self.covers(position, position + bytes.len() as u64));
+        let offset = HEADER_BYTES + (position - self.start());
+        self.file.write(offset, bytes).context("write", &self.file.path)
+    }
+
+    /// Makes everything written so far durable. Must not be called again after an error (R8).
+    pub fn sync(&self) -> Result<()> {
+        self.file.file.sync_data().context("sync", &self.file.path)
+    }
+
+    /// Makes the pages of `len` bytes from `position` resident, by reading them (R9).
+    pub fn populate(&self, position: Seq, len: u64) {
+        let Some(map) = &self.file.map else { return };
+        let from = position.clamp(self.start(), self.limit());
+        let until = position.saturating_add(len).clamp(from, self.limit());
+        if until > from {
+            map.populate(HEADER_BYTES + (from - self.start()), until - from);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The chain's bytes as one sequence, read with positioned reads in large chunks (R9).
+//!
+//! A caller asks for a stretch of positions and gets it contiguous, also where it spans segments.
+//! Memory is one chunk, or one record where that is longer; a record's length was checked against
+//! the log that remains before it is asked for, so memory is bounded by bytes that exist (C5).
+
+use super::chain::{Chain, ChainSegment};
+use super::format::HEADER_BYTES;
+use crate::base::Seq;
+use crate::error::{IoContext, Result};
+
+const CHUNK: u64 = 1 << 20;
+
+/// A buffered reader over a chain.
+pub(super) struct Stream<'a> {
+    chain: &'a Chain,
+    buffer: Vec<u8>,
+    start: Seq,
+    limit: Seq,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(chain: &'a Chain, position: Seq) -> Self {
+        Self { chain, buffer: Vec::new(), start: position, limit: chain.limit(position) }
+    }
+
+    /// Where the chain ends.
+    pub(super) fn limit(&self) -> Seq {
+        self.limit
+    }
+
+    /// The bytes from `position` to `position + len`; None where the chain ends before that.
+    pub(super) fn bytes(&mut self, position: Seq, len: u64) -> Result<Option<&[u8]>> {
+        if self.limit.saturating_sub(position) < len {
+            return Ok(None);
+        }
+        let buffered = self.start + self.buffer.len() as u64;
+        if position < self.start || position + len > buffered {
+            self.fill(position, len)?;
+        }
+        let at = (position - self.start) as usize;
+        Ok(self.buffer.get(at..at + len as usize))
+    }
+
+    fn fill(&mut self, position: Seq, len: u64) -> Result<()> {
+        let wanted = (self.limit - position).min(len.max(CHUNK)) as usize;
+        if self.buffer.len() > wanted.max(CHUNK as usize) {
+            self.buffer = Vec::new();
+        }
+        self.buffer.resize(wanted, 0);
+        self.start = position;
+        let mut filled = 0;
+        while filled < wanted {
+            let at = position + filled as u64;
+            let Some(segment) = self.chain.at(at) else {
+                // No window holds these positions: they read as zeros, which are no record.
+                self.buffer[filled..].fill(0);
+                break;
+            };
+            let piece = (segment.end - at).min((wanted - filled) as u64) as usize;
+            read(segment, at, &mut self.buffer[filled..filled + piece])?;
+            filled += piece;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from one window; what the file is too short for reads as zeros.
+fn read(segment: &ChainSegment, position: Seq, out: &mut [u8]) -> Result<()> {
+    let offset = HEADER_BYTES + (position - segment.header.start);
+    let present = segment.file_len.saturating_sub(offset).min(out.len() as u64) as usize;
+    segment.file.read_at(&mut out[..present], offset).context("read", &segment.path)?;
+    out[present..].fill(0);
+    Ok(())
+}
