@@ -281,3 +281,32 @@ pub(crate) fn visible<O: KeyOrder>(
     }
     out
 }
+
+/// The fragments of `tombstones`: start, end, sequence numbers from new to old.
+pub(crate) type Fragment = (Option<Vec<u8>>, Option<Vec<u8>>, Vec<Seq>);
+
+pub(crate) fn fragments<O: KeyOrder>(order: &O, tombstones: &[RangeTombstone]) -> Vec<Fragment> {
+    let bounds = tombstones.iter().flat_map(|tombstone| [&tombstone.start, &tombstone.end]);
+    let mut cuts: Vec<Vec<u8>> = bounds.flatten().cloned().collect();
+    cuts.sort_by(|a, b| order.compare(a, b));
+    cuts.dedup();
+    let starts = std::iter::once(None).chain(cuts.iter().cloned().map(Some));
+    let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(None));
+    let covers = |tombstone: &RangeTombstone, start: &Option<Vec<u8>>, end: &Option<Vec<u8>>| {
+        crate::base::rangedel::compare_starts(order, tombstone.start.as_deref(), start.as_deref())
+            .is_le()
+            && crate::base::rangedel::compare_ends(order, end.as_deref(), tombstone.end.as_deref())
+                .is_le()
+    };
+    let mut out = Vec::new();
+    for (start, end) in starts.zip(ends) {
+        let covering = tombstones.iter().filter(|tombstone| covers(tombstone, &start, &end));
+        let mut seqs: Vec<Seq> = covering.map(|tombstone| tombstone.seq).collect();
+        seqs.sort_unstable_by(|a, b| b.cmp(a));
+        seqs.dedup();
+        if !seqs.is_empty() {
+            out.push((start, end, seqs));
+        }
+    }
+    out
+}
