@@ -202,6 +202,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Goes to the next entry. Past the last one the iterator becomes invalid; an invalid
     /// iterator stays where it is and repeats its error, if it has one.
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "a cursor lends its entries and goes back")]
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
             Place::Outside => return self.tree.check(),
