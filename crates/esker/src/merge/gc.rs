@@ -27,9 +27,8 @@
 //! the inputs touches).
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
-use crate::base::rangedel::RangeTombstone;
 use crate::base::{Kind, SEQ_MAX, Seq};
 
 /// Where the output of a merge lies.
@@ -121,37 +120,27 @@ impl VersionGc {
         Verdict::Keep(seq)
     }
 
+    /// Whether the output needs a tombstone with this sequence number (rule 4, its second half:
+    /// that no newer one of its stripe covers the same keys is for the caller to see to).
+    pub fn keeps_tombstone(&self, seq: Seq) -> bool {
+        self.depth == Depth::Upper || !self.is_seen_by_all(seq)
+    }
+
     /// Appends to `out` those sequence numbers of one fragment that survive; both descending.
     pub fn surviving_seqs(&self, fragment: &[Seq], out: &mut Vec<Seq>) {
         let mut last = None;
         for seq in fragment {
             let end = self.stripe_end(*seq);
-            if last == Some(end) || (self.depth == Depth::Bottom && self.is_oldest(end)) {
-                continue;
+            if last != Some(end) && self.keeps_tombstone(*seq) {
+                out.push(*seq);
             }
             last = Some(end);
-            out.push(*seq);
         }
     }
 
-    /// The range tombstones that the output needs, given the fragments of all inputs: each with
-    /// its start, its end and its sequence numbers, descending.
-    pub fn surviving_tombstones<'a>(
-        &self,
-        fragments: impl IntoIterator<Item = (Option<&'a [u8]>, Option<&'a [u8]>, &'a [Seq])>,
-    ) -> Vec<RangeTombstone> {
-        let mut out = Vec::new();
-        let mut seqs = Vec::new();
-        for (start, end, fragment) in fragments {
-            seqs.clear();
-            self.surviving_seqs(fragment, &mut seqs);
-            out.extend(seqs.iter().map(|seq| RangeTombstone {
-                start: start.map(<[u8]>::to_vec),
-                end: end.map(<[u8]>::to_vec),
-                seq: *seq,
-            }));
-        }
-        out
+    /// The snapshots, ascending.
+    pub fn snapshots(&self) -> &[Seq] {
+        &self.snapshots
     }
 
     /// Whether no reader tells a version with sequence number `oldest` from one with `newest`.

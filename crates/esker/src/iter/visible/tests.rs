@@ -2,6 +2,10 @@ use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, SEQ_MAX};
 use crate::iter::testing::*;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 type TestIter<O> = VisibleIter<VecCursor<O>, O, Vec<RangeTombstone>>;
 
@@ -37,15 +41,18 @@ fn inside<O: KeyOrder>(order: &O, bounds: &Bounds, key: &[u8]) -> bool {
     low && high
 }
 
-fn walk_at_random<O: TestOrder>(
+/// Moves the iterator about; `disturb` runs before each move.
+fn walk_at_random<C: Cursor, O: TestOrder>(
     random: &mut Random,
-    iter: &mut TestIter<O>,
+    iter: &mut VisibleIter<C, O, Vec<RangeTombstone>>,
     expected: &[(Vec<u8>, Vec<u8>)],
     keys: u64,
+    mut disturb: impl FnMut(&mut Random),
 ) -> Result<()> {
     let order = O::make();
     let mut at: Option<usize> = None;
     for _ in 0..60 {
+        disturb(random);
         match random.below(16) {
             0 => {
                 iter.seek_to_first()?;
@@ -96,7 +103,7 @@ fn model<O: TestOrder>(range_deletes: bool) {
         let mut expected = visible(&order, &levels, at);
         expected.retain(|(key, _)| inside(&order, &bounds, key));
         let mut iter = iterate::<O>(&levels, at, bounds, &long_fuse());
-        walk_at_random(&mut random, &mut iter, &expected, keys).expect("no fuse");
+        walk_at_random(&mut random, &mut iter, &expected, keys, |_| {}).expect("no fuse");
     }
 }
 
@@ -228,8 +235,117 @@ fn stops_at_its_bounds_among_entries_that_it_does_not_see() {
     let bounds =
         Bounds { low: Bound::Included(number_key(2000)), high: Bound::Excluded(number_key(2010)) };
     for backward in [false, true] {
-        let mut iter = iterate::<Bytewise>(&[level.clone()], 5, bounds.clone(), &long_fuse());
+        let mut iter =
+            iterate::<Bytewise>(std::slice::from_ref(&level), 5, bounds.clone(), &long_fuse());
         assert!(collect(&mut iter, backward).expect("no fuse").is_empty());
         assert!(moves_of(&iter) < 30, "{} moves", moves_of(&iter));
+    }
+}
+
+type Shared = Rc<RefCell<BTreeMap<(Vec<u8>, Reverse<Seq>), Entry>>>;
+
+/// A cursor over entries to which others may be added at any time, as over a memtable.
+struct Growing {
+    entries: Shared,
+    here: Option<Entry>,
+}
+
+impl Growing {
+    fn here(&self) -> &Entry {
+        self.here.as_ref().expect("only a valid cursor is asked")
+    }
+
+    fn place(&self) -> (Vec<u8>, Reverse<Seq>) {
+        (self.here().key.clone(), Reverse(self.here().seq))
+    }
+
+    fn first_after(&mut self, place: Bound<(Vec<u8>, Reverse<Seq>)>) -> Result<()> {
+        let entries = self.entries.borrow();
+        self.here = entries.range((place, Bound::Unbounded)).next().map(|entry| entry.1.clone());
+        Ok(())
+    }
+
+    fn last_before(&mut self, place: Bound<(Vec<u8>, Reverse<Seq>)>) -> Result<()> {
+        let entries = self.entries.borrow();
+        let mut range = entries.range((Bound::Unbounded, place));
+        self.here = range.next_back().map(|entry| entry.1.clone());
+        Ok(())
+    }
+}
+
+impl Cursor for Growing {
+    fn valid(&self) -> bool {
+        self.here.is_some()
+    }
+    fn key(&self) -> &[u8] {
+        &self.here().key
+    }
+    fn head(&self) -> u64 {
+        crate::base::head_of(&self.here().key)
+    }
+    fn seq(&self) -> Seq {
+        self.here().seq
+    }
+    fn kind(&self) -> Kind {
+        self.here().kind
+    }
+    fn value(&self) -> &[u8] {
+        &self.here().value
+    }
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.first_after(Bound::Excluded((key.to_vec(), Reverse(below))))
+    }
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.last_before(Bound::Excluded((key.to_vec(), Reverse(Seq::MAX))))
+    }
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.first_after(Bound::Unbounded)
+    }
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.last_before(Bound::Unbounded)
+    }
+    fn next(&mut self) -> Result<()> {
+        self.first_after(Bound::Excluded(self.place()))
+    }
+    fn prev(&mut self) -> Result<()> {
+        self.last_before(Bound::Excluded(self.place()))
+    }
+}
+
+#[test]
+fn entries_that_arrive_during_the_walk_change_nothing() {
+    let mut random = Random::from_env();
+    for round in 0..300 {
+        let (operations, keys) = (1 + random.below(100), 2 + random.below(40));
+        let levels = random_levels(&mut random, &Bytewise, 3, operations, keys, round % 2 > 0);
+        let at = operations + 1;
+        let shared: Vec<Shared> = levels.iter().map(|_| Shared::default()).collect();
+        let add = |to: &Shared, entry: Entry| {
+            to.borrow_mut().insert((entry.key.clone(), Reverse(entry.seq)), entry);
+        };
+        let mut sources = Vec::new();
+        for (level, shared) in levels.iter().zip(&shared) {
+            level.entries.iter().for_each(|entry| add(shared, entry.clone()));
+            let cursor = Growing { entries: Rc::clone(shared), here: None };
+            sources.push(Source { cursor, seq_bound: SEQ_MAX });
+        }
+        let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
+        let mut iter = VisibleIter::new(Bytewise, sources, tombstones, at, Bounds::default());
+        let expected = visible(&Bytewise, &levels, at);
+        let mut seq = at;
+        let disturb = |random: &mut Random| {
+            for _ in 0..random.below(4) {
+                let key = random.key(keys);
+                let to = &shared[random.below(3) as usize];
+                let new = if random.one_in(3) {
+                    Entry::delete(&key, seq)
+                } else {
+                    Entry::put(&key, seq, b"too new")
+                };
+                add(to, new);
+                seq += 1;
+            }
+        };
+        walk_at_random(&mut random, &mut iter, &expected, keys, disturb).expect("cannot fail");
     }
 }

@@ -1,4 +1,24 @@
 use super::*;
+use crate::base::rangedel::RangeTombstone;
+use crate::iter::testing::Fragment;
+
+/// The range tombstones that the output of a merge needs, given the fragments of its inputs.
+pub(in crate::merge) fn surviving_tombstones(
+    gc: &VersionGc,
+    fragments: Vec<Fragment>,
+) -> Vec<RangeTombstone> {
+    let mut out = Vec::new();
+    for (start, end, fragment) in fragments {
+        let mut seqs = Vec::new();
+        gc.surviving_seqs(&fragment, &mut seqs);
+        out.extend(seqs.into_iter().map(|seq| RangeTombstone {
+            start: start.clone(),
+            end: end.clone(),
+            seq,
+        }));
+    }
+    out
+}
 
 /// What happens to the one key of these histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@ use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, Kind, SEQ_MAX};
 use crate::iter::testing::*;
+use crate::merge::gc::tests::surviving_tombstones;
 use crate::merge::{Depth, MergeStream};
 
 const LIMITS: PlanLimits = PlanLimits { small_bytes: 10, segment_bytes: 40 };
@@ -81,7 +82,8 @@ fn deletes_and_shadowed_versions_are_rewritten_when_that_frees_them() {
         (with(0, false), vec![], "x", "x"),
         (with(0, true), vec![30], "[x]", "[x]"),
     ] {
-        let plan = |kind| short(&[source(kind, &[segment.clone()])], Vec::new(), &snapshots);
+        let plan =
+            |kind| short(&[source(kind, std::slice::from_ref(&segment))], Vec::new(), &snapshots);
         assert_eq!(plan(SourceKind::Delta), delta, "{segment:?} {snapshots:?}");
         assert_eq!(plan(SourceKind::Base), base, "{segment:?} {snapshots:?}");
     }
@@ -91,7 +93,7 @@ fn deletes_and_shadowed_versions_are_rewritten_when_that_frees_them() {
 fn a_segment_under_a_newer_tombstone_is_dropped_unless_a_snapshot_separates_them() {
     let segment = Interval { min_seq: 5, max_seq: 9, ..interval("x", "mp") };
     let plan = |tombstones, snapshots: &[Seq]| {
-        short(&[source(SourceKind::Base, &[segment.clone()])], tombstones, snapshots)
+        short(&[source(SourceKind::Base, std::slice::from_ref(&segment))], tombstones, snapshots)
     };
     assert_eq!(plan(vec![tombstone("m", "q", 10)], &[]), "-x");
     assert_eq!(plan(vec![tombstone("m", "n", 10), tombstone("n", "q", 12)], &[]), "-x");
@@ -246,9 +248,8 @@ fn plan_and_compare<O: TestOrder>() {
             "pieces ascend and do not overlap"
         );
         let fragments = fragments(&order, &tombstones.concat());
-        let borrowed =
-            fragments.iter().map(|(s, e, seqs)| (s.as_deref(), e.as_deref(), seqs.as_slice()));
-        let after = [Level { entries, tombstones: gc.surviving_tombstones(borrowed) }];
+        let tombstones = surviving_tombstones(&gc, fragments);
+        let after = [Level { entries, tombstones }];
         for at in snapshots.iter().copied().chain([SEQ_MAX]) {
             assert_eq!(
                 visible(&order, &after, at),

@@ -3,6 +3,7 @@ use crate::base::Bytewise;
 use crate::base::rangedel::RangeTombstone;
 use crate::iter::testing::*;
 use crate::merge::Depth;
+use crate::merge::gc::tests::surviving_tombstones;
 
 type TestStream<O> = MergeStream<VecCursor<O>, O, Vec<RangeTombstone>>;
 
@@ -28,11 +29,7 @@ fn run<O: TestOrder>(random: &mut Random, stream: &mut TestStream<O>) -> Result<
 
 fn surviving<O: TestOrder>(gc: &VersionGc, levels: &[Level]) -> Vec<RangeTombstone> {
     let all: Vec<_> = levels.iter().flat_map(|level| level.tombstones.clone()).collect();
-    let fragments = fragments(&O::make(), &all);
-    let borrowed = fragments
-        .iter()
-        .map(|(start, end, seqs)| (start.as_deref(), end.as_deref(), seqs.as_slice()));
-    gc.surviving_tombstones(borrowed)
+    surviving_tombstones(gc, fragments(&O::make(), &all))
 }
 
 fn merge_and_compare<O: TestOrder>() {
