@@ -1,1 +1,18 @@
-//! (being written)
+//! Turning several runs into one: what to read, what to keep, what to leave alone.
+//!
+//! Three pieces, none of which does I/O of its own. [`plan()`] looks at the key ranges of the
+//! segments that take part and decides which are taken over by reference, which are dropped whole
+//! and which are rewritten together. [`MergeStream`] walks over the sources of one such rewrite,
+//! in steps of bounded length, and hands over the entries that survive. [`VersionGc`] is the rule
+//! by which it decides: a pure function of an entry's version, the snapshots and the range
+//! tombstones, small enough to be tested over every history of a few operations.
+//!
+//! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
+
+mod gc;
+mod plan;
+mod stream;
+
+pub use gc::{Depth, Verdict, VersionGc};
+pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan};
+pub use stream::{MergeCounts, MergeStream};

@@ -1,0 +1,343 @@
+//! A tournament over cursors.
+//!
+//! The tree of losers (Knuth, volume 3, 5.4.1) has one leaf per cursor; every inner node holds
+//! the loser of the match played there and the overall winner stands above the root. When the
+//! winner's cursor moves, only the matches on its path to the root are played again: about log2 k
+//! comparisons. A node keeps the 8-byte head of its contender's key beside the number of the
+//! cursor, so most matches are decided without touching the cursor's memory.
+//!
+//! Invariants:
+//! 1. A contender's head is the head of the entry on which its cursor stands (inverted when
+//!    walking backward), or `u64::MAX` with `live` unset when its cursor ran off its end. The
+//!    smaller contender wins in both directions.
+//! 2. Walking forward, every cursor stands on its first entry at or after the winner's, in cursor
+//!    order; walking backward, on its last entry at or before the winner's. A cursor that is not
+//!    valid has no such entry.
+//! 3. After a cursor failed the tree is not valid and each move repeats the error, until the tree
+//!    is positioned anew (C3).
+
+#[cfg(test)]
+mod tests;
+
+use crate::base::KeyOrder;
+use crate::base::{Cursor, Kind, SEQ_MAX, Seq};
+use crate::error::{Error, Result};
+use std::cmp::Ordering;
+
+/// A cursor in the tournament, as a node of the tree sees it.
+#[derive(Debug, Clone, Copy)]
+struct Contender {
+    head: u64,
+    source: u32,
+    live: bool,
+}
+
+/// Marks a node at which nobody has arrived yet, while the tree is built.
+const NOBODY: Contender = Contender { head: u64::MAX, source: u32::MAX, live: false };
+
+/// Merges cursors into one, in cursor order (keys ascending, sequence numbers descending).
+///
+/// It is a [`Cursor`] itself and keeps its contract. No entry may stand in two cursors; if one
+/// does, both are shown, the one of the earlier cursor first.
+#[derive(Debug)]
+pub struct LoserTree<C, O> {
+    order: O,
+    cursors: Vec<C>,
+    /// `losers[n]` for the inner nodes 1..k; leaf `i` is node `k + i`; `losers[0]` is not used.
+    losers: Vec<Contender>,
+    winner: Contender,
+    backward: bool,
+    error: Option<Error>,
+    /// The key at which the direction changes; kept to spare the allocation.
+    pivot: Vec<u8>,
+}
+
+/// Whether two keys are the same under `order`; plain equality is cheaper than an ordering.
+#[inline]
+pub(crate) fn same_key<O: KeyOrder>(order: &O, a: &[u8], b: &[u8]) -> bool {
+    if O::BYTEWISE { a == b } else { order.compare(a, b) == Ordering::Equal }
+}
+
+impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
+    /// A tree over `cursors`, not yet positioned.
+    pub fn new(order: O, cursors: Vec<C>) -> Self {
+        let losers = vec![NOBODY; cursors.len()];
+        Self {
+            order,
+            cursors,
+            losers,
+            winner: NOBODY,
+            backward: false,
+            error: None,
+            pivot: Vec::new(),
+        }
+    }
+
+    /// The number of the cursor on whose entry the tree stands. The tree must be valid.
+    #[inline]
+    pub fn source(&self) -> usize {
+        self.winner.source as usize
+    }
+
+    /// The cursors, in the order in which they were given.
+    pub fn cursors(&self) -> &[C] {
+        &self.cursors
+    }
+
+    /// Gives the cursors back.
+    pub fn into_cursors(self) -> Vec<C> {
+        self.cursors
+    }
+
+    /// The error because of which the tree is not valid, if that is why.
+    pub fn check(&self) -> Result<()> {
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the `eligible` cursors on, in the direction of the walk, past the keys that end at
+    /// `limit`: forward to the first key at or after it, backward to the last key before it
+    /// (`None`: past the last or first key). Cursors that are already there stay.
+    pub fn leap(&mut self, limit: Option<&[u8]>, eligible: impl Fn(usize) -> bool) -> Result<()> {
+        self.check()?;
+        let (order, backward) = (self.order.clone(), self.backward);
+        self.position(backward, |index, cursor| {
+            if !eligible(index) || !cursor.valid() {
+                return Ok(());
+            }
+            match (limit, backward) {
+                (Some(limit), false) if order.compare(cursor.key(), limit).is_lt() => {
+                    cursor.seek(limit, SEQ_MAX)
+                }
+                (Some(limit), true) if order.compare(cursor.key(), limit).is_ge() => {
+                    cursor.seek_before(limit)
+                }
+                (Some(_), _) => Ok(()),
+                (None, false) => {
+                    cursor.seek_to_last()?;
+                    if cursor.valid() { cursor.next() } else { Ok(()) }
+                }
+                (None, true) => {
+                    cursor.seek_to_first()?;
+                    if cursor.valid() { cursor.prev() } else { Ok(()) }
+                }
+            }
+        })
+    }
+
+    #[inline]
+    fn contender(&self, source: usize) -> Contender {
+        let cursor = &self.cursors[source];
+        let live = cursor.valid();
+        let head = match (live, self.backward) {
+            (false, _) => u64::MAX,
+            (true, false) => cursor.head(),
+            (true, true) => !cursor.head(),
+        };
+        Contender { head, source: source as u32, live }
+    }
+
+    #[inline]
+    fn beats(&self, a: Contender, b: Contender) -> bool {
+        if a.head != b.head {
+            return a.head < b.head;
+        }
+        self.beats_by_key(a, b)
+    }
+
+    /// Decides a match in which the heads are equal.
+    fn beats_by_key(&self, a: Contender, b: Contender) -> bool {
+        if !(a.live && b.live) {
+            return a.live;
+        }
+        let (x, y) = (&self.cursors[a.source as usize], &self.cursors[b.source as usize]);
+        let ordering = compare_to(&self.order, x, y.key(), y.seq());
+        ordering.then(a.source.cmp(&b.source)).is_lt() != self.backward
+    }
+
+    /// Plays the matches on the path of `source` again, after its cursor moved.
+    #[inline]
+    fn replay(&mut self, source: usize) {
+        let mut candidate = self.contender(source);
+        let mut node = (self.cursors.len() + source) / 2;
+        while node > 0 {
+            let loser = self.losers[node];
+            if self.beats(loser, candidate) {
+                self.losers[node] = candidate;
+                candidate = loser;
+            }
+            node /= 2;
+        }
+        self.winner = candidate;
+    }
+
+    /// Plays all matches. The first contender to reach a node waits there for the other one.
+    fn rebuild(&mut self) {
+        self.losers.fill(NOBODY);
+        self.winner = NOBODY;
+        for source in 0..self.cursors.len() {
+            let mut candidate = self.contender(source);
+            let mut node = (self.cursors.len() + source) / 2;
+            loop {
+                if node == 0 {
+                    self.winner = candidate;
+                    break;
+                }
+                let loser = self.losers[node];
+                if loser.source == NOBODY.source {
+                    self.losers[node] = candidate;
+                    break;
+                }
+                if self.beats(loser, candidate) {
+                    self.losers[node] = candidate;
+                    candidate = loser;
+                }
+                node /= 2;
+            }
+        }
+    }
+
+    /// Moves every cursor with `go` and then plays all matches.
+    fn position(
+        &mut self,
+        backward: bool,
+        mut go: impl FnMut(usize, &mut C) -> Result<()>,
+    ) -> Result<()> {
+        self.backward = backward;
+        self.error = None;
+        for (index, cursor) in self.cursors.iter_mut().enumerate() {
+            if let Err(error) = go(index, cursor) {
+                return Err(self.fail(error));
+            }
+        }
+        self.rebuild();
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.winner = NOBODY;
+        self.error = Some(error.clone());
+        error
+    }
+
+    /// Changes the direction and goes one entry that way.
+    ///
+    /// By invariant 2 one step per cursor would do over sources that do not change. A memtable
+    /// may have gained entries since, so every cursor walks until it is past the pivot.
+    #[cold]
+    fn turn(&mut self, backward: bool) -> Result<()> {
+        let mut pivot = std::mem::take(&mut self.pivot);
+        pivot.clear();
+        pivot.extend_from_slice(self.key());
+        let seq = self.seq();
+        let order = self.order.clone();
+        let turned = self.position(backward, |_, cursor| {
+            if backward {
+                if !cursor.valid() {
+                    cursor.seek_to_last()?;
+                }
+                while cursor.valid() && compare_to(&order, cursor, &pivot, seq).is_ge() {
+                    cursor.prev()?;
+                }
+            } else {
+                if !cursor.valid() {
+                    cursor.seek_to_first()?;
+                }
+                while cursor.valid() && compare_to(&order, cursor, &pivot, seq).is_le() {
+                    cursor.next()?;
+                }
+            }
+            Ok(())
+        });
+        self.pivot = pivot;
+        turned
+    }
+}
+
+/// Compares the entry under `cursor` with (`key`, `seq`) in cursor order.
+fn compare_to<C: Cursor, O: KeyOrder>(order: &O, cursor: &C, key: &[u8], seq: Seq) -> Ordering {
+    order.compare(cursor.key(), key).then_with(|| seq.cmp(&cursor.seq()))
+}
+
+impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.winner.live
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.cursors[self.winner.source as usize].key()
+    }
+
+    #[inline]
+    fn head(&self) -> u64 {
+        if self.backward { !self.winner.head } else { self.winner.head }
+    }
+
+    #[inline]
+    fn seq(&self) -> Seq {
+        self.cursors[self.winner.source as usize].seq()
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.cursors[self.winner.source as usize].kind()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.cursors[self.winner.source as usize].value()
+    }
+
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.position(false, |_, cursor| cursor.seek(key, below))
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.position(true, |_, cursor| cursor.seek_before(key))
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.position(false, |_, cursor| cursor.seek_to_first())
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.position(true, |_, cursor| cursor.seek_to_last())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        if !self.valid() {
+            return self.check();
+        }
+        if self.backward {
+            return self.turn(false);
+        }
+        let source = self.source();
+        if let Err(error) = self.cursors[source].next() {
+            return Err(self.fail(error));
+        }
+        self.replay(source);
+        Ok(())
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        if !self.valid() {
+            return self.check();
+        }
+        if !self.backward {
+            return self.turn(true);
+        }
+        let source = self.source();
+        if let Err(error) = self.cursors[source].prev() {
+            return Err(self.fail(error));
+        }
+        self.replay(source);
+        Ok(())
+    }
+}

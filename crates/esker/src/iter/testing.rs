@@ -1,0 +1,312 @@
+//! Cursors over vectors, random numbers and small data sets, for the tests of `iter` and `merge`.
+
+use crate::base::rangedel::RangeTombstone;
+use crate::base::{Bytewise, Cursor, KeyOrder, Kind, Seq};
+use crate::error::{Error, Result};
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Descending byte order, as a user's comparator would give it: no heads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Descending;
+
+impl KeyOrder for Descending {
+    const BYTEWISE: bool = false;
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        b.cmp(a)
+    }
+}
+
+/// An order that a test can make.
+pub(crate) trait TestOrder: KeyOrder {
+    fn make() -> Self;
+}
+
+impl TestOrder for Bytewise {
+    fn make() -> Self {
+        Self
+    }
+}
+
+impl TestOrder for Descending {
+    fn make() -> Self {
+        Self
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub key: Vec<u8>,
+    pub seq: Seq,
+    pub kind: Kind,
+    pub value: Vec<u8>,
+}
+
+impl Entry {
+    pub fn put(key: &[u8], seq: Seq, value: &[u8]) -> Self {
+        Self { key: key.to_vec(), seq, kind: Kind::Put, value: value.to_vec() }
+    }
+
+    pub fn delete(key: &[u8], seq: Seq) -> Self {
+        Self { key: key.to_vec(), seq, kind: Kind::Delete, value: Vec::new() }
+    }
+}
+
+pub(crate) fn cursor_order<O: KeyOrder>(order: &O, a: &Entry, b: &Entry) -> Ordering {
+    order.compare(&a.key, &b.key).then(b.seq.cmp(&a.seq))
+}
+
+/// Moves that succeed before all cursors which share it fail.
+pub(crate) type Fuse = Rc<Cell<u64>>;
+
+pub(crate) fn long_fuse() -> Fuse {
+    Rc::new(Cell::new(u64::MAX))
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct VecCursor<O> {
+    order: O,
+    entries: Rc<Vec<Entry>>,
+    /// `None`: not valid.
+    at: Option<usize>,
+    failed: bool,
+    fuse: Fuse,
+    pub moves: Rc<Cell<u64>>,
+}
+
+impl<O: KeyOrder> VecCursor<O> {
+    pub fn new(order: O, mut entries: Vec<Entry>, fuse: &Fuse) -> Self {
+        entries.sort_by(|a, b| cursor_order(&order, a, b));
+        let entries = Rc::new(entries);
+        let moves = Rc::default();
+        Self { order, entries, at: None, failed: false, fuse: Rc::clone(fuse), moves }
+    }
+
+    fn burn(&mut self) -> Result<()> {
+        self.moves.set(self.moves.get() + 1);
+        match self.fuse.get() {
+            u64::MAX => {}
+            0 => {
+                self.at = None;
+                self.failed = true;
+                return Err(Error::invalid("the fuse has burnt"));
+            }
+            left => self.fuse.set(left - 1),
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, index: Option<usize>) -> Result<()> {
+        self.burn()?;
+        self.failed = false;
+        self.at = index.filter(|index| *index < self.entries.len());
+        Ok(())
+    }
+
+    fn here(&self) -> &Entry {
+        &self.entries[self.at.expect("only a valid cursor is asked")]
+    }
+}
+
+impl<O: KeyOrder> Cursor for VecCursor<O> {
+    fn valid(&self) -> bool {
+        self.at.is_some()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.here().key
+    }
+
+    fn head(&self) -> u64 {
+        self.order.head(&self.here().key)
+    }
+
+    fn seq(&self) -> Seq {
+        self.here().seq
+    }
+
+    fn kind(&self) -> Kind {
+        self.here().kind
+    }
+
+    fn value(&self) -> &[u8] {
+        &self.here().value
+    }
+
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        let before = |entry: &Entry| {
+            let ordering = self.order.compare(&entry.key, key);
+            ordering.is_lt() || (ordering.is_eq() && entry.seq >= below)
+        };
+        let index = self.entries.partition_point(before);
+        self.go(Some(index))
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        let before = |entry: &Entry| self.order.compare(&entry.key, key).is_lt();
+        let index = self.entries.partition_point(before);
+        self.go(index.checked_sub(1))
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.go(Some(0))
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.go(self.entries.len().checked_sub(1))
+    }
+
+    fn next(&mut self) -> Result<()> {
+        assert!(self.failed || self.at.is_some(), "a move needs a valid cursor");
+        let index = self.at.map(|at| at + 1);
+        self.go(index)
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        assert!(self.failed || self.at.is_some(), "a move needs a valid cursor");
+        let index = self.at.and_then(|at| at.checked_sub(1));
+        self.go(index)
+    }
+}
+
+/// SplitMix64.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// From `ESKER_SEED`, or from the clock; prints the seed.
+    pub fn from_env() -> Self {
+        let seed = std::env::var("ESKER_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or_else(|| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.map_or(1, |now| now.as_nanos() as u64)
+        });
+        println!("ESKER_SEED={seed}");
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
+    }
+
+    /// A key out of few, of several lengths, many with equal heads.
+    pub fn key(&mut self, keys: u64) -> Vec<u8> {
+        let number = self.below(keys);
+        let text = match number % 3 {
+            0 => format!("{number}"),
+            1 => format!("common-prefix-{number:04}"),
+            _ => format!("k{number:03}"),
+        };
+        if number == 0 { Vec::new() } else { text.into_bytes() }
+    }
+}
+
+/// Entries and range tombstones, split into sources from old to new.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Level {
+    pub entries: Vec<Entry>,
+    pub tombstones: Vec<RangeTombstone>,
+}
+
+/// A random history, split into levels from old to new. Sequence numbers are 1, 2, …
+pub(crate) fn random_levels<O: KeyOrder>(
+    random: &mut Random,
+    order: &O,
+    levels: usize,
+    operations: u64,
+    keys: u64,
+    range_deletes: bool,
+) -> Vec<Level> {
+    let mut all = vec![Level::default(); levels];
+    for seq in 1..=operations {
+        let level = ((seq - 1) * levels as u64 / operations) as usize;
+        let key = random.key(keys);
+        match random.below(12) {
+            0 if range_deletes => {
+                let mut bounds = [random.key(keys), random.key(keys)];
+                bounds.sort_by(|a, b| order.compare(a, b));
+                let [start, end] = bounds.map(|bound| (!random.one_in(8)).then_some(bound));
+                all[level].tombstones.push(RangeTombstone { start, end, seq });
+            }
+            1..4 => all[level].entries.push(Entry::delete(&key, seq)),
+            _ => {
+                let value = seq.to_string().into_bytes();
+                all[level].entries.push(Entry::put(&key, seq, &value));
+            }
+        }
+    }
+    all
+}
+
+/// What a reader at `at` sees: keys ascending in `order`.
+pub(crate) fn visible<O: KeyOrder>(
+    order: &O,
+    levels: &[Level],
+    at: Seq,
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut entries: Vec<_> = levels.iter().flat_map(|level| &level.entries).collect();
+    entries.sort_by(|a, b| cursor_order(order, a, b));
+    let mut out = Vec::new();
+    let mut decided: Option<&[u8]> = None;
+    for entry in entries.into_iter().filter(|entry| entry.seq < at) {
+        if decided == Some(&entry.key) {
+            continue;
+        }
+        decided = Some(&entry.key);
+        let covered = levels.iter().flat_map(|level| &level.tombstones).any(|tombstone| {
+            let start = tombstone.start.as_deref();
+            let end = tombstone.end.as_deref();
+            tombstone.seq < at
+                && tombstone.seq > entry.seq
+                && start.is_none_or(|start| order.compare(start, &entry.key).is_le())
+                && end.is_none_or(|end| order.compare(&entry.key, end).is_lt())
+        });
+        if entry.kind == Kind::Put && !covered {
+            out.push((entry.key.clone(), entry.value.clone()));
+        }
+    }
+    out
+}
+
+/// The fragments of `tombstones`: start, end, sequence numbers from new to old.
+pub(crate) type Fragment = (Option<Vec<u8>>, Option<Vec<u8>>, Vec<Seq>);
+
+pub(crate) fn fragments<O: KeyOrder>(order: &O, tombstones: &[RangeTombstone]) -> Vec<Fragment> {
+    let bounds = tombstones.iter().flat_map(|tombstone| [&tombstone.start, &tombstone.end]);
+    let mut cuts: Vec<Vec<u8>> = bounds.flatten().cloned().collect();
+    cuts.sort_by(|a, b| order.compare(a, b));
+    cuts.dedup();
+    let starts = std::iter::once(None).chain(cuts.iter().cloned().map(Some));
+    let ends = cuts.iter().cloned().map(Some).chain(std::iter::once(None));
+    let covers = |tombstone: &RangeTombstone, start: &Option<Vec<u8>>, end: &Option<Vec<u8>>| {
+        crate::base::rangedel::compare_starts(order, tombstone.start.as_deref(), start.as_deref())
+            .is_le()
+            && crate::base::rangedel::compare_ends(order, end.as_deref(), tombstone.end.as_deref())
+                .is_le()
+    };
+    let mut out = Vec::new();
+    for (start, end) in starts.zip(ends) {
+        let covering = tombstones.iter().filter(|tombstone| covers(tombstone, &start, &end));
+        let mut seqs: Vec<Seq> = covering.map(|tombstone| tombstone.seq).collect();
+        seqs.sort_unstable_by(|a, b| b.cmp(a));
+        seqs.dedup();
+        if !seqs.is_empty() {
+            out.push((start, end, seqs));
+        }
+    }
+    out
+}

@@ -1,0 +1,156 @@
+//! Which range tombstone hides a key (R18).
+//!
+//! Readers and merges ask the same two questions of every source's range tombstones: what is the
+//! newest one, below a bound, that covers this key; and how far to both sides of the key does the
+//! answer hold. The second answer makes the first one cheap: neighbours of a key mostly lie in
+//! the same span, so a walk asks once per span and then compares each key with its two ends.
+//! A tombstone of any source hides entries of every source, so the answers of all sources are
+//! combined: the newest number, the narrowest span.
+
+use crate::base::rangedel::RangeTombstone;
+use crate::base::{KeyOrder, Seq};
+
+/// A range of keys: from the first bound, inclusive, to the second, exclusive; `None` is open.
+pub type Span<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
+/// The range tombstones of one source.
+pub trait Tombstones {
+    /// Whether there are none.
+    fn is_empty(&self) -> bool;
+
+    /// The greatest sequence number less than `below` of a tombstone that covers `key`; 0 if
+    /// there is none.
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq;
+
+    /// A range of keys around `key` within which `covering_seq` answers the same for each
+    /// `below`: a fragment, or the gap between two. `None` means that nothing ends the range.
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_>;
+}
+
+impl<T: Tombstones> Tombstones for std::sync::Arc<T> {
+    fn is_empty(&self) -> bool {
+        (**self).is_empty()
+    }
+
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        (**self).covering_seq(order, key, below)
+    }
+
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
+        (**self).span(order, key)
+    }
+}
+
+/// A plain list, searched from end to end: for the few tombstones that nobody fragmented yet.
+impl Tombstones for Vec<RangeTombstone> {
+    fn is_empty(&self) -> bool {
+        self.as_slice().is_empty()
+    }
+
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        let covers = |tombstone: &&RangeTombstone| {
+            let start = tombstone.start.as_deref();
+            let end = tombstone.end.as_deref();
+            tombstone.seq < below
+                && start.is_none_or(|start| order.compare(start, key).is_le())
+                && end.is_none_or(|end| order.compare(key, end).is_lt())
+        };
+        self.iter().filter(covers).map(|tombstone| tombstone.seq).max().unwrap_or(0)
+    }
+
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
+        let mut span: Span<'_> = (None, None);
+        for bound in self.iter().flat_map(|tombstone| [&tombstone.start, &tombstone.end]) {
+            let Some(bound) = bound.as_deref() else { continue };
+            narrow(order, &mut span, key, bound);
+        }
+        span
+    }
+}
+
+/// Cuts `span`, which holds `key`, at `bound`.
+fn narrow<'a, O: KeyOrder>(order: &O, span: &mut Span<'a>, key: &[u8], bound: &'a [u8]) {
+    if order.compare(bound, key).is_le() {
+        if span.0.is_none_or(|low| order.compare(low, bound).is_lt()) {
+            span.0 = Some(bound);
+        }
+    } else if span.1.is_none_or(|high| order.compare(bound, high).is_lt()) {
+        span.1 = Some(bound);
+    }
+}
+
+/// The newest of the sequence numbers with which the sources' tombstones cover `key`.
+pub(crate) fn covering_seq<O: KeyOrder, T: Tombstones>(
+    order: &O,
+    tombstones: &[T],
+    key: &[u8],
+    below: Seq,
+) -> Seq {
+    tombstones.iter().map(|source| source.covering_seq(order, key, below)).max().unwrap_or(0)
+}
+
+/// The answer for the span in which a walk is just now. Its buffers are reused.
+#[derive(Debug, Default)]
+pub(crate) struct Cover {
+    filled: bool,
+    low: (bool, Vec<u8>),
+    high: (bool, Vec<u8>),
+    seq: Seq,
+}
+
+impl Cover {
+    /// The newest tombstone below `below` that covers `key`, 0 if there is none; and whether a
+    /// new span was entered. `below` must be the same in all calls.
+    #[inline]
+    pub(crate) fn seq_at<O: KeyOrder, T: Tombstones>(
+        &mut self,
+        order: &O,
+        tombstones: &[T],
+        key: &[u8],
+        below: Seq,
+    ) -> (Seq, bool) {
+        if self.filled && self.holds(order, key) {
+            return (self.seq, false);
+        }
+        self.fill(order, tombstones, key, below);
+        (self.seq, true)
+    }
+
+    fn holds<O: KeyOrder>(&self, order: &O, key: &[u8]) -> bool {
+        (!self.high.0 || order.compare(key, &self.high.1).is_lt())
+            && (!self.low.0 || order.compare(&self.low.1, key).is_le())
+    }
+
+    fn fill<O: KeyOrder, T: Tombstones>(
+        &mut self,
+        order: &O,
+        tombstones: &[T],
+        key: &[u8],
+        below: Seq,
+    ) {
+        let mut span: Span<'_> = (None, None);
+        for source in tombstones {
+            let (low, high) = source.span(order, key);
+            for bound in [low, high].into_iter().flatten() {
+                narrow(order, &mut span, key, bound);
+            }
+        }
+        self.seq = covering_seq(order, tombstones, key, below);
+        for (bound, buffer) in [(span.0, &mut self.low), (span.1, &mut self.high)] {
+            buffer.0 = bound.is_some();
+            buffer.1.clear();
+            buffer.1.extend_from_slice(bound.unwrap_or_default());
+        }
+        self.filled = true;
+    }
+
+    /// The sequence number of the last answer.
+    pub(crate) fn last_seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The span of the last answer.
+    pub(crate) fn span(&self) -> Span<'_> {
+        (self.low.0.then_some(self.low.1.as_slice()), self.high.0.then_some(self.high.1.as_slice()))
+    }
+}

@@ -1,0 +1,399 @@
+//! The entries that a snapshot shows, in both directions.
+//!
+//! A snapshot at `at` sees the entries with sequence numbers less than `at`. Of each key the
+//! newest of these counts: it is shown if it is a put that no visible range tombstone, of
+//! whichever source, hides. Forward, that version comes first, so the iterator simply stands on
+//! it. Backward, it comes last: the iterator copies it while it walks over the older ones, and
+//! then stands one entry before the key (the arrangement of LevelDB's `DBIter`).
+//!
+//! Long rows of entries that are not shown are leapt over: many versions of one key by a seek
+//! past them, the keys under a range tombstone by a seek of every source that holds nothing newer
+//! than the tombstone.
+//!
+//! Invariants:
+//! 1. `Place::Forward`: the tree stands on the shown entry.
+//! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and
+//!    stands on an entry that sorts before every visible version of `key`, or ran off the front.
+//! 3. `Place::Outside`: nothing is shown: not positioned, past an end, or an error, which the
+//!    tree keeps and every later move reports (C3).
+
+#[cfg(test)]
+mod tests;
+
+use super::loser_tree::{LoserTree, same_key};
+use super::tombstones::{Cover, Tombstones};
+use crate::base::{Cursor, KeyOrder, Kind, Seq};
+use crate::error::Result;
+use std::ops::Bound;
+
+/// Where an iterator ends: lower and upper bound of its keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lower bound.
+    pub low: Bound<Vec<u8>>,
+    /// The upper bound.
+    pub high: Bound<Vec<u8>>,
+}
+
+impl Default for Bounds {
+    /// All keys.
+    fn default() -> Self {
+        Self { low: Bound::Unbounded, high: Bound::Unbounded }
+    }
+}
+
+/// A cursor and what is known about its entries.
+#[derive(Debug)]
+pub struct Source<C> {
+    /// The entries.
+    pub cursor: C,
+    /// Every sequence number in it is less than this; `SEQ_MAX` where nothing better is known.
+    /// It decides whether the source can be moved past a range tombstone in one step.
+    pub seq_bound: Seq,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Forward,
+    Backward,
+}
+
+/// After so many entries that are not shown, in a row, a seek is cheaper than further steps.
+const LEAP_AFTER: u32 = 8;
+
+/// An iterator over what a snapshot sees of one keyspace.
+#[derive(Debug)]
+pub struct VisibleIter<C, O, T> {
+    order: O,
+    tree: LoserTree<C, O>,
+    seq_bounds: Vec<Seq>,
+    /// Of the sources that have any.
+    tombstones: Vec<T>,
+    cover: Cover,
+    /// Entries hidden, in a row, by the tombstone of the current span.
+    covered: u32,
+    at: Seq,
+    bounds: Bounds,
+    /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
+    high_head: u64,
+    /// The head of the lower bound, or 0: keys with greater heads are inside.
+    low_head: u64,
+    place: Place,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
+    /// An iterator, not yet positioned, over what a reader at `at` sees in `sources` within
+    /// `bounds`. `tombstones` are those of all sources, in any order.
+    pub fn new(
+        order: O,
+        sources: Vec<Source<C>>,
+        mut tombstones: Vec<T>,
+        at: Seq,
+        bounds: Bounds,
+    ) -> Self {
+        tombstones.retain(|source| !source.is_empty());
+        let seq_bounds = sources.iter().map(|source| source.seq_bound).collect();
+        let cursors = sources.into_iter().map(|source| source.cursor).collect();
+        let low_head = match &bounds.low {
+            Bound::Included(low) | Bound::Excluded(low) => order.head(low),
+            Bound::Unbounded => 0,
+        };
+        let high_head = match &bounds.high {
+            Bound::Included(high) | Bound::Excluded(high) => order.head(high),
+            Bound::Unbounded => u64::MAX,
+        };
+        Self {
+            tree: LoserTree::new(order.clone(), cursors),
+            order,
+            seq_bounds,
+            tombstones,
+            cover: Cover::default(),
+            covered: 0,
+            at,
+            bounds,
+            high_head,
+            low_head,
+            place: Place::Outside,
+            key: Vec::new(),
+            value: Vec::new(),
+        }
+    }
+
+    /// Whether the iterator stands on an entry.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.place != Place::Outside
+    }
+
+    /// The key. The iterator must be valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        if self.place == Place::Backward { &self.key } else { self.tree.key() }
+    }
+
+    /// The value. The iterator must be valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        if self.place == Place::Backward { &self.value } else { self.tree.value() }
+    }
+
+    /// The order of the keys.
+    pub fn order(&self) -> &O {
+        &self.order
+    }
+
+    /// The bounds.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// Goes to the first entry inside the bounds.
+    pub fn seek_to_first(&mut self) -> Result<()> {
+        self.place = Place::Outside;
+        match &self.bounds.low {
+            Bound::Included(low) => self.tree.seek(low, self.at)?,
+            Bound::Excluded(low) => self.tree.seek(low, 0)?,
+            Bound::Unbounded => self.tree.seek_to_first()?,
+        }
+        self.settle_forward()
+    }
+
+    /// Goes to the last entry inside the bounds.
+    pub fn seek_to_last(&mut self) -> Result<()> {
+        self.place = Place::Outside;
+        match &self.bounds.high {
+            Bound::Excluded(high) => self.tree.seek_before(high)?,
+            Bound::Included(high) => {
+                self.tree.seek(high, 0)?;
+                if self.tree.valid() { self.tree.prev()? } else { self.tree.seek_to_last()? }
+            }
+            Bound::Unbounded => self.tree.seek_to_last()?,
+        }
+        self.settle_backward()
+    }
+
+    /// Goes to the first entry inside the bounds whose key is `key` or greater.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        if let Bound::Included(low) | Bound::Excluded(low) = &self.bounds.low
+            && self.order.compare(key, low).is_le()
+        {
+            return self.seek_to_first();
+        }
+        self.place = Place::Outside;
+        self.tree.seek(key, self.at)?;
+        self.settle_forward()
+    }
+
+    /// Goes to the last entry inside the bounds whose key is less than `key`.
+    pub fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        if let Bound::Included(high) | Bound::Excluded(high) = &self.bounds.high
+            && self.order.compare(key, high).is_gt()
+        {
+            return self.seek_to_last();
+        }
+        self.place = Place::Outside;
+        self.tree.seek_before(key)?;
+        self.settle_backward()
+    }
+
+    /// Goes to the next entry. Past the last one the iterator becomes invalid; an invalid
+    /// iterator stays where it is and repeats its error, if it has one.
+    #[inline]
+    #[allow(clippy::should_implement_trait, reason = "a cursor lends its entries and goes back")]
+    pub fn next(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.place, Place::Outside) {
+            Place::Outside => return self.tree.check(),
+            Place::Forward => self.skip_key()?,
+            Place::Backward => self.tree.seek(&self.key, 0)?,
+        }
+        self.settle_forward()
+    }
+
+    /// Goes to the entry before, with the same remarks as [`next`](Self::next).
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.place, Place::Outside) {
+            Place::Outside => return self.tree.check(),
+            // What stands before the shown version of its key is newer than the snapshot.
+            Place::Forward => self.tree.prev()?,
+            Place::Backward => {}
+        }
+        self.settle_backward()
+    }
+
+    /// Goes forward from where the tree stands to the first entry that is shown. No visible
+    /// version of the tree's key may stand before the tree.
+    fn settle_forward(&mut self) -> Result<()> {
+        let mut unseen = 0;
+        while self.tree.valid() && !self.above_high() {
+            if self.tree.seq() >= self.at {
+                unseen += 1;
+                if unseen % LEAP_AFTER == 0 {
+                    self.remember_key();
+                    self.tree.seek(&self.key, self.at)?;
+                } else {
+                    self.tree.next()?;
+                }
+                continue;
+            }
+            if self.tombstones.is_empty() || !self.tree_is_covered() {
+                if self.tree.kind() == Kind::Put {
+                    self.place = Place::Forward;
+                    return Ok(());
+                }
+            } else if self.leap_over_span(false)? {
+                continue;
+            }
+            self.skip_key()?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the first entry of another key than the one under the tree.
+    #[inline]
+    fn skip_key(&mut self) -> Result<()> {
+        if self.tree.seq() == 0 {
+            // Nothing is older than 0, so this was the last version of its key.
+            return self.tree.next();
+        }
+        let head = self.remember_key();
+        for _ in 0..LEAP_AFTER {
+            self.tree.next()?;
+            if !self.tree.valid() || !self.tree_is_at_key(head) {
+                return Ok(());
+            }
+        }
+        self.tree.seek(&self.key, 0)
+    }
+
+    /// Goes backward from where the tree stands to the first entry that is shown. No visible
+    /// version of the tree's key may stand after the tree.
+    fn settle_backward(&mut self) -> Result<()> {
+        let mut unseen = 0;
+        while self.tree.valid() && !self.below_low() {
+            if self.tree.seq() >= self.at {
+                // The oldest version that is left is too new, and so are the others.
+                unseen += 1;
+                if unseen % LEAP_AFTER == 0 {
+                    self.remember_key();
+                    self.tree.seek_before(&self.key)?;
+                } else {
+                    self.tree.prev()?;
+                }
+                continue;
+            }
+            let (seq, kind) = self.take_newest()?;
+            let hidden = !self.tombstones.is_empty() && self.key_is_covered(seq);
+            if !hidden && kind == Kind::Put {
+                self.place = Place::Backward;
+                return Ok(());
+            }
+            if hidden {
+                self.leap_over_span(true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the newest visible version of the tree's key and goes before all of them.
+    fn take_newest(&mut self) -> Result<(Seq, Kind)> {
+        let head = self.remember_key();
+        let mut newest = self.take_version();
+        for _ in 0..LEAP_AFTER {
+            self.tree.prev()?;
+            if !self.tree.valid() || self.tree.seq() >= self.at || !self.tree_is_at_key(head) {
+                return Ok(newest);
+            }
+            newest = self.take_version();
+        }
+        // Many versions: go to the newest at once, then before it.
+        self.tree.seek(&self.key, self.at)?;
+        if self.tree.valid() && self.tree_is_at_key(head) {
+            newest = self.take_version();
+        }
+        self.tree.seek_before(&self.key)?;
+        Ok(newest)
+    }
+
+    fn take_version(&mut self) -> (Seq, Kind) {
+        self.value.clear();
+        self.value.extend_from_slice(self.tree.value());
+        (self.tree.seq(), self.tree.kind())
+    }
+
+    #[inline]
+    fn remember_key(&mut self) -> u64 {
+        self.key.clear();
+        self.key.extend_from_slice(self.tree.key());
+        self.tree.head()
+    }
+
+    #[inline]
+    fn tree_is_at_key(&self, head: u64) -> bool {
+        self.tree.head() == head && same_key(&self.order, self.tree.key(), &self.key)
+    }
+
+    #[inline]
+    fn above_high(&self) -> bool {
+        if self.tree.head() < self.high_head {
+            return false;
+        }
+        match &self.bounds.high {
+            Bound::Unbounded => false,
+            Bound::Included(high) => self.order.compare(self.tree.key(), high).is_gt(),
+            Bound::Excluded(high) => self.order.compare(self.tree.key(), high).is_ge(),
+        }
+    }
+
+    #[inline]
+    fn below_low(&self) -> bool {
+        if self.tree.head() > self.low_head {
+            return false;
+        }
+        match &self.bounds.low {
+            Bound::Unbounded => false,
+            Bound::Included(low) => self.order.compare(self.tree.key(), low).is_lt(),
+            Bound::Excluded(low) => self.order.compare(self.tree.key(), low).is_le(),
+        }
+    }
+
+    fn tree_is_covered(&mut self) -> bool {
+        let key = self.tree.key();
+        let (cover, entered) = self.cover.seq_at(&self.order, &self.tombstones, key, self.at);
+        self.count_covered(cover > self.tree.seq(), entered)
+    }
+
+    fn key_is_covered(&mut self, seq: Seq) -> bool {
+        let (cover, entered) = self.cover.seq_at(&self.order, &self.tombstones, &self.key, self.at);
+        self.count_covered(cover > seq, entered)
+    }
+
+    fn count_covered(&mut self, covered: bool, entered: bool) -> bool {
+        if entered || !covered {
+            self.covered = 0;
+        }
+        self.covered += u32::from(covered);
+        covered
+    }
+
+    /// When a span hid many entries in a row, moves every source that holds nothing newer than
+    /// the span's tombstone to its end. All that is passed is hidden by that tombstone, and so is
+    /// every entry that a passed one would have hidden. Tells whether the tree moved.
+    fn leap_over_span(&mut self, backward: bool) -> Result<bool> {
+        if !self.covered.is_multiple_of(LEAP_AFTER) || !self.tree.valid() {
+            return Ok(false);
+        }
+        let cover = self.cover.last_seq();
+        let seq_bounds = &self.seq_bounds;
+        let eligible = |source: usize| seq_bounds[source] <= cover;
+        if !seq_bounds.iter().any(|bound| *bound <= cover) {
+            return Ok(false);
+        }
+        let (low, high) = self.cover.span();
+        self.tree.leap(if backward { low } else { high }, eligible)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,155 @@
+//! Which versions of a key a merge keeps.
+//!
+//! Snapshots cut the sequence numbers into *stripes*: a snapshot `p` sees what is less than `p`,
+//! so two numbers are in one stripe when no snapshot is greater than the smaller one and not
+//! greater than the larger one. Every reader, now and later, sees all of a stripe or nothing of
+//! it, except for the writes that come after the merge, which are newer than all it reads. So a
+//! version can be told apart only from versions of other stripes (R17, R21):
+//!
+//! 1. Of the versions of a key in one stripe only the newest is kept; it shadows the others for
+//!    every reader that sees them.
+//! 2. A version is dropped when a range tombstone of its stripe, newer than it, covers the key.
+//!    Whoever sees the version sees the tombstone.
+//! 3. A delete goes when it is at the bottom and in the oldest stripe. By 1 no older version
+//!    of its key is kept, and at the bottom nothing older lies below. In any other case it stays:
+//!    it may hide something.
+//! 4. Of the tombstones that cover one fragment only the newest of each stripe is kept: it hides
+//!    more than the others, from the same readers. At the bottom those of the oldest stripe go as
+//!    well: what they hide is in that stripe too and was dropped by 2.
+//! 5. At the bottom a version in the oldest stripe gets sequence number 0. Every reader sees it
+//!    before and after. By 1 it is the only one of its key with number 0 and still the oldest.
+//!    A tombstone that survives 4 is of a later stripe, so it is newer than the version before
+//!    and after: it hides it from the same readers. A tombstone that is not among the inputs
+//!    comes from a newer source and is newer than every input.
+//!
+//! Rules 3 to 5 need that *all* tombstones and all older entries of the key range take part, or
+//! are kept away from it by the plan (`merge::plan` reuses no segment that a newer tombstone of
+//! the inputs touches).
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use crate::base::{Kind, SEQ_MAX, Seq};
+
+/// Where the output of a merge lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Older entries may lie below: deletes and range tombstones are kept.
+    Upper,
+    /// Nothing older exists below.
+    Bottom,
+}
+
+/// What becomes of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is written with this sequence number.
+    Keep(Seq),
+    /// A newer version in its stripe shadows it.
+    Shadowed,
+    /// A range tombstone of its stripe hides it.
+    Covered,
+    /// It is a delete with nothing left to hide.
+    Spent,
+}
+
+/// Decides, version by version, what a merge keeps.
+///
+/// Call [`start_key`](Self::start_key) before the versions of each key, and
+/// [`decide`](Self::decide) for these from new to old.
+#[derive(Debug, Clone)]
+pub struct VersionGc {
+    /// Ascending.
+    snapshots: Vec<Seq>,
+    depth: Depth,
+    /// The end of the stripe of the last version; `None` before the first version of a key.
+    last: Option<Seq>,
+}
+
+impl VersionGc {
+    /// The rule for a merge whose output lies at `depth`. `snapshots` may be in any order; each
+    /// is greater than 0.
+    pub fn new(mut snapshots: Vec<Seq>, depth: Depth) -> Self {
+        snapshots.sort_unstable();
+        snapshots.dedup();
+        Self { snapshots, depth, last: None }
+    }
+
+    /// The versions of another key follow.
+    #[inline]
+    pub fn start_key(&mut self) {
+        self.last = None;
+    }
+
+    /// The end of the stripe of `seq`: the first snapshot that sees it, or, where there is none,
+    /// a number that is greater than all. It names the stripe.
+    #[inline]
+    pub fn stripe_end(&self, seq: Seq) -> Seq {
+        match self.snapshots.last() {
+            Some(last) if seq < *last => {
+                self.snapshots[self.snapshots.partition_point(|snapshot| *snapshot <= seq)]
+            }
+            _ => SEQ_MAX,
+        }
+    }
+
+    /// Whether the stripe that ends at `end` is the oldest one, which every reader sees.
+    #[inline]
+    fn is_oldest(&self, end: Seq) -> bool {
+        self.snapshots.first().is_none_or(|oldest| end == *oldest)
+    }
+
+    /// Decides about the next version. `covering(below)` is the newest tombstone of the inputs,
+    /// with a sequence number less than `below`, that covers the key; 0 if there is none.
+    #[inline]
+    pub fn decide(&mut self, seq: Seq, kind: Kind, covering: impl FnOnce(Seq) -> Seq) -> Verdict {
+        let end = self.stripe_end(seq);
+        if self.last == Some(end) {
+            return Verdict::Shadowed;
+        }
+        self.last = Some(end);
+        if covering(end) > seq {
+            return Verdict::Covered;
+        }
+        if self.depth == Depth::Bottom && self.is_oldest(end) {
+            return match kind {
+                Kind::Put => Verdict::Keep(0),
+                Kind::Delete => Verdict::Spent,
+            };
+        }
+        Verdict::Keep(seq)
+    }
+
+    /// Whether the output needs a tombstone with this sequence number (rule 4, its second half:
+    /// that no newer one of its stripe covers the same keys is for the caller to see to).
+    pub fn keeps_tombstone(&self, seq: Seq) -> bool {
+        self.depth == Depth::Upper || !self.is_seen_by_all(seq)
+    }
+
+    /// Appends to `out` those sequence numbers of one fragment that survive; both descending.
+    pub fn surviving_seqs(&self, fragment: &[Seq], out: &mut Vec<Seq>) {
+        let mut last = None;
+        for seq in fragment {
+            let end = self.stripe_end(*seq);
+            if last != Some(end) && self.keeps_tombstone(*seq) {
+                out.push(*seq);
+            }
+            last = Some(end);
+        }
+    }
+
+    /// The snapshots, ascending.
+    pub fn snapshots(&self) -> &[Seq] {
+        &self.snapshots
+    }
+
+    /// Whether no reader tells a version with sequence number `oldest` from one with `newest`.
+    pub fn same_stripe(&self, oldest: Seq, newest: Seq) -> bool {
+        self.stripe_end(oldest) == self.stripe_end(newest)
+    }
+
+    /// Whether every reader sees `seq`.
+    pub fn is_seen_by_all(&self, seq: Seq) -> bool {
+        self.is_oldest(self.stripe_end(seq))
+    }
+}

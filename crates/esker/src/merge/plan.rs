@@ -1,0 +1,259 @@
+//! What a merge leaves alone.
+//!
+//! A merge need not read all of its inputs. A segment whose key range meets no other one goes
+//! into the new run by reference; one that a range tombstone hides as a whole goes without being
+//! read. What overlaps is rewritten, each group of overlapping segments for itself, so appends
+//! and hot ranges rewrite little. The output lies at the bottom (base plus deltas to a new base).
+//!
+//! Rules (R18: tombstones, range tombstones and snapshots are checked first):
+//! 1. A segment is dropped when, everywhere in its key range, a range tombstone newer than all its
+//!    entries covers it and no snapshot stands between the oldest entry and the tombstone. Whoever
+//!    sees any of its entries sees the tombstone; older entries that its own deletes hide are
+//!    hidden by the tombstone as well.
+//! 2. A segment is reused when it overlaps no other that is not dropped, no range tombstone that
+//!    is newer than its oldest entry touches it (the merge may drop the tombstone, see
+//!    `merge::gc`, or would have had to apply it), and it holds nothing that the merge could free
+//!    now: no deletes in a delta, and no deletes or shadowed versions that every reader has
+//!    passed.
+//! 3. Everything else is rewritten. Two segments whose ranges share a single key overlap.
+//! 4. So that a base does not decay into crumbs, reusable segments smaller than a limit are
+//!    rewritten together with such neighbours, or with a rewritten neighbour. Each rewrite takes
+//!    in at most one segment's worth of bytes that way.
+
+#[cfg(test)]
+mod tests;
+
+use super::gc::VersionGc;
+use crate::base::{KeyOrder, Seq};
+use crate::iter::Tombstones;
+use std::cmp::Ordering;
+
+/// A segment as the plan sees it: a closed key interval with a few facts.
+#[derive(Debug, Clone)]
+pub struct Interval<'a, S> {
+    /// The caller's name for the segment.
+    pub segment: S,
+    /// Its smallest key.
+    pub min: &'a [u8],
+    /// Its greatest key.
+    pub max: &'a [u8],
+    /// Its size.
+    pub bytes: u64,
+    /// How many deletes it holds.
+    pub deletes: u64,
+    /// Whether it may hold versions that a newer version of the same segment shadows.
+    pub shadowed: bool,
+    /// The smallest sequence number in it.
+    pub min_seq: Seq,
+    /// The greatest sequence number in it.
+    pub max_seq: Seq,
+}
+
+/// What a source run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A delta run.
+    Delta,
+    /// The base run.
+    Base,
+}
+
+/// A source run of the merge: its segments in ascending order.
+#[derive(Debug, Clone)]
+pub struct SourceRuns<'a, S> {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Its segments.
+    pub segments: Vec<Interval<'a, S>>,
+}
+
+/// A piece of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<S> {
+    /// The segment goes into the output by reference.
+    Reuse(S),
+    /// These segments are merged: one list per source run, in the order of the sources, each
+    /// ascending and possibly empty. A rewrite may follow a rewrite; the writer need not begin a
+    /// new segment between them.
+    Rewrite(Vec<Vec<S>>),
+    /// The segment goes, unread.
+    Drop(S),
+}
+
+/// The sizes by which crumbs are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanLimits {
+    /// Reusable segments smaller than this are joined.
+    pub small_bytes: u64,
+    /// The size that a segment should have: what one group of joined segments may reach.
+    pub segment_bytes: u64,
+}
+
+/// A group of segments that overlap, while the plan is made.
+struct Group<'a, S> {
+    /// The source's number, the place in it, and the segment.
+    members: Vec<(usize, &'a Interval<'a, S>)>,
+    fate: Fate,
+    /// Bytes of reusable segments that are rewritten only to join them.
+    joined: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Drop,
+    Reuse,
+    Rewrite,
+}
+
+/// Plans the merge of `sources` to a new base. `tombstones` are the range tombstones of all
+/// sources, `gc` is the rule of the merge.
+///
+/// The pieces that are reused or rewritten come in ascending key order and do not overlap; each
+/// segment is in exactly one piece. Dropped segments stand among them by their smallest keys.
+pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
+    order: &O,
+    sources: &[SourceRuns<'_, S>],
+    tombstones: &[T],
+    gc: &VersionGc,
+    limits: PlanLimits,
+) -> Vec<Piece<S>> {
+    let mut members = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        members.extend(source.segments.iter().map(|segment| (number, segment)));
+    }
+    members.sort_by(|a, b| order.compare(a.1.min, b.1.min).then(a.0.cmp(&b.0)));
+
+    let mut groups: Vec<Group<'_, S>> = Vec::new();
+    // The last group that is not dropped, and its greatest key.
+    let mut open: Option<(usize, &[u8])> = None;
+    for (number, segment) in members {
+        if is_dropped(order, segment, tombstones, gc) {
+            groups.push(Group { members: vec![(number, segment)], fate: Fate::Drop, joined: 0 });
+            continue;
+        }
+        if let Some((group, max)) = &mut open
+            && order.compare(segment.min, max).is_le()
+        {
+            groups[*group].members.push((number, segment));
+            groups[*group].fate = Fate::Rewrite;
+            if order.compare(segment.max, max) == Ordering::Greater {
+                *max = segment.max;
+            }
+            continue;
+        }
+        let reused = is_reused(order, sources[number].kind, segment, tombstones, gc);
+        let fate = if reused { Fate::Reuse } else { Fate::Rewrite };
+        open = Some((groups.len(), segment.max));
+        groups.push(Group { members: vec![(number, segment)], fate, joined: 0 });
+    }
+    join_crumbs(groups, limits).into_iter().map(|group| group.into_piece(sources.len())).collect()
+}
+
+/// Rule 4, from left to right: each group is joined with the one before it where that is allowed.
+/// Dropped groups in between do not matter.
+fn join_crumbs<S>(groups: Vec<Group<'_, S>>, limits: PlanLimits) -> Vec<Group<'_, S>> {
+    let mut joined: Vec<Group<'_, S>> = Vec::with_capacity(groups.len());
+    let mut last: Option<usize> = None;
+    for mut group in groups {
+        if group.fate == Fate::Drop {
+            joined.push(group);
+            continue;
+        }
+        if let Some(before) = last
+            && let Some(bytes) = joined_bytes(&joined[before], &group, limits)
+        {
+            let before = &mut joined[before];
+            before.members.append(&mut group.members);
+            before.fate = Fate::Rewrite;
+            before.joined = bytes;
+            continue;
+        }
+        last = Some(joined.len());
+        joined.push(group);
+    }
+    joined
+}
+
+/// The bytes that would be rewritten only to join the two groups; `None` if they stay apart.
+fn joined_bytes<S>(a: &Group<'_, S>, b: &Group<'_, S>, limits: PlanLimits) -> Option<u64> {
+    let crumbs = |group: &Group<'_, S>| match group.fate {
+        Fate::Reuse => {
+            let bytes = group.members.iter().map(|(_, segment)| segment.bytes).sum();
+            (bytes < limits.small_bytes).then_some(bytes)
+        }
+        Fate::Rewrite => Some(group.joined),
+        Fate::Drop => None,
+    };
+    if a.fate == Fate::Rewrite && b.fate == Fate::Rewrite {
+        return None;
+    }
+    crumbs(a)?.checked_add(crumbs(b)?).filter(|bytes| *bytes <= limits.segment_bytes)
+}
+
+impl<S: Clone> Group<'_, S> {
+    fn into_piece(self, sources: usize) -> Piece<S> {
+        match (self.fate, self.members.as_slice()) {
+            (Fate::Drop, [(_, segment)]) => Piece::Drop(segment.segment.clone()),
+            (Fate::Reuse, [(_, segment)]) => Piece::Reuse(segment.segment.clone()),
+            _ => {
+                let mut lists = vec![Vec::new(); sources];
+                for (number, segment) in &self.members {
+                    lists[*number].push(segment.segment.clone());
+                }
+                Piece::Rewrite(lists)
+            }
+        }
+    }
+}
+
+/// Rule 1.
+fn is_dropped<O: KeyOrder, T: Tombstones, S>(
+    order: &O,
+    segment: &Interval<'_, S>,
+    tombstones: &[T],
+    gc: &VersionGc,
+) -> bool {
+    let below = gc.stripe_end(segment.min_seq);
+    all_spans(order, segment, tombstones, |key| {
+        crate::iter::covering_seq(order, tombstones, key, below) > segment.max_seq
+    })
+}
+
+/// Rule 2, apart from overlaps.
+fn is_reused<O: KeyOrder, T: Tombstones, S>(
+    order: &O,
+    kind: SourceKind,
+    segment: &Interval<'_, S>,
+    tombstones: &[T],
+    gc: &VersionGc,
+) -> bool {
+    if kind == SourceKind::Delta && segment.deletes > 0 {
+        return false;
+    }
+    if (segment.deletes > 0 || segment.shadowed) && gc.is_seen_by_all(segment.max_seq) {
+        return false;
+    }
+    all_spans(order, segment, tombstones, |key| {
+        crate::iter::covering_seq(order, tombstones, key, crate::base::SEQ_MAX) <= segment.min_seq
+    })
+}
+
+/// Whether `holds` is true of a key in each span of the tombstones that meets the segment.
+fn all_spans<O: KeyOrder, T: Tombstones, S>(
+    order: &O,
+    segment: &Interval<'_, S>,
+    tombstones: &[T],
+    holds: impl Fn(&[u8]) -> bool,
+) -> bool {
+    let mut key = segment.min;
+    loop {
+        if !holds(key) {
+            return false;
+        }
+        let ends = tombstones.iter().filter_map(|source| source.span(order, key).1);
+        match ends.min_by(|a, b| order.compare(a, b)) {
+            Some(end) if order.compare(end, segment.max).is_le() => key = end,
+            _ => return true,
+        }
+    }
+}
