@@ -13,7 +13,7 @@ mod table;
 
 pub use args::BenchArgs;
 
-use esker_bench::{EngineKind, Error, Observer, Report, Result, Settings, WorkloadReport};
+use esker_bench::{EngineKind, Error, Observer, Report, Result, WorkloadReport};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};

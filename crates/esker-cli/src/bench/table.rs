@@ -15,7 +15,11 @@ pub fn report(report: &Report) -> String {
     let mut out = String::new();
     head(&mut out, report);
     if report.runs.len() > 1 {
-        section(&mut out, "Medians over rounds, and multiples of the first engine", comparison(report));
+        section(
+            &mut out,
+            "Medians over rounds, and multiples of the first engine",
+            comparison(report),
+        );
     }
     for run in &report.runs {
         run_report(&mut out, run, report.settings.rounds);
@@ -57,7 +61,8 @@ fn head(out: &mut String, report: &Report) {
         machine.cores, machine.system
     );
     if machine.debug_build {
-        let _ = writeln!(out, "Warning: built without optimisation; build with --release to measure");
+        let _ =
+            writeln!(out, "Warning: built without optimisation; build with --release to measure");
     }
     let class = match settings.durability {
         Durability::Buffered => "buffered (a finished write survives nothing)",
@@ -141,7 +146,14 @@ fn comparison(report: &Report) -> Table {
 
 fn speed(run: &RunReport) -> Table {
     let columns = [
-        "workload", "ops", "ops/s", "MB/s", "lowest 1 s", "median 1 s", "CPU/op", "switches/op",
+        "workload",
+        "ops",
+        "ops/s",
+        "MB/s",
+        "lowest 1 s",
+        "median 1 s",
+        "CPU/op",
+        "switches/op",
         "found",
     ];
     let mut table = table(&columns, 1);
@@ -169,12 +181,11 @@ fn speed(run: &RunReport) -> Table {
 }
 
 fn evenness(run: &RunReport) -> Table {
-    let columns = [
-        "workload", "p50", "p99", "p99.9", "p99.99", "max", "longest pause", "idle thread's gap",
-    ];
+    let columns =
+        ["workload", "p50", "p99", "p99.9", "p99.99", "max", "longest pause", "idle thread's gap"];
     let mut table = table(&columns, 1);
     for report in &run.workloads {
-        let mut row = |name: String, latency: &esker_bench::measure::latency::LatencySummary| {
+        let row = |name: String, latency: &esker_bench::measure::latency::LatencySummary| {
             let spanned = match latency.operations_per_sample {
                 1 => name,
                 operations => format!("{name} (of {operations})"),
@@ -197,8 +208,16 @@ fn evenness(run: &RunReport) -> Table {
 
 fn cost(run: &RunReport) -> Table {
     let columns = [
-        "workload", "device write/op", "device read/op", "WA", "WA since open", "engine's WA",
-        "engine's log", "on disk", "SA", "peak memory",
+        "workload",
+        "device write/op",
+        "device read/op",
+        "WA",
+        "WA since open",
+        "engine's WA",
+        "engine's log",
+        "on disk",
+        "SA",
+        "peak memory",
     ];
     let mut table = table(&columns, 1);
     for report in &run.workloads {

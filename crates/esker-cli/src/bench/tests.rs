@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use esker_bench::Settings;
 
 #[derive(Parser)]
 struct Cli {
@@ -66,7 +67,13 @@ fn the_tables_hold_every_workload() {
 fn time_series_are_written_where_asked() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(&[
-        "--engine", "mem", "--num", "400", "--workloads", "fillseq,overwrite:2", "--sample-ops",
+        "--engine",
+        "mem",
+        "--num",
+        "400",
+        "--workloads",
+        "fillseq,overwrite:2",
+        "--sample-ops",
         "100",
     ])
     .unwrap();
