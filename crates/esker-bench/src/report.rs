@@ -45,6 +45,8 @@ pub struct RunReport {
 pub struct WorkloadReport {
     /// Its name, with threads if they were given.
     pub name: String,
+    /// Whether it was one call on the database rather than operations on keys.
+    pub maintenance: bool,
     /// Threads that were measured.
     pub threads: usize,
     /// How long it took.

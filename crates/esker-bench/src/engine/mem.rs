@@ -1,8 +1,8 @@
 //! The reference engine: a sorted map under one lock, in memory, gone at close.
 //!
-//! It exists for two comparisons. What a workload costs on it is an upper bound of what the harness
-//! costs, since its single-threaded operations are a tree descent and a copy. And its answers are
-//! trivially right, so the workloads themselves are tested on it.
+//! It exists for two comparisons. Its single-threaded operations are a tree descent and a copy, which
+//! is what a store without files, versions and concurrency costs. And its answers are trivially
+//! right, so the workloads themselves are tested on it.
 
 use super::{Cursor, Direction, Engine, Session};
 use crate::Result;

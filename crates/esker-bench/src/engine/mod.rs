@@ -13,6 +13,7 @@ mod esker;
 #[cfg(feature = "peer-fjall")]
 mod fjall;
 mod mem;
+mod null;
 
 use crate::settings::Durability;
 use crate::{Error, Result};
@@ -25,14 +26,20 @@ use std::path::Path;
 pub enum EngineKind {
     /// Esker.
     Esker,
-    /// A `BTreeMap` under a lock: what the harness itself costs.
+    /// A `BTreeMap` under a lock.
     Mem,
+    /// Nothing at all: what the harness itself costs.
+    Null,
     /// fjall 3.
     Fjall,
 }
 
-const ALL: &[(EngineKind, &str)] =
-    &[(EngineKind::Esker, "esker"), (EngineKind::Mem, "mem"), (EngineKind::Fjall, "fjall")];
+const ALL: &[(EngineKind, &str)] = &[
+    (EngineKind::Esker, "esker"),
+    (EngineKind::Mem, "mem"),
+    (EngineKind::Null, "null"),
+    (EngineKind::Fjall, "fjall"),
+];
 
 impl EngineKind {
     /// Parses a comma list of names.
@@ -56,7 +63,7 @@ impl EngineKind {
 
     /// Whether the engine keeps files.
     pub fn has_files(self) -> bool {
-        self != Self::Mem
+        !matches!(self, Self::Mem | Self::Null)
     }
 
     /// Fails if this build left the engine out.
@@ -75,6 +82,7 @@ impl EngineKind {
         match self {
             Self::Esker => Ok(Box::new(esker::EskerEngine::open(options)?)),
             Self::Mem => Ok(Box::new(mem::MemEngine::default())),
+            Self::Null => Ok(Box::new(null::NullEngine)),
             #[cfg(feature = "peer-fjall")]
             Self::Fjall => Ok(Box::new(fjall::FjallEngine::open(options)?)),
             #[cfg(not(feature = "peer-fjall"))]

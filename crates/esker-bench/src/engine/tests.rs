@@ -89,5 +89,5 @@ fn fjall_conforms() {
 fn engines_parse() {
     assert_eq!(EngineKind::parse_list("esker, MEM").unwrap(), [EngineKind::Esker, EngineKind::Mem]);
     let error = EngineKind::parse_list("esker,oracle").unwrap_err();
-    assert!(error.to_string().contains("choose from esker, mem, fjall"), "{error}");
+    assert!(error.to_string().contains("choose from esker, mem, null, fjall"), "{error}");
 }

@@ -12,6 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
 const POINT: Duration = Duration::from_secs(1);
+/// What is left at the end counts as a second if no more than this is missing.
+const SHORTEST: Duration = Duration::from_millis(500);
 const REDRAW: Duration = Duration::from_millis(100);
 
 /// A bar for the step, if one is wanted and there is a terminal.
@@ -51,7 +53,8 @@ pub fn watch(
         let to_point = series.next.saturating_duration_since(now);
         let nap = if bar.is_some() { to_point.min(REDRAW) } else { to_point };
         let rung = bell.wait(nap);
-        if Instant::now() >= series.next {
+        let now = Instant::now();
+        if now >= series.next || rung && now + SHORTEST >= series.next {
             points.push(series.point(shared));
         }
         if let Some(bar) = bar {

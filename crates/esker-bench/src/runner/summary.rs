@@ -27,6 +27,7 @@ impl Runner<'_> {
         let space = self.dir.map(disk::allocated);
         WorkloadReport {
             name: plan.workload.to_string(),
+            maintenance: plan.workload.kind.is_maintenance(),
             threads: plan.threads,
             seconds,
             operations,

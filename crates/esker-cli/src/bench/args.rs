@@ -21,7 +21,8 @@ pub struct BenchArgs {
     /// Explain the workloads and end
     #[arg(long)]
     pub list: bool,
-    /// Engines to run, separated by commas: esker, mem (an in-memory map), fjall (if built in)
+    /// Engines to run, separated by commas: esker, fjall (if built in), mem (a locked map),
+    /// null (what the harness itself costs)
     #[arg(long, default_value = "esker", value_name = "LIST")]
     pub engine: String,
     /// How often each engine runs the list; with several, rounds interleave and medians are compared

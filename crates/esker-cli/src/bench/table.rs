@@ -4,8 +4,8 @@
 //! at what cost. With several engines or rounds a comparison of medians comes first, since it is the
 //! answer. What was not measured is a dash.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 use esker_bench::report::Comparison;
 use esker_bench::{Durability, Report, RunReport, Settings, WorkloadReport};
 use std::fmt::Write as _;
@@ -101,6 +101,14 @@ fn run_report(out: &mut String, run: &RunReport, rounds: usize) {
     }
 }
 
+/// How the writer beside the workload above is named.
+const WRITER: &str = "  its writer";
+
+/// All workloads but `stats`, whose result is text.
+fn shown(run: &RunReport) -> impl Iterator<Item = &WorkloadReport> {
+    run.workloads.iter().filter(|report| report.text.is_none())
+}
+
 fn section(out: &mut String, title: &str, table: Table) {
     let _ = writeln!(out, "\n{title}\n{table}");
 }
@@ -108,7 +116,9 @@ fn section(out: &mut String, title: &str, table: Table) {
 /// An empty table: text to the left in the first `left` columns, numbers to the right.
 fn table(columns: &[&str], left: usize) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY);
+    table.load_preset(NOTHING);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(columns);
     for (i, column) in table.column_iter_mut().enumerate() {
@@ -124,7 +134,8 @@ fn comparison(report: &Report) -> Table {
         "WA", "SA",
     ];
     let mut table = table(&columns, 2);
-    for Comparison { workload, engines } in &report.comparison {
+    let timed = report.comparison.iter().filter(|step| step.workload != "stats");
+    for Comparison { workload, engines } in timed {
         for (i, median) in engines.iter().enumerate() {
             table.add_row([
                 if i == 0 { workload.clone() } else { String::new() },
@@ -148,6 +159,7 @@ fn speed(run: &RunReport) -> Table {
     let columns = [
         "workload",
         "ops",
+        "time",
         "ops/s",
         "MB/s",
         "lowest 1 s",
@@ -157,22 +169,26 @@ fn speed(run: &RunReport) -> Table {
         "found",
     ];
     let mut table = table(&columns, 1);
-    for report in &run.workloads {
+    for report in shown(run) {
+        // A single call on the database has a time, but no rate.
+        let rate = |text: String| if report.maintenance { dash() } else { text };
         table.add_row([
             report.name.clone(),
             whole(report.operations as f64),
-            whole(report.ops_per_second),
-            short(report.mb_per_second),
-            whole(report.rate_min),
-            whole(report.rate_median),
+            micros(report.seconds * 1e6),
+            rate(whole(report.ops_per_second)),
+            rate(short(report.mb_per_second)),
+            rate(whole(report.rate_min)),
+            rate(whole(report.rate_median)),
             micros(report.cpu_us_per_op),
             format!("{:.4}", report.context_switches_per_op),
             reads(report),
         ]);
         if let Some(writer) = &report.writer {
             table.add_row([
-                "  its writer".to_owned(),
+                WRITER.to_owned(),
                 whole(writer.operations as f64),
+                String::new(),
                 whole(writer.ops_per_second),
             ]);
         }
@@ -184,7 +200,7 @@ fn evenness(run: &RunReport) -> Table {
     let columns =
         ["workload", "p50", "p99", "p99.9", "p99.99", "max", "longest pause", "idle thread's gap"];
     let mut table = table(&columns, 1);
-    for report in &run.workloads {
+    for report in shown(run) {
         let row = |name: String, latency: &esker_bench::measure::latency::LatencySummary| {
             let spanned = match latency.operations_per_sample {
                 1 => name,
@@ -200,7 +216,7 @@ fn evenness(run: &RunReport) -> Table {
         cells.push(micros(report.idle_gap_ms * 1e3));
         table.add_row(cells);
         if let Some(writer) = &report.writer {
-            table.add_row(row("  its writer".to_owned(), &writer.latency));
+            table.add_row(row(WRITER.to_owned(), &writer.latency));
         }
     }
     table
@@ -220,7 +236,7 @@ fn cost(run: &RunReport) -> Table {
         "peak memory",
     ];
     let mut table = table(&columns, 1);
-    for report in &run.workloads {
+    for report in shown(run) {
         let operations = report.operations.max(1) as f64;
         let per_op = |bytes: Option<u64>| {
             bytes.map_or(dash(), |bytes| format!("{:.1} B", bytes as f64 / operations))
