@@ -1,0 +1,156 @@
+//! Esker through its public interface, with no option set that the user did not set.
+
+use super::{Cursor, Direction, Engine, EngineBytes, OpenOptions, Session};
+use crate::settings::Durability;
+use crate::{Error, Result};
+use esker::{Batch, Db, Iter, Keyspace, Options};
+
+/// An open Esker database.
+pub struct EskerEngine {
+    db: Db,
+    keyspace: Keyspace,
+    settings: Vec<(String, String)>,
+}
+
+fn failed(what: &str) -> impl FnOnce(esker::Error) -> Error {
+    move |cause| Error::engine("esker", what, cause)
+}
+
+fn class(durability: Durability) -> esker::Durability {
+    match durability {
+        Durability::Buffered => esker::Durability::Buffered,
+        Durability::Process => esker::Durability::Process,
+        Durability::Disk => esker::Durability::Disk,
+    }
+}
+
+impl EskerEngine {
+    /// Opens or makes the database.
+    pub fn open(options: &OpenOptions<'_>) -> Result<Self> {
+        let mut set = Options::default();
+        set.memory = options.memory;
+        set.durability = class(options.durability);
+        let settings = vec![
+            ("durability".into(), format!("{:?}", set.durability).to_lowercase()),
+            ("compression".into(), format!("{:?}", set.compression).to_lowercase()),
+            ("block".into(), format!("{} bytes", set.block_bytes)),
+        ];
+        let db = Db::open_with(options.dir, set).map_err(failed("open"))?;
+        let keyspace = db.default_keyspace();
+        Ok(Self { db, keyspace, settings })
+    }
+}
+
+impl Engine for EskerEngine {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        let batch = Batch::new();
+        Ok(Box::new(EskerSession { engine: self, batch, value: Vec::new() }))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.db.flush().map_err(failed("flush"))
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.db.compact().map_err(failed("compact"))
+    }
+
+    fn wait_idle(&self) -> Result<()> {
+        self.db.wait_until_idle().map_err(failed("wait until idle"))
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let mut settings = self.settings.clone();
+        settings.push(("memory".into(), format!("{} bytes", self.db.stats().memory.limit)));
+        settings
+    }
+
+    fn bytes_written(&self) -> Option<EngineBytes> {
+        let written = self.db.stats().written;
+        Some(EngineBytes {
+            user: written.user,
+            log: written.log,
+            flush: written.flush,
+            merge: written.merge,
+            other: written.manifest,
+        })
+    }
+
+    fn stats(&self) -> String {
+        format!("{:#?}", self.db.stats())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.db.close().map_err(failed("close"))
+    }
+}
+
+struct EskerSession<'a> {
+    engine: &'a EskerEngine,
+    batch: Batch,
+    value: Vec<u8>,
+}
+
+impl Session for EskerSession<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
+        self.engine.keyspace.insert_with(key, value, class(durability)).map_err(failed("write"))
+    }
+
+    fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
+        self.engine.keyspace.remove_with(key, class(durability)).map_err(failed("delete"))
+    }
+
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) {
+        self.batch.insert(&self.engine.keyspace, key, value);
+    }
+
+    fn batch_delete(&mut self, key: &[u8]) {
+        self.batch.remove(&self.engine.keyspace, key);
+    }
+
+    fn batch_commit(&mut self, durability: Durability) -> Result<()> {
+        let batch = std::mem::replace(&mut self.batch, Batch::new());
+        let written = self.engine.db.write_with(batch, class(durability));
+        written.map(|_| ()).map_err(failed("write of a batch"))
+    }
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<usize>> {
+        let found = self.engine.keyspace.get_into(key, &mut self.value).map_err(failed("read"))?;
+        Ok(found.then_some(self.value.len()))
+    }
+
+    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize)) -> Result<()> {
+        let values = self.engine.keyspace.multi_get(keys).map_err(failed("multi-read"))?;
+        values.iter().flatten().for_each(|value| found(value.len()));
+        Ok(())
+    }
+
+    fn cursor(
+        &mut self,
+        from: Option<&[u8]>,
+        direction: Direction,
+    ) -> Result<Box<dyn Cursor + '_>> {
+        let keyspace = &self.engine.keyspace;
+        let iter = match (from, direction) {
+            (None, _) => keyspace.iter(),
+            (Some(from), Direction::Forward) => keyspace.range(from..),
+            (Some(from), Direction::Reverse) => keyspace.range(..=from),
+        };
+        Ok(Box::new(EskerCursor { iter: iter.map_err(failed("seek"))?, direction }))
+    }
+}
+
+struct EskerCursor {
+    iter: Iter,
+    direction: Direction,
+}
+
+impl Cursor for EskerCursor {
+    fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        match self.direction {
+            Direction::Forward => self.iter.next_entry(),
+            Direction::Reverse => self.iter.next_back_entry(),
+        }
+        .map_err(failed("iteration"))
+    }
+}

@@ -1,0 +1,87 @@
+//! The engine that does nothing and forgets everything.
+//!
+//! What a workload costs on it is what the harness itself costs: keys, values, the clock, the
+//! histogram and the counters. Subtract it before you compare nanoseconds with other harnesses.
+
+use super::{Cursor, Direction, Engine, Session};
+use crate::Result;
+use crate::settings::Durability;
+use std::hint::black_box;
+
+/// Nothing.
+pub struct NullEngine;
+
+impl Engine for NullEngine {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(Self))
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn compact(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait_idle(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        vec![("structure".into(), "none: every call returns at once".into())]
+    }
+
+    fn stats(&self) -> String {
+        "nothing".into()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Session for NullEngine {
+    fn put(&mut self, key: &[u8], value: &[u8], _: Durability) -> Result<()> {
+        black_box((key, value));
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8], _: Durability) -> Result<()> {
+        black_box(key);
+        Ok(())
+    }
+
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) {
+        black_box((key, value));
+    }
+
+    fn batch_delete(&mut self, key: &[u8]) {
+        black_box(key);
+    }
+
+    fn batch_commit(&mut self, _: Durability) -> Result<()> {
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<usize>> {
+        black_box(key);
+        Ok(None)
+    }
+
+    fn multi_get(&mut self, keys: &[Vec<u8>], _: &mut dyn FnMut(usize)) -> Result<()> {
+        black_box(keys);
+        Ok(())
+    }
+
+    fn cursor(&mut self, from: Option<&[u8]>, _: Direction) -> Result<Box<dyn Cursor + '_>> {
+        black_box(from);
+        Ok(Box::new(Self))
+    }
+}
+
+impl Cursor for NullEngine {
+    fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,65 @@
+//! Which keys are present: the denominator of space amplification.
+//!
+//! One bit per key number, set by fills and cleared by deletes. Threads share the words, but a word
+//! is written only when the bit really changes, so overwriting workloads only read it. Two threads
+//! that put and delete the same key at the same time may leave the bit either way; the count is
+//! exact for all workloads of this harness that do not do so.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A set of key numbers.
+#[derive(Debug)]
+pub struct LiveKeys {
+    words: Vec<AtomicU64>,
+}
+
+impl LiveKeys {
+    /// The empty set, for numbers below `num`.
+    pub fn new(num: u64) -> Self {
+        let words = num.div_ceil(64) as usize;
+        Self { words: std::iter::repeat_with(|| AtomicU64::new(0)).take(words).collect() }
+    }
+
+    /// Adds a number.
+    pub fn insert(&self, number: u64) {
+        let (word, bit) = self.place(number);
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Removes a number.
+    pub fn remove(&self, number: u64) {
+        let (word, bit) = self.place(number);
+        if word.load(Ordering::Relaxed) & bit != 0 {
+            word.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+
+    /// How many numbers are in the set.
+    pub fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
+    }
+
+    fn place(&self, number: u64) -> (&AtomicU64, u64) {
+        (&self.words[(number / 64) as usize], 1 << (number % 64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_distinct_numbers() {
+        let live = LiveKeys::new(130);
+        for number in [0, 63, 64, 129, 64, 0] {
+            live.insert(number);
+        }
+        assert_eq!(live.count(), 4);
+        live.remove(64);
+        live.remove(64);
+        live.remove(1);
+        assert_eq!(live.count(), 3);
+    }
+}

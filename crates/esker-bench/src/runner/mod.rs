@@ -1,0 +1,194 @@
+//! Executes workloads on one open database, one after the other.
+//!
+//! A step has a plan ([`plan`]): how many threads, how many operations or how long. The measured
+//! threads work ([`job`]) while two more watch: one samples their counters for the rates of single
+//! seconds and the progress bar ([`monitor`]), one is idle to know the machine's own pauses. When
+//! the measured threads have ended, everything is merged into a report ([`summary`]).
+//!
+//! The runner also remembers what lies between steps: which keys are present, and how much was
+//! written to the device and by users since open.
+
+mod job;
+mod monitor;
+mod plan;
+mod summary;
+
+use crate::dist::Stream;
+use crate::engine::{Engine, EngineBytes};
+use crate::keys::KeyFormat;
+use crate::live::LiveKeys;
+use crate::measure::meter::{Meter, Shared, Totals};
+use crate::measure::probe::{self, Bell, Idle};
+use crate::measure::process::{self, ProcessUse};
+use crate::report::{RatePoint, WorkloadReport};
+use crate::settings::Settings;
+use crate::values::ValuePool;
+use crate::{Error, Kind, Result, Workload};
+use job::Job;
+use plan::Plan;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Runs workloads on one database.
+pub struct Runner<'a> {
+    settings: &'a Settings,
+    engine: &'a dyn Engine,
+    /// The directory of the database, if it has files.
+    dir: Option<&'a Path>,
+    keys: KeyFormat,
+    pool: ValuePool,
+    live: LiveKeys,
+    live_large: LiveKeys,
+    round: u64,
+    step: u64,
+    progress: bool,
+    opened: ProcessUse,
+    user_bytes_written: u64,
+}
+
+/// What one step yields before it is summarised.
+struct Measured {
+    threads: Vec<Totals>,
+    writer: Option<Totals>,
+    idle: Idle,
+    rates: Vec<RatePoint>,
+    used: ProcessUse,
+    engine_bytes: Option<EngineBytes>,
+    text: Option<String>,
+}
+
+impl<'a> Runner<'a> {
+    /// For a database that was just opened.
+    pub fn new(
+        settings: &'a Settings,
+        engine: &'a dyn Engine,
+        dir: Option<&'a Path>,
+        round: u64,
+        progress: bool,
+    ) -> Result<Self> {
+        Ok(Self {
+            settings,
+            engine,
+            dir,
+            keys: settings.key_format()?,
+            pool: ValuePool::new(
+                settings.largest_value(),
+                settings.compression_ratio,
+                settings.seed,
+            ),
+            live: LiveKeys::new(settings.num),
+            live_large: LiveKeys::new(settings.large_keys()),
+            round,
+            step: 0,
+            progress,
+            opened: ProcessUse::now(),
+            user_bytes_written: 0,
+        })
+    }
+
+    /// Runs the next workload.
+    pub fn run(&mut self, workload: Workload) -> Result<WorkloadReport> {
+        let plan = Plan::new(self.settings, workload);
+        process::reset_peak_memory();
+        let engine_before = self.engine.bytes_written();
+        let before = ProcessUse::now();
+        let shared = Shared::new(plan.threads, plan.length, plan.sample_every);
+        let mut measured = self.measure(&plan, &shared)?;
+        measured.used = ProcessUse::now().since(&before).without(&measured.idle.own);
+        measured.engine_bytes =
+            engine_before.and_then(|before| Some(self.engine.bytes_written()?.since(&before)));
+        self.step += 1;
+        Ok(self.summarise(&plan, measured))
+    }
+
+    /// Starts the watchers, runs the step, and collects what everybody saw.
+    fn measure(&self, plan: &Plan, shared: &Shared) -> Result<Measured> {
+        let bell = Bell::default();
+        let bar = monitor::progress_bar(plan, self.progress);
+        std::thread::scope(|scope| {
+            let probe = scope.spawn(|| probe::watch(&bell));
+            let monitor = scope.spawn(|| monitor::watch(shared, plan, &bell, bar.as_ref()));
+            let outcome = if plan.workload.kind.is_maintenance() {
+                self.maintain(plan.workload.kind, shared).map(|(totals, text)| Outcome {
+                    threads: vec![totals],
+                    writer: None,
+                    text,
+                })
+            } else {
+                self.work(plan, shared)
+            };
+            bell.ring();
+            let idle = joined(probe.join())?;
+            let rates = joined(monitor.join())?;
+            let Outcome { threads, writer, text } = outcome?;
+            let (used, engine_bytes) = (ProcessUse::default(), None);
+            Ok(Measured { threads, writer, idle, rates, used, engine_bytes, text })
+        })
+    }
+
+    /// Runs the measured threads and the writer beside them.
+    fn work(&self, plan: &Plan, shared: &Shared) -> Result<Outcome> {
+        let done = Bell::default();
+        let job = Job {
+            settings: self.settings,
+            engine: self.engine,
+            keys: self.keys,
+            pool: &self.pool,
+            live: &self.live,
+            live_large: &self.live_large,
+            shared,
+            plan,
+            stream: Stream {
+                seed: self.settings.seed,
+                round: self.round,
+                step: self.step,
+                thread: 0,
+            },
+        };
+        std::thread::scope(|scope| {
+            let beside = plan.workload.kind.has_background_writer();
+            let writer = beside.then(|| scope.spawn(|| job.write_beside(&done)));
+            let job = &job;
+            let threads: Vec<_> =
+                (0..plan.threads).map(|thread| scope.spawn(move || job.run(thread))).collect();
+            let threads: Vec<Result<Totals>> =
+                threads.into_iter().map(|thread| joined(thread.join())?).collect();
+            shared.stop.store(true, Ordering::Relaxed);
+            done.ring();
+            let writer = writer.map(|writer| joined(writer.join())?).transpose();
+            // The writer's failure comes first: it stopped the others.
+            let writer = writer?;
+            Ok(Outcome { threads: threads.into_iter().collect::<Result<_>>()?, writer, text: None })
+        })
+    }
+
+    /// One call on the database, timed as one operation.
+    fn maintain(&self, kind: Kind, shared: &Shared) -> Result<(Totals, Option<String>)> {
+        let mut meter = Meter::new(shared, Some(0));
+        let mut text = None;
+        match kind {
+            Kind::Flush => self.engine.flush()?,
+            Kind::Compact => self.engine.compact()?,
+            Kind::WaitForIdle => self.engine.wait_idle()?,
+            _ => text = Some(self.engine.stats()),
+        }
+        meter.lap(1);
+        Ok((meter.finish(), text))
+    }
+}
+
+/// What the threads of a step return.
+struct Outcome {
+    threads: Vec<Totals>,
+    writer: Option<Totals>,
+    text: Option<String>,
+}
+
+fn joined<T>(result: std::thread::Result<T>) -> Result<T> {
+    result.map_err(|_| {
+        Error::Failed("a thread of the benchmark panicked; its message is above".into())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! From settings and a workload's name to threads, operations and time.
+//!
+//! Counts are for the whole workload and divided among its threads, so that sixteen threads do the
+//! work of one and not sixteen times as much. A workload that can go on for ever runs for
+//! `--duration` if that is given and, for reads, `--reads` is not; in all other cases it has a number
+//! of operations, and the duration can only end it early.
+
+use crate::settings::{EXPENSIVE_SHARE, Settings};
+use crate::{Kind, Workload};
+use std::ops::Range;
+use std::time::Duration;
+
+/// Keys of one call of `multireadrandom` where no batch size is given.
+const MULTIREAD: usize = 10;
+/// Steps of an iterator that are timed together: one step is cheaper than a clock read.
+pub const STEPS: u64 = 64;
+
+/// What one step will do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The workload.
+    pub workload: Workload,
+    /// Measured threads.
+    pub threads: usize,
+    /// Operations of all threads; none where only time ends it.
+    pub operations: Option<u64>,
+    /// The longest it may take.
+    pub length: Option<Duration>,
+    /// Operations of one call.
+    pub batch: usize,
+    /// Operations that one latency spans.
+    pub per_latency: u64,
+    /// Operations of one thread between two samples.
+    pub sample_every: Option<u64>,
+}
+
+impl Plan {
+    /// Plans a step.
+    pub fn new(settings: &Settings, workload: Workload) -> Self {
+        let kind = workload.kind;
+        let single = kind.is_maintenance() || matches!(kind, Kind::ReadSeq | Kind::ReadReverse);
+        let threads = if single { 1 } else { workload.threads.unwrap_or(settings.threads) };
+        let batch = match kind {
+            Kind::MultiReadRandom if settings.batch_size == 1 => MULTIREAD,
+            Kind::MultiReadRandom => settings.batch_size,
+            // One by one: durable each, or read and written each.
+            Kind::FillSync | Kind::Fill100K | Kind::UpdateRandom => 1,
+            _ if kind.writes() => settings.batch_size,
+            _ => 1,
+        };
+        let counted = match kind {
+            _ if kind.is_maintenance() => 1,
+            Kind::FillSync | Kind::Fill100K => (settings.num / EXPENSIVE_SHARE).max(1),
+            _ if kind.writes() => settings.num,
+            _ => settings.reads.unwrap_or(settings.num),
+        };
+        let explicit = settings.reads.is_some() && !kind.writes();
+        let by_time = settings.duration.is_some() && kind.can_repeat() && !explicit;
+        let length = match (settings.duration, settings.limit) {
+            _ if kind.is_maintenance() => None,
+            (Some(duration), Some(limit)) => Some(duration.min(limit)),
+            (duration, limit) => duration.or(limit),
+        };
+        Self {
+            workload,
+            threads,
+            operations: (!by_time).then_some(counted),
+            length,
+            batch,
+            per_latency: if single && !kind.is_maintenance() { STEPS } else { batch as u64 },
+            sample_every: settings.sample_ops.map(|ops| (ops / threads as u64).max(1)),
+        }
+    }
+
+    /// Which of the operations are thread `thread`'s; endless where only time ends the step.
+    pub fn share(&self, thread: usize) -> Range<u64> {
+        let Some(operations) = self.operations else { return 0..u64::MAX };
+        let part =
+            |thread: usize| (u128::from(operations) * thread as u128 / self.threads as u128) as u64;
+        part(thread)..part(thread + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str, change: impl FnOnce(&mut Settings)) -> Plan {
+        let mut settings = Settings { num: 10_000, ..Settings::default() };
+        change(&mut settings);
+        Plan::new(&settings, Workload::parse(text).unwrap())
+    }
+
+    #[test]
+    fn shares_cover_all_operations_once() {
+        let plan = plan("readrandom:7", |_| ());
+        assert_eq!(plan.threads, 7);
+        let shares: Vec<_> = (0..7).map(|thread| plan.share(thread)).collect();
+        assert_eq!(shares[0].start, 0);
+        assert_eq!(shares[6].end, 10_000);
+        assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+
+    #[test]
+    fn duration_reads_and_limits() {
+        let ten = Some(Duration::from_secs(10));
+        let timed = plan("readrandom", |s| s.duration = ten);
+        assert_eq!((timed.operations, timed.length), (None, ten));
+        let both = plan("readrandom", |s| (s.duration, s.reads) = (ten, Some(50)));
+        assert_eq!((both.operations, both.length), (Some(50), ten));
+        let fill = plan("fillseq", |s| s.duration = ten);
+        assert_eq!((fill.operations, fill.length), (Some(10_000), ten));
+        let limited = plan("readrandom", |s| s.limit = ten);
+        assert_eq!((limited.operations, limited.length), (Some(10_000), ten));
+        let flush = plan("flush", |s| s.duration = ten);
+        assert_eq!((flush.operations, flush.length), (Some(1), None));
+        assert_eq!(plan("fillsync", |_| ()).operations, Some(10));
+    }
+
+    #[test]
+    fn batches() {
+        assert_eq!(plan("fillrandom", |s| s.batch_size = 7).batch, 7);
+        assert_eq!(plan("fillsync", |s| s.batch_size = 7).batch, 1);
+        assert_eq!(plan("readrandom", |s| s.batch_size = 7).batch, 1);
+        assert_eq!(plan("multireadrandom", |_| ()).batch, MULTIREAD);
+        assert_eq!(plan("multireadrandom", |s| s.batch_size = 7).per_latency, 7);
+        assert_eq!(plan("readseq", |s| s.threads = 4).per_latency, STEPS);
+        assert_eq!(plan("readseq", |s| s.threads = 4).threads, 1);
+    }
+}

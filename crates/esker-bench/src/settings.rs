@@ -1,0 +1,218 @@
+//! Everything that decides what a suite does; part of every report.
+//!
+//! Two reports can be compared only if their settings agree, so the whole of it is serialized with
+//! the figures. [`Settings::check`] refuses what cannot work before a directory is made or an
+//! engine is opened.
+
+use crate::dist::Distribution;
+use crate::keys::{KeyFormat, KeyStyle};
+use crate::workload::{Kind, STANDARD};
+use crate::{EngineKind, Error, Result, Workload};
+use serde::{Serialize, Serializer};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a finished write survives. Engines of different classes are never compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Nothing.
+    Buffered,
+    /// The death of the process.
+    #[default]
+    Process,
+    /// Power loss.
+    Disk,
+}
+
+/// The settings of a suite.
+#[derive(Debug, Clone, Serialize)]
+pub struct Settings {
+    /// The engines, in the order of a round.
+    pub engines: Vec<EngineKind>,
+    /// The workloads, in the order of a run.
+    pub workloads: Vec<Workload>,
+    /// How many keys there are.
+    pub num: u64,
+    /// Bytes of a key.
+    pub key_size: usize,
+    /// How numbers become keys.
+    pub key_style: KeyStyle,
+    /// Bytes of a value.
+    pub value_size: usize,
+    /// The fraction of its size that a compressor leaves of a value.
+    pub compression_ratio: f64,
+    /// Threads of a workload that does not say otherwise.
+    pub threads: usize,
+    /// How long a workload runs that can go on for ever; the longest that any other runs.
+    #[serde(serialize_with = "seconds")]
+    pub duration: Option<Duration>,
+    /// The longest that any workload runs, if it is not done before.
+    #[serde(serialize_with = "seconds")]
+    pub limit: Option<Duration>,
+    /// Operations of a reading workload, over all its threads. Default: `num`.
+    pub reads: Option<u64>,
+    /// Operations a write batch or a multi-read holds.
+    pub batch_size: usize,
+    /// Entries that a seek reads.
+    pub scan_length: usize,
+    /// Writes a second of a background writer; 0 for as many as it can.
+    pub write_rate: u64,
+    /// The seed of all streams of random numbers.
+    pub seed: u64,
+    /// How often which key is asked for.
+    pub distribution: Distribution,
+    /// The exponent of the skewed distributions.
+    pub theta: f64,
+    /// What a write survives.
+    pub durability: Durability,
+    /// Bytes of memory for the engine. Default: a quarter of the machine's.
+    pub memory: Option<u64>,
+    /// Where databases are made. Default: a fresh directory that is removed at the end.
+    pub dir: Option<PathBuf>,
+    /// Opens the database that an earlier run left in `dir`.
+    pub use_existing_db: bool,
+    /// How often each engine runs the list.
+    pub rounds: usize,
+    /// A time series with one sample for so many operations.
+    pub sample_ops: Option<u64>,
+}
+
+fn seconds<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(|duration| duration.as_secs_f64()).serialize(serializer)
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            engines: vec![EngineKind::Esker],
+            workloads: Workload::parse_list(STANDARD).unwrap_or_default(),
+            num: 1_000_000,
+            key_size: 16,
+            key_style: KeyStyle::default(),
+            value_size: 100,
+            compression_ratio: 0.5,
+            threads: 1,
+            duration: None,
+            limit: None,
+            reads: None,
+            batch_size: 1,
+            scan_length: 10,
+            write_rate: 1_000,
+            seed: 42,
+            distribution: Distribution::default(),
+            theta: 0.99,
+            durability: Durability::default(),
+            memory: None,
+            dir: None,
+            use_existing_db: false,
+            rounds: 1,
+            sample_ops: None,
+        }
+    }
+}
+
+/// Bytes of a value of `fill100K`.
+pub const LARGE_VALUE: usize = 100_000;
+/// Keys for one operation of the expensive fills (`fillsync`, `fill100K`).
+pub const EXPENSIVE_SHARE: u64 = 1_000;
+/// The largest number of keys: what 16 decimal digits hold, less the keys of `fill100K`.
+const MAX_NUM: u64 = 1_000_000_000_000;
+
+impl Settings {
+    /// The format of all keys. Those of `fill100K` sort behind the others.
+    pub fn key_format(&self) -> Result<KeyFormat> {
+        KeyFormat::new(self.key_style, self.key_size, self.num + self.large_keys())
+    }
+
+    /// How many keys `fill100K` writes.
+    pub fn large_keys(&self) -> u64 {
+        (self.num / EXPENSIVE_SHARE).max(1)
+    }
+
+    /// The largest value of the list.
+    pub fn largest_value(&self) -> usize {
+        let large = self.workloads.iter().any(|workload| workload.kind == Kind::Fill100K);
+        if large { self.value_size.max(LARGE_VALUE) } else { self.value_size }
+    }
+
+    /// Refuses what cannot be carried out.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |message: &str| Err(Error::usage(message));
+        if self.num == 0 || self.num > MAX_NUM {
+            return wrong("--num must be 1 to 1000000000000");
+        }
+        if self.value_size > 1 << 30 {
+            return wrong("--value-size must be at most 1073741824 (1 GiB)");
+        }
+        if !(0.0..=1.0).contains(&self.compression_ratio) {
+            return wrong("--compression-ratio must be between 0 and 1");
+        }
+        if !(1..=1024).contains(&self.threads) {
+            return wrong("--threads must be 1 to 1024");
+        }
+        if self.batch_size == 0 || self.rounds == 0 || self.reads == Some(0) {
+            return wrong("--batch-size, --rounds and --reads must be at least 1");
+        }
+        if self.sample_ops == Some(0) {
+            return wrong("--sample-ops must be at least 1");
+        }
+        if !(0.0..10.0).contains(&self.theta) {
+            return wrong("--theta must be at least 0 and below 10");
+        }
+        if self.duration.is_some_and(|duration| duration.is_zero()) {
+            return wrong("--duration must be above 0 seconds");
+        }
+        if self.use_existing_db && self.dir.is_none() {
+            return wrong("--use-existing-db needs --dir, the directory of the earlier run");
+        }
+        if self.engines.is_empty() {
+            return wrong("--engine is empty: name at least one, esker for instance");
+        }
+        for (i, engine) in self.engines.iter().enumerate() {
+            engine.available()?;
+            if self.engines[..i].contains(engine) {
+                return Err(Error::usage(format!("--engine names {engine} twice: once is enough")));
+            }
+        }
+        let missing = self.workloads.iter().any(|workload| workload.kind == Kind::ReadMissing);
+        if missing && !self.key_format()?.has_missing() {
+            return wrong("readmissing needs binary keys of more than 8 bytes: raise --key-size");
+        }
+        self.key_format().map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_in_order() {
+        Settings::default().check().unwrap();
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_the_option_named() {
+        type Change = fn(&mut Settings);
+        let cases: &[(Change, &str)] = &[
+            (|s| s.num = 0, "--num"),
+            (|s| s.key_size = 3, "--key-size"),
+            (|s| s.compression_ratio = 1.5, "--compression-ratio"),
+            (|s| s.threads = 0, "--threads"),
+            (|s| s.batch_size = 0, "--batch-size"),
+            (|s| s.theta = f64::NAN, "--theta"),
+            (|s| s.use_existing_db = true, "--dir"),
+            (|s| s.engines.clear(), "--engine"),
+            (|s| s.engines = vec![EngineKind::Mem, EngineKind::Mem], "twice"),
+            (|s| (s.key_style, s.key_size) = (KeyStyle::Binary, 8), "readmissing"),
+        ];
+        for (i, (change, named)) in cases.iter().enumerate() {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            let error = settings.check().unwrap_err();
+            assert!(matches!(error, Error::Usage(_)), "case {i}: {error}");
+            assert!(error.to_string().contains(named), "case {i}: {error}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Rounds over engines.
+//!
+//! Every round runs the whole list on every engine, each on a fresh database, one engine after the
+//! other. Nothing is shared between runs but the process. A database is removed before the next one
+//! is made, except the last of each engine where the user named the directory.
+
+use crate::engine::OpenOptions;
+use crate::measure::machine::Machine;
+use crate::report::{Report, RunReport, WorkloadReport, compare};
+use crate::runner::Runner;
+use crate::settings::Settings;
+use crate::workspace::Workspace;
+use crate::{EngineKind, Result};
+use std::path::Path;
+use std::time::Instant;
+
+/// Follows a suite while it runs. Every method has an empty default.
+pub trait Observer {
+    /// Whether a progress bar is wanted; it appears only on a terminal.
+    fn progress(&self) -> bool {
+        false
+    }
+
+    /// A database was opened. `dir` is absent where the engine has no files.
+    fn opened(
+        &mut self,
+        _engine: EngineKind,
+        _round: usize,
+        _dir: Option<&Path>,
+        _settings: &[(String, String)],
+    ) {
+    }
+
+    /// A workload ended.
+    fn finished(
+        &mut self,
+        _engine: EngineKind,
+        _round: usize,
+        _step: usize,
+        _report: &WorkloadReport,
+    ) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs everything that the settings ask for.
+pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
+    settings.check()?;
+    let workspace = Workspace::new(settings)?;
+    let mut runs = Vec::new();
+    for round in 1..=settings.rounds {
+        for &engine in &settings.engines {
+            let database = workspace.database(engine)?;
+            runs.push(run_one(settings, engine, round, database.path(), observer)?);
+            if workspace.is_temporary() || round < settings.rounds {
+                database.remove()?;
+            }
+        }
+    }
+    let comparison = compare(&settings.engines, &runs);
+    Ok(Report { machine: Machine::inspect(), settings: settings.clone(), runs, comparison })
+}
+
+fn run_one(
+    settings: &Settings,
+    kind: EngineKind,
+    round: usize,
+    dir: &Path,
+    observer: &mut dyn Observer,
+) -> Result<RunReport> {
+    let options = OpenOptions { dir, memory: settings.memory, durability: settings.durability };
+    let engine = kind.open(&options)?;
+    let dir = kind.has_files().then_some(dir);
+    let opened_with = engine.settings();
+    observer.opened(kind, round, dir, &opened_with);
+    let mut workloads = Vec::new();
+    let mut runner = Runner::new(settings, &*engine, dir, round as u64, observer.progress())?;
+    for (step, workload) in settings.workloads.iter().enumerate() {
+        let report = runner.run(*workload)?;
+        observer.finished(kind, round, step, &report)?;
+        workloads.push(report);
+    }
+    drop(runner);
+    let closing = Instant::now();
+    engine.close()?;
+    let close_seconds = closing.elapsed().as_secs_f64();
+    Ok(RunReport { engine: kind, round, settings: opened_with, workloads, close_seconds })
+}

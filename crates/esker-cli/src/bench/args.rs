@@ -1,0 +1,221 @@
+//! The options of `esker bench`, and how they become settings.
+
+use clap::ValueEnum;
+use esker_bench::dist::Distribution;
+use esker_bench::keys::KeyStyle;
+use esker_bench::{Durability, EngineKind, Error, Result, Settings, Workload};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest that a workload of the standard list takes if nothing was asked for: nine of them end
+/// in under two minutes on any machine.
+const STANDARD_LIMIT: Duration = Duration::from_secs(12);
+
+/// The options of `esker bench`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BenchArgs {
+    /// Workloads to run in order on one database, separated by commas; `readrandom:16` runs one with
+    /// 16 threads (--list explains them; default: a standard list of nine)
+    #[arg(long, alias = "benchmarks", value_name = "LIST")]
+    pub workloads: Option<String>,
+    /// Explain the workloads and end
+    #[arg(long)]
+    pub list: bool,
+    /// Engines to run, separated by commas: esker, fjall (if built in), mem (a locked map),
+    /// null (what the harness itself costs)
+    #[arg(long, default_value = "esker", value_name = "LIST")]
+    pub engine: String,
+    /// How often each engine runs the list; with several, rounds interleave and medians are compared
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub rounds: usize,
+    /// Keys; also the operations of a workload that writes, over all its threads
+    #[arg(long, default_value = "1M", value_parser = count, value_name = "N")]
+    pub num: u64,
+    /// Operations of a workload that reads, over all its threads (default: --num)
+    #[arg(long, value_parser = count, value_name = "N")]
+    pub reads: Option<u64>,
+    /// Seconds that a workload without a natural end runs, and the longest for the others
+    #[arg(long, value_name = "SECONDS")]
+    pub duration: Option<f64>,
+    /// Threads of a workload that does not name its own
+    #[arg(long, default_value_t = 1, value_name = "T")]
+    pub threads: usize,
+    /// Bytes of a key
+    #[arg(long, default_value_t = 16, value_name = "BYTES")]
+    pub key_size: usize,
+    /// How numbers become keys: decimal digits (LevelDB's db_bench) or big-endian bytes (RocksDB's)
+    #[arg(long, value_enum, default_value_t = Style::Decimal)]
+    pub key_style: Style,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 100, value_name = "BYTES")]
+    pub value_size: usize,
+    /// The fraction of its size that a compressor leaves of a value
+    #[arg(long, default_value_t = 0.5, value_name = "0..1")]
+    pub compression_ratio: f64,
+    /// How often which key is asked for
+    #[arg(long, value_enum, default_value_t = Shape::Uniform)]
+    pub distribution: Shape,
+    /// The exponent of the zipfian and latest distributions
+    #[arg(long, default_value_t = 0.99, value_name = "X")]
+    pub theta: f64,
+    /// Operations of a write batch, or keys of a multi-read
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub batch_size: usize,
+    /// Entries that a seek reads
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub scan_length: usize,
+    /// Writes a second beside readwhilewriting and seekrandomwhilewriting; 0 for no limit
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub write_rate: u64,
+    /// The seed of all random streams
+    #[arg(long, default_value_t = 42)]
+    pub seed: u64,
+    /// What a finished write survives
+    #[arg(long, value_enum, default_value_t = Class::Process)]
+    pub durability: Class,
+    /// Memory for the engine, 512M for instance (default: a quarter of the machine's)
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    pub memory: Option<u64>,
+    /// Where to make the databases, which then remain (default: a fresh directory, removed at the end)
+    #[arg(long, alias = "db", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Use the database that an earlier run left in --dir
+    #[arg(long)]
+    pub use_existing_db: bool,
+    /// Write a time series (CSV) with one line for every N operations
+    #[arg(long, value_parser = count, value_name = "N")]
+    pub sample_ops: Option<u64>,
+    /// Where to write the time series
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub sample_dir: PathBuf,
+    /// Draw the rates over time as an SVG image
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[allow(missing_docs, reason = "names that mean themselves")]
+pub enum Style {
+    Decimal,
+    Binary,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[allow(missing_docs, reason = "names that mean themselves")]
+pub enum Shape {
+    Uniform,
+    Zipfian,
+    Latest,
+}
+
+/// What a finished write survives.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Class {
+    /// Nothing
+    Buffered,
+    /// The death of the process
+    Process,
+    /// Power loss
+    Disk,
+}
+
+impl BenchArgs {
+    /// The settings that these options ask for.
+    pub fn settings(&self) -> Result<Settings> {
+        let defaults = Settings::default();
+        let duration = self.duration.map(seconds).transpose()?;
+        let standard = self.workloads.is_none() && duration.is_none();
+        Ok(Settings {
+            engines: EngineKind::parse_list(&self.engine)?,
+            workloads: match &self.workloads {
+                Some(list) => Workload::parse_list(list)?,
+                None => defaults.workloads,
+            },
+            num: self.num,
+            key_size: self.key_size,
+            key_style: match self.key_style {
+                Style::Decimal => KeyStyle::Decimal,
+                Style::Binary => KeyStyle::Binary,
+            },
+            value_size: self.value_size,
+            compression_ratio: self.compression_ratio,
+            threads: self.threads,
+            duration,
+            limit: standard.then_some(STANDARD_LIMIT),
+            reads: self.reads,
+            batch_size: self.batch_size,
+            scan_length: self.scan_length,
+            write_rate: self.write_rate,
+            seed: self.seed,
+            distribution: match self.distribution {
+                Shape::Uniform => Distribution::Uniform,
+                Shape::Zipfian => Distribution::Zipfian,
+                Shape::Latest => Distribution::Latest,
+            },
+            theta: self.theta,
+            durability: match self.durability {
+                Class::Buffered => Durability::Buffered,
+                Class::Process => Durability::Process,
+                Class::Disk => Durability::Disk,
+            },
+            memory: self.memory,
+            dir: self.dir.clone(),
+            use_existing_db: self.use_existing_db,
+            rounds: self.rounds,
+            sample_ops: self.sample_ops,
+        })
+    }
+}
+
+fn seconds(value: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(value)
+        .map_err(|_| Error::usage("--duration must be a number of seconds above 0"))
+}
+
+/// `10M` is ten million.
+fn count(text: &str) -> Result<u64, String> {
+    scaled(text, 1_000)
+}
+
+/// `512M` is 512 MiB.
+fn bytes(text: &str) -> Result<u64, String> {
+    scaled(text.strip_suffix(['B', 'b']).map_or(text, |t| t.trim_end_matches(['i', 'I'])), 1_024)
+}
+
+fn scaled(text: &str, unit: u64) -> Result<u64, String> {
+    let letters = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[letters.len()..].to_ascii_uppercase().as_str() {
+        "" => Some(1),
+        "K" => Some(unit),
+        "M" => Some(unit.pow(2)),
+        "G" => Some(unit.pow(3)),
+        "T" => Some(unit.pow(4)),
+        _ => None,
+    };
+    let number: Option<u64> = letters.replace('_', "").parse().ok();
+    let value = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    value.ok_or_else(|| "give a whole number, with K, M, G or T behind it if you like".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_take_a_unit() {
+        let cases = [("12", 12), ("10M", 10_000_000), ("3k", 3_000), ("1_000", 1_000)];
+        for (text, expected) in cases {
+            assert_eq!(count(text), Ok(expected), "{text}");
+        }
+        let cases = [("512M", 512 << 20), ("1G", 1 << 30), ("64MiB", 64 << 20), ("4KB", 4_096)];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5", "3X", "99999999999T", "B"] {
+            assert!(count(text).is_err() && bytes(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `esker bench`: named workloads on Esker and its rivals.
+//!
+//! The work is done by the `esker-bench` crate, which prints nothing. Here are the options, the
+//! lines that appear on a terminal while it runs (standard error), and the report: tables for a
+//! person, or one JSON object for a program (standard output). Options have `db_bench`'s names where
+//! it has the option, with its underscores as hyphens.
+//!
+//! Exit codes: 0 for a report, 1 if an engine, a file or the disk failed, 2 for a command line that
+//! cannot be carried out.
+
+mod args;
+mod table;
+
+pub use args::BenchArgs;
+
+use esker_bench::{EngineKind, Error, Observer, Report, Result, WorkloadReport};
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Runs the command and says on standard error what went wrong.
+pub fn command(args: BenchArgs) -> ExitCode {
+    match execute(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("esker bench: {error}");
+            ExitCode::from(match error {
+                Error::Usage(_) => 2,
+                Error::Failed(_) => 1,
+            })
+        }
+    }
+}
+
+fn execute(args: &BenchArgs) -> Result<()> {
+    if args.list {
+        return print(&table::workloads());
+    }
+    let settings = args.settings()?;
+    settings.check()?;
+    // Found out now rather than after the run.
+    let plot = args.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
+    let mut follow = Follow {
+        terminal: io::stderr().is_terminal(),
+        samples: settings.sample_ops.map(|_| args.sample_dir.clone()),
+    };
+    let report = esker_bench::run(&settings, &mut follow)?;
+    if let Some((path, mut file)) = plot {
+        let drawing = esker_bench::plot::draw(&report)?;
+        file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;
+    }
+    if args.json { print(&json(&report)?) } else { print(&table::report(&report)) }
+}
+
+fn create(path: &Path) -> Result<fs::File> {
+    fs::File::create(path).map_err(|e| Error::io("make", path, &e))
+}
+
+fn json(report: &Report) -> Result<String> {
+    serde_json::to_string(report)
+        .map_err(|error| Error::Failed(format!("cannot write the report as JSON: {error}")))
+}
+
+/// Prints to standard output. A reader that has gone away (`| head`) is not an error.
+fn print(text: &str) -> Result<()> {
+    match writeln!(io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::Failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells a terminal how it goes, and writes time series as they come.
+struct Follow {
+    terminal: bool,
+    samples: Option<PathBuf>,
+}
+
+impl Observer for Follow {
+    fn progress(&self) -> bool {
+        self.terminal
+    }
+
+    fn opened(
+        &mut self,
+        engine: EngineKind,
+        round: usize,
+        dir: Option<&Path>,
+        _settings: &[(String, String)],
+    ) {
+        if self.terminal {
+            let place = dir.map_or("memory".into(), |dir| dir.display().to_string());
+            eprintln!("{engine}, round {round}, in {place}");
+        }
+    }
+
+    fn finished(
+        &mut self,
+        engine: EngineKind,
+        round: usize,
+        step: usize,
+        report: &WorkloadReport,
+    ) -> Result<()> {
+        if self.terminal {
+            eprintln!("  {}", table::line(report));
+        }
+        let Some(dir) = &self.samples else { return Ok(()) };
+        if report.samples.is_empty() {
+            return Ok(());
+        }
+        // A colon is not a character that every file system takes.
+        let workload = report.name.replace(':', "x");
+        let path = dir.join(format!("{engine}-{round}-{}-{workload}.csv", step + 1));
+        fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
+        fs::write(&path, report.samples_csv()).map_err(|e| Error::io("write", &path, &e))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,343 @@
+//! The report as a person reads it.
+//!
+//! Three tables for each run, rather than one that no terminal can hold: how fast, how evenly, and
+//! at what cost. With several engines or rounds a comparison of medians comes first, since it is the
+//! answer. What was not measured is a dash.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use esker_bench::report::Comparison;
+use esker_bench::{Durability, Report, RunReport, Settings, WorkloadReport};
+use std::fmt::Write as _;
+
+/// The whole report.
+pub fn report(report: &Report) -> String {
+    let mut out = String::new();
+    head(&mut out, report);
+    if report.runs.len() > 1 {
+        section(
+            &mut out,
+            "Medians over rounds, and multiples of the first engine",
+            comparison(report),
+        );
+    }
+    for run in &report.runs {
+        run_report(&mut out, run, report.settings.rounds);
+    }
+    out.trim_end().to_owned()
+}
+
+/// One workload in one line, for a terminal while the suite runs.
+pub fn line(report: &WorkloadReport) -> String {
+    format!(
+        "{:22} {:>12} ops/s  {:>8} MB/s  p99 {:>10}  pause {:>10}  {}",
+        report.name,
+        whole(report.ops_per_second),
+        short(report.mb_per_second),
+        micros(report.latency.p99_us),
+        micros(report.longest_pause_ms * 1e3),
+        reads(report),
+    )
+}
+
+/// All workloads with what they do.
+pub fn workloads() -> String {
+    let mut out = String::new();
+    for (_, name, about) in esker_bench::workload::ALL {
+        let _ = writeln!(out, "{name:22} {about}");
+    }
+    let _ = write!(out, "\nThe standard list: {}", esker_bench::workload::STANDARD);
+    out
+}
+
+fn head(out: &mut String, report: &Report) {
+    let machine = &report.machine;
+    let settings = &report.settings;
+    let memory = machine.memory.map_or("unknown".into(), size);
+    let processor = machine.processor.as_deref().unwrap_or("unknown processor");
+    let _ = writeln!(
+        out,
+        "Machine: {processor}, {} cores, {memory} of memory, {}",
+        machine.cores, machine.system
+    );
+    if machine.debug_build {
+        let _ =
+            writeln!(out, "Warning: built without optimisation; build with --release to measure");
+    }
+    let class = match settings.durability {
+        Durability::Buffered => "buffered (a finished write survives nothing)",
+        Durability::Process => "process (a finished write survives the process)",
+        Durability::Disk => "disk (a finished write survives power loss)",
+    };
+    let _ = writeln!(
+        out,
+        "Data: {} keys of {} bytes, values of {} bytes that shrink to {} of it: {} in all",
+        whole(settings.num as f64),
+        settings.key_size,
+        settings.value_size,
+        settings.compression_ratio,
+        size(user_bytes(settings)),
+    );
+    let _ = writeln!(out, "Durability: {class}; seed {}", settings.seed);
+}
+
+fn user_bytes(settings: &Settings) -> u64 {
+    settings.num * (settings.key_size + settings.value_size) as u64
+}
+
+fn run_report(out: &mut String, run: &RunReport, rounds: usize) {
+    let round = if rounds > 1 { format!(", round {}", run.round) } else { String::new() };
+    let _ = writeln!(out, "\n{}{round}", run.engine);
+    for (name, value) in &run.settings {
+        let _ = writeln!(out, "  {name}: {value}");
+    }
+    section(out, "How fast", speed(run));
+    section(out, "How evenly", evenness(run));
+    section(out, "At what cost", cost(run));
+    for workload in &run.workloads {
+        if let Some(text) = &workload.text {
+            let _ = writeln!(out, "\nStatistics of {}:\n{text}", run.engine);
+        }
+    }
+}
+
+/// How the writer beside the workload above is named.
+const WRITER: &str = "  its writer";
+
+/// All workloads but `stats`, whose result is text.
+fn shown(run: &RunReport) -> impl Iterator<Item = &WorkloadReport> {
+    run.workloads.iter().filter(|report| report.text.is_none())
+}
+
+fn section(out: &mut String, title: &str, table: Table) {
+    let _ = writeln!(out, "\n{title}\n{table}");
+}
+
+/// An empty table: text to the left in the first `left` columns, numbers to the right.
+fn table(columns: &[&str], left: usize) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(columns);
+    for (i, column) in table.column_iter_mut().enumerate() {
+        let side = if i < left { CellAlignment::Left } else { CellAlignment::Right };
+        column.set_cell_alignment(side);
+    }
+    table
+}
+
+fn comparison(report: &Report) -> Table {
+    let columns = [
+        "workload", "engine", "ops/s", "ratio", "lowest", "highest", "p99", "pause", "CPU/op",
+        "WA", "SA",
+    ];
+    let mut table = table(&columns, 2);
+    let timed = report.comparison.iter().filter(|step| step.workload != "stats");
+    for Comparison { workload, engines } in timed {
+        for (i, median) in engines.iter().enumerate() {
+            table.add_row([
+                if i == 0 { workload.clone() } else { String::new() },
+                median.engine.to_string(),
+                whole(median.ops_per_second),
+                format!("{:.2}", median.ratio),
+                whole(median.spread.0),
+                whole(median.spread.1),
+                micros(median.p99_us),
+                micros(median.longest_pause_ms * 1e3),
+                micros(median.cpu_us_per_op),
+                optional(median.write_amplification_since_open),
+                optional(median.space_amplification),
+            ]);
+        }
+    }
+    table
+}
+
+fn speed(run: &RunReport) -> Table {
+    let columns = [
+        "workload",
+        "ops",
+        "time",
+        "ops/s",
+        "MB/s",
+        "lowest 1 s",
+        "median 1 s",
+        "CPU/op",
+        "switches/op",
+        "found",
+    ];
+    let mut table = table(&columns, 1);
+    for report in shown(run) {
+        // A single call on the database has a time, but no rate.
+        let rate = |text: String| if report.maintenance { dash() } else { text };
+        table.add_row([
+            report.name.clone(),
+            whole(report.operations as f64),
+            micros(report.seconds * 1e6),
+            rate(whole(report.ops_per_second)),
+            rate(short(report.mb_per_second)),
+            rate(whole(report.rate_min)),
+            rate(whole(report.rate_median)),
+            micros(report.cpu_us_per_op),
+            format!("{:.4}", report.context_switches_per_op),
+            reads(report),
+        ]);
+        if let Some(writer) = &report.writer {
+            table.add_row([
+                WRITER.to_owned(),
+                whole(writer.operations as f64),
+                String::new(),
+                whole(writer.ops_per_second),
+            ]);
+        }
+    }
+    table
+}
+
+fn evenness(run: &RunReport) -> Table {
+    let columns =
+        ["workload", "p50", "p99", "p99.9", "p99.99", "max", "longest pause", "idle thread's gap"];
+    let mut table = table(&columns, 1);
+    for report in shown(run) {
+        let row = |name: String, latency: &esker_bench::measure::latency::LatencySummary| {
+            let spanned = match latency.operations_per_sample {
+                1 => name,
+                operations => format!("{name} (of {operations})"),
+            };
+            let quantiles = [latency.p50_us, latency.p99_us, latency.p999_us, latency.p9999_us];
+            let mut cells = vec![spanned];
+            cells.extend(quantiles.iter().chain([&latency.max_us]).map(|us| micros(*us)));
+            cells
+        };
+        let mut cells = row(report.name.clone(), &report.latency);
+        cells.push(micros(report.longest_pause_ms * 1e3));
+        cells.push(micros(report.idle_gap_ms * 1e3));
+        table.add_row(cells);
+        if let Some(writer) = &report.writer {
+            table.add_row(row(WRITER.to_owned(), &writer.latency));
+        }
+    }
+    table
+}
+
+fn cost(run: &RunReport) -> Table {
+    let columns = [
+        "workload",
+        "device write/op",
+        "device read/op",
+        "WA",
+        "WA since open",
+        "engine's WA",
+        "engine's log",
+        "on disk",
+        "SA",
+        "peak memory",
+    ];
+    let mut table = table(&columns, 1);
+    for report in shown(run) {
+        let operations = report.operations.max(1) as f64;
+        let per_op = |bytes: Option<u64>| {
+            bytes.map_or(dash(), |bytes| format!("{:.1} B", bytes as f64 / operations))
+        };
+        table.add_row([
+            report.name.clone(),
+            per_op(report.device_bytes_written),
+            per_op(report.device_bytes_read),
+            optional(report.write_amplification),
+            optional(report.write_amplification_since_open),
+            optional(report.engine_write_amplification()),
+            report.engine_bytes.map_or(dash(), |bytes| size(bytes.log)),
+            report.disk_bytes.map_or(dash(), size),
+            optional(report.space_amplification),
+            report.peak_memory_bytes.map_or(dash(), size),
+        ]);
+    }
+    table
+}
+
+fn dash() -> String {
+    "–".into()
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or(dash(), |value| format!("{value:.2}"))
+}
+
+fn reads(report: &WorkloadReport) -> String {
+    match report.found + report.missing {
+        0 => String::new(),
+        all => format!("{} of {}", whole(report.found as f64), whole(all as f64)),
+    }
+}
+
+/// A whole number with its thousands apart.
+fn whole(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Three digits that matter.
+fn short(value: f64) -> String {
+    match value {
+        value if value >= 99.95 => whole(value),
+        value if value >= 9.995 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+/// A time given in microseconds, in the unit that fits.
+fn micros(us: f64) -> String {
+    match us {
+        us if us < 0.9995 => format!("{} ns", short(us * 1e3)),
+        us if us < 999.5 => format!("{} µs", short(us)),
+        us if us < 999_500.0 => format!("{} ms", short(us / 1e3)),
+        us => format!("{} s", short(us / 1e6)),
+    }
+}
+
+/// Bytes in the unit that fits.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1_024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1_024.0;
+    let mut unit = 0;
+    while value >= 1_023.5 && unit + 1 < UNITS.len() {
+        value /= 1_024.0;
+        unit += 1;
+    }
+    format!("{} {}", short(value), UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(whole(0.4), "0");
+        assert_eq!(whole(999.6), "1,000");
+        assert_eq!(whole(12_345_678.0), "12,345,678");
+        assert_eq!(short(0.126), "0.13");
+        assert_eq!(short(12.34), "12.3");
+        assert_eq!(short(1234.5), "1,234");
+        assert_eq!(micros(0.25), "250 ns");
+        assert_eq!(micros(4.211), "4.21 µs");
+        assert_eq!(micros(21_000.0), "21.0 ms");
+        assert_eq!(micros(2_500_000.0), "2.50 s");
+        assert_eq!(size(17), "17 B");
+        assert_eq!(size(116 << 20), "116 MiB");
+        assert_eq!(size(5 << 40), "5.00 TiB");
+        assert_eq!(size((1 << 20) - 1), "1.00 MiB");
+    }
+}
