@@ -1,3 +1,25 @@
-//! The `esker` program.
+//! The `esker` program: a shell, a benchmark and tools for Esker databases.
+//!
+//! `cli` says what the program accepts, `commands` and `shell` do it, `output` and `token` print
+//! it, `failure` says how it fails. Standard output carries answers only; a failure is one line
+//! on standard error and the exit code 1, or 2 where the command line was not understood.
 
-fn main() {}
+mod bench;
+mod cli;
+mod commands;
+mod failure;
+mod output;
+mod shell;
+mod token;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = cli::parse(std::env::args_os().collect()).and_then(commands::run);
+    let Err(failure) = result else { return ExitCode::SUCCESS };
+    let code = failure.exit_code();
+    if code != 0 {
+        eprintln!("esker: {failure}");
+    }
+    ExitCode::from(code)
+}
