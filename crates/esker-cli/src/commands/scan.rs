@@ -4,6 +4,7 @@ use crate::cli::{Bytes, KeyspaceFlag, RangeFlags, Target, key};
 use crate::failure::Failure;
 use crate::{output, token};
 use clap::Args;
+use esker::Iter;
 use std::io::Write;
 
 /// Prints entries in key order, one per line
@@ -32,10 +33,16 @@ pub struct ScanArgs {
 pub fn run(args: &ScanArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_read_only()?;
     let keyspace = args.keyspace.existing(&db)?;
-    let mut iter = match &args.prefix {
+    let iter = match &args.prefix {
         Some(prefix) => keyspace.prefix(&prefix.0)?,
         None => keyspace.range(args.range.bounds())?,
     };
+    print(iter, args, out)?;
+    db.close()?;
+    Ok(())
+}
+
+fn print(mut iter: Iter, args: &ScanArgs, out: &mut impl Write) -> Result<(), Failure> {
     for _ in 0..args.limit.unwrap_or(u64::MAX) {
         let entry = if args.reverse { iter.next_back_entry()? } else { iter.next_entry()? };
         let Some((key, value)) = entry else { break };
@@ -45,7 +52,5 @@ pub fn run(args: &ScanArgs, out: &mut impl Write) -> Result<(), Failure> {
             writeln!(out, "{} {}", token::encode(key), token::encode(value))?;
         }
     }
-    drop(iter);
-    db.close()?;
     Ok(())
 }
