@@ -110,7 +110,8 @@ fn all_crates() -> Vec<Source> {
                 .strip_prefix(module.as_str())
                 .is_some_and(|rest| rest.starts_with(['.', '/']))
         };
-        !tests.iter().any(in_tests)
+        let by_name = source.name.contains("/tests/") || source.name.ends_with("/tests.rs");
+        !by_name && !tests.iter().any(in_tests)
     });
     sources
 }
