@@ -41,7 +41,7 @@ pub enum Command {
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
     Compact(compact::CompactArgs),
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
 }
 
 /// The database that a command works on.
@@ -276,9 +276,10 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Cli, Failure> {
     let what = what.split("\n\nFor more information").next().unwrap_or_default();
     let what = what.trim().trim_start_matches("error: ");
     let words: Vec<&str> = what.split_whitespace().collect();
+    let what = words.join(" ").replace(" tip: ", "; ");
     let names = Cli::command();
     let name = arguments.get(1).and_then(|name| name.to_str());
     let name = name.filter(|name| names.find_subcommand(name).is_some());
     let help = name.map_or("esker --help".to_owned(), |name| format!("esker {name} --help"));
-    Err(Failure::Usage(one_line(&format!("{}; see `{help}`", words.join(" ")))))
+    Err(Failure::Usage(one_line(&format!("{what}; see `{help}`"))))
 }

@@ -12,14 +12,17 @@ mod output;
 mod shell;
 mod token;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let result = cli::parse(std::env::args_os().collect()).and_then(commands::run);
-    let Err(failure) = result else { return ExitCode::SUCCESS };
-    let code = failure.exit_code();
-    if code != 0 {
-        eprintln!("esker: {failure}");
-    }
-    ExitCode::from(code)
+    result.unwrap_or_else(|failure| {
+        let code = failure.exit_code();
+        if code != 0 {
+            // Where standard error leads nowhere, the exit code has to say it.
+            let _ = writeln!(io::stderr(), "esker: {failure}");
+        }
+        ExitCode::from(code)
+    })
 }

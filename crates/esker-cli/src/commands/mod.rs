@@ -16,19 +16,20 @@ use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 use crate::{bench, shell};
 use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
 
 /// Runs the command that was asked for.
-pub fn run(cli: Cli) -> Result<(), Failure> {
+pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let result = match cli.command {
         // These two see to their output themselves.
         Command::Shell(args) => {
             drop(out);
-            return shell::run(args);
+            return shell::run(args).map(|()| ExitCode::SUCCESS);
         }
         Command::Bench(args) => {
             drop(out);
-            return bench::command(args);
+            return Ok(bench::command(*args));
         }
         Command::Get(args) => get::run(&args, &mut out),
         Command::Put(args) => put::run(&args, &mut out),
@@ -42,5 +43,6 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     // What was printed before a failure is part of the answer: problems found, entries read.
     let flushed = out.flush();
     result?;
-    Ok(flushed?)
+    flushed?;
+    Ok(ExitCode::SUCCESS)
 }
