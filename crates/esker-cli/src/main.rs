@@ -1,25 +1,28 @@
-//! The `esker` program.
+//! The `esker` program: a shell, a benchmark and tools for Esker databases.
+//!
+//! `cli` says what the program accepts, `commands` and `shell` do it, `output` and `token` print
+//! it, `failure` says how it fails. Standard output carries answers only; a failure is one line
+//! on standard error and the exit code 1, or 2 where the command line was not understood.
 
 mod bench;
+mod cli;
+mod commands;
+mod failure;
+mod output;
+mod shell;
+mod token;
 
-use clap::{Parser, Subcommand};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-#[derive(Parser)]
-#[command(name = "esker", version, about)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Measure the engine, and its rivals, under named workloads.
-    Bench(Box<bench::BenchArgs>),
-}
-
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Bench(args) => bench::command(*args),
-    }
+    let result = cli::parse(std::env::args_os().collect()).and_then(commands::run);
+    result.unwrap_or_else(|failure| {
+        let code = failure.exit_code();
+        if code != 0 {
+            // Where standard error leads nowhere, the exit code has to say it.
+            let _ = writeln!(io::stderr(), "esker: {failure}");
+        }
+        ExitCode::from(code)
+    })
 }

@@ -7,8 +7,8 @@
 //! A tombstone of any source hides entries of every source, so the answers of all sources are
 //! combined: the newest number, the narrowest span.
 
-use crate::base::rangedel::RangeTombstone;
-use crate::base::{KeyOrder, Seq};
+use crate::base::rangedel::{Fragments, RangeTombstone};
+use crate::base::{KeyOrder, SEQ_MAX, Seq};
 
 /// A range of keys: from the first bound, inclusive, to the second, exclusive; `None` is open.
 pub type Span<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
@@ -152,5 +152,20 @@ impl Cover {
     /// The span of the last answer.
     pub(crate) fn span(&self) -> Span<'_> {
         (self.low.0.then_some(self.low.1.as_slice()), self.high.0.then_some(self.high.1.as_slice()))
+    }
+}
+
+impl Tombstones for Fragments {
+    fn is_empty(&self) -> bool {
+        Fragments::is_empty(self)
+    }
+
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        Fragments::covering_seq(self, order, key, below)
+    }
+
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
+        let fragment = self.covering(order, key, SEQ_MAX);
+        (fragment.start, fragment.end)
     }
 }

@@ -29,7 +29,8 @@
 #[cfg(test)]
 pub(super) mod tests;
 
-use crate::base::{Kind, SEQ_MAX, Seq};
+use crate::base::rangedel::Fragments;
+use crate::base::{KeyOrder, Kind, SEQ_MAX, Seq};
 
 /// Where the output of a merge lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +137,16 @@ impl VersionGc {
             }
             last = Some(end);
         }
+    }
+
+    /// The range tombstones that the output needs, given those of all inputs.
+    pub fn surviving<O: KeyOrder>(&self, order: &O, inputs: &Fragments) -> Fragments {
+        let compacted = inputs.compact(&self.snapshots);
+        if self.depth == Depth::Upper {
+            return compacted;
+        }
+        let kept = compacted.tombstones().filter(|tombstone| self.keeps_tombstone(tombstone.seq));
+        Fragments::build(order, kept.collect())
     }
 
     /// The snapshots, ascending.

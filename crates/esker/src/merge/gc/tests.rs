@@ -208,3 +208,33 @@ fn stripes_end_at_the_first_snapshot_that_sees_the_number() {
     assert!(gc.is_seen_by_all(3) && !gc.is_seen_by_all(4));
     assert!(VersionGc::new(Vec::new(), Depth::Upper).is_seen_by_all(77));
 }
+
+#[test]
+fn fragments_survive_like_their_sequence_numbers() {
+    use crate::base::Bytewise;
+    use crate::base::rangedel::Fragments;
+    use crate::iter::Tombstones;
+    use crate::iter::testing::{Random, fragments, random_levels};
+    let mut random = Random::from_env();
+    for round in 0..200 {
+        let levels = random_levels(&mut random, &Bytewise, 1, 60, 20, true);
+        let mut all = levels[0].tombstones.clone();
+        // Empty ranges cut nothing in fragments.
+        all.retain(|t| t.start.is_none() || t.end.is_none() || t.start < t.end);
+        let snapshots = (0..random.below(4)).map(|_| 1 + random.below(61)).collect();
+        let depth = if round % 2 == 0 { Depth::Bottom } else { Depth::Upper };
+        let gc = VersionGc::new(snapshots, depth);
+        let built = Fragments::build(&Bytewise, all.clone());
+        let survivors = gc.surviving(&Bytewise, &built);
+        let expected = surviving_tombstones(&gc, fragments(&Bytewise, &all));
+        for _ in 0..60 {
+            let (key, below) = (random.key(22), random.below(64));
+            let found = Tombstones::covering_seq(&survivors, &Bytewise, &key, below);
+            assert_eq!(found, expected.covering_seq(&Bytewise, &key, below));
+            let list = all.covering_seq(&Bytewise, &key, below);
+            assert_eq!(Tombstones::covering_seq(&built, &Bytewise, &key, below), list);
+            let (start, end) = Tombstones::span(&built, &Bytewise, &key);
+            assert_eq!((start, end), all.span(&Bytewise, &key));
+        }
+    }
+}

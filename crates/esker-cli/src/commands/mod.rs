@@ -1,0 +1,48 @@
+//! The commands that do one thing and end.
+//!
+//! Each lives in a file of its own: its arguments, and a function that opens the database, does
+//! the work and prints the answer. Commands that read open read-only and change no byte.
+
+pub mod compact;
+pub mod del;
+pub mod get;
+pub mod keyspaces;
+pub mod put;
+pub mod scan;
+pub mod stats;
+pub mod verify;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+use crate::{bench, shell};
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+/// Runs the command that was asked for.
+pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let result = match cli.command {
+        // These two see to their output themselves.
+        Command::Shell(args) => {
+            drop(out);
+            return shell::run(args).map(|()| ExitCode::SUCCESS);
+        }
+        Command::Bench(args) => {
+            drop(out);
+            return Ok(bench::command(*args));
+        }
+        Command::Get(args) => get::run(&args, &mut out),
+        Command::Put(args) => put::run(&args, &mut out),
+        Command::Del(args) => del::run(&args, &mut out),
+        Command::Scan(args) => scan::run(&args, &mut out),
+        Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
+        Command::Stats(args) => stats::run(&args, &mut out),
+        Command::Verify(args) => verify::run(&args, &mut out),
+        Command::Compact(args) => compact::run(&args, &mut out),
+    };
+    // What was printed before a failure is part of the answer: problems found, entries read.
+    let flushed = out.flush();
+    result?;
+    flushed?;
+    Ok(ExitCode::SUCCESS)
+}

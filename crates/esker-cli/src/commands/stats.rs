@@ -1,0 +1,35 @@
+//! `esker stats`: prints what a database knows about itself.
+
+use crate::cli::Target;
+use crate::failure::Failure;
+use crate::output;
+use clap::Args;
+use std::io::Write;
+
+/// Prints statistics and the shape of the trees
+#[derive(Debug, Args)]
+#[command(after_help = "Counters count since open, so a fresh look shows what open did, and the \
+    sizes.\n\nExample:\n  esker stats DIR --json")]
+pub struct StatsArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Runs the command.
+pub fn run(args: &StatsArgs, out: &mut impl Write) -> Result<(), Failure> {
+    let db = args.target.open_read_only()?;
+    let stats = db.stats();
+    db.close()?;
+    if args.target.json {
+        output::json_line(out, &output::stats_json(&stats))?;
+        return Ok(());
+    }
+    for (name, value) in output::stats_lines(&stats) {
+        // The trees follow as a table.
+        if !name.starts_with("trees.") {
+            writeln!(out, "{name:<28} {value}")?;
+        }
+    }
+    writeln!(out, "\n{}", output::trees_table(&stats.trees))?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! `esker verify`: reads every byte of a database and checks it.
+
+use crate::cli::Target;
+use crate::failure::{Failure, one_line};
+use crate::output;
+use clap::Args;
+use serde_json::json;
+use std::io::Write;
+
+/// Reads all files of a database and checks them; changes nothing
+#[derive(Debug, Args)]
+#[command(after_help = "Problems are printed one per line, and the exit code is 1 if there are \
+    any.\n\nExample:\n  esker verify DIR")]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Runs the command.
+pub fn run(args: &VerifyArgs, out: &mut impl Write) -> Result<(), Failure> {
+    let db = args.target.open_read_only()?;
+    let report = db.verify()?;
+    db.close()?;
+    let counts = [
+        ("files", report.files),
+        ("blocks", report.blocks),
+        ("entries", report.entries),
+        ("bytes", report.bytes),
+    ];
+    let problems = report.problems.iter().map(|problem| {
+        (one_line(&problem.path.display().to_string()), one_line(&problem.error.to_string()))
+    });
+    if args.target.json {
+        let problems: Vec<_> =
+            problems.map(|(path, error)| json!({ "path": path, "error": error })).collect();
+        let mut report: serde_json::Map<String, serde_json::Value> =
+            counts.iter().map(|&(name, count)| (name.to_owned(), json!(count))).collect();
+        report.insert("problems".to_owned(), json!(problems));
+        output::json_line(out, &json!(report))?;
+    } else {
+        for (path, error) in problems {
+            writeln!(out, "{path}: {error}")?;
+        }
+        for (name, count) in counts {
+            writeln!(out, "{name} {count}")?;
+        }
+    }
+    match report.problems.len() {
+        0 => Ok(()),
+        count => Err(Failure::Negative(format!(
+            "{count} problems found in {}: run `esker repair --plan` on it",
+            args.target.dir.display()
+        ))),
+    }
+}

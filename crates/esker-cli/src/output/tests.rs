@@ -1,0 +1,27 @@
+use super::*;
+
+#[test]
+fn every_leaf_becomes_a_line_with_its_path() {
+    let value = json!({ "a": 1, "b": { "c": "text", "d": [true, { "e": 2.5 }] }, "empty": [] });
+    let mut lines = Vec::new();
+    flatten(String::new(), &value, &mut lines);
+    let lines: Vec<String> = lines.iter().map(|(path, leaf)| format!("{path} {leaf}")).collect();
+    assert_eq!(lines, ["a 1", "b.c text", "b.d.0 true", "b.d.1.e 2.5"]);
+}
+
+#[test]
+fn statistics_have_lines_without_spaces_in_their_names() {
+    let mut stats = Stats::default();
+    stats.puts = 3;
+    stats.stalls.memory = Duration::from_nanos(1_500);
+    let mut tree = TreeShape::default();
+    tree.keyspace = "two words".into();
+    stats.trees = vec![tree];
+    let lines = stats_lines(&stats);
+    assert!(lines.iter().all(|(name, value)| !name.contains(' ') && !value.contains(' ')));
+    let line = |name: &str| lines.iter().find(|line| line.0 == name).map(|line| line.1.as_str());
+    assert_eq!(line("puts"), Some("3"));
+    assert_eq!(line("stalls_us.memory"), Some("1.5"));
+    assert_eq!(line("trees.0.keyspace"), Some("0x74776f20776f726473"));
+    assert!(trees_table(&stats.trees).to_string().contains("0x74776f20776f726473"));
+}

@@ -1,0 +1,118 @@
+//! `esker shell`: a database at the fingertips of people and of scripts.
+//!
+//! On a terminal it edits lines, remembers them and prompts with the present keyspace. On a pipe
+//! it speaks the line protocol of `protocol` and flushes every answer before it reads the next
+//! line, so that a program at the other end knows: what was answered is acknowledged. That is
+//! what the crash tests of this repository are built on.
+//!
+//! The end of the input closes the database as `close` does; a batch that was not committed is
+//! forgotten.
+
+mod protocol;
+mod session;
+
+use crate::cli::{OpenFlags, WriteFlags};
+use crate::failure::Failure;
+use clap::Args;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use session::{Session, Step};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Opens a database and takes commands, from a terminal or a pipe
+#[derive(Debug, Args)]
+#[command(after_help = "On a pipe: one command per line, answered by lines of data and one line \
+    `ok …` or `err KIND message`.\n\nExample:\n  printf 'put a 1\\nget a\\n' | esker shell DIR")]
+pub struct ShellArgs {
+    /// The database's directory; made if it is missing
+    dir: PathBuf,
+    /// Change no byte of the database
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    open: OpenFlags,
+    #[command(flatten)]
+    write: WriteFlags,
+}
+
+/// Runs the command.
+pub fn run(args: ShellArgs) -> Result<(), Failure> {
+    let mut options = args.open.options();
+    args.write.apply(&mut options);
+    options.read_only = args.read_only;
+    options.create_if_missing = !args.read_only;
+    let db = esker::Db::open_with(&args.dir, options)?;
+    let mut session = Session::new(db);
+    let taken =
+        if io::stdin().is_terminal() { interactive(&mut session) } else { piped(&mut session) };
+    // Also after a broken pipe: what was acknowledged is not at stake, a late error is.
+    let closed = match taken {
+        Ok(Step::End) => Ok(()),
+        _ => session.close().map(|_| ()),
+    };
+    taken?;
+    Ok(closed?)
+}
+
+/// Takes lines until the input ends or the database is closed.
+fn piped(session: &mut Session) -> Result<Step, Failure> {
+    let mut input = io::stdin().lock();
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.read_until(b'\n', &mut line)? == 0 {
+            return Ok(Step::Continue);
+        }
+        let step = session.execute(&line, &mut out)?;
+        out.flush()?;
+        if step == Step::End {
+            return Ok(step);
+        }
+    }
+}
+
+fn interactive(session: &mut Session) -> Result<Step, Failure> {
+    let mut editor = DefaultEditor::new().map_err(editor_failure)?;
+    let history = history_file();
+    if let Some(file) = &history {
+        // There is none the first time, and a shell without its history still works.
+        let _ = editor.load_history(file);
+    }
+    println!("Esker {}: help lists the commands, close leaves.", env!("CARGO_PKG_VERSION"));
+    let step = loop {
+        let mark = if session.in_batch() { "*" } else { "" };
+        match editor.readline(&format!("{}{mark}> ", session.keyspace())) {
+            Ok(line) => {
+                let _ = editor.add_history_entry(line.as_str());
+                if session.execute(line.as_bytes(), &mut io::stdout().lock())? == Step::End {
+                    break Step::End;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => break Step::Continue,
+            Err(error) => return Err(editor_failure(error)),
+        }
+    };
+    if let Some(file) = &history {
+        let _ = file.parent().map(std::fs::create_dir_all);
+        let _ = editor.save_history(file);
+    }
+    Ok(step)
+}
+
+/// Where the lines of earlier shells are kept: the user's state directory, never the database's.
+fn history_file() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(|| {
+        std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local").join("state"))
+    })?;
+    Some(state.join("esker").join("history"))
+}
+
+fn editor_failure(error: ReadlineError) -> Failure {
+    match error {
+        ReadlineError::Io(error) => Failure::Stream(error),
+        other => Failure::Negative(format!("cannot edit lines here: {other}: use a pipe")),
+    }
+}
