@@ -91,7 +91,7 @@ fn points(report: &WorkloadReport) -> Vec<(f64, f64)> {
 
 fn panel(area: &Area<'_>, name: &str, courses: &[Course], engines: &[EngineKind]) -> Result<()> {
     let all = || courses.iter().flat_map(|course| &course.points);
-    let end = all().map(|(seconds, _)| *seconds).fold(1.0, f64::max);
+    let end = all().map(|(seconds, _)| *seconds).fold(1e-3, f64::max);
     let high = all().map(|(_, rate)| *rate).fold(1.0, f64::max);
     let low = all().map(|(_, rate)| *rate).filter(|rate| *rate > 0.0).fold(high, f64::min);
     let stalled = all().any(|(_, rate)| *rate <= 0.0);
@@ -111,7 +111,11 @@ fn panel(area: &Area<'_>, name: &str, courses: &[Course], engines: &[EngineKind]
         .label_style(TEXT)
         .x_desc("seconds")
         .y_desc("operations a second")
-        .x_label_formatter(&|seconds| format!("{seconds:.0}"))
+        .x_label_formatter(&|seconds| match end {
+            end if end < 0.1 => format!("{seconds:.3}"),
+            end if end < 10.0 => format!("{seconds:.1}"),
+            _ => format!("{seconds:.0}"),
+        })
         .y_label_formatter(&|rate| short(*rate))
         .light_line_style(GREY.mix(0.08))
         .bold_line_style(GREY.mix(0.25))

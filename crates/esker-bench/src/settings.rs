@@ -116,8 +116,8 @@ impl Default for Settings {
 pub const LARGE_VALUE: usize = 100_000;
 /// Keys for one operation of the expensive fills (`fillsync`, `fill100K`).
 pub const EXPENSIVE_SHARE: u64 = 1_000;
-/// The largest number of keys: what 16 decimal digits hold, less the keys of `fill100K`.
-const MAX_NUM: u64 = 1_000_000_000_000;
+/// The largest number of keys: the harness keeps a bit for each.
+const MAX_NUM: u64 = 10_000_000_000;
 
 impl Settings {
     /// The format of all keys. Those of `fill100K` sort behind the others.
@@ -140,7 +140,7 @@ impl Settings {
     pub fn check(&self) -> Result<()> {
         let wrong = |message: &str| Err(Error::usage(message));
         if self.num == 0 || self.num > MAX_NUM {
-            return wrong("--num must be 1 to 1000000000000");
+            return wrong("--num must be 1 to 10000000000 (10G)");
         }
         if self.value_size > 1 << 30 {
             return wrong("--value-size must be at most 1073741824 (1 GiB)");

@@ -2,13 +2,12 @@
 //!
 //! Invariants:
 //! 1. A directory is removed only if this process made it.
-//! 2. A directory that holds anything is never written to, unless the user asked to use the database
+//! 2. A directory that was there before is never written to, unless the user asked to use the database
 //!    that is there.
 //! 3. Without `--dir` nothing remains, also after a failure.
 
 use crate::settings::Settings;
 use crate::{EngineKind, Error, Result};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,12 +21,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Finds or makes the directory.
+    /// Finds or makes the directory, and refuses what would fail later for any of the engines.
     pub fn new(settings: &Settings) -> Result<Self> {
         let use_existing = settings.use_existing_db;
         if let Some(root) = &settings.dir {
+            let workspace = Self { root: root.clone(), temporary: false, use_existing };
+            settings.engines.iter().try_for_each(|engine| workspace.check(*engine))?;
             std::fs::create_dir_all(root).map_err(|e| Error::io("make", root, &e))?;
-            return Ok(Self { root: root.clone(), temporary: false, use_existing });
+            return Ok(workspace);
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("esker-bench-{}-{}", std::process::id(), since.as_nanos());
@@ -36,31 +37,36 @@ impl Workspace {
         Ok(Self { root, temporary: true, use_existing })
     }
 
+    fn path(&self, engine: EngineKind) -> PathBuf {
+        self.root.join(format!("esker-bench-{engine}"))
+    }
+
+    fn check(&self, engine: EngineKind) -> Result<()> {
+        let path = self.path(engine);
+        if self.use_existing && engine.has_files() && !path.is_dir() {
+            return Err(Error::usage(format!(
+                "there is no database in {}: run once with --dir and without --use-existing-db",
+                path.display()
+            )));
+        }
+        if !self.use_existing && path.symlink_metadata().is_ok() {
+            return Err(Error::usage(format!(
+                "{} is there already: add --use-existing-db, remove it, or give another --dir",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// A place for one engine's database.
     pub fn database(&self, engine: EngineKind) -> Result<Database> {
-        let path = self.root.join(format!("esker-bench-{engine}"));
-        if self.use_existing {
-            if engine.has_files() && !path.is_dir() {
-                return Err(Error::usage(format!(
-                    "there is no database in {}: run once with --dir and without --use-existing-db",
-                    path.display()
-                )));
-            }
-            return Ok(Database { path, ours: false });
+        self.check(engine)?;
+        let path = self.path(engine);
+        if !self.use_existing {
+            // Fails if somebody else made it meanwhile.
+            std::fs::create_dir(&path).map_err(|e| Error::io("make", &path, &e))?;
         }
-        match std::fs::create_dir(&path) {
-            Ok(()) => Ok(Database { path, ours: true }),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if is_empty(&path) {
-                    return Ok(Database { path, ours: false });
-                }
-                Err(Error::usage(format!(
-                    "{} is there already: add --use-existing-db, remove it, or give another --dir",
-                    path.display()
-                )))
-            }
-            Err(error) => Err(Error::io("make", &path, &error)),
-        }
+        Ok(Database { path, ours: !self.use_existing })
     }
 
     /// Whether databases are to be removed once they are closed.
@@ -76,10 +82,6 @@ impl Drop for Workspace {
             let _ = std::fs::remove_dir_all(&self.root);
         }
     }
-}
-
-fn is_empty(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The directory of one database.
@@ -109,17 +111,17 @@ mod tests {
     use super::*;
 
     fn settings(dir: &Path, use_existing_db: bool) -> Settings {
-        Settings { dir: Some(dir.to_owned()), use_existing_db, ..Settings::default() }
+        let dir = Some(dir.to_owned());
+        Settings { engines: vec![EngineKind::Mem], dir, use_existing_db, ..Settings::default() }
     }
 
     #[test]
-    fn a_directory_that_holds_something_is_left_alone() {
+    fn a_directory_that_was_there_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("esker-bench-mem");
         std::fs::create_dir(&place).unwrap();
         std::fs::write(place.join("precious"), "data").unwrap();
-        let workspace = Workspace::new(&settings(dir.path(), false)).unwrap();
-        let error = workspace.database(EngineKind::Mem).unwrap_err();
+        let error = Workspace::new(&settings(dir.path(), false)).unwrap_err();
         assert!(error.to_string().contains("--use-existing-db"), "{error}");
 
         let workspace = Workspace::new(&settings(dir.path(), true)).unwrap();
@@ -154,8 +156,10 @@ mod tests {
     #[test]
     fn an_existing_database_has_to_exist() {
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::new(&settings(dir.path(), true)).unwrap();
-        let error = workspace.database(EngineKind::Esker).unwrap_err();
+        let engines = vec![EngineKind::Mem, EngineKind::Esker];
+        let settings = Settings { engines, ..settings(&dir.path().join("nothing"), true) };
+        let error = Workspace::new(&settings).unwrap_err();
         assert!(error.to_string().contains("no database"), "{error}");
+        assert!(!dir.path().join("nothing").exists(), "nothing is made before the refusal");
     }
 }

@@ -43,7 +43,7 @@ fn mistakes_are_usage_errors() {
     let cases: &[&[&str]] = &[
         &["--workloads", "fillsqe"],
         &["--engine", "oracle"],
-        &["--duration", "-1"],
+        &["--duration=-1"],
         &["--duration", "NaN"],
     ];
     for line in cases {
