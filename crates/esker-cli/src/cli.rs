@@ -21,7 +21,7 @@ mod tests;
 
 /// Esker: an embedded, ordered key-value store
 #[derive(Debug, Parser)]
-#[command(version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(name = "esker", version, disable_help_subcommand = true, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]

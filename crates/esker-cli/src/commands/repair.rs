@@ -3,7 +3,7 @@
 use crate::cli::OpenFlags;
 use crate::failure::{Failure, one_line};
 use crate::output;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,14 +11,15 @@ use std::path::PathBuf;
 /// Says what can be saved of a damaged database, or saves it; changes nothing in it
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  esker repair --plan DIR\n  esker repair DIR --to NEW")]
+#[command(group = ArgGroup::new("what").required(true).args(["plan", "to"]))]
 pub struct RepairArgs {
     /// The damaged database's directory
     dir: PathBuf,
     /// Only say what is damaged and what can be saved
-    #[arg(long, required_unless_present = "to")]
+    #[arg(long)]
     plan: bool,
     /// Save what can be saved to this directory, which must not exist
-    #[arg(long, value_name = "NEW", conflicts_with = "plan")]
+    #[arg(long, value_name = "NEW")]
     to: Option<PathBuf>,
     #[command(flatten)]
     open: OpenFlags,

@@ -13,6 +13,7 @@ mod session;
 
 use crate::cli::{OpenFlags, WriteFlags};
 use crate::failure::Failure;
+use crate::token;
 use clap::Args;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -44,8 +45,8 @@ pub fn run(args: ShellArgs) -> Result<(), Failure> {
     options.create_if_missing = !args.read_only;
     let db = esker::Db::open_with(&args.dir, options)?;
     let mut session = Session::new(db);
-    let taken =
-        if io::stdin().is_terminal() { interactive(&mut session) } else { piped(&mut session) };
+    let person = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let taken = if person { interactive(&mut session) } else { piped(&mut session) };
     // Also after a broken pipe: what was acknowledged is not at stake, a late error is.
     let closed = match taken {
         Ok(Step::End) => Ok(()),
@@ -83,7 +84,8 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
     println!("Esker {}: help lists the commands, close leaves.", env!("CARGO_PKG_VERSION"));
     let step = loop {
         let mark = if session.in_batch() { "*" } else { "" };
-        match editor.readline(&format!("{}{mark}> ", session.keyspace())) {
+        match editor.readline(&format!("{}{mark}> ", token::encode(session.keyspace().as_bytes())))
+        {
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
                 if session.execute(line.as_bytes(), &mut io::stdout().lock())? == Step::End {
