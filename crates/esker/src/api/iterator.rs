@@ -1,6 +1,6 @@
 //! Iterators.
 
-use crate::base::{Bytewise, CustomOrder, KeyOrder};
+use crate::base::{Bytewise, CustomOrder};
 use crate::db::DbOrder;
 use crate::db::catalog::Order;
 use crate::db::scan::Scan;

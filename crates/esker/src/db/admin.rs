@@ -136,7 +136,7 @@ impl Core {
         let gains = |p: &Partition| {
             let base = &p.base;
             let old_versions = base.segments().iter().any(|s| {
-                s.meta.deletes > 0 || s.meta.shadowed
+                s.meta().deletes > 0 || s.meta().max_seq > 0
             });
             !p.deltas.is_empty() || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         };
@@ -244,7 +244,7 @@ impl Core {
                 limit: self.settings.memory,
                 memtables: state.memsets.iter().map(|set| set.bytes()).sum(),
                 cache: cache.bytes,
-                indexes: state.version.segments().map(|s| s.index_bytes() as u64).sum(),
+                indexes: cache.index_bytes,
             },
             merge_debt: self.work.debt_bytes(),
             data_file_bytes: self.files.allocated_bytes(),

@@ -8,7 +8,7 @@
 //!    partition while it is busy, so the result fits in its place.
 //! 4. Between steps the worker lets a flush go first and notices that the database closes.
 
-use crate::base::rangedel::{Fragments, RangeTombstone};
+use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
@@ -20,7 +20,7 @@ use crate::manifest::{Partition, Tree, TreeEdit};
 use crate::merge::{
     Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
 };
-use crate::run::{Run, RunCursor, RunWriter, Segment};
+use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -91,7 +91,7 @@ impl Core {
         let gc = VersionGc::new(self.snapshots.list(), Depth::Bottom);
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
-            tombstones.extend(run.tombstone_lists(order)?);
+            tombstones.extend(tombstone_lists(order, run)?);
         }
         let sources = sources(order, old);
         let limits = PlanLimits {
@@ -114,16 +114,16 @@ impl Core {
             }
         }
         self.cut(&mut output)?;
-        let survivors = surviving(order, old, &tombstones, &gc);
+        let survivors = gc.surviving(order, &all_within(order, old, &tombstones));
         let mut tombstone_segments = Vec::new();
         if !survivors.is_empty() {
             let writer = self.merge_writer(output.writer)?;
-            writer.add_tombstones(order, &Fragments::build(order, survivors))?;
+            writer.add_tombstones::<O>(&survivors)?;
             tombstone_segments = self.take_segments(writer);
         }
         let adopted = &self.counters.background.segments_adopted;
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
-        Ok(Run::new(output.segments, tombstone_segments))
+        Ok(Run::new(Role::Base, output.segments, tombstone_segments))
     }
 
     /// Ends the segment that is being written, and takes what was written so far.
@@ -155,8 +155,8 @@ impl Core {
         output: &mut Output<'_>,
     ) -> Result<()> {
         let cursor = |segments: Vec<Arc<Segment>>| {
-            let run = Arc::new(Run::new(segments, Vec::new()));
-            RunCursor::new(run, order.clone(), self.cache.clone(), false)
+            let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
+            RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
         };
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
         let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
@@ -246,15 +246,15 @@ fn sources<'p, O: KeyOrder>(
     old: &'p Partition,
 ) -> Vec<SourceRuns<'p, Arc<Segment>>> {
     let interval = |segment: &'p Arc<Segment>| {
-        let meta = &segment.meta;
+        let meta = segment.meta();
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
         Interval {
             segment: segment.clone(),
             min: &meta.min_key,
             max: &meta.max_key,
-            bytes: u64::from(meta.len),
+            bytes: meta.len,
             deletes: meta.deletes.max(u64::from(!inside)),
-            shadowed: meta.shadowed,
+            shadowed: false,
             min_seq: meta.min_seq,
             max_seq: meta.max_seq,
         }
@@ -267,21 +267,14 @@ fn sources<'p, O: KeyOrder>(
     deltas.chain([source(SourceKind::Base, &old.base)]).collect()
 }
 
-/// The range tombstones that the new base needs.
-fn surviving<O: KeyOrder>(
-    order: &O,
-    old: &Partition,
-    tombstones: &[Arc<Fragments>],
-    gc: &VersionGc,
-) -> Vec<RangeTombstone> {
-    if tombstones.is_empty() {
-        return Vec::new();
-    }
-    let all = tombstones.iter().flat_map(|list| list.tombstones()).collect();
-    let clipped = Fragments::build(order, all).clip(
-        order,
-        old.lower.as_deref(),
-        old.upper.as_deref(),
-    );
-    gc.surviving_tombstones(clipped.iter().map(|f| (f.start, f.end, f.seqs)).collect::<Vec<_>>())
+/// The range tombstones of a run.
+pub(super) fn tombstone_lists<O: KeyOrder>(order: &O, run: &Run) -> Result<Vec<Arc<Fragments>>> {
+    let list = |segment: &Arc<Segment>| Ok(Arc::new(segment.fragments(order)?.clone()));
+    run.tombstones().iter().map(list).collect()
+}
+
+/// All range tombstones of a partition, as one list.
+fn all_within<O: KeyOrder>(order: &O, old: &Partition, lists: &[Arc<Fragments>]) -> Fragments {
+    let all = lists.iter().flat_map(|list| list.tombstones()).collect();
+    Fragments::build(order, all).clip(order, old.lower.as_deref(), old.upper.as_deref())
 }

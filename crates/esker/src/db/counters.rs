@@ -126,7 +126,6 @@ pub struct Background {
     pub flush_bytes: AtomicU64,
     pub merge_bytes: AtomicU64,
     pub manifest_bytes: AtomicU64,
-    pub merge_input_bytes: AtomicU64,
     pub stall_flush_nanos: AtomicU64,
     pub stall_merge_nanos: AtomicU64,
     pub stall_memory_nanos: AtomicU64,

@@ -8,7 +8,7 @@
 use crate::base::FileId;
 use crate::error::{IoContext, Result};
 use crate::fs::Fs;
-use crate::run::RunFile;
+use crate::run::{Reclaim, RunFile};
 use crate::sync::Signal;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,18 @@ pub struct Files {
 pub fn parse_run_name(name: &str) -> Option<FileId> {
     let digits = name.strip_suffix(".run")?;
     (digits.len() >= 10 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+}
+
+impl Reclaim for Files {
+    fn file(&self, id: FileId) {
+        self.note(Garbage::File(id));
+    }
+
+    fn slice(&self, file: FileId, offset: u64, len: u64) {
+        if len >= PUNCH_BYTES_MIN {
+            self.note(Garbage::Slice { file, offset, len });
+        }
+    }
 }
 
 impl Files {
@@ -92,23 +104,11 @@ impl Files {
 
     /// The object that stands for run file `id`.
     pub fn run_file(self: &Arc<Self>, id: FileId) -> Arc<RunFile> {
-        let files = self.clone();
-        RunFile::new(
-            self.fs.clone(),
-            self.directory.join(crate::run::file_name(id)),
-            id,
-            Arc::new(move |gone| files.note(gone)),
-        )
+        let reclaim: Arc<dyn Reclaim> = self.clone();
+        RunFile::new(&self.fs, &self.directory, id, Some(reclaim))
     }
 
-    fn note(&self, gone: crate::run::Gone) {
-        let garbage = match gone {
-            crate::run::Gone::File(id) => Garbage::File(id),
-            crate::run::Gone::Slice { file, offset, len } if len >= PUNCH_BYTES_MIN => {
-                Garbage::Slice { file, offset, len }
-            }
-            crate::run::Gone::Slice { .. } => return,
-        };
+    fn note(&self, garbage: Garbage) {
         self.garbage.lock().push(garbage);
         self.work.notify();
     }

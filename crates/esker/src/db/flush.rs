@@ -10,7 +10,7 @@
 //! 5. A failed flush leaves nothing behind but a file that nothing refers to; the next attempt
 //!    takes a new file.
 
-use crate::base::rangedel::{Fragments, RangeTombstone};
+use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
@@ -19,10 +19,10 @@ use crate::db::shape;
 use crate::db::state::State;
 use crate::db::store::{Change, missing_order};
 use crate::error::Result;
-use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version, run_record};
+use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
 use crate::merge::{Depth, MergeStream, VersionGc};
-use crate::run::{Run, RunWriter, Segment};
+use crate::run::{Role, Run, RunWriter, Segment};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -100,7 +100,7 @@ impl Core {
         writer: &mut Option<RunWriter>,
     ) -> Result<Vec<Slice>> {
         let Some(table) = O::table(set, keyspace.id) else { return Ok(Vec::new()) };
-        let tombstones = Fragments::build(order, table.tombstones(keyspace.id));
+        let tombstones = table.fragments(keyspace.id);
         let snapshots = self.snapshots.list();
         let gc = VersionGc::new(snapshots, Depth::Upper);
         let mut slices = Vec::new();
@@ -110,9 +110,7 @@ impl Core {
             let partition = &tree.partitions()[partition];
             let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
             let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
-            let survivors = gc.surviving_tombstones(
-                clipped.iter().map(|f| (f.start, f.end, f.seqs)).collect::<Vec<_>>(),
-            );
+            let survivors = gc.surviving(order, &clipped);
             let cursors = vec![table.cursor(keyspace.id)];
             let stream =
                 MergeStream::new(order.clone(), cursors, vec![Arc::new(clipped)], gc.clone())
@@ -131,7 +129,7 @@ impl Core {
         order: &O,
         writer: &mut RunWriter,
         mut stream: MergeStream<MemCursor<O>, O, Arc<Fragments>>,
-        tombstones: Vec<RangeTombstone>,
+        tombstones: Fragments,
     ) -> Result<Run> {
         let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
@@ -139,10 +137,10 @@ impl Core {
         let segments = self.take_segments(writer);
         let mut tombstone_segments = Vec::new();
         if !tombstones.is_empty() {
-            writer.add_tombstones(order, &Fragments::build(order, tombstones))?;
+            writer.add_tombstones::<O>(&tombstones)?;
             tombstone_segments = self.take_segments(writer);
         }
-        Ok(Run::new(segments, tombstone_segments))
+        Ok(Run::new(Role::Delta, segments, tombstone_segments))
     }
 
     /// The writer of this flush or merge, made when it is first needed.
@@ -163,7 +161,7 @@ impl Core {
             return Vec::new();
         }
         let file = self.output_file(writer.id());
-        metas.into_iter().map(|meta| Arc::new(Segment::new(meta, file.clone()))).collect()
+        metas.into_iter().map(|meta| Segment::new(meta, file.clone())).collect()
     }
 
     /// Makes the flushed data part of the tree and gives the log before it back.
@@ -275,9 +273,4 @@ fn touched<O: KeyOrder>(
         }
     }
     Ok(touched)
-}
-
-/// A record of what one slice adds, for the manifest.
-pub(super) fn delta_edit(partition: &Partition, run: &Run) -> TreeEdit {
-    TreeEdit::AddDelta { lower: partition.lower.clone(), run: run_record(run) }
 }

@@ -86,7 +86,7 @@ impl Core {
         let lock = take_lock(fs.as_ref(), path)?;
         // Another process may have made or upgraded the database before the lock was ours.
         if look(fs.as_ref(), path)? != Found::Database {
-            create(fs.as_ref(), path)?;
+            create(&fs, path, options)?;
         }
         let signal = Arc::new(Signal::new());
         let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal.clone());
@@ -249,17 +249,30 @@ fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
     Ok(Found::Empty)
 }
 
-/// Whether the directories of log and data hold anything.
+/// Whether there are runs, or a log that holds records or once held some: then this was a
+/// database, whatever became of its superblocks. A first log segment without records is what a
+/// creation leaves that was cut off.
 fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
-    for name in [LOG_DIRECTORY, DATA_DIRECTORY] {
-        let directory = path.join(name);
-        if fs.kind(&directory).context("look at", &directory)? == Some(PathKind::Directory)
-            && fs.list(&directory).context("list", &directory)?.iter().any(|entry| entry.len > 0)
-        {
-            return Ok(true);
-        }
+    let data = path.join(DATA_DIRECTORY);
+    if fs.kind(&data).context("look at", &data)? == Some(PathKind::Directory)
+        && fs.list(&data).context("list", &data)?.iter().any(|entry| entry.len > 0)
+    {
+        return Ok(true);
     }
-    Ok(false)
+    let log = path.join(LOG_DIRECTORY);
+    if fs.kind(&log).context("look at", &log)? != Some(PathKind::Directory) {
+        return Ok(false);
+    }
+    let mut found = false;
+    crate::wal::inspect(fs, &log, FIRST_POSITION, |part| {
+        found |= match part {
+            crate::wal::Inspected::Record(_) | crate::wal::Inspected::BadRecord(_) => true,
+            crate::wal::Inspected::Segment { header, .. } => header.start > FIRST_POSITION,
+            _ => false,
+        };
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
@@ -271,11 +284,16 @@ fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
 }
 
 /// Makes a new, empty database in a directory that is ours and holds none.
-fn create(fs: &dyn Fs, path: &Path) -> Result<()> {
-    for name in [LOG_DIRECTORY, DATA_DIRECTORY] {
-        let directory = path.join(name);
-        fs.create_dir(&directory).context("create", &directory)?;
-    }
+fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
+    let data = path.join(DATA_DIRECTORY);
+    fs.create_dir(&data).context("create", &data)?;
+    // The manifest says that the log begins here, so the first segment must be there before the
+    // manifest counts (R11).
+    let mut config = LogConfig::new(fs.clone(), path.join(LOG_DIRECTORY));
+    config.kind = options.log;
+    config.segment_bytes_max = u64::from(options.log_segment_bytes);
+    drop(Pipeline::create(config, FIRST_POSITION, Arc::new(Latch::new()))?);
+    let fs = fs.as_ref();
     let state = Edit { log_start: Some(FIRST_POSITION), next_file: Some(1), ..Edit::default() };
     let manifest = Manifest::create(fs, path, 1, &state)?;
     let mut database = [0; 16];
@@ -342,7 +360,7 @@ impl Objects<'_> {
     fn segment(&mut self, meta: &SegmentMeta) -> Arc<Segment> {
         let files = self.files;
         let file = self.by_id.entry(meta.file).or_insert_with(|| files.run_file(meta.file));
-        let new = || Arc::new(Segment::new(meta.clone(), file.clone()));
+        let new = || Segment::new(meta.clone(), file.clone());
         self.segments.entry((meta.file, meta.offset)).or_insert_with(new).clone()
     }
 }
@@ -368,7 +386,7 @@ fn begin_manifest(
     }
     remove_old_manifests(fs, path, old.number())?;
     let live: std::collections::HashSet<FileId> =
-        described.version.segments().map(|segment| segment.meta.file).collect();
+        described.version.segments().map(|segment| segment.meta().file).collect();
     files.remove_orphans(&|id| live.contains(&id))?;
     let state = Edit {
         log_start: Some(log_start),

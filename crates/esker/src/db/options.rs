@@ -32,17 +32,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// How the log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum LogKind {
-    /// Mapped where the file system can map, else plain.
-    #[default]
-    Auto,
-    /// One write call per batch.
-    Plain,
-    /// Mapped segments: no system call per batch; open fails where that is not possible.
-    Mapped,
-}
+pub use crate::commit::LogKind;
 
 /// What open does when the log is damaged (R30).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]

@@ -74,7 +74,7 @@ impl Core {
             let state = self.state.load(&guard);
             let below = at.unwrap_or_else(|| self.visible());
             let search = Search { order, keyspace, key, below };
-            match self.search(&search, state, &Access::Cached(&guard), &mut take)? {
+            match self.search(&search, state, Access::Cached(&guard), &mut take)? {
                 Answer::NeedsIo => {}
                 Answer::Absent => return self.checked(keyspace, below, None),
                 Answer::Present(value) => return self.checked(keyspace, below, Some(value)),
@@ -83,7 +83,7 @@ impl Core {
         let state = self.state.load_arc();
         let below = at.unwrap_or_else(|| self.visible());
         let search = Search { order, keyspace, key, below };
-        let answer = self.search(&search, &state, &Access::Read, &mut take);
+        let answer = self.search(&search, &state, Access::Read, &mut take);
         match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
             Answer::Present(value) => self.checked(keyspace, below, Some(value)),
             Answer::Absent | Answer::NeedsIo => self.checked(keyspace, below, None),
@@ -109,7 +109,7 @@ impl Core {
         &self,
         search: &Search<'_, O>,
         state: &State,
-        access: &Access<'_>,
+        access: Access<'_>,
         take: &mut Option<F>,
     ) -> Result<Answer<R>> {
         let Search { order, keyspace, key, below } = *search;
@@ -120,10 +120,11 @@ impl Core {
             }
             take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
         };
+        let hash = hash_key(key);
         for set in &state.memsets {
             let Some(table) = O::table(set, keyspace.id) else { continue };
             let cover = table.tombstone_seq(keyspace.id, key, below);
-            if let Some(found) = table.get(keyspace.id, key, below) {
+            if let Some(found) = table.get_hashed(keyspace.id, key, hash, below) {
                 return Ok(settle(found.seq, found.kind, cover, found.value));
             }
             if cover > 0 {
@@ -132,7 +133,6 @@ impl Core {
         }
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Answer::Absent) };
         let partition = &tree.partitions()[tree.find(order, key)];
-        let hash = hash_key(key);
         for run in partition.runs() {
             let Some(cover) = run.tombstone_seq(order, key, below, access)? else {
                 return Ok(Answer::NeedsIo);
@@ -140,7 +140,7 @@ impl Core {
             match run.get(order, key, hash, below, access, &self.cache)? {
                 Probe::NeedsIo => return Ok(Answer::NeedsIo),
                 Probe::Found(found) => {
-                    return Ok(settle(found.seq(), found.kind(), cover, found.value()));
+                    return Ok(settle(found.seq, found.kind, cover, found.value()));
                 }
                 Probe::Absent if cover > 0 => return Ok(Answer::Absent),
                 Probe::Absent => {}

@@ -9,6 +9,7 @@ use crate::base::rangedel::Fragments;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
 use crate::db::Core;
 use crate::db::catalog::KeyspaceState;
+use crate::db::compact::tombstone_lists;
 use crate::db::memset::DbOrder;
 use crate::db::state::State;
 use crate::error::{Error, Result};
@@ -21,7 +22,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// A cursor over a memtable or a run.
-#[derive(Debug)]
 pub enum AnyCursor<O: KeyOrder> {
     /// Over a memtable.
     Mem(MemCursor<O>),
@@ -95,7 +95,6 @@ enum Direction {
 }
 
 /// An iterator over what a position sees of one keyspace, in one direction at a time.
-#[derive(Debug)]
 pub struct Scan<O: DbOrder> {
     core: Arc<Core>,
     keyspace: Arc<KeyspaceState>,
@@ -124,9 +123,9 @@ impl<O: DbOrder> Scan<O> {
         let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
         let mut memory_tombstones = Vec::new();
         for table in state.memsets.iter().filter_map(|set| O::table(set, keyspace.id)) {
-            let tombstones = table.tombstones(keyspace.id);
+            let tombstones = table.fragments(keyspace.id);
             if !tombstones.is_empty() {
-                memory_tombstones.push(Arc::new(Fragments::build(&order, tombstones)));
+                memory_tombstones.push(tombstones);
             }
         }
         Self {
@@ -294,11 +293,11 @@ impl<O: DbOrder> Scan<O> {
         }
         let mut tombstones = self.memory_tombstones.clone();
         for run in partition.runs().filter(|run| !run.is_empty()) {
-            let fragments = run.tombstone_lists(&self.order);
+            let fragments = tombstone_lists(&self.order, run);
             tombstones.extend(fragments.map_err(|error| self.locate(error))?);
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
-            let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true);
+            let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);
             sources.push(Source { cursor: AnyCursor::Run(cursor), seq_bound });
         }
         let bounds = self.bounds_within(&partition);

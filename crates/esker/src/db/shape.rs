@@ -9,7 +9,7 @@
 use crate::base::KeyOrder;
 use crate::db::settings::Settings;
 use crate::manifest::{Partition, Tree, TreeEdit, run_record};
-use crate::run::{Run, Segment};
+use crate::run::{Role, Run, Segment};
 use std::sync::Arc;
 
 /// Segments below this fraction of their size are crumbs.
@@ -21,7 +21,7 @@ pub fn reaches<O: KeyOrder>(order: &O, run: &Run, lower: Option<&[u8]>) -> bool 
     run.segments()
         .iter()
         .chain(run.tombstones())
-        .any(|segment| order.compare(&segment.meta.max_key, lower).is_ge())
+        .any(|segment| order.compare(&segment.meta().max_key, lower).is_ge())
         || !run.tombstones().is_empty()
 }
 
@@ -32,8 +32,8 @@ fn overlaps<O: KeyOrder>(
     lower: Option<&[u8]>,
     upper: Option<&[u8]>,
 ) -> bool {
-    lower.is_none_or(|lower| order.compare(&segment.meta.max_key, lower).is_ge())
-        && upper.is_none_or(|upper| order.compare(&segment.meta.min_key, upper).is_lt())
+    lower.is_none_or(|lower| order.compare(&segment.meta().max_key, lower).is_ge())
+        && upper.is_none_or(|upper| order.compare(&segment.meta().min_key, upper).is_lt())
 }
 
 /// The part of a run that a key range can see; `None` if there is none. Tombstone segments go
@@ -53,7 +53,7 @@ pub fn part_of<O: KeyOrder>(
     if segments.is_empty() && tombstones.is_empty() {
         return None;
     }
-    Some(Arc::new(Run::new(segments, tombstones)))
+    Some(Arc::new(Run::new(run.role(), segments, tombstones)))
 }
 
 /// The part of a run that a partition can see.
@@ -68,7 +68,7 @@ pub fn part_within<O: KeyOrder>(
 /// Whether all segments of a run lie inside a partition, so that it can own them.
 fn lies_within<O: KeyOrder>(order: &O, run: &Run, partition: &Partition) -> bool {
     let inside = |key: &[u8]| partition.contains(order, key);
-    run.segments().iter().all(|s| inside(&s.meta.min_key) && inside(&s.meta.max_key))
+    run.segments().iter().all(|s| inside(&s.meta().min_key) && inside(&s.meta().max_key))
 }
 
 /// The base with a run's segments in their places, if rule 1 allows it.
@@ -78,7 +78,7 @@ fn adopted<O: KeyOrder>(
     run: &Run,
     settings: &Settings,
 ) -> Option<Run> {
-    let clean = run.segments().iter().all(|segment| segment.meta.deletes == 0);
+    let clean = run.segments().iter().all(|segment| segment.meta().deletes == 0);
     let bytes = run.bytes();
     let crumbs = bytes / (run.segments().len().max(1) as u64)
         < u64::from(settings.segment_bytes) / CRUMB_DIVISOR;
@@ -93,11 +93,11 @@ fn adopted<O: KeyOrder>(
     }
     let mut segments: Vec<_> = partition.base.segments().to_vec();
     segments.extend_from_slice(run.segments());
-    segments.sort_by(|a, b| order.compare(&a.meta.min_key, &b.meta.min_key));
+    segments.sort_by(|a, b| order.compare(&a.meta().min_key, &b.meta().min_key));
     let disjoint = segments
         .windows(2)
-        .all(|pair| order.compare(&pair[0].meta.max_key, &pair[1].meta.min_key).is_lt());
-    disjoint.then(|| Run::new(segments, Vec::new()))
+        .all(|pair| order.compare(&pair[0].meta().max_key, &pair[1].meta().min_key).is_lt());
+    disjoint.then(|| Run::new(Role::Base, segments, Vec::new()))
 }
 
 /// The partition with `run` on top, and the edit that says so. While a merge of the partition is
@@ -166,7 +166,7 @@ pub fn split_base(base: &Arc<Run>, old: &Partition, settings: &Settings) -> Vec<
                 groups.push(Vec::new());
                 filled = 0;
             }
-            filled += u64::from(segment.meta.len);
+            filled += segment.meta().len;
             if let Some(group) = groups.last_mut() {
                 group.push(segment.clone());
             }
@@ -178,7 +178,7 @@ pub fn split_base(base: &Arc<Run>, old: &Partition, settings: &Settings) -> Vec<
         .iter()
         .enumerate()
         .map(|(index, group)| match (index, group.first()) {
-            (1.., Some(first)) => Some(first.meta.min_key.clone()),
+            (1.., Some(first)) => Some(first.meta().min_key.clone()),
             _ => old.lower.clone(),
         })
         .collect();
@@ -190,7 +190,7 @@ pub fn split_base(base: &Arc<Run>, old: &Partition, settings: &Settings) -> Vec<
         .map(|(segments, (lower, upper))| Partition {
             lower,
             upper,
-            base: Arc::new(Run::new(segments, tombstones.to_vec())),
+            base: Arc::new(Run::new(Role::Base, segments, tombstones.to_vec())),
             deltas: Vec::new(),
         })
         .collect()
@@ -228,21 +228,19 @@ pub fn joined<O: KeyOrder>(
     if bytes > settings.partition_bytes / 2 || !plain(left) || !plain(right) {
         return None;
     }
-    let chain = |a: Option<&Arc<Run>>, b: Option<&Arc<Run>>| {
+    let chain = |role, a: Option<&Arc<Run>>, b: Option<&Arc<Run>>| {
         let runs = [a, b].into_iter().flatten();
-        Arc::new(Run::new(runs.flat_map(|run| run.segments()).cloned().collect(), Vec::new()))
+        let segments = runs.flat_map(|run| run.segments()).cloned().collect();
+        Arc::new(Run::new(role, segments, Vec::new()))
     };
     // Deltas of different key ranges have no age relation, so they pair up as they come.
     let deltas = (0..left.deltas.len().max(right.deltas.len()))
-        .map(|index| chain(left.deltas.get(index), right.deltas.get(index)))
+        .map(|index| chain(Role::Delta, left.deltas.get(index), right.deltas.get(index)))
         .collect();
     Some(Partition {
         lower: left.lower.clone(),
         upper: right.upper.clone(),
-        base: chain(Some(&left.base), Some(&right.base)),
+        base: chain(Role::Base, Some(&left.base), Some(&right.base)),
         deltas,
     })
 }
-
-#[cfg(test)]
-mod tests;

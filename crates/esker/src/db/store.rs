@@ -81,20 +81,15 @@ impl Store {
         self.totals
     }
 
-    /// Whether a segment of this file is referred to.
-    pub fn refers_to(&self, file: FileId) -> bool {
-        self.files.contains_key(&file)
-    }
-
     fn add(&mut self, partition: &Partition) {
         self.totals.base_bytes += partition.base.bytes();
         self.totals.delta_bytes += partition.delta_bytes();
         for segment in partition.segments() {
-            let count = self.segments.entry((segment.meta.file, segment.meta.offset)).or_default();
+            let count = self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
             *count += 1;
             if *count == 1 {
                 let new = || (0, segment.file().clone());
-                self.files.entry(segment.meta.file).or_insert_with(new).0 += 1;
+                self.files.entry(segment.meta().file).or_insert_with(new).0 += 1;
             }
         }
     }
@@ -104,7 +99,7 @@ impl Store {
         self.totals.base_bytes -= partition.base.bytes();
         self.totals.delta_bytes -= partition.delta_bytes();
         for segment in partition.segments() {
-            let key = (segment.meta.file, segment.meta.offset);
+            let key = (segment.meta().file, segment.meta().offset);
             let Some(count) = self.segments.get_mut(&key) else { continue };
             *count -= 1;
             if *count > 0 {
@@ -112,10 +107,10 @@ impl Store {
             }
             self.segments.remove(&key);
             dead.segments.push(segment.clone());
-            if let Some((live, _)) = self.files.get_mut(&segment.meta.file) {
+            if let Some((live, _)) = self.files.get_mut(&segment.meta().file) {
                 *live -= 1;
                 if *live == 0 {
-                    let gone = self.files.remove(&segment.meta.file);
+                    let gone = self.files.remove(&segment.meta().file);
                     dead.files.extend(gone.map(|(_, file)| file));
                 }
             }

@@ -55,10 +55,10 @@ impl Core {
             let Some(keyspace) = keyspace else { continue };
             for segment in tree.partitions().iter().flat_map(|partition| partition.segments()) {
                 self.check_open()?;
-                if !seen.insert((segment.meta.file, segment.meta.offset)) {
+                if !seen.insert((segment.meta().file, segment.meta().offset)) {
                     continue;
                 }
-                files.insert(segment.meta.file);
+                files.insert(segment.meta().file);
                 let checked = match &keyspace.order {
                     Order::Bytewise => segment.verify(&Bytewise),
                     Order::Custom(order) => segment.verify(order),
@@ -131,16 +131,16 @@ impl VerifyReport {
         &mut self,
         segment: &Arc<Segment>,
         keyspace: &str,
-        checked: Result<crate::run::Verified>,
+        checked: Result<crate::run::SegmentCounts>,
     ) {
         match checked {
             Ok(verified) => {
                 self.blocks += verified.blocks;
                 self.entries += verified.entries;
-                self.bytes += u64::from(segment.meta.len);
+                self.bytes += segment.meta().len;
             }
             Err(error) => {
-                let bounds = (segment.meta.min_key.as_slice(), segment.meta.max_key.as_slice());
+                let bounds = (segment.meta().min_key.as_slice(), segment.meta().max_key.as_slice());
                 let error = error.in_keyspace(keyspace, Some(bounds));
                 self.problems.push(Problem { path: segment.file().path().to_owned(), error });
             }

@@ -67,7 +67,12 @@ pub fn merge_score(partition: &Partition, settings: &Settings) -> f64 {
     let spread = (crate::base::codec::hash_key(lower) >> 32) as f64 / f64::from(u32::MAX);
     let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
     // A delete frees the entry that it hides, so deltas of deletes count for more than they weigh.
-    let freed: u64 = partition.deltas.iter().map(|run| run.deletes()).sum();
+    let freed: u64 = partition
+        .deltas
+        .iter()
+        .flat_map(|run| run.segments())
+        .map(|segment| segment.meta().deletes)
+        .sum();
     let average = partition.base.bytes() / partition.base.entries().max(1);
     let by_bytes = (partition.delta_bytes() + freed * average) as f64 / allowed;
     let by_count = partition.deltas.len() as f64 / (DELTAS_MAX as f64 + 1.0);

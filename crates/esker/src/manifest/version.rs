@@ -14,7 +14,7 @@
 use crate::base::{KeyOrder, KeyspaceId};
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, PartitionRecord, RunRecord, TreeEdit};
-use crate::run::{Run, Segment, SegmentMeta};
+use crate::run::{Role, Run, Segment, SegmentMeta};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -80,13 +80,13 @@ impl Partition {
 
 /// A run as the manifest writes it.
 pub fn run_record(run: &Run) -> RunRecord {
-    let metas = |segments: &[Arc<Segment>]| segments.iter().map(|s| s.meta.clone()).collect();
+    let metas = |segments: &[Arc<Segment>]| segments.iter().map(|s| s.meta().clone()).collect();
     RunRecord { segments: metas(run.segments()), tombstones: metas(run.tombstones()) }
 }
 
 impl Default for Tree {
     fn default() -> Self {
-        let run = Arc::new(Run::default());
+        let run = Arc::new(Run::new(Role::Base, Vec::new(), Vec::new()));
         Self::new(vec![Partition { lower: None, upper: None, base: run, deltas: Vec::new() }.into()])
     }
 }
@@ -213,7 +213,7 @@ impl Tree {
         match change {
             TreeEdit::AddDelta { run, .. } => {
                 let old = &self.partitions[at];
-                let delta = Arc::new(build_run(run, segment));
+                let delta = Arc::new(build_run(Role::Delta, run, segment));
                 let deltas = std::iter::once(delta).chain(old.deltas.iter().cloned()).collect();
                 let (lower, upper) = (old.lower.clone(), old.upper.clone());
                 let base = old.base.clone();
@@ -235,10 +235,14 @@ impl Tree {
     }
 }
 
-fn build_run(record: &RunRecord, segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>) -> Run {
+fn build_run(
+    role: Role,
+    record: &RunRecord,
+    segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
+) -> Run {
     let segments = record.segments.iter().map(&mut *segment).collect();
     let tombstones = record.tombstones.iter().map(&mut *segment).collect();
-    Run::new(segments, tombstones)
+    Run::new(role, segments, tombstones)
 }
 
 fn build_partitions(
@@ -251,8 +255,12 @@ fn build_partitions(
         Arc::new(Partition {
             lower: record.lower.clone(),
             upper,
-            base: Arc::new(build_run(&record.base, segment)),
-            deltas: record.deltas.iter().map(|r| Arc::new(build_run(r, segment))).collect(),
+            base: Arc::new(build_run(Role::Base, &record.base, segment)),
+            deltas: record
+                .deltas
+                .iter()
+                .map(|run| Arc::new(build_run(Role::Delta, run, segment)))
+                .collect(),
         })
     };
     records.iter().zip(next_lower).map(build).collect()
@@ -271,7 +279,7 @@ pub fn check_tree<O: KeyOrder>(order: &O, tree: &Tree) -> Result<(), &'static st
         }
     }
     for run in tree.partitions().iter().flat_map(|p| p.runs()) {
-        let metas = run.segments().iter().map(|segment| &segment.meta);
+        let metas = run.segments().iter().map(|segment| segment.meta());
         for meta in metas.clone() {
             if order.compare(&meta.min_key, &meta.max_key).is_gt() {
                 return Err("a segment ends before it begins");
