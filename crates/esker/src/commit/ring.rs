@@ -185,6 +185,7 @@ impl Ring {
     }
 
     /// End of the prepared space.
+    #[cfg(not(loom))]
     pub(super) fn limit(&self) -> Seq {
         self.limit.0.load(Ordering::Acquire)
     }

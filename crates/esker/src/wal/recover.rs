@@ -11,8 +11,8 @@
 //!
 //! Damage inside the very last record cannot be told from a torn tail; C4 states that exception.
 
-use super::chain::{self, Chain};
-use super::format::{ALIGNMENT, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
+use super::chain::{self, Chain, ChainSegment};
+use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
 use super::stream::Stream;
 use crate::base::Seq;
 use crate::error::{Error, Result};
@@ -159,6 +159,9 @@ fn evidence(
         let detail = "the record is longer than the log: a later segment is missing";
         return Ok(Some(damage_at(chain, dir, hole, detail)));
     }
+    if let Some(error) = cut_short(chain, hole, place) {
+        return Ok(Some(error));
+    }
     let after = chain.segments.iter().filter(|segment| segment.end > hole);
     let same_life = after.into_iter().all(|segment| segment.same_life);
     let mut position = match place {
@@ -184,6 +187,20 @@ fn evidence(
     Ok(None)
 }
 
+/// A segment's full length is durable before its first record is written (R4, R9). So a file that
+/// is shorter, but was written to, was cut: what it held is gone, and with it all evidence.
+fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
+    let reach = match place {
+        Place::BadPayload(record) => record.end(),
+        _ => hole,
+    };
+    let written = |segment: &&ChainSegment| segment.end > hole && segment.header.start < reach;
+    let cut = |segment: &&ChainSegment| segment.file_len < HEADER_BYTES + segment.header.capacity;
+    let segment = chain.segments.iter().filter(written).find(cut)?;
+    let detail = "the file is shorter than it was when records were written to it";
+    Some(Error::corruption(&segment.path, segment.file_len, "log segment", detail))
+}
+
 /// The next position after `position` that may hold a header. Unwritten space is zeros and is
 /// skipped by words: a header whose two checksums are both zero would be missed, which happens to
 /// one record in four thousand million at most.
@@ -206,7 +223,7 @@ fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
 fn damage_at(chain: &Chain, dir: &Path, position: Seq, detail: impl Into<String>) -> Error {
     match chain.at(position) {
         Some(segment) => {
-            let offset = super::format::HEADER_BYTES + (position - segment.header.start);
+            let offset = HEADER_BYTES + (position - segment.header.start);
             Error::corruption(&segment.path, offset, "log record", detail)
         }
         None => Error::corruption(dir, position, "log record", detail),

@@ -25,7 +25,7 @@ fn what_was_written_is_replayed_in_order_across_reopens() {
                     .unwrap();
                 assert_eq!(log.visible(), end);
                 let start = start.into_inner();
-                assert!(start % 8 == 0 && end % 8 == 0 && end > start);
+                assert!(start.is_multiple_of(8) && end.is_multiple_of(8) && end > start);
                 expected.push(Batch { start, operations: 1, payload });
             }
             if round % 2 == 0 {
