@@ -121,6 +121,9 @@ pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Res
     if record.end() > stream.limit() {
         return Ok(Place::Overlong(record));
     }
+    if !chain.holds(position, record.end()) {
+        return Ok(Place::BadPayload(record));
+    }
     if record.kind == RecordKind::Void {
         return Ok(Place::Record(record));
     }
@@ -168,9 +171,10 @@ fn evidence(
         Place::BadPayload(record) => record.end(),
         _ => hole + ALIGNMENT,
     };
-    while position < stream.limit() {
+    let limit = chain.segments.last().map_or(hole, ChainSegment::present_end);
+    while position < limit {
         let Some(later) = header_at(chain, stream, position)? else {
-            position = next_candidate(stream, position)?;
+            position = next_candidate(stream, position, limit)?;
             continue;
         };
         let (told, word) =
@@ -204,11 +208,11 @@ fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
 /// The next position after `position` that may hold a header. Unwritten space is zeros and is
 /// skipped by words: a header whose two checksums are both zero would be missed, which happens to
 /// one record in four thousand million at most.
-fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
+pub(super) fn next_candidate(stream: &mut Stream<'_>, position: Seq, limit: Seq) -> Result<Seq> {
     const WINDOW: u64 = 64 << 10;
     let mut from = position + ALIGNMENT;
-    while from < stream.limit() {
-        let len = WINDOW.min(stream.limit() - from);
+    while from < limit {
+        let len = WINDOW.min(limit - from);
         let Some(bytes) = stream.bytes(from, len)? else { break };
         let found = bytes.chunks_exact(ALIGNMENT as usize).position(|word| word != [0; 8]);
         if let Some(index) = found {
@@ -216,7 +220,7 @@ fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
         }
         from += len;
     }
-    Ok(stream.limit())
+    Ok(limit)
 }
 
 /// An error that names the file and offset of `position`.

@@ -290,3 +290,39 @@ fn interrupted_preparations_are_blank_and_damaged_headers_are_not() {
     }
     assert_eq!(fs.knobs.syncs_after_failure.load(Ordering::Relaxed), 0);
 }
+
+#[test]
+fn a_crafted_length_is_not_believed() {
+    use crate::wal::format::{Record, RecordKind, SegmentHeader};
+    // A small file that claims 4 GiB, with a record that claims 1 GiB; all checksums are right.
+    let fs = MemFs::new();
+    let path = dir().join(crate::wal::file_name(1));
+    fs.open(&path, crate::fs::OpenMode::CreateNew).unwrap();
+    let header = SegmentHeader {
+        nonce: 1,
+        serial: 1,
+        start: 8,
+        capacity: 1 << 32,
+        predecessor: 0,
+        incarnation: crate::fs::Incarnation::default(),
+    };
+    let record = Record {
+        position: 8,
+        kind: RecordKind::Batch,
+        operations: 1,
+        payload_len: 1 << 30,
+        payload_sum: 0,
+        published: 8,
+        synced: 8,
+    };
+    let mut bytes = header.encode_page();
+    fs.overwrite(&path, bytes.clone());
+    assert_eq!(replay(&fs).unwrap().1.end, 8, "an empty segment, though a short one");
+    bytes.extend_from_slice(&record.encode(1));
+    bytes.extend_from_slice(&[0; 100]);
+    fs.overwrite(&path, bytes);
+    assert!(is_corruption(&replay(&fs).unwrap_err()));
+    let (_, recovered) = replay_from(&fs, FIRST, Policy::KeepPrefix).unwrap();
+    assert_eq!(recovered.end, 8);
+    inspect(&*fs, &dir(), FIRST, |_| Ok(())).unwrap();
+}
