@@ -7,10 +7,10 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-/// Explores all interleavings with at most three preemptions: what more adds is time.
+/// Explores all interleavings with at most two preemptions: what more adds is time.
 fn model(f: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(2);
     builder.check(f);
 }
 
