@@ -1,0 +1,216 @@
+//! Blocks as they stand in a file: perhaps compressed, always with a salted checksum.
+
+use super::RAW_BYTES_MAX;
+use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
+use crate::base::FileId;
+use std::fmt;
+
+/// Bytes after the payload of a stored block: codec, raw length, checksum.
+pub const TRAILER_BYTES: usize = 13;
+
+/// How a block is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[repr(u8)]
+pub enum Codec {
+    /// Not at all.
+    #[default]
+    Raw = 0,
+    /// LZ4, block format.
+    Lz4 = 1,
+    /// Zstandard, level 3, one frame.
+    Zstd = 2,
+}
+
+impl Codec {
+    /// The codec with this number, if there is one.
+    pub fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Raw),
+            1 => Some(Self::Lz4),
+            2 => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of a stored block at most.
+pub fn stored_max() -> u64 {
+    RAW_BYTES_MAX + TRAILER_BYTES as u64
+}
+
+/// The most that a compressed payload may claim to expand to. LZ4 cannot exceed 255; the writer
+/// keeps Zstandard below it too, so that a small damaged file cannot demand a huge allocation.
+fn expansion_max(payload: usize) -> u64 {
+    payload as u64 * 255 + 64
+}
+
+/// A stored block whose checksum was found right.
+#[derive(Debug, Clone, Copy)]
+pub struct Stored<'a> {
+    /// How the payload is compressed.
+    pub codec: Codec,
+    /// The length of the raw block.
+    pub raw_len: usize,
+    /// What stands before the trailer.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Stored<'a> {
+    /// Checks a stored block that was read at `offset` of `file` against the checksum that its
+    /// referrer has.
+    pub fn check(bytes: &'a [u8], file: FileId, offset: u64, expected: u64) -> Decoded<Self> {
+        let body_len = bytes.len().checked_sub(8).ok_or(DecodeError("a block is too short"))?;
+        let (body, stored) = bytes.split_at(body_len);
+        if checksum(file, offset, body) != expected {
+            return Err(DecodeError("the checksum of a block does not match"));
+        }
+        if Reader::new(stored).u64()? != expected {
+            return Err(DecodeError("a block's own checksum differs from its referrer's"));
+        }
+        let payload_len =
+            body_len.checked_sub(5).ok_or(DecodeError("a block is too short for its trailer"))?;
+        let (payload, trailer) = body.split_at(payload_len);
+        let mut trailer = Reader::new(trailer);
+        let codec = Codec::from_u8(trailer.u8()?)
+            .ok_or(DecodeError("the codec of a block is not known"))?;
+        let raw_len = u64::from(trailer.u32()?);
+        let fits = match codec {
+            Codec::Raw => raw_len == payload_len as u64,
+            Codec::Lz4 | Codec::Zstd => raw_len <= expansion_max(payload_len),
+        };
+        if !fits || raw_len > RAW_BYTES_MAX {
+            return Err(DecodeError("the raw length of a block is out of bounds"));
+        }
+        Ok(Self { codec, raw_len: raw_len as usize, payload })
+    }
+
+    /// Writes the raw block to `out`, whose length must be `raw_len`.
+    pub fn decode_into(&self, out: &mut [u8]) -> Decoded<()> {
+        if self.codec == Codec::Raw {
+            if out.len() != self.payload.len() {
+                return Err(DecodeError("the raw length of a block does not match"));
+            }
+            out.copy_from_slice(self.payload);
+            return Ok(());
+        }
+        decompress(self.codec, self.payload, out)
+    }
+}
+
+/// Decompresses `payload`, which must fill `out` exactly.
+pub fn decompress(codec: Codec, payload: &[u8], out: &mut [u8]) -> Decoded<()> {
+    let len = out.len();
+    let written = match codec {
+        Codec::Raw => return Err(DecodeError("a raw block cannot be decompressed")),
+        Codec::Lz4 => lz4_flex::block::decompress_into(payload, out).ok(),
+        Codec::Zstd => zstd::bulk::decompress_to_buffer(payload, out).ok(),
+    };
+    if written != Some(len) {
+        return Err(DecodeError("a block cannot be decompressed"));
+    }
+    Ok(())
+}
+
+/// Compresses blocks; keeps its buffers and contexts.
+#[derive(Default)]
+pub struct Encoder {
+    buffer: Vec<u8>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoder").finish_non_exhaustive()
+    }
+}
+
+impl Encoder {
+    /// Appends `raw` to `out` as a stored block that will stand at `offset` of `file`; returns the
+    /// codec used and the checksum. It stays raw unless `codec` saves an eighth.
+    pub fn encode(
+        &mut self,
+        codec: Codec,
+        raw: &[u8],
+        file: FileId,
+        offset: u64,
+        out: &mut Vec<u8>,
+    ) -> (Codec, u64) {
+        let start = out.len();
+        let used = self.compress(codec, raw);
+        if used == Codec::Raw {
+            out.extend_from_slice(raw);
+        } else {
+            out.extend_from_slice(&self.buffer);
+        }
+        if self.buffer.capacity() > 1 << 20 {
+            self.buffer = Vec::new();
+        }
+        (used, seal(used, raw.len(), file, offset, start, out))
+    }
+
+    /// Appends the trailer of a raw block that stands in `out` from `start`; returns the checksum.
+    pub fn seal_raw(file: FileId, offset: u64, start: usize, out: &mut Vec<u8>) -> u64 {
+        let raw_len = out.len() - start;
+        seal(Codec::Raw, raw_len, file, offset, start, out)
+    }
+
+    /// Compresses into the buffer; answers the codec with which it is worth it.
+    fn compress(&mut self, codec: Codec, raw: &[u8]) -> Codec {
+        let used = match codec {
+            Codec::Raw => return Codec::Raw,
+            Codec::Lz4 => self.lz4(raw),
+            Codec::Zstd => self.zstd(raw),
+        };
+        let worth = self.buffer.len() <= raw.len() - raw.len() / 8;
+        if worth { used } else { Codec::Raw }
+    }
+
+    fn lz4(&mut self, raw: &[u8]) -> Codec {
+        self.buffer.resize(lz4_flex::block::get_maximum_output_size(raw.len()), 0);
+        match lz4_flex::block::compress_into(raw, &mut self.buffer) {
+            Ok(len) => {
+                self.buffer.truncate(len);
+                Codec::Lz4
+            }
+            Err(_) => self.incompressible(raw),
+        }
+    }
+
+    fn zstd(&mut self, raw: &[u8]) -> Codec {
+        if self.zstd.is_none() {
+            self.zstd = zstd::bulk::Compressor::new(3).ok();
+        }
+        let Some(compressor) = &mut self.zstd else { return self.lz4(raw) };
+        self.buffer.clear();
+        self.buffer.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        if compressor.compress_to_buffer(raw, &mut self.buffer).is_err() {
+            return self.incompressible(raw);
+        }
+        if raw.len() as u64 > expansion_max(self.buffer.len()) {
+            // Beyond what a reader accepts; LZ4 stays within it by construction.
+            return self.lz4(raw);
+        }
+        Codec::Zstd
+    }
+
+    fn incompressible(&mut self, raw: &[u8]) -> Codec {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(raw);
+        Codec::Raw
+    }
+}
+
+fn seal(
+    codec: Codec,
+    raw_len: usize,
+    file: FileId,
+    offset: u64,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> u64 {
+    out.push(codec as u8);
+    out.extend_from_slice(&(raw_len as u32).to_le_bytes());
+    let sum = checksum(file, offset, &out[start..]);
+    out.extend_from_slice(&sum.to_le_bytes());
+    sum
+}
