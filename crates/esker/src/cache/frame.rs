@@ -1,0 +1,284 @@
+//! Frames: the memory of one block, header and bytes in one allocation.
+//!
+//! A frame begins with 128 bytes of header. The first line is for those who count references or
+//! move the frame between queues; the second holds the block's layout and is read with it, and
+//! the block's bytes follow at once. References are counted like those of an `Arc`, which cannot
+//! be used itself because a slot must hold a thin pointer.
+#![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
+
+use super::Slots;
+use crate::block::{Block, Layout};
+use std::alloc::{self, Layout as Memory};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// What stands before the bytes.
+#[repr(C, align(64))]
+pub(super) struct Header {
+    references: AtomicUsize,
+    /// Where the frame stands in the queues of its shard; changes under the shard's lock.
+    position: AtomicU64,
+    capacity: usize,
+    slot: u32,
+    owner: Option<Arc<Slots>>,
+    allocated: Arc<AtomicU64>,
+    hot: Hot,
+}
+
+#[repr(C, align(64))]
+struct Hot {
+    len: u32,
+    /// Whether the block was used since it entered its queue.
+    used: AtomicU8,
+    layout: Option<Layout>,
+}
+
+const HEADER_BYTES: usize = size_of::<Header>();
+
+fn memory(capacity: usize) -> Memory {
+    let bytes = HEADER_BYTES.checked_add(capacity);
+    let memory = bytes.and_then(|bytes| Memory::from_size_align(bytes, align_of::<Header>()).ok());
+    memory.expect("blocks are bounded far below the address space")
+}
+
+fn bytes_start(frame: NonNull<Header>) -> *mut u8 {
+    // SAFETY: the allocation has HEADER_BYTES and then the bytes, so the result is in it or one
+    // past its end.
+    unsafe { frame.as_ptr().cast::<u8>().add(HEADER_BYTES) }
+}
+
+/// A frame that only its maker has: its bytes can be written.
+#[derive(Debug)]
+pub struct FrameBuf {
+    pin: FramePin,
+}
+
+impl FrameBuf {
+    pub(super) fn new(capacity: usize, allocated: &Arc<AtomicU64>) -> Self {
+        let memory = memory(capacity);
+        // SAFETY: the size is not zero, as it includes the header.
+        let start = unsafe { alloc::alloc_zeroed(memory) };
+        let Some(frame) = NonNull::new(start.cast::<Header>()) else {
+            alloc::handle_alloc_error(memory);
+        };
+        let header = Header {
+            references: AtomicUsize::new(1),
+            position: AtomicU64::new(0),
+            capacity,
+            slot: 0,
+            owner: None,
+            allocated: Arc::clone(allocated),
+            hot: Hot { len: 0, used: AtomicU8::new(0), layout: None },
+        };
+        allocated.fetch_add(memory.size() as u64, Ordering::Relaxed);
+        // SAFETY: freshly allocated with the header's alignment and at least its size.
+        unsafe { frame.as_ptr().write(header) };
+        Self { pin: FramePin { frame } }
+    }
+
+    /// The bytes, to be filled.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let capacity = self.pin.header().capacity;
+        // SAFETY: this is the only reference to the frame, and the bytes were zeroed when they
+        // were allocated.
+        unsafe { std::slice::from_raw_parts_mut(bytes_start(self.pin.frame), capacity) }
+    }
+
+    /// Declares the first `layout.len()` bytes to be a block with this layout.
+    ///
+    /// # Panics
+    /// If the frame is smaller than that.
+    pub fn set_layout(&mut self, layout: Layout) {
+        assert!(layout.len() <= self.pin.header().capacity, "the layout exceeds its frame");
+        // SAFETY: this is the only reference to the frame.
+        let header = unsafe { self.pin.frame.as_mut() };
+        header.hot.len = layout.len() as u32;
+        header.hot.layout = Some(layout);
+    }
+
+    /// Bytes of memory that the frame takes.
+    pub(super) fn size(&self) -> u64 {
+        self.pin.size()
+    }
+
+    /// Ends the time of writing; `home` is the slot where the frame will stand.
+    pub(super) fn share(mut self, home: Option<(Arc<Slots>, u32)>) -> FramePin {
+        if let Some((owner, slot)) = home {
+            // SAFETY: this is the only reference to the frame.
+            let header = unsafe { self.pin.frame.as_mut() };
+            header.owner = Some(owner);
+            header.slot = slot;
+        }
+        self.pin
+    }
+
+    /// A frame that stands in no cache.
+    pub fn detached(self) -> FramePin {
+        self.share(None)
+    }
+}
+
+/// A counted reference to a frame.
+pub struct FramePin {
+    frame: NonNull<Header>,
+}
+
+// SAFETY: after `FrameBuf` nothing but atomics changes in a frame, and its memory is freed by
+// whoever drops the last reference, on any thread.
+unsafe impl Send for FramePin {}
+// SAFETY: as above; shared references only read or count.
+unsafe impl Sync for FramePin {}
+
+impl std::fmt::Debug for FramePin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FramePin").field("len", &self.bytes().len()).finish_non_exhaustive()
+    }
+}
+
+impl FramePin {
+    fn header(&self) -> &Header {
+        // SAFETY: the counted reference keeps the frame alive; only a `FrameBuf`, which is not
+        // shared, makes mutable references.
+        unsafe { self.frame.as_ref() }
+    }
+
+    /// The frame for as long as this pin is borrowed.
+    #[inline]
+    pub fn view(&self) -> FrameView<'_> {
+        FrameView { frame: self.frame, borrowed: PhantomData }
+    }
+
+    /// The bytes of the block.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.view().bytes()
+    }
+
+    /// The block.
+    #[inline]
+    pub fn block(&self) -> Block<'_> {
+        self.view().block()
+    }
+
+    pub(super) fn pointer(&self) -> *mut Header {
+        self.frame.as_ptr()
+    }
+
+    /// Bytes of memory that the frame takes.
+    pub(super) fn size(&self) -> u64 {
+        (HEADER_BYTES + self.header().capacity) as u64
+    }
+
+    pub(super) fn home(&self) -> Option<(&Slots, usize)> {
+        let header = self.header();
+        header.owner.as_deref().map(|owner| (owner, header.slot as usize))
+    }
+
+    pub(super) fn position(&self) -> u64 {
+        self.header().position.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_position(&self, position: u64) {
+        self.header().position.store(position, Ordering::Relaxed);
+    }
+
+    /// Whether the block was used since the last call.
+    pub(super) fn take_used(&self) -> bool {
+        let used = &self.header().hot.used;
+        let was = used.load(Ordering::Relaxed) != 0;
+        if was {
+            used.store(0, Ordering::Relaxed);
+        }
+        was
+    }
+}
+
+impl Clone for FramePin {
+    fn clone(&self) -> Self {
+        self.view().pin()
+    }
+}
+
+impl Drop for FramePin {
+    fn drop(&mut self) {
+        // As in `Arc`: what others did with the frame happens before it is freed.
+        if self.header().references.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
+        fence(Ordering::Acquire);
+        let memory = memory(self.header().capacity);
+        self.header().allocated.fetch_sub(memory.size() as u64, Ordering::Relaxed);
+        // SAFETY: this was the last reference; the frame was allocated with this very layout.
+        unsafe {
+            self.frame.as_ptr().drop_in_place();
+            alloc::dealloc(self.frame.as_ptr().cast(), memory);
+        }
+    }
+}
+
+/// A frame that somebody else keeps alive for `'a`: an epoch, or a pin.
+#[derive(Clone, Copy)]
+pub struct FrameView<'a> {
+    frame: NonNull<Header>,
+    borrowed: PhantomData<&'a Header>,
+}
+
+impl std::fmt::Debug for FrameView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameView").field("len", &self.bytes().len()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> FrameView<'a> {
+    /// # Safety
+    /// The frame must be alive, with at least one reference, for `'a`.
+    pub(super) unsafe fn new(frame: NonNull<Header>) -> Self {
+        Self { frame, borrowed: PhantomData }
+    }
+
+    #[inline]
+    fn header(self) -> &'a Header {
+        // SAFETY: alive for `'a` as `new` demands; never mutably borrowed once it is shared.
+        unsafe { &*self.frame.as_ptr() }
+    }
+
+    /// The bytes of the block.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        let len = self.header().hot.len as usize;
+        // SAFETY: `len` is at most the capacity (`set_layout`), the bytes are initialised, and
+        // nobody writes them any more.
+        unsafe { std::slice::from_raw_parts(bytes_start(self.frame), len) }
+    }
+
+    /// The block.
+    #[inline]
+    pub fn block(self) -> Block<'a> {
+        let layout = self.header().hot.layout.as_ref();
+        Block::new(self.bytes(), layout.expect("frames are shared with a layout"))
+    }
+
+    /// Marks the block as used.
+    #[inline]
+    pub fn touch(self) {
+        let used = &self.header().hot.used;
+        // Written only once, so that the line of a hot block stays shared between cores.
+        if used.load(Ordering::Relaxed) == 0 {
+            used.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps the frame alive beyond `'a`.
+    #[inline]
+    pub fn pin(self) -> FramePin {
+        let before = self.header().references.fetch_add(1, Ordering::Relaxed);
+        assert!(before < usize::MAX / 2, "too many references to one frame");
+        FramePin { frame: self.frame }
+    }
+
+    pub(super) fn position(self) -> u64 {
+        self.header().position.load(Ordering::Relaxed)
+    }
+}
