@@ -1,0 +1,113 @@
+//! Times the operations of the memtable one by one, and prints nanoseconds for each.
+//!
+//! `cargo run --release --example memtable_micro [MiB]`: entries of 16 + 100 bytes, 64 MiB of
+//! them unless told otherwise. Keys are the 16 decimal digits that `db_bench` made customary, or
+//! 16 random bytes.
+
+use esker::base::{Bytewise, Cursor, Kind, SEQ_MAX};
+use esker::memtable::Memtable;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+const VALUE: [u8; 100] = [7; 100];
+
+fn scramble(index: u64) -> u64 {
+    let mut x = index.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+fn decimal(number: u64) -> [u8; 16] {
+    let mut key = [b'0'; 16];
+    let mut rest = number;
+    for place in key.iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    key
+}
+
+fn binary(number: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&scramble(number).to_be_bytes());
+    key[8..].copy_from_slice(&scramble(!number).to_be_bytes());
+    key
+}
+
+fn report(what: &str, operations: u64, start: Instant) {
+    println!("{what:44} {:7.1} ns/op", start.elapsed().as_nanos() as f64 / operations as f64);
+}
+
+fn fill(name: &str, count: u64, key: impl Fn(u64) -> [u8; 16]) -> Arc<Memtable<Bytewise>> {
+    let table = Arc::new(Memtable::new(Bytewise, 116 * count as usize));
+    let start = Instant::now();
+    for index in 0..count {
+        table.insert(1, &key(index), index + 1, Kind::Put, &VALUE);
+    }
+    report(&format!("insert {name}"), count, start);
+    table
+}
+
+fn fill_by_two(name: &str, count: u64, key: impl Fn(u64) -> [u8; 16] + Sync) {
+    let table = Memtable::new(Bytewise, 116 * count as usize);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let (table, key) = (&table, &key);
+            scope.spawn(move || {
+                for index in (half..count).step_by(2) {
+                    table.insert(1, &key(index), index + 1, Kind::Put, &VALUE);
+                }
+            });
+        }
+    });
+    report(&format!("insert {name}, two threads"), count, start);
+}
+
+fn read(name: &str, table: &Arc<Memtable<Bytewise>>, count: u64, key: impl Fn(u64) -> [u8; 16]) {
+    let start = Instant::now();
+    for index in 0..count {
+        let key = key(scramble(index) % count);
+        assert!(black_box(table.get(1, &key, SEQ_MAX)).is_some(), "an inserted key is found");
+    }
+    report(&format!("get {name}, present"), count, start);
+    let start = Instant::now();
+    let found = (0..count).filter(|index| table.get(2, &key(*index), SEQ_MAX).is_some()).count();
+    report(&format!("get {name}, absent (found {found})"), count, start);
+    let mut cursor = table.cursor(1);
+    let start = Instant::now();
+    let mut seen = 0u64;
+    cursor.seek_to_first().expect("memtable cursors do not fail");
+    while cursor.valid() {
+        seen += u64::from(black_box(cursor.key())[0] != 1) | 1;
+        cursor.next().expect("memtable cursors do not fail");
+    }
+    report(&format!("scan {name} forward"), seen, start);
+    let start = Instant::now();
+    cursor.seek_to_last().expect("memtable cursors do not fail");
+    while cursor.valid() {
+        black_box(cursor.key());
+        cursor.prev().expect("memtable cursors do not fail");
+    }
+    report(&format!("scan {name} backward"), seen, start);
+}
+
+fn main() {
+    let mebibytes = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(64u64);
+    let count = (mebibytes << 20) / 116;
+    println!("{count} entries of 16 + 100 bytes, {mebibytes} MiB");
+    let random = |index| decimal(scramble(index) % 1_000_000_000);
+    let _warm = fill("warm-up", count, binary);
+    let table = fill("sequential, decimal", count, decimal);
+    println!("{:44} {:7.1} bytes/entry", "memory", table.bytes() as f64 / count as f64);
+    read("sequential, decimal", &table, count, decimal);
+    drop(table);
+    drop(fill("random, decimal", count, random));
+    let table = fill("random, binary", count, binary);
+    read("random, binary", &table, count, binary);
+    drop(table);
+    fill_by_two("sequential, decimal", count, decimal);
+    fill_by_two("random, binary", count, binary);
+}

@@ -1,0 +1,363 @@
+//! Range tombstones (R18).
+//!
+//! A memtable, a delta slice and a partition each have their own list. A list is *fragmented*
+//! once: the key space is cut at every start and end, so that a lookup is one binary search for
+//! the fragment of a key and one question to that fragment.
+//!
+//! Writing down, for every fragment, all tombstones that cover it (as RocksDB does) takes
+//! quadratic space where ranges nest: a queue that trims itself with `..key` ten thousand times
+//! would need 50 million numbers. [`Fragments`] is a segment tree over the fragments instead: each
+//! tombstone is stored in the O(log n) nodes that make up its range, and a lookup reads the nodes
+//! above its fragment. The stored form holds each bound once and each tombstone once.
+//!
+//! Invariants:
+//! 1. `bounds` ascend strictly in the keyspace's order; fragment `i` is `bounds[i-1]..bounds[i]`,
+//!    without a lower bound for `i = 0`, without an upper one for `i = bounds.len()`.
+//! 2. Every span is a non-empty range of fragments, with a sequence number in `1..SEQ_MAX`.
+//! 3. Spans stand in the order (seq descending, first, last), without repetition.
+//! 4. The sequence numbers of one tree node stand from new to old (follows from 3).
+
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
+use crate::base::{KeyOrder, SEQ_MAX, Seq, limits};
+use std::cmp::{Ordering, Reverse};
+
+pub use sweep::{Fragment, FragmentIter};
+
+/// The removal of every key in `start..end` that is older than `seq`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeTombstone {
+    /// First key that is removed; `None`: no lower bound.
+    pub start: Option<Vec<u8>>,
+    /// First key after the range; `None`: no upper bound.
+    pub end: Option<Vec<u8>>,
+    /// Its sequence number: it removes entries with smaller ones.
+    pub seq: Seq,
+}
+
+impl RangeTombstone {
+    /// Whether `key` lies in the range.
+    pub fn contains<O: KeyOrder>(&self, order: &O, key: &[u8]) -> bool {
+        let after_start = self.start.as_ref().is_none_or(|start| order.compare(start, key).is_le());
+        after_start && self.end.as_ref().is_none_or(|end| order.compare(key, end).is_lt())
+    }
+}
+
+/// Compares two lower bounds; `None` is below every key.
+pub fn compare_starts<O: KeyOrder>(order: &O, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+    match (a, b) {
+        (None, None) => Ordering::Equal,
+        (None, _) => Ordering::Less,
+        (_, None) => Ordering::Greater,
+        (Some(a), Some(b)) => order.compare(a, b),
+    }
+}
+
+/// Compares two upper bounds; `None` is above every key.
+pub fn compare_ends<O: KeyOrder>(order: &O, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+    match (a, b) {
+        (None, None) => Ordering::Equal,
+        (None, _) => Ordering::Greater,
+        (_, None) => Ordering::Less,
+        (Some(a), Some(b)) => order.compare(a, b),
+    }
+}
+
+/// One tombstone over the fragments `first..last`. The order of the fields is invariant 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    seq: Reverse<Seq>,
+    first: u32,
+    last: u32,
+}
+
+/// A list of range tombstones, cut into fragments: see the head of this module.
+///
+/// It belongs to one keyspace; every call must be given the order that it was built with.
+#[derive(Debug, Clone, Default)]
+pub struct Fragments {
+    bounds: Vec<Box<[u8]>>,
+    spans: Vec<Span>,
+    tree: Tree,
+}
+
+impl PartialEq for Fragments {
+    fn eq(&self, other: &Self) -> bool {
+        self.bounds == other.bounds && self.spans == other.spans
+    }
+}
+
+impl Eq for Fragments {}
+
+impl Fragments {
+    /// Fragments a list. Ranges that hold no key (`start >= end`) are left out, and so are
+    /// tombstones with sequence number 0, which remove nothing.
+    pub fn build<O: KeyOrder>(order: &O, mut tombstones: Vec<RangeTombstone>) -> Self {
+        tombstones.retain(|tombstone| {
+            let empty = match (&tombstone.start, &tombstone.end) {
+                (Some(start), Some(end)) => order.compare(start, end).is_ge(),
+                _ => false,
+            };
+            !empty && tombstone.seq > 0
+        });
+        let keys = tombstones.iter().flat_map(|t| [&t.start, &t.end]).flatten();
+        let mut keys: Vec<&[u8]> = keys.map(Vec::as_slice).collect();
+        keys.sort_by(|a, b| order.compare(a, b));
+        keys.dedup_by(|a, b| order.compare(a, b).is_eq());
+        let place =
+            |key: &Vec<u8>| keys.partition_point(|bound| order.compare(bound, key).is_le()) as u32;
+        let spans = tombstones.iter().map(|tombstone| Span {
+            seq: Reverse(tombstone.seq),
+            first: tombstone.start.as_ref().map_or(0, place),
+            last: tombstone.end.as_ref().map_or(keys.len() as u32 + 1, place),
+        });
+        Self::assemble(spans.collect(), keys.iter().map(|key| Box::from(*key)).collect())
+    }
+
+    /// Sorts `spans` and plants the tree.
+    fn assemble(mut spans: Vec<Span>, bounds: Vec<Box<[u8]>>) -> Self {
+        spans.sort_unstable();
+        spans.dedup();
+        let tree = Tree::plant(bounds.len() + 1, &spans);
+        Self { bounds, spans, tree }
+    }
+
+    /// Whether nothing is removed.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The number of tombstones.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The newest sequence number; 0 if there are no tombstones.
+    pub fn max_seq(&self) -> Seq {
+        self.spans.first().map_or(0, |span| span.seq.0)
+    }
+
+    /// The oldest sequence number; 0 if there are no tombstones.
+    pub fn min_seq(&self) -> Seq {
+        self.spans.last().map_or(0, |span| span.seq.0)
+    }
+
+    /// The smallest interval that holds every range: its start (`None`: unbounded) and its end.
+    /// `None` if there are no tombstones.
+    pub fn hull(&self) -> Option<(Option<&[u8]>, Option<&[u8]>)> {
+        let first = self.spans.iter().map(|span| span.first).min()?;
+        let last = self.spans.iter().map(|span| span.last).max()?;
+        Some((self.start_of(first as usize), self.end_of(last as usize - 1)))
+    }
+
+    /// The tombstones, from new to old.
+    pub fn tombstones(&self) -> impl Iterator<Item = RangeTombstone> + '_ {
+        self.spans.iter().map(|span| RangeTombstone {
+            start: self.start_of(span.first as usize).map(<[u8]>::to_vec),
+            end: self.end_of(span.last as usize - 1).map(<[u8]>::to_vec),
+            seq: span.seq.0,
+        })
+    }
+
+    /// The fragments that at least one tombstone covers, in key order.
+    pub fn iter(&self) -> FragmentIter<'_> {
+        FragmentIter::new(self)
+    }
+
+    /// The newest sequence number less than `below` whose tombstone covers `key`; 0 if none.
+    pub fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        if self.spans.is_empty() {
+            return 0;
+        }
+        self.tree.newest(self.fragment_of(order, key), below)
+    }
+
+    /// Like [`Self::covering_seq`], together with the interval around `key` of which the answer is
+    /// true: its start (`None`: unbounded) and its end. A scan need not ask again before the end,
+    /// and may skip to it where the entries are older than the answer.
+    pub fn covering<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Fragment<'_, Seq> {
+        let at = self.fragment_of(order, key);
+        let seqs = self.tree.newest(at, below);
+        Fragment { start: self.start_of(at), end: self.end_of(at), seqs }
+    }
+
+    /// The newest `seq` such that every key in the closed range `low..=high` is covered by a
+    /// tombstone with a sequence number in `seq..below`; 0 if some key is not covered. Everything
+    /// in the range that is older than the answer is gone, so a segment of such entries can be
+    /// dropped as a whole.
+    pub fn covers_range<O: KeyOrder>(&self, order: &O, low: &[u8], high: &[u8], below: Seq) -> Seq {
+        if self.spans.is_empty() {
+            return 0;
+        }
+        let mut least = Seq::MAX;
+        for fragment in self.fragment_of(order, low)..=self.fragment_of(order, high) {
+            least = least.min(self.tree.newest(fragment, below));
+            if least == 0 {
+                return 0;
+            }
+        }
+        // An inverted range holds no key; nothing useful can be said of it.
+        if least == Seq::MAX { 0 } else { least }
+    }
+
+    /// What remains of the tombstones inside `low..high` (`None`: unbounded).
+    pub fn clip<O: KeyOrder>(&self, order: &O, low: Option<&[u8]>, high: Option<&[u8]>) -> Self {
+        let clipped = self.tombstones().map(|mut tombstone| {
+            if compare_starts(order, tombstone.start.as_deref(), low).is_lt() {
+                tombstone.start = low.map(<[u8]>::to_vec);
+            }
+            if compare_ends(order, tombstone.end.as_deref(), high).is_gt() {
+                tombstone.end = high.map(<[u8]>::to_vec);
+            }
+            tombstone
+        });
+        Self::build(order, clipped.collect())
+    }
+
+    /// Leaves out what no reader can tell apart: per fragment, only the newest tombstone stays,
+    /// and for each of the `snapshots` the newest with a sequence number below it.
+    pub fn compact(&self, snapshots: &[Seq]) -> Self {
+        sweep::compact(self, snapshots)
+    }
+
+    /// Appends the stored form, described in `docs/file-formats.md`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.bounds.len() as u64);
+        for bound in &self.bounds {
+            put_bytes(out, bound);
+        }
+        put_varint(out, self.spans.len() as u64);
+        for span in &self.spans {
+            put_varint(out, span.first.into());
+            put_varint(out, (span.last - span.first).into());
+            put_varint(out, span.seq.0);
+        }
+    }
+
+    /// Reads the stored form and checks every invariant. Each list of tombstones has one stored
+    /// form only: whatever is accepted here is what [`Self::encode`] would write.
+    pub fn decode<O: KeyOrder>(order: &O, reader: &mut Reader<'_>) -> Decoded<Self> {
+        // Every bound takes a byte at least: a larger count is wrong, and allocates nothing.
+        let count = reader.varint_max((reader.remaining() as u64).min(u32::MAX.into()))?;
+        let mut bounds: Vec<Box<[u8]>> = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let bound = reader.bytes(limits::KEY_BYTES_MAX)?;
+            if bounds.last().is_some_and(|last| order.compare(last, bound).is_ge()) {
+                return Err(DecodeError("bounds of range tombstones do not ascend"));
+            }
+            bounds.push(bound.into());
+        }
+        let fragments = bounds.len() as u64 + 1;
+        let count = reader.varint_max(reader.remaining() as u64 / 3)?;
+        let mut spans: Vec<Span> = Vec::with_capacity(count as usize);
+        let mut used = vec![false; bounds.len() + 2];
+        for _ in 0..count {
+            let first = reader.varint_max(fragments - 1)?;
+            let length = reader.varint_max(fragments - first)?;
+            let seq = reader.varint_max(SEQ_MAX - 1)?;
+            if length == 0 || seq == 0 {
+                return Err(DecodeError("a range tombstone removes nothing"));
+            }
+            let last = first + length;
+            let span = Span { seq: Reverse(seq), first: first as u32, last: last as u32 };
+            if spans.last().is_some_and(|previous| *previous >= span) {
+                return Err(DecodeError("range tombstones are out of order"));
+            }
+            used[first as usize] = true;
+            used[last as usize] = true;
+            spans.push(span);
+        }
+        // `used[i]` belongs to the lower bound of fragment `i`; the first has none, and there is
+        // none after the last.
+        if used[1..=bounds.len()].contains(&false) {
+            return Err(DecodeError("a bound belongs to no range tombstone"));
+        }
+        let tree = Tree::plant(bounds.len() + 1, &spans);
+        Ok(Self { bounds, spans, tree })
+    }
+
+    fn fragment_of<O: KeyOrder>(&self, order: &O, key: &[u8]) -> usize {
+        self.bounds.partition_point(|bound| order.compare(bound, key).is_le())
+    }
+
+    fn start_of(&self, fragment: usize) -> Option<&[u8]> {
+        fragment.checked_sub(1).map(|below| &*self.bounds[below])
+    }
+
+    fn end_of(&self, fragment: usize) -> Option<&[u8]> {
+        self.bounds.get(fragment).map(|bound| &**bound)
+    }
+}
+
+/// A segment tree (Bentley) over the fragments, stored as an implicit binary tree: the leaf of
+/// fragment `i` is node `leaves + i`, the parent of node `n` is `n / 2`. The lists of the nodes
+/// stand one behind the other in `seqs`; that of node `n` is `starts[n]..starts[n + 1]`.
+#[derive(Debug, Clone, Default)]
+struct Tree {
+    leaves: usize,
+    starts: Vec<usize>,
+    seqs: Vec<Seq>,
+}
+
+impl Tree {
+    fn plant(leaves: usize, spans: &[Span]) -> Self {
+        if spans.is_empty() {
+            return Self::default();
+        }
+        // Counting first gives each list its place; filling in the order of the spans keeps the
+        // lists sorted (invariant 4).
+        let mut starts = vec![0; 2 * leaves + 1];
+        for span in spans {
+            Self::for_each_node(leaves, span, |node| starts[node + 1] += 1);
+        }
+        for node in 0..2 * leaves {
+            starts[node + 1] += starts[node];
+        }
+        let mut seqs = vec![0; starts[2 * leaves]];
+        let mut next = starts.clone();
+        for span in spans {
+            Self::for_each_node(leaves, span, |node| {
+                seqs[next[node]] = span.seq.0;
+                next[node] += 1;
+            });
+        }
+        Self { leaves, starts, seqs }
+    }
+
+    /// The disjoint nodes that together make up the range of `span`: at most two on each level.
+    fn for_each_node(leaves: usize, span: &Span, mut visit: impl FnMut(usize)) {
+        let (mut low, mut high) = (span.first as usize + leaves, span.last as usize + leaves);
+        while low < high {
+            if low & 1 == 1 {
+                visit(low);
+                low += 1;
+            }
+            if high & 1 == 1 {
+                high -= 1;
+                visit(high);
+            }
+            low /= 2;
+            high /= 2;
+        }
+    }
+
+    /// The newest sequence number less than `below` over a fragment; 0 if there is none.
+    fn newest(&self, fragment: usize, below: Seq) -> Seq {
+        let mut newest = 0;
+        let mut node = if self.leaves == 0 { 0 } else { self.leaves + fragment };
+        while node > 0 {
+            let list = &self.seqs[self.starts[node]..self.starts[node + 1]];
+            // Most readers are newer than every tombstone, so the first one answers.
+            let found = match list.first() {
+                Some(first) if *first >= below => list.partition_point(|seq| *seq >= below),
+                _ => 0,
+            };
+            newest = newest.max(list.get(found).copied().unwrap_or(0));
+            node /= 2;
+        }
+        newest
+    }
+}

@@ -1,0 +1,164 @@
+//! Walking over fragments in key order.
+//!
+//! A sweep moves over the fragments from left to right and keeps the set of tombstones that cover
+//! the present one. It costs O(log n) per tombstone; only who asks for all sequence numbers of
+//! all fragments pays for them.
+
+use super::{Fragments, Span};
+use crate::base::Seq;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// A piece of the key space that the same tombstones cover from end to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment<'a, S = Vec<Seq>> {
+    /// Its first key; `None`: no lower bound.
+    pub start: Option<&'a [u8]>,
+    /// The first key after it; `None`: no upper bound.
+    pub end: Option<&'a [u8]>,
+    /// The sequence numbers of the tombstones that cover it, from new to old.
+    pub seqs: S,
+}
+
+/// The state of a sweep.
+struct Sweep<'a> {
+    fragments: &'a Fragments,
+    /// The spans by their first fragment, and how many of them have begun.
+    by_first: Vec<Span>,
+    begun: usize,
+    /// The ends of the spans that cover the present fragment.
+    ends: BinaryHeap<Reverse<(u32, Seq)>>,
+    /// How often each sequence number covers the present fragment.
+    active: BTreeMap<Seq, u32>,
+    next: u32,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(fragments: &'a Fragments) -> Self {
+        let mut by_first = fragments.spans.clone();
+        by_first.sort_unstable_by_key(|span| span.first);
+        Self {
+            fragments,
+            by_first,
+            begun: 0,
+            ends: BinaryHeap::new(),
+            active: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// Goes to the next fragment and returns its number; `None` after the last.
+    fn advance(&mut self) -> Option<usize> {
+        let present = self.next;
+        if self.fragments.is_empty() || present as usize > self.fragments.bounds.len() {
+            return None;
+        }
+        while let Some(Reverse((end, seq))) = self.ends.peek().copied().filter(|e| e.0.0 <= present)
+        {
+            debug_assert!(end <= present);
+            self.ends.pop();
+            if let Some(count) = self.active.get_mut(&seq) {
+                *count -= 1;
+                if *count == 0 {
+                    self.active.remove(&seq);
+                }
+            }
+        }
+        while let Some(span) = self.by_first.get(self.begun).filter(|span| span.first <= present) {
+            *self.active.entry(span.seq.0).or_insert(0) += 1;
+            self.ends.push(Reverse((span.last, span.seq.0)));
+            self.begun += 1;
+        }
+        self.next += 1;
+        Some(present as usize)
+    }
+}
+
+/// An iterator over the covered fragments, in key order. See [`Fragments::iter`].
+pub struct FragmentIter<'a> {
+    sweep: Sweep<'a>,
+}
+
+impl<'a> FragmentIter<'a> {
+    pub(super) fn new(fragments: &'a Fragments) -> Self {
+        Self { sweep: Sweep::new(fragments) }
+    }
+}
+
+impl<'a> Iterator for FragmentIter<'a> {
+    type Item = Fragment<'a>;
+
+    fn next(&mut self) -> Option<Fragment<'a>> {
+        loop {
+            let at = self.sweep.advance()?;
+            if !self.sweep.active.is_empty() {
+                let fragments = self.sweep.fragments;
+                let seqs = self.sweep.active.keys().rev().copied().collect();
+                return Some(Fragment {
+                    start: fragments.start_of(at),
+                    end: fragments.end_of(at),
+                    seqs,
+                });
+            }
+        }
+    }
+}
+
+/// See [`Fragments::compact`].
+pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
+    let mut sweep = Sweep::new(fragments);
+    let mut open: BTreeMap<Seq, u32> = BTreeMap::new();
+    let mut spans = Vec::new();
+    let mut kept = Vec::new();
+    let mut close = |seq: Seq, first: u32, last: u32| {
+        spans.push(Span { seq: Reverse(seq), first, last });
+    };
+    while let Some(at) = sweep.advance() {
+        let at = at as u32;
+        kept.clear();
+        kept.extend(sweep.active.last_key_value().map(|(seq, _)| *seq));
+        let visible = |snapshot: &Seq| sweep.active.range(..snapshot).next_back();
+        kept.extend(snapshots.iter().filter_map(visible).map(|(seq, _)| *seq));
+        // A kept tombstone that goes on from the fragment before stays one span.
+        open.retain(|seq, first| {
+            let goes_on = kept.contains(seq);
+            if !goes_on {
+                close(*seq, *first, at);
+            }
+            goes_on
+        });
+        for seq in &kept {
+            open.entry(*seq).or_insert(at);
+        }
+    }
+    for (seq, first) in open {
+        close(seq, first, sweep.next);
+    }
+    with_used_bounds(fragments, spans)
+}
+
+/// Drops the bounds at which no span begins or ends any more, and numbers the rest anew.
+fn with_used_bounds(fragments: &Fragments, mut spans: Vec<Span>) -> Fragments {
+    // `used[i]` belongs to the lower bound of fragment `i`, as in `Fragments::decode`.
+    let mut used = vec![false; fragments.bounds.len() + 2];
+    for span in &spans {
+        used[span.first as usize] = true;
+        used[span.last as usize] = true;
+    }
+    let mut number = 0;
+    let mut numbers = vec![0; used.len()];
+    let mut bounds = Vec::new();
+    for (at, bound) in fragments.bounds.iter().enumerate() {
+        if used[at + 1] {
+            number += 1;
+            bounds.push(bound.clone());
+        }
+        numbers[at + 1] = number;
+    }
+    numbers[fragments.bounds.len() + 1] = number + 1;
+    for span in &mut spans {
+        span.first = numbers[span.first as usize];
+        span.last = numbers[span.last as usize];
+    }
+    Fragments::assemble(spans, bounds)
+}

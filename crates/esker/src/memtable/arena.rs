@@ -1,0 +1,170 @@
+//! The memory of one memtable: chunks that are filled from front to back and freed together.
+//!
+//! An allocation is one `fetch_add` on the fill mark of the present chunk; only the thread that
+//! runs over its end takes a lock, to put the next chunk in place. Chunks start small, so that a
+//! keyspace with three entries costs three pages, and grow to 2 MiB. The large ones are aligned
+//! to 2 MiB and ask for a huge page: a search in a large memtable touches a different page with
+//! nearly every node, and small pages would add a TLB miss to each cache miss.
+//!
+//! Invariants:
+//! 1. A byte range is handed out once; its memory stays in place until the arena is dropped.
+//! 2. `current` points to a chunk that `chunks` owns.
+
+use parking_lot::Mutex;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// The alignment of every allocation.
+pub(super) const ALIGN: usize = 8;
+const FIRST_CHUNK: usize = 16 << 10;
+const LAST_CHUNK: usize = 2 << 20;
+/// Larger allocations get a chunk of their own, so that they do not waste the end of a chunk.
+const SHARED_MAX: usize = LAST_CHUNK / 8;
+
+struct Chunk {
+    base: NonNull<u8>,
+    layout: Layout,
+    /// The fill mark. It runs past the end of the chunk when allocations no longer fit.
+    used: AtomicUsize,
+}
+
+/// See the head of this module.
+pub(super) struct Arena {
+    current: AtomicPtr<Chunk>,
+    chunks: Mutex<Vec<NonNull<Chunk>>>,
+    /// The bytes of all chunks but the present one.
+    finished: AtomicUsize,
+}
+
+// SAFETY: the chunks are owned by the arena and reached only through atomics and its lock; the
+// memory handed out is raw, and what is stored there is the caller's business.
+#[allow(unsafe_code, reason = "raw pointers to chunks are owned, as a `Box` would be")]
+unsafe impl Send for Arena {}
+// SAFETY: as above; `&Arena` gives access only to atomics and to the lock.
+#[allow(unsafe_code, reason = "raw pointers to chunks are owned, as a `Box` would be")]
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    pub(super) fn new() -> Self {
+        let first = Self::new_chunk(FIRST_CHUNK);
+        Self {
+            current: AtomicPtr::new(first.as_ptr()),
+            chunks: Mutex::new(vec![first]),
+            finished: AtomicUsize::new(0),
+        }
+    }
+
+    /// The bytes that were taken from the system and are in use; of the present chunk, the bytes
+    /// that were handed out.
+    pub(super) fn bytes(&self) -> usize {
+        let (current, size) = self.current();
+        let used = current.load(Ordering::Relaxed).min(size);
+        self.finished.load(Ordering::Relaxed) + used
+    }
+
+    /// Hands out `size` bytes, not initialised, at an address that is a multiple of [`ALIGN`].
+    #[inline]
+    pub(super) fn allocate(&self, size: usize) -> NonNull<u8> {
+        let size = size.next_multiple_of(ALIGN);
+        if size > SHARED_MAX {
+            return self.allocate_alone(size);
+        }
+        loop {
+            let current = self.current.load(Ordering::Acquire);
+            if let Some(place) = Self::take(current, size) {
+                return place;
+            }
+            self.refill(current, size);
+        }
+    }
+
+    /// Moves the fill mark of `chunk`, if `size` bytes still fit.
+    #[inline]
+    #[allow(unsafe_code, reason = "the chunk is reached through an atomic pointer")]
+    fn take(chunk: *mut Chunk, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: `chunk` was loaded from `current` of a living arena (invariant 2); chunks are
+        // freed only when the arena is dropped.
+        let chunk = unsafe { &*chunk };
+        let offset = chunk.used.fetch_add(size, Ordering::Relaxed);
+        if offset + size > chunk.layout.size() {
+            return None;
+        }
+        // SAFETY: `offset + size` is within the chunk's allocation, as was just checked.
+        Some(unsafe { chunk.base.add(offset) })
+    }
+
+    #[allow(unsafe_code, reason = "the chunk is reached through an atomic pointer")]
+    fn current(&self) -> (&AtomicUsize, usize) {
+        // SAFETY: invariant 2; the reference does not outlive the borrow of the arena.
+        let chunk = unsafe { &*self.current.load(Ordering::Acquire) };
+        (&chunk.used, chunk.layout.size())
+    }
+
+    /// Puts the next chunk in place, unless another thread already did.
+    #[cold]
+    fn refill(&self, full: *mut Chunk, size: usize) {
+        let mut chunks = self.chunks.lock();
+        if self.current.load(Ordering::Relaxed) != full {
+            return;
+        }
+        let (_, full_size) = self.current();
+        let wanted = (full_size * 4).max(size.next_power_of_two()).min(LAST_CHUNK);
+        let next = Self::new_chunk(wanted);
+        chunks.push(next);
+        self.finished.fetch_add(full_size, Ordering::Relaxed);
+        // Release: whoever sees the pointer sees the initialised chunk.
+        self.current.store(next.as_ptr(), Ordering::Release);
+    }
+
+    #[cold]
+    #[allow(unsafe_code, reason = "the chunk was made here")]
+    fn allocate_alone(&self, size: usize) -> NonNull<u8> {
+        let chunk = Self::new_chunk(size);
+        self.chunks.lock().push(chunk);
+        self.finished.fetch_add(size, Ordering::Relaxed);
+        // SAFETY: the chunk was just made and is owned by `chunks`.
+        unsafe { chunk.as_ref() }.base
+    }
+
+    #[allow(unsafe_code, reason = "memory that is not initialised can only be had this way")]
+    fn new_chunk(size: usize) -> NonNull<Chunk> {
+        let align = if size == LAST_CHUNK { LAST_CHUNK } else { 64 };
+        // An invalid layout needs a size near `isize::MAX`; entries are limited far below (R19).
+        let Ok(layout) = Layout::from_size_align(size, align) else {
+            handle_alloc_error(Layout::new::<Chunk>())
+        };
+        // SAFETY: the size is not zero: it is a chunk size or larger than `SHARED_MAX`.
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        advise_huge_page(base, size);
+        let chunk = Box::new(Chunk { base, layout, used: AtomicUsize::new(0) });
+        // From here on only the raw pointer is used, until the arena is dropped.
+        NonNull::from(Box::leak(chunk))
+    }
+}
+
+impl Drop for Arena {
+    #[allow(unsafe_code, reason = "frees what `new_chunk` allocated")]
+    fn drop(&mut self) {
+        for chunk in self.chunks.get_mut().drain(..) {
+            // SAFETY: the pointer came from `Box::leak` in `new_chunk` and is freed once, here.
+            let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
+            // SAFETY: `base` was allocated with this very layout.
+            unsafe { dealloc(chunk.base.as_ptr(), chunk.layout) };
+        }
+    }
+}
+
+/// Asks for a huge page behind a large chunk. It is advice: a refusal changes nothing.
+#[allow(unsafe_code, reason = "madvise takes a raw range")]
+fn advise_huge_page(base: NonNull<u8>, size: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if size == LAST_CHUNK {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: the range is exactly one chunk that was just allocated and that nobody else
+        // knows; this advice does not change what the memory holds.
+        let _refused = unsafe { madvise(base.as_ptr().cast(), size, Advice::LinuxHugepage) };
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = (base, size);
+}

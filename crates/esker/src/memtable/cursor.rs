@@ -1,0 +1,176 @@
+//! The cursor over one keyspace of a memtable.
+//!
+//! It owns a reference to its table, so nodes stay in place under it. Entries may be inserted
+//! around it at any time; it meets them or not, and a reader never cares, because they are newer
+//! than anything it may see. The same holds for entries that are published while it stands on
+//! them, so the sequence number is read once, on arrival.
+//!
+//! Going back has no links to follow. One search finds a node some 16 entries before, and the
+//! nodes from there on are remembered: each further step back takes the last of them.
+
+#![allow(unsafe_code, reason = "holds nodes of a table that it owns, beyond a borrow")]
+
+use super::node::{Header, NodeRef};
+use super::skiplist::{PENDING, Target};
+use super::{Memtable, prefetch};
+use crate::base::{Cursor, KeyOrder, KeyspaceId, Kind, Seq};
+use crate::error::Result;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// See the head of this module.
+pub struct MemCursor<O: KeyOrder> {
+    table: Arc<Memtable<O>>,
+    keyspace: KeyspaceId,
+    /// The node and its sequence number at the time of arrival, if the cursor is valid.
+    present: Option<(NonNull<Header>, Seq)>,
+    /// Nodes right before the present one, in order; empty when not known.
+    before: Vec<NonNull<Header>>,
+}
+
+// SAFETY: the node pointers point into the arena of `table`, which the cursor owns a share of;
+// through `&MemCursor` they are only read, and nodes may be read by any thread.
+unsafe impl<O: KeyOrder> Send for MemCursor<O> {}
+// SAFETY: as above.
+unsafe impl<O: KeyOrder> Sync for MemCursor<O> {}
+
+impl<O: KeyOrder> MemCursor<O> {
+    pub(super) fn new(table: Arc<Memtable<O>>, keyspace: KeyspaceId) -> Self {
+        Self { table, keyspace, present: None, before: Vec::new() }
+    }
+
+    fn node(&self, header: NonNull<Header>) -> NodeRef<'_> {
+        // SAFETY: every pointer in the cursor came from a node of `self.table`, which lives as
+        // long as the borrow of the cursor.
+        unsafe { NodeRef::from_raw(header) }
+    }
+
+    fn present(&self) -> Option<NodeRef<'_>> {
+        self.present.map(|(header, _)| self.node(header))
+    }
+
+    fn target<'k>(&self, key: &'k [u8], below: Seq) -> Target<'k> {
+        Target { keyspace: self.keyspace, head: self.table.list.order.head(key), key, below }
+    }
+
+    /// The node as a place to stand on, if it belongs to the keyspace and is not pending.
+    fn stand(&self, node: NodeRef<'_>) -> Option<(NonNull<Header>, Seq)> {
+        let seq = node.seq();
+        (seq != PENDING && node.keyspace() == self.keyspace).then_some((node.as_ptr(), seq))
+    }
+
+    /// The first entry of the keyspace at or after `node`.
+    fn forward_from(&self, mut node: Option<NodeRef<'_>>) -> Option<(NonNull<Header>, Seq)> {
+        while let Some(found) = node.filter(|node| node.keyspace() == self.keyspace) {
+            if let Some(place) = self.stand(found) {
+                if let Some(next) = found.next() {
+                    prefetch(next.as_ptr().as_ptr());
+                }
+                return Some(place);
+            }
+            node = found.next();
+        }
+        None
+    }
+
+    /// Goes to the last entry of the keyspace at or before `node`.
+    fn move_back_from(&mut self, node: Option<NonNull<Header>>) {
+        let mut candidate = node;
+        while let Some(header) = candidate {
+            let node = self.node(header);
+            if node.keyspace() != self.keyspace {
+                break;
+            }
+            if let Some(place) = self.stand(node) {
+                self.present = Some(place);
+                return;
+            }
+            candidate = self.take_before(header);
+        }
+        self.present = None;
+    }
+
+    /// The node before `header`, from the remembered ones or by a search.
+    fn take_before(&mut self, header: NonNull<Header>) -> Option<NonNull<Header>> {
+        if self.before.is_empty() {
+            let mut before = std::mem::take(&mut self.before);
+            self.table.list.collect_before(self.node(header), &mut before);
+            self.before = before;
+        }
+        self.before.pop()
+    }
+}
+
+impl<O: KeyOrder> Cursor for MemCursor<O> {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.present.is_some()
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.present().map_or(&[], NodeRef::key)
+    }
+
+    #[inline]
+    fn head(&self) -> u64 {
+        self.present().map_or(0, NodeRef::head)
+    }
+
+    #[inline]
+    fn seq(&self) -> Seq {
+        self.present.map_or(0, |(_, seq)| seq)
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.present().map_or(Kind::Delete, NodeRef::kind)
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.present().map_or(&[], NodeRef::value)
+    }
+
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.before.clear();
+        self.present = self.forward_from(self.table.list.seek(&self.target(key, below)));
+        Ok(())
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.before.clear();
+        let node = self.table.list.seek_before(&self.target(key, PENDING));
+        let node = node.map(NodeRef::as_ptr);
+        self.move_back_from(node);
+        Ok(())
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.before.clear();
+        self.present = self.forward_from(self.table.list.seek_keyspace(self.keyspace));
+        Ok(())
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.before.clear();
+        let node = self.table.list.seek_keyspace_end(self.keyspace).map(NodeRef::as_ptr);
+        self.move_back_from(node);
+        Ok(())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        self.before.clear();
+        self.present = self.forward_from(self.present().and_then(NodeRef::next));
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        if let Some((header, _)) = self.present {
+            let before = self.take_before(header);
+            self.move_back_from(before);
+        }
+        Ok(())
+    }
+}
