@@ -197,6 +197,12 @@ impl<'a> Block<'a> {
         Self { bytes, layout }
     }
 
+    /// Where the parts stand.
+    #[inline]
+    pub fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
     /// How many entries there are.
     #[inline]
     pub fn count(&self) -> usize {

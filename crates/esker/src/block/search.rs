@@ -50,7 +50,7 @@ impl Block<'_> {
 
     #[inline]
     fn is_below(&self, i: usize, below: Seq) -> bool {
-        !self.layout.has(flag::SEQS) || self.version(i).0 < below
+        self.version(i).0 < below
     }
 
     #[inline]

@@ -176,10 +176,6 @@ impl FramePin {
         header.owner.as_deref().map(|owner| (owner, header.slot as usize))
     }
 
-    pub(super) fn position(&self) -> u64 {
-        self.header().position.load(Ordering::Relaxed)
-    }
-
     pub(super) fn set_position(&self, position: u64) {
         self.header().position.store(position, Ordering::Relaxed);
     }

@@ -1,1 +1,125 @@
-//! (being written)
+//! Sorted runs: immutable, sorted entries on disk.
+//!
+//! A run is an ordered list of *segments* that do not overlap, possibly from several files, and
+//! perhaps some segments of range tombstones. A segment (about 1 MiB) is self-contained: blocks,
+//! then a tail of filter, index, description and footer. It is the unit of sharing: runs refer to
+//! segments, segments to their file, and whoever goes last reports what can be given back (R22).
+//! Segments do not know their keyspace (R16); the manifest does.
+//!
+//! What names a part of a file repeats its checksum: the manifest that of each tail
+//! ([`SegmentMeta`]), the index that of each block. Checksums are salted with file id and offset.
+//! So a part that was swapped, misplaced or taken from another file fails.
+//!
+//! Point reads come in two kinds ([`Access`]): inside an epoch, without I/O; and outside, reading
+//! what is missing. The file format is described in `docs/file-formats.md`.
+//!
+//! 1. Segments of a run are in key order and do not overlap; all versions of a key stand in one
+//!    segment.
+//! 2. Versions of a key that continue in the next block are marked there (*continued*), so that a
+//!    search always begins at the block with the newest version (R17).
+
+mod cursor;
+mod fence;
+mod file;
+mod get;
+mod index;
+mod meta;
+mod segment;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub use cursor::RunCursor;
+pub use file::{Reclaim, RunFile, file_name};
+pub use get::{Access, BlockRef, Found, Probe};
+pub use meta::{SegmentKind, SegmentMeta};
+pub use segment::Segment;
+pub use verify::SegmentCounts;
+pub use writer::{RunWriter, WriterOptions};
+
+use crate::base::SEQ_MAX;
+use fence::Fences;
+use std::sync::Arc;
+
+/// What a run is for, which decides how its filters are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A partition's base: most reads end here, so the filter is asked only before I/O.
+    Base,
+    /// Newer than the base and far smaller: most reads pass through, so the filter comes first.
+    Delta,
+}
+
+/// A sorted run.
+#[derive(Debug)]
+pub struct Run {
+    role: Role,
+    fences: Fences,
+    segments: Box<[Arc<Segment>]>,
+    tombstones: Box<[Arc<Segment>]>,
+    bytes: u64,
+    entries: u64,
+    raw_bytes: u64,
+    max_seq: u64,
+}
+
+impl Run {
+    /// A run of these data segments, in key order, and these segments of range tombstones.
+    pub fn new(role: Role, segments: Vec<Arc<Segment>>, tombstones: Vec<Arc<Segment>>) -> Self {
+        let bytewise = segments.iter().all(|segment| segment.meta().bytewise);
+        let lows = segments.iter().map(|segment| segment.meta().min_key.as_slice());
+        let fences = Fences::build(bytewise, lows);
+        let all = || segments.iter().chain(&tombstones).map(|segment| segment.meta());
+        Self {
+            role,
+            fences,
+            bytes: all().map(|meta| meta.len).sum(),
+            entries: segments.iter().map(|segment| segment.meta().entries).sum(),
+            raw_bytes: segments.iter().map(|segment| segment.meta().raw_bytes).sum(),
+            max_seq: all().map(|meta| meta.max_seq).max().unwrap_or(0).min(SEQ_MAX),
+            segments: segments.into(),
+            tombstones: tombstones.into(),
+        }
+    }
+
+    /// What the run is for.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The data segments, in key order.
+    pub fn segments(&self) -> &[Arc<Segment>] {
+        &self.segments
+    }
+
+    /// The segments of range tombstones.
+    pub fn tombstones(&self) -> &[Arc<Segment>] {
+        &self.tombstones
+    }
+
+    /// Bytes on disk, tombstones included.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of keys and values.
+    pub fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+
+    /// Entries, deletes included, range tombstones not.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// The newest sequence number, range tombstones included.
+    pub fn max_seq(&self) -> u64 {
+        self.max_seq
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.tombstones.is_empty()
+    }
+}

@@ -1,0 +1,435 @@
+//! Walking a run, one pinned block at a time.
+//!
+//! Within a block a step costs no call into the cache: the layout is copied out, the key is
+//! rebuilt in a buffer (prefix, head and remainder made contiguous), the value stays in the block.
+//! Blocks come either from the cache, or, for merges, straight from the file in large pieces that
+//! leave the cache alone.
+
+use super::Run;
+use super::index::{Index, Place};
+use super::segment::Segment;
+use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::block::{Block, Layout};
+use crate::cache::{BlockCache, FramePin};
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes that a merge reads in one request, at least, where so many blocks are left.
+const PIECE_BYTES: u64 = 256 << 10;
+/// Most blocks that a scan reads ahead.
+const AHEAD_MAX: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Where the bytes of the current block are.
+#[derive(Debug)]
+enum Source {
+    Nowhere,
+    Frame(FramePin),
+    /// In the piece that was read last.
+    Piece(Range<usize>),
+    /// Decompressed.
+    Scratch,
+}
+
+/// A piece of a segment, as merges read them.
+#[derive(Debug, Default)]
+struct Piece {
+    segment: usize,
+    /// Where `bytes` stand in the file.
+    offset: u64,
+    bytes: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+/// A cursor over the entries of a run. Range tombstones are not applied.
+#[derive(Debug)]
+pub struct RunCursor<O: KeyOrder> {
+    run: Arc<Run>,
+    order: O,
+    cache: Arc<BlockCache>,
+    fill_cache: bool,
+    readahead: bool,
+    /// How many neighbouring blocks were entered in a row.
+    streak: usize,
+    valid: bool,
+    segment: usize,
+    block: usize,
+    entry: usize,
+    count: usize,
+    layout: Option<Layout>,
+    source: Source,
+    piece: Piece,
+    key: Vec<u8>,
+    head: u64,
+    seq: Seq,
+    kind: Kind,
+    value: (usize, usize),
+    failure: Option<Error>,
+}
+
+impl<O: KeyOrder> RunCursor<O> {
+    /// A cursor that was not positioned yet. With `fill_cache` blocks go through the cache, else
+    /// they are read in large pieces; `readahead` lets a scan through the cache read more and more
+    /// blocks at once.
+    pub fn new(
+        run: Arc<Run>,
+        order: O,
+        cache: Arc<BlockCache>,
+        fill_cache: bool,
+        readahead: bool,
+    ) -> Self {
+        Self {
+            run,
+            order,
+            cache,
+            fill_cache,
+            readahead,
+            streak: 0,
+            valid: false,
+            segment: 0,
+            block: 0,
+            entry: 0,
+            count: 0,
+            layout: None,
+            source: Source::Nowhere,
+            piece: Piece::default(),
+            key: Vec::new(),
+            head: 0,
+            seq: 0,
+            kind: Kind::Put,
+            value: (0, 0),
+            failure: None,
+        }
+    }
+
+    /// The run.
+    pub fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match &self.source {
+            Source::Frame(pin) => pin.bytes(),
+            Source::Piece(range) => &self.piece.bytes[range.clone()],
+            Source::Scratch => &self.piece.scratch,
+            Source::Nowhere => &[],
+        }
+    }
+
+    fn current(&self) -> Option<Block<'_>> {
+        self.layout.as_ref().map(|layout| Block::new(self.bytes(), layout))
+    }
+
+    /// Takes over the entry at `entry`; `same` if the key buffer holds another key of this block.
+    #[inline]
+    fn show(&mut self, entry: usize, same: bool) {
+        let Some(layout) = &self.layout else { return };
+        let bytes = match &self.source {
+            Source::Frame(pin) => pin.bytes(),
+            Source::Piece(range) => &self.piece.bytes[range.clone()],
+            Source::Scratch => &self.piece.scratch,
+            Source::Nowhere => return,
+        };
+        let block = Block::new(bytes, layout);
+        if same {
+            block.next_key_into(entry, &mut self.key);
+        } else {
+            block.key_into(entry, &mut self.key);
+        }
+        self.head = self.order.head(&self.key);
+        (self.seq, self.kind) = block.version(entry);
+        self.value = block.value_range(entry);
+        self.entry = entry;
+        self.valid = true;
+    }
+
+    /// Moves into a block without choosing an entry.
+    fn enter(&mut self, segment: usize, block: usize, direction: Direction) -> Result<()> {
+        self.valid = false;
+        let run = Arc::clone(&self.run);
+        let owner = &*run.segments[segment];
+        let index = owner.index(&self.cache)?;
+        let layout = if self.fill_cache {
+            let pin = self.pin(owner, index, block, direction)?;
+            let layout = *pin.block().layout();
+            self.source = Source::Frame(pin);
+            layout
+        } else {
+            self.source = Source::Nowhere;
+            self.enter_piece(segment, owner, index, block, direction)?
+        };
+        (self.segment, self.block) = (segment, block);
+        self.count = layout.count();
+        self.layout = Some(layout);
+        Ok(())
+    }
+
+    fn pin(
+        &self,
+        owner: &Segment,
+        index: &Index,
+        block: usize,
+        direction: Direction,
+    ) -> Result<FramePin> {
+        if !self.readahead || self.streak < 2 {
+            return owner.block(index, block);
+        }
+        let ahead = (1 << self.streak.min(8)).min(AHEAD_MAX);
+        let range = match direction {
+            Direction::Forward => block..(block + ahead).min(index.places.len()),
+            Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
+        };
+        owner.block_ahead(index, block, limit_bytes(&index.places, range, block, direction))
+    }
+
+    fn enter_piece(
+        &mut self,
+        segment: usize,
+        owner: &Segment,
+        index: &Index,
+        block: usize,
+        direction: Direction,
+    ) -> Result<Layout> {
+        let place = index.places[block];
+        let piece = &mut self.piece;
+        let held = piece.offset..piece.offset + piece.bytes.len() as u64;
+        if piece.segment != segment || place.offset < held.start || place.end() > held.end {
+            let whole = match direction {
+                Direction::Forward => block..index.places.len(),
+                Direction::Backward => 0..block + 1,
+            };
+            let range = limit_bytes(&index.places, whole, block, direction);
+            let offset = index.places[range.start].offset;
+            let len = (index.places[range.end - 1].end() - offset) as usize;
+            // Forgotten first: a failed read must not leave a piece that looks whole.
+            (piece.segment, piece.offset) = (segment, 0);
+            if piece.bytes.capacity() > 4 * PIECE_BYTES as usize {
+                piece.bytes = Vec::new();
+            }
+            piece.bytes.resize(len, 0);
+            owner.file().read(&mut piece.bytes, offset, "block").inspect_err(|_| {
+                piece.bytes.clear();
+            })?;
+            piece.offset = offset;
+            self.cache.count_read(len as u64);
+        }
+        let start = (place.offset - piece.offset) as usize;
+        let stored = &piece.bytes[start..start + place.len as usize];
+        let (layout, raw) = owner.decode_block(&place, stored, &mut piece.scratch)?;
+        self.source = match raw {
+            Some(range) => Source::Piece(start + range.start..start + range.end),
+            None => Source::Scratch,
+        };
+        Ok(layout)
+    }
+
+    /// The block after the current one.
+    fn following(&self) -> Option<(usize, usize)> {
+        let index = self.run.segments[self.segment].index_cached()?;
+        if self.block + 1 < index.places.len() {
+            return Some((self.segment, self.block + 1));
+        }
+        (self.segment + 1 < self.run.segments.len()).then_some((self.segment + 1, 0))
+    }
+
+    /// The block before the current one.
+    fn preceding(&self) -> Result<Option<(usize, usize)>> {
+        if self.block > 0 {
+            return Ok(Some((self.segment, self.block - 1)));
+        }
+        let Some(segment) = self.segment.checked_sub(1) else { return Ok(None) };
+        let blocks = self.run.segments[segment].index(&self.cache)?.places.len();
+        Ok(Some((segment, blocks - 1)))
+    }
+
+    fn step_block(&mut self, direction: Direction) -> Result<()> {
+        self.valid = false;
+        let next = match direction {
+            Direction::Forward => self.following(),
+            Direction::Backward => self.preceding()?,
+        };
+        let Some((segment, block)) = next else { return Ok(()) };
+        self.streak += 1;
+        self.enter(segment, block, direction)?;
+        let entry = if direction == Direction::Forward { 0 } else { self.count - 1 };
+        self.show(entry, false);
+        Ok(())
+    }
+
+    fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        let run = Arc::clone(&self.run);
+        let Some(segment) = run.fences.find(&self.order, key) else { return self.first_inner() };
+        let index = run.segments[segment].index(&self.cache)?;
+        let mut block = index.first_block(&self.order, key).unwrap_or(0);
+        self.enter(segment, block, Direction::Forward)?;
+        loop {
+            let found = self.current().map_or(0, |b| b.lower_bound(&self.order, key, below));
+            if found < self.count {
+                self.show(found, false);
+                return Ok(());
+            }
+            if !index.continues(&self.order, block + 1, key) {
+                return self.step_block(Direction::Forward);
+            }
+            block += 1;
+            self.enter(segment, block, Direction::Forward)?;
+        }
+    }
+
+    fn seek_before_inner(&mut self, key: &[u8]) -> Result<()> {
+        let run = Arc::clone(&self.run);
+        let Some(segment) = run.fences.find(&self.order, key) else { return Ok(()) };
+        let index = run.segments[segment].index(&self.cache)?;
+        let block = index.first_block(&self.order, key).unwrap_or(0);
+        self.enter(segment, block, Direction::Backward)?;
+        // Every version of `key` is below the bound, so this is the newest one.
+        let found = self.current().map_or(0, |b| b.lower_bound(&self.order, key, SEQ_MAX + 1));
+        match found.checked_sub(1) {
+            Some(before) => self.show(before, false),
+            None => self.step_block(Direction::Backward)?,
+        }
+        Ok(())
+    }
+
+    fn first_inner(&mut self) -> Result<()> {
+        if self.run.segments.is_empty() {
+            return Ok(());
+        }
+        self.enter(0, 0, Direction::Forward)?;
+        self.show(0, false);
+        Ok(())
+    }
+
+    fn last_inner(&mut self) -> Result<()> {
+        let Some(segment) = self.run.segments.len().checked_sub(1) else { return Ok(()) };
+        let blocks = self.run.segments[segment].index(&self.cache)?.places.len();
+        self.enter(segment, blocks - 1, Direction::Backward)?;
+        self.show(self.count - 1, false);
+        Ok(())
+    }
+
+    /// Positions anew: forgets an earlier failure, remembers a new one.
+    fn position(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.failure = None;
+        self.valid = false;
+        self.streak = 0;
+        let result = go(self);
+        self.keep_failure(result)
+    }
+
+    fn keep_failure(&mut self, result: Result<()>) -> Result<()> {
+        if let Err(error) = &result {
+            self.valid = false;
+            self.failure = Some(error.clone());
+        }
+        result
+    }
+
+    #[cold]
+    fn leave_block(&mut self, direction: Direction) -> Result<()> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        if !self.valid {
+            return Ok(());
+        }
+        let result = self.step_block(direction);
+        self.keep_failure(result)
+    }
+}
+
+/// Shortens a range of blocks to [`PIECE_BYTES`], keeping `block`, which is at its near end.
+fn limit_bytes(
+    places: &[Place],
+    range: Range<usize>,
+    block: usize,
+    direction: Direction,
+) -> Range<usize> {
+    match direction {
+        Direction::Forward => {
+            let start = places[block].offset;
+            let fits = |place: &Place| place.end() - start <= PIECE_BYTES;
+            let more = places[block + 1..range.end].iter().take_while(|place| fits(place)).count();
+            block..block + 1 + more
+        }
+        Direction::Backward => {
+            let end = places[block].end();
+            let fits = |place: &Place| end - place.offset <= PIECE_BYTES;
+            let before = places[range.start..block].iter().rev();
+            block - before.take_while(|place| fits(place)).count()..block + 1
+        }
+    }
+}
+
+impl<O: KeyOrder> Cursor for RunCursor<O> {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.valid
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    #[inline]
+    fn head(&self) -> u64 {
+        self.head
+    }
+
+    #[inline]
+    fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        &self.bytes()[self.value.0..self.value.1]
+    }
+
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.position(|cursor| cursor.seek_inner(key, below))
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.position(|cursor| cursor.seek_before_inner(key))
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.position(Self::first_inner)
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.position(Self::last_inner)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        if self.valid && self.entry + 1 < self.count {
+            self.show(self.entry + 1, true);
+            return Ok(());
+        }
+        self.leave_block(Direction::Forward)
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        if self.valid && self.entry > 0 {
+            self.show(self.entry - 1, true);
+            return Ok(());
+        }
+        self.leave_block(Direction::Backward)
+    }
+}

@@ -1,0 +1,108 @@
+//! Fences: short sorted keys that tell in which segment or block to look.
+//!
+//! The bytes that all fences share are taken off; of what remains, the first eight are kept as
+//! numbers in a flat array, and the search runs over that array without a branch that depends on
+//! data. Only fences that tie with the key are compared in full. Under a custom order all fences
+//! are compared in full (R15).
+
+use crate::base::{KeyOrder, head_of};
+use std::cmp::Ordering;
+
+#[derive(Debug)]
+pub(super) struct Fences {
+    prefix: Box<[u8]>,
+    heads: Box<[u64]>,
+    /// Ends of the suffixes in `suffixes`.
+    ends: Box<[usize]>,
+    suffixes: Box<[u8]>,
+}
+
+impl Fences {
+    pub(super) fn build<'a>(bytewise: bool, keys: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+        let first = keys.clone().next().unwrap_or_default();
+        let shared = |len: usize, key: &[u8]| {
+            first[..len].iter().zip(key).take_while(|(a, b)| a == b).count()
+        };
+        let prefix = if bytewise { keys.clone().fold(first.len(), shared) } else { 0 };
+        let (mut heads, mut ends, mut suffixes) = (Vec::new(), Vec::new(), Vec::new());
+        for key in keys {
+            let suffix = &key[prefix..];
+            heads.push(if bytewise { head_of(suffix) } else { 0 });
+            suffixes.extend_from_slice(suffix);
+            ends.push(suffixes.len());
+        }
+        Self {
+            prefix: first[..prefix].into(),
+            heads: heads.into(),
+            ends: ends.into(),
+            suffixes: suffixes.into(),
+        }
+    }
+
+    fn suffix(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.suffixes[start..self.ends[i]]
+    }
+
+    /// Compares fence `i` with a key.
+    pub(super) fn compare<O: KeyOrder>(&self, order: &O, i: usize, key: &[u8]) -> Ordering {
+        if self.prefix.is_empty() {
+            return order.compare(self.suffix(i), key);
+        }
+        match key.strip_prefix(&*self.prefix) {
+            Some(suffix) => self.suffix(i).cmp(suffix),
+            None => (*self.prefix).cmp(key),
+        }
+    }
+
+    /// The last fence that is not greater than `key`.
+    #[inline]
+    pub(super) fn find<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Option<usize> {
+        if !O::BYTEWISE {
+            let equal_or_less = |i| self.compare(order, i, key).is_le();
+            return partition(0, self.heads.len(), equal_or_less).checked_sub(1);
+        }
+        let Some(suffix) = key.strip_prefix(&*self.prefix) else {
+            return if key < &*self.prefix { None } else { self.heads.len().checked_sub(1) };
+        };
+        let head = head_of(suffix);
+        let last = self.heads_upto(head).checked_sub(1)?;
+        if self.heads[last] < head || self.suffix(last) <= suffix {
+            return Some(last);
+        }
+        let low = self.heads.partition_point(|entry| *entry < head);
+        partition(low, last, |i| self.suffix(i) <= suffix).checked_sub(1)
+    }
+
+    /// How many heads are not greater than `head`.
+    #[inline]
+    fn heads_upto(&self, head: u64) -> usize {
+        let heads = &*self.heads;
+        let (mut base, mut size) = (0, heads.len());
+        if size == 0 {
+            return 0;
+        }
+        while size > 1 {
+            let half = size / 2;
+            base = if heads[base + half - 1] <= head { base + half } else { base };
+            size -= half;
+        }
+        base + usize::from(heads[base] <= head)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.heads.len() * 16 + self.suffixes.len() + self.prefix.len()
+    }
+}
+
+fn partition(mut low: usize, mut high: usize, before: impl Fn(usize) -> bool) -> usize {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}

@@ -1,0 +1,131 @@
+//! What the manifest knows of a segment.
+
+use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
+use crate::base::{FileId, SEQ_MAX, Seq, limits};
+
+/// What a segment holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// Entries.
+    Data,
+    /// Range tombstones.
+    Tombstones,
+}
+
+const TOMBSTONES: u8 = 1;
+const BYTEWISE: u8 = 2;
+
+/// What the manifest knows of a segment: where it stands, and what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentMeta {
+    /// The file that holds it.
+    pub file: FileId,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Bytes of its tail (filter, index, description, footer), at its end.
+    pub tail_len: u32,
+    /// What it holds.
+    pub kind: SegmentKind,
+    /// Whether its keys are in byte order.
+    pub bytewise: bool,
+    /// How many entries (or range tombstones) it has.
+    pub entries: u64,
+    /// How many of them are deletes.
+    pub deletes: u64,
+    /// Bytes of keys and values.
+    pub raw_bytes: u64,
+    /// The first key; for range tombstones the lowest bound, empty if there is none.
+    pub min_key: Vec<u8>,
+    /// The last key; for range tombstones the highest bound, empty if there is none.
+    pub max_key: Vec<u8>,
+    /// The smallest sequence number.
+    pub min_seq: Seq,
+    /// The largest sequence number.
+    pub max_seq: Seq,
+    /// The salted checksum of the tail.
+    pub checksum: u64,
+}
+
+impl SegmentMeta {
+    /// Appends the stored form.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut flags = 0;
+        if self.kind == SegmentKind::Tombstones {
+            flags |= TOMBSTONES;
+        }
+        if self.bytewise {
+            flags |= BYTEWISE;
+        }
+        out.push(flags);
+        put_varint(out, self.file);
+        put_varint(out, self.offset);
+        put_varint(out, self.len);
+        put_varint(out, u64::from(self.tail_len));
+        put_varint(out, self.entries);
+        put_varint(out, self.deletes);
+        put_varint(out, self.raw_bytes);
+        put_bytes(out, &self.min_key);
+        put_bytes(out, &self.max_key);
+        put_varint(out, self.min_seq);
+        put_varint(out, self.max_seq - self.min_seq);
+        out.extend_from_slice(&self.checksum.to_le_bytes());
+    }
+
+    /// Reads the stored form.
+    pub fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+        let flags = reader.u8()?;
+        if flags & !(TOMBSTONES | BYTEWISE) != 0 {
+            return Err(DecodeError("a segment has flags that are not known"));
+        }
+        let kind = if flags & TOMBSTONES != 0 { SegmentKind::Tombstones } else { SegmentKind::Data };
+        let file = reader.varint()?;
+        let offset = reader.varint()?;
+        let len = reader.varint()?;
+        let tail_len = reader.varint_max(u64::from(u32::MAX))? as u32;
+        // Offsets stay where every file system can address them, and sums cannot overflow.
+        let fits = offset.checked_add(len).is_some_and(|end| end <= i64::MAX as u64);
+        if !fits || u64::from(tail_len) > len {
+            return Err(DecodeError("a segment has an impossible length"));
+        }
+        let entries = reader.varint()?;
+        let deletes = reader.varint_max(entries)?;
+        let raw_bytes = reader.varint()?;
+        let min_key = reader.bytes(limits::KEY_BYTES_MAX)?.to_vec();
+        let max_key = reader.bytes(limits::KEY_BYTES_MAX)?.to_vec();
+        let min_seq = reader.varint_max(SEQ_MAX)?;
+        let max_seq = min_seq + reader.varint_max(SEQ_MAX - min_seq)?;
+        Ok(Self {
+            file,
+            offset,
+            len,
+            tail_len,
+            kind,
+            bytewise: flags & BYTEWISE != 0,
+            entries,
+            deletes,
+            raw_bytes,
+            min_key,
+            max_key,
+            min_seq,
+            max_seq,
+            checksum: reader.u64()?,
+        })
+    }
+
+    /// Where the segment ends in its file.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+
+    /// Where the tail begins in the file.
+    pub fn tail_offset(&self) -> u64 {
+        self.end() - u64::from(self.tail_len)
+    }
+
+    /// Bytes of the blocks.
+    pub fn blocks_len(&self) -> u64 {
+        self.len - u64::from(self.tail_len)
+    }
+}

@@ -1,0 +1,295 @@
+//! Segments: a meta, a file, and a tail that is loaded when it is first needed.
+
+use super::file::RunFile;
+use super::index::{Index, Place, Tail};
+use super::meta::{SegmentKind, SegmentMeta};
+use crate::base::KeyOrder;
+use crate::base::codec::{DecodeError, Reader};
+use crate::base::rangedel::Fragments;
+use crate::block::{Codec, Layout, Stored};
+use crate::cache::{BlockCache, FrameBuf, FramePin};
+use crate::error::{Error, IoContext, Result};
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Buffers beyond this are not kept between reads.
+const SCRATCH_BYTES_MAX: usize = 1 << 20;
+
+thread_local! {
+    /// Where compressed blocks are read before they are decompressed into their frame.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A piece of a run: the unit of sharing.
+#[derive(Debug)]
+pub struct Segment {
+    meta: SegmentMeta,
+    file: Arc<RunFile>,
+    index: OnceLock<Index>,
+    fragments: OnceLock<Fragments>,
+    loading: Mutex<()>,
+    obsolete: AtomicBool,
+}
+
+impl Segment {
+    /// The segment that `meta` describes, in `file`. Nothing is read yet.
+    pub fn new(meta: SegmentMeta, file: Arc<RunFile>) -> Arc<Self> {
+        Arc::new(Self {
+            meta,
+            file,
+            index: OnceLock::new(),
+            fragments: OnceLock::new(),
+            loading: Mutex::new(()),
+            obsolete: AtomicBool::new(false),
+        })
+    }
+
+    /// What the manifest knows of it.
+    pub fn meta(&self) -> &SegmentMeta {
+        &self.meta
+    }
+
+    /// The file that holds it.
+    pub fn file(&self) -> &Arc<RunFile> {
+        &self.file
+    }
+
+    /// Says that no durable state refers to the segment: the last reference reports its bytes.
+    pub fn mark_obsolete(&self) {
+        self.obsolete.store(true, Ordering::Release);
+    }
+
+    /// Whether the index (or the list of range tombstones) is in memory.
+    pub fn is_loaded(&self) -> bool {
+        self.index.get().is_some() || self.fragments.get().is_some()
+    }
+
+    pub(super) fn corrupt(&self, offset: u64, section: &'static str, detail: &str) -> Error {
+        let mut error = Error::corruption(self.file.path(), offset, section, detail);
+        if let Error::Corruption(corruption) = &mut error
+            && self.meta.kind == SegmentKind::Data
+        {
+            corruption.key_range = Some((self.meta.min_key.clone(), self.meta.max_key.clone()));
+        }
+        error
+    }
+
+    fn corrupt_tail(&self, error: DecodeError) -> Error {
+        self.corrupt(self.meta.tail_offset(), "segment tail", error.0)
+    }
+
+    fn corrupt_block(&self, place: &Place, error: DecodeError) -> Error {
+        self.corrupt(place.offset, "block", error.0)
+    }
+
+    pub(super) fn read_tail(&self) -> Result<Vec<u8>> {
+        let offset = self.meta.tail_offset();
+        let file_len = self.file.file()?.len().context("measure", self.file.path())?;
+        // Checked before anything of the length that the manifest states is allocated.
+        if self.meta.end() > file_len {
+            return Err(self.corrupt(offset, "segment tail", "the file ends before the segment"));
+        }
+        let mut bytes = vec![0; self.meta.tail_len as usize];
+        self.file.read(&mut bytes, offset, "segment tail")?;
+        Ok(bytes)
+    }
+
+    /// The index, if it is in memory.
+    #[inline]
+    pub(super) fn index_cached(&self) -> Option<&Index> {
+        self.index.get()
+    }
+
+    /// The index; read if it is not in memory. Not to be called inside an epoch.
+    pub(super) fn index(&self, cache: &Arc<BlockCache>) -> Result<&Index> {
+        if let Some(index) = self.index.get() {
+            return Ok(index);
+        }
+        let _loading = self.loading.lock();
+        if let Some(index) = self.index.get() {
+            return Ok(index);
+        }
+        let index = self.read_index(cache)?;
+        Ok(self.index.get_or_init(|| index))
+    }
+
+    pub(super) fn read_index(&self, cache: &Arc<BlockCache>) -> Result<Index> {
+        if self.meta.kind != SegmentKind::Data {
+            return Err(self.corrupt_tail(DecodeError("range tombstones stand among data")));
+        }
+        let bytes = self.read_tail()?;
+        cache.count_read(bytes.len() as u64);
+        let tail = Tail::parse(&bytes, &self.meta).map_err(|error| self.corrupt_tail(error))?;
+        Index::decode(&tail, &self.meta, cache).map_err(|error| self.corrupt_tail(error))
+    }
+
+    /// Reads the index if it is not in memory, so that cached lookups can use it.
+    pub fn load(&self, cache: &Arc<BlockCache>) -> Result<()> {
+        self.index(cache).map(|_| ())
+    }
+
+    /// The range tombstones, if they are in memory.
+    #[inline]
+    pub fn fragments_cached(&self) -> Option<&Fragments> {
+        self.fragments.get()
+    }
+
+    /// The range tombstones of a segment of that kind; read if they are not in memory.
+    pub fn fragments<O: KeyOrder>(&self, order: &O) -> Result<&Fragments> {
+        if let Some(fragments) = self.fragments.get() {
+            return Ok(fragments);
+        }
+        let _loading = self.loading.lock();
+        if let Some(fragments) = self.fragments.get() {
+            return Ok(fragments);
+        }
+        let fragments = self.read_fragments(order)?;
+        Ok(self.fragments.get_or_init(|| fragments))
+    }
+
+    pub(super) fn read_fragments<O: KeyOrder>(&self, order: &O) -> Result<Fragments> {
+        if self.meta.kind != SegmentKind::Tombstones {
+            return Err(self.corrupt_tail(DecodeError("data stands among range tombstones")));
+        }
+        let bytes = self.read_tail()?;
+        let decode = || {
+            let tail = Tail::parse(&bytes, &self.meta)?;
+            let mut reader = Reader::new(tail.index);
+            let fragments = Fragments::decode(order, &mut reader)?;
+            let described = fragments.len() as u64 == self.meta.entries
+                && fragments.min_seq() >= self.meta.min_seq
+                && fragments.max_seq() <= self.meta.max_seq;
+            if !reader.is_empty() || !described {
+                return Err(DecodeError("the range tombstones are not those described"));
+            }
+            Ok(fragments)
+        };
+        decode().map_err(|error| self.corrupt_tail(error))
+    }
+
+    /// Reads one block into a frame of its own.
+    pub(super) fn read_block(&self, index: &Index, i: usize) -> Result<FrameBuf> {
+        let place = &index.places[i];
+        let cache = index.slots.cache();
+        cache.count_read(u64::from(place.len));
+        if place.codec == Codec::Raw {
+            // Read in place; the trailer stays behind the block, unused.
+            let mut frame = cache.frame(place.len as usize);
+            self.file.read(frame.bytes_mut(), place.offset, "block")?;
+            let layout = self.check_raw(place, frame.bytes_mut());
+            frame.set_layout(layout.map_err(|error| self.corrupt_block(place, error))?);
+            return Ok(frame);
+        }
+        SCRATCH.with_borrow_mut(|scratch| {
+            scratch.resize(place.len as usize, 0);
+            self.file.read(scratch, place.offset, "block")?;
+            let frame = self.frame_from(place, scratch, cache);
+            if scratch.capacity() > SCRATCH_BYTES_MAX {
+                *scratch = Vec::new();
+            }
+            frame
+        })
+    }
+
+    fn check_raw(&self, place: &Place, bytes: &[u8]) -> Result<Layout, DecodeError> {
+        let stored = self.check_stored(place, bytes)?;
+        Layout::parse(stored.payload)
+    }
+
+    /// Checks the bytes of a stored block against its index entry.
+    pub(super) fn check_stored<'a>(
+        &self,
+        place: &Place,
+        bytes: &'a [u8],
+    ) -> Result<Stored<'a>, DecodeError> {
+        let stored = Stored::check(bytes, self.meta.file, place.offset, place.checksum)?;
+        if stored.codec != place.codec {
+            return Err(DecodeError("the codec of a block differs from the index's"));
+        }
+        Ok(stored)
+    }
+
+    fn frame_from(
+        &self,
+        place: &Place,
+        bytes: &[u8],
+        cache: &Arc<BlockCache>,
+    ) -> Result<FrameBuf> {
+        let decode = || {
+            let stored = self.check_stored(place, bytes)?;
+            let mut frame = cache.frame(stored.raw_len);
+            stored.decode_into(frame.bytes_mut())?;
+            let layout = Layout::parse(frame.bytes_mut())?;
+            frame.set_layout(layout);
+            Ok(frame)
+        };
+        decode().map_err(|error| self.corrupt_block(place, error))
+    }
+
+    /// Checks a stored block and leaves the raw one in `bytes` or `scratch`: the range says where
+    /// in `bytes`, `None` means all of `scratch`.
+    pub(super) fn decode_block(
+        &self,
+        place: &Place,
+        bytes: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<(Layout, Option<Range<usize>>)> {
+        let mut decode = || {
+            let stored = self.check_stored(place, bytes)?;
+            if stored.codec == Codec::Raw {
+                let layout = Layout::parse(stored.payload)?;
+                return Ok((layout, Some(0..stored.payload.len())));
+            }
+            scratch.resize(stored.raw_len, 0);
+            stored.decode_into(scratch)?;
+            Ok((Layout::parse(scratch)?, None))
+        };
+        decode().map_err(|error| self.corrupt_block(place, error))
+    }
+
+    /// A pin of a block through the cache.
+    pub(super) fn block(&self, index: &Index, i: usize) -> Result<FramePin> {
+        index.slots.load(i, || self.read_block(index, i))
+    }
+
+    /// A pin of block `wanted`; if it is not cached, the blocks of `ahead` (which includes it)
+    /// are read with it in one request.
+    pub(super) fn block_ahead(
+        &self,
+        index: &Index,
+        wanted: usize,
+        ahead: Range<usize>,
+    ) -> Result<FramePin> {
+        index.slots.load(wanted, || {
+            let first = index.places[ahead.start].offset;
+            let len = index.places[ahead.end - 1].end() - first;
+            let cache = index.slots.cache();
+            let mut bytes = vec![0; len as usize];
+            self.file.read(&mut bytes, first, "block")?;
+            cache.count_read(len);
+            let frame = |i: usize| {
+                let place = &index.places[i];
+                let start = (place.offset - first) as usize;
+                self.frame_from(place, &bytes[start..start + place.len as usize], cache)
+            };
+            for i in ahead.clone().filter(|i| *i != wanted) {
+                // A damaged block is reported to whoever wants it.
+                if let Ok(frame) = frame(i) {
+                    index.slots.offer(i, frame);
+                }
+            }
+            frame(wanted)
+        })
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if *self.obsolete.get_mut() {
+            self.file.reclaim_slice(self.meta.offset, self.meta.len);
+        }
+    }
+}

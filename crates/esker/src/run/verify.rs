@@ -1,0 +1,161 @@
+//! Checking a segment against everything that is said about it.
+
+use super::index::{Index, Tail};
+use super::meta::{SegmentKind, SegmentMeta};
+use super::segment::Segment;
+use crate::base::codec::{DecodeError, Decoded, hash_key};
+use crate::base::{KeyOrder, Kind, Seq};
+use crate::block::{Block, tag_of};
+use crate::cache::BlockCache;
+use crate::error::Result;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// What a verified segment holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SegmentCounts {
+    /// Blocks.
+    pub blocks: u64,
+    /// Entries, or range tombstones.
+    pub entries: u64,
+    /// Entries that are deletes.
+    pub deletes: u64,
+    /// Bytes of keys and values.
+    pub raw_bytes: u64,
+    /// Bytes read from the file.
+    pub bytes_read: u64,
+}
+
+impl Segment {
+    /// Reads the whole segment from its file, past every cache, and checks all checksums, the
+    /// order of the keys, tags, fences, that the filter knows every key, and the meta's counts.
+    pub fn verify<O: KeyOrder>(&self, order: &O) -> Result<SegmentCounts> {
+        let meta = self.meta();
+        if meta.bytewise != O::BYTEWISE {
+            return Err(self.corrupt(meta.offset, "segment", "the order is not the keyspace's"));
+        }
+        if meta.kind == SegmentKind::Tombstones {
+            let fragments = self.read_fragments(order)?;
+            let entries = fragments.len() as u64;
+            return Ok(SegmentCounts { entries, bytes_read: meta.len, ..SegmentCounts::default() });
+        }
+        let bytes = self.read_tail()?;
+        // Slots are needed for the index's form, but nothing is cached in them.
+        let cache = Arc::new(BlockCache::new(0));
+        let index = Tail::parse(&bytes, meta).and_then(|tail| Index::decode(&tail, meta, &cache));
+        let index = index.map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))?;
+        let mut check = Check::new(order, meta, &index);
+        let (mut stored, mut scratch) = (Vec::new(), Vec::new());
+        for (i, place) in index.places.iter().enumerate() {
+            stored.resize(place.len as usize, 0);
+            self.file().read(&mut stored, place.offset, "block")?;
+            let (layout, raw) = self.decode_block(place, &stored, &mut scratch)?;
+            let raw = raw.map_or(&scratch[..], |range| &stored[range]);
+            let block = Block::new(raw, &layout);
+            check.block(i, &block).map_err(|e| self.corrupt(place.offset, "block", e.0))?;
+        }
+        check.counts.bytes_read = meta.len;
+        check.end().map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))
+    }
+}
+
+struct Check<'a, O> {
+    order: &'a O,
+    meta: &'a SegmentMeta,
+    index: &'a Index,
+    counts: SegmentCounts,
+    last: Option<(Vec<u8>, Seq)>,
+    seqs: (Seq, Seq),
+    key: Vec<u8>,
+}
+
+impl<'a, O: KeyOrder> Check<'a, O> {
+    fn new(order: &'a O, meta: &'a SegmentMeta, index: &'a Index) -> Self {
+        let counts = SegmentCounts::default();
+        Self { order, meta, index, counts, last: None, seqs: (Seq::MAX, 0), key: Vec::new() }
+    }
+
+    fn block(&mut self, i: usize, block: &Block<'_>) -> Decoded<()> {
+        if block.layout().tagged() != O::BYTEWISE {
+            return Err(DecodeError("the block's form is not that of its order"));
+        }
+        block.key_into(0, &mut self.key);
+        let below_first = self.index.fences.compare(self.order, i, &self.key);
+        let continued = self.index.places[i].continued;
+        let above_last = self.last.as_ref().map(|(last, _)| {
+            let same = self.order.compare(last, &self.key).is_eq();
+            (self.index.fences.compare(self.order, i, last), same)
+        });
+        let fence_fits = match above_last {
+            None => below_first == Ordering::Equal && !continued,
+            Some((_, true)) => below_first == Ordering::Equal && continued,
+            Some((above, false)) => below_first.is_le() && above.is_gt() && !continued,
+        };
+        if !fence_fits {
+            return Err(DecodeError("the index's fence does not separate the blocks"));
+        }
+        for entry in 0..block.count() {
+            self.entry(block, entry)?;
+        }
+        self.counts.blocks += 1;
+        Ok(())
+    }
+
+    fn entry(&mut self, block: &Block<'_>, entry: usize) -> Decoded<()> {
+        block.key_into(entry, &mut self.key);
+        let (seq, kind) = block.version(entry);
+        let value = block.value(entry);
+        if let Some((last, last_seq)) = &self.last {
+            let ordered = match self.order.compare(last, &self.key) {
+                Ordering::Less => true,
+                Ordering::Equal => seq < *last_seq,
+                Ordering::Greater => false,
+            };
+            if !ordered {
+                return Err(DecodeError("the entries are not in order"));
+            }
+        }
+        if kind == Kind::Delete && !value.is_empty() {
+            return Err(DecodeError("a delete has a value"));
+        }
+        if O::BYTEWISE {
+            let hash = hash_key(&self.key);
+            if block.tag(entry) != tag_of(hash) {
+                return Err(DecodeError("the tag of an entry is wrong"));
+            }
+            if block.get(self.order, &self.key, tag_of(hash), seq + 1) != Some(entry)
+                || block.lower_bound(self.order, &self.key, seq + 1) != entry
+            {
+                return Err(DecodeError("an entry cannot be found by its key"));
+            }
+            if !self.index.filter.may_contain(hash) {
+                return Err(DecodeError("the filter denies a key of its segment"));
+            }
+        }
+        self.counts.entries += 1;
+        self.counts.deletes += u64::from(kind == Kind::Delete);
+        self.counts.raw_bytes += (self.key.len() + value.len()) as u64;
+        self.seqs = (self.seqs.0.min(seq), self.seqs.1.max(seq));
+        let (last, last_seq) = self.last.get_or_insert_with(|| (Vec::new(), 0));
+        if self.counts.entries == 1 && self.meta.min_key != self.key {
+            return Err(DecodeError("the first key is not the one described"));
+        }
+        last.clear();
+        last.extend_from_slice(&self.key);
+        *last_seq = seq;
+        Ok(())
+    }
+
+    fn end(self) -> Decoded<SegmentCounts> {
+        let (meta, counts) = (self.meta, self.counts);
+        let last = self.last.map(|(last, _)| last).unwrap_or_default();
+        if !self.order.compare(&last, &meta.max_key).is_eq() {
+            return Err(DecodeError("the last key is not the one described"));
+        }
+        let found = (counts.entries, counts.deletes, counts.raw_bytes, self.seqs);
+        if found != (meta.entries, meta.deletes, meta.raw_bytes, (meta.min_seq, meta.max_seq)) {
+            return Err(DecodeError("the counts are not those described"));
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,400 @@
+//! Writing a run file: segments one behind the other.
+//!
+//! Entries arrive sorted; blocks are cut at their size, segments at theirs but never between two
+//! versions of a key. Bytes go to the file in large pieces. A file may hold segments of several
+//! keyspaces and orders (R28): the order comes with each entry and may change where a segment
+//! ends.
+
+use super::file::{HEADER_BYTES, file_name, header};
+use super::index::{IndexBuilder, encode_tail};
+use super::meta::{SegmentKind, SegmentMeta};
+use crate::base::codec::hash_key;
+use crate::base::rangedel::Fragments;
+use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
+use crate::block::{Builder, Codec, Encoder, tag_of};
+use crate::error::{Error, IoContext, Result};
+use crate::filter::Filter;
+use crate::fs::{File, Fs, OpenMode};
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that are collected before they are written.
+const CHUNK_BYTES: usize = 512 << 10;
+/// Segments of this size and more begin at multiples of 4 KiB, so that all of one can be punched.
+const PAGED_SEGMENT_BYTES: u32 = 64 << 10;
+
+/// How segments are written.
+#[derive(Debug, Clone, Copy)]
+pub struct WriterOptions {
+    /// Bytes of blocks after which a segment ends.
+    pub segment_bytes: u32,
+    /// Bytes of a raw block.
+    pub block_bytes: u32,
+    /// How blocks are compressed.
+    pub codec: Codec,
+    /// Filter bits per key; 0 for none.
+    pub bits_per_key: u32,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self { segment_bytes: 1 << 20, block_bytes: 4 << 10, codec: Codec::Raw, bits_per_key: 8 }
+    }
+}
+
+/// The segment being written.
+#[derive(Debug, Default)]
+struct Open {
+    /// Whether it has entries.
+    begun: bool,
+    bytewise: bool,
+    offset: u64,
+    entries: u64,
+    deletes: u64,
+    raw_bytes: u64,
+    min_key: Vec<u8>,
+    min_seq: Seq,
+    max_seq: Seq,
+    hashes: Vec<u64>,
+    /// The first key of the block being filled.
+    block_first: Vec<u8>,
+    /// The last key of the block before it.
+    block_before: Vec<u8>,
+    blocks: u64,
+    /// The block being filled begins with more versions of the last key of the one before.
+    continued: bool,
+}
+
+/// Writes one run file.
+#[derive(Debug)]
+pub struct RunWriter {
+    fs: Arc<dyn Fs>,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    id: FileId,
+    options: WriterOptions,
+    /// Bytes that follow those in the file.
+    buffer: Vec<u8>,
+    written: u64,
+    block: Builder,
+    raw: Vec<u8>,
+    encoder: Encoder,
+    index: IndexBuilder,
+    open: Open,
+    last_key: Vec<u8>,
+    last_seq: Seq,
+    hash: u64,
+    segments: Vec<SegmentMeta>,
+}
+
+impl RunWriter {
+    /// Creates the file with this id in `dir`.
+    pub fn create(
+        fs: &Arc<dyn Fs>,
+        dir: &Path,
+        id: FileId,
+        options: WriterOptions,
+    ) -> Result<Self> {
+        let path = dir.join(file_name(id));
+        let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
+        let mut buffer = Vec::with_capacity(CHUNK_BYTES + (64 << 10));
+        buffer.extend_from_slice(&header(id));
+        debug_assert_eq!(buffer.len(), HEADER_BYTES);
+        Ok(Self {
+            fs: Arc::clone(fs),
+            file,
+            path,
+            id,
+            options,
+            buffer,
+            written: 0,
+            block: Builder::default(),
+            raw: Vec::new(),
+            encoder: Encoder::default(),
+            index: IndexBuilder::default(),
+            open: Open::default(),
+            last_key: Vec::new(),
+            last_seq: 0,
+            hash: 0,
+            segments: Vec::new(),
+        })
+    }
+
+    fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Adds an entry behind the last one of its segment: its key must be greater, or equal with a
+    /// smaller sequence number. The value of a delete is not kept.
+    #[inline]
+    pub fn add<O: KeyOrder>(
+        &mut self,
+        order: &O,
+        key: &[u8],
+        seq: Seq,
+        kind: Kind,
+        value: &[u8],
+    ) -> Result<()> {
+        let value = if kind == Kind::Delete { &[] } else { value };
+        check_limits(key, value)?;
+        let mut fresh = true;
+        if self.open.begun {
+            match order.compare(&self.last_key, key) {
+                Ordering::Less => {}
+                Ordering::Equal if seq < self.last_seq => fresh = false,
+                _ => return Err(out_of_order()),
+            }
+            let size = self.position() - self.open.offset;
+            if fresh && size >= u64::from(self.options.segment_bytes) {
+                self.cut()?;
+            } else {
+                let estimate = self.block.estimate_with(key.len() + value.len());
+                if estimate > self.options.block_bytes as usize {
+                    self.end_block(fresh)?;
+                    self.open.continued = !fresh;
+                    self.open.block_first.extend_from_slice(key);
+                }
+            }
+        }
+        if !self.open.begun {
+            self.begin(O::BYTEWISE, key)?;
+        } else if self.open.bytewise != O::BYTEWISE {
+            return Err(Error::invalid("the order changed within a segment: cut it first"));
+        }
+        if fresh {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+            if O::BYTEWISE {
+                self.hash = hash_key(key);
+                if self.options.bits_per_key > 0 {
+                    self.open.hashes.push(self.hash);
+                }
+            }
+        }
+        self.last_seq = seq;
+        self.count(key, seq, kind, value);
+        self.block.add(key, tag_of(self.hash), seq, kind, value);
+        Ok(())
+    }
+
+    #[inline]
+    fn count(&mut self, key: &[u8], seq: Seq, kind: Kind, value: &[u8]) {
+        let open = &mut self.open;
+        open.entries += 1;
+        open.deletes += u64::from(kind == Kind::Delete);
+        open.raw_bytes += (key.len() + value.len()) as u64;
+        open.min_seq = open.min_seq.min(seq);
+        open.max_seq = open.max_seq.max(seq);
+    }
+
+    fn begin(&mut self, bytewise: bool, key: &[u8]) -> Result<()> {
+        self.flush_if(CHUNK_BYTES)?;
+        self.align();
+        let mut hashes = std::mem::take(&mut self.open.hashes);
+        hashes.clear();
+        self.open = Open {
+            begun: true,
+            bytewise,
+            offset: self.position(),
+            min_key: key.to_vec(),
+            min_seq: Seq::MAX,
+            hashes,
+            block_first: key.to_vec(),
+            ..Open::default()
+        };
+        self.index.clear();
+        self.block.reset(bytewise);
+        Ok(())
+    }
+
+    fn align(&mut self) {
+        let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
+        let unit = if paged { 4096 } else { 8 };
+        let padding = self.position().next_multiple_of(unit) - self.position();
+        self.buffer.resize(self.buffer.len() + padding as usize, 0);
+    }
+
+    /// Writes the block that was filled. `fresh`: the next block begins with another key.
+    fn end_block(&mut self, fresh: bool) -> Result<()> {
+        let offset = self.position();
+        let start = self.buffer.len();
+        let (codec, sum) = if self.options.codec == Codec::Raw {
+            self.block.finish(&mut self.buffer);
+            (Codec::Raw, Encoder::seal_raw(self.id, offset, start, &mut self.buffer))
+        } else {
+            self.raw.clear();
+            self.block.finish(&mut self.raw);
+            let codec = self.options.codec;
+            self.encoder.encode(codec, &self.raw, self.id, offset, &mut self.buffer)
+        };
+        if self.raw.capacity() > CHUNK_BYTES {
+            self.raw = Vec::new();
+        }
+        let len = (self.buffer.len() - start) as u32;
+        let open = &mut self.open;
+        // The first fence is the first key; the others need only be greater than the key before.
+        let shorten = open.bytewise && open.blocks > 0 && !open.continued;
+        let first = &open.block_first;
+        let fence = if shorten { separator(&open.block_before, first) } else { first };
+        self.index.add(fence, len, codec, sum, open.continued);
+        open.blocks += 1;
+        open.block_first.clear();
+        open.block_before.clear();
+        if fresh {
+            open.block_before.extend_from_slice(&self.last_key);
+        }
+        self.block.reset(open.bytewise);
+        self.flush_if(CHUNK_BYTES)
+    }
+
+    /// Ends the segment; the next entry begins another, which may have another order and any
+    /// key. Does nothing between segments.
+    pub fn cut(&mut self) -> Result<()> {
+        if !self.open.begun {
+            return Ok(());
+        }
+        self.end_block(true)?;
+        let filter = Filter::build(&self.open.hashes, self.options.bits_per_key);
+        let mut index = Vec::new();
+        self.index.finish(&mut index);
+        let open = &mut self.open;
+        open.begun = false;
+        let meta = SegmentMeta {
+            file: self.id,
+            offset: open.offset,
+            len: 0,
+            tail_len: 0,
+            kind: SegmentKind::Data,
+            bytewise: open.bytewise,
+            entries: open.entries,
+            deletes: open.deletes,
+            raw_bytes: open.raw_bytes,
+            min_key: std::mem::take(&mut open.min_key),
+            max_key: self.last_key.clone(),
+            min_seq: open.min_seq,
+            max_seq: open.max_seq,
+            checksum: 0,
+        };
+        self.end_segment(meta, &filter, &index)
+    }
+
+    fn end_segment(
+        &mut self,
+        mut meta: SegmentMeta,
+        filter: &Filter,
+        index: &[u8],
+    ) -> Result<()> {
+        if (filter.bytes() + index.len()) as u64 > u64::from(u32::MAX) / 2 {
+            return Err(Error::invalid("the index of a segment is too large"));
+        }
+        let offset = self.position();
+        encode_tail(&mut meta, offset, filter, index, &mut self.buffer);
+        self.segments.push(meta);
+        self.flush_if(CHUNK_BYTES)
+    }
+
+    /// Ends the segment and writes one of range tombstones, if there are any.
+    pub fn add_tombstones<O: KeyOrder>(&mut self, fragments: &Fragments) -> Result<()> {
+        self.cut()?;
+        let Some((low, high)) = fragments.hull() else { return Ok(()) };
+        self.align();
+        let mut payload = Vec::new();
+        fragments.encode(&mut payload);
+        let meta = SegmentMeta {
+            file: self.id,
+            offset: self.position(),
+            len: 0,
+            tail_len: 0,
+            kind: SegmentKind::Tombstones,
+            bytewise: O::BYTEWISE,
+            entries: fragments.len() as u64,
+            deletes: 0,
+            raw_bytes: payload.len() as u64,
+            min_key: low.unwrap_or_default().to_vec(),
+            max_key: high.unwrap_or_default().to_vec(),
+            min_seq: fragments.min_seq(),
+            max_seq: fragments.max_seq(),
+            checksum: 0,
+        };
+        self.end_segment(meta, &Filter::default(), &payload)
+    }
+
+    /// The segments that were ended since the last call.
+    pub fn take_segments(&mut self) -> Vec<SegmentMeta> {
+        std::mem::take(&mut self.segments)
+    }
+
+    /// Bytes of the file so far, those still collected included.
+    pub fn bytes_written(&self) -> u64 {
+        self.position()
+    }
+
+    /// Bytes of keys and values in the segment being written.
+    pub fn segment_raw_bytes(&self) -> u64 {
+        if self.open.begun { self.open.raw_bytes } else { 0 }
+    }
+
+    /// The file's id.
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn flush_if(&mut self, at_least: usize) -> Result<()> {
+        if self.buffer.len() < at_least {
+            return Ok(());
+        }
+        self.file.write_at(&self.buffer, self.written).context("write", &self.path)?;
+        self.written += self.buffer.len() as u64;
+        if self.buffer.capacity() > 4 * CHUNK_BYTES {
+            self.buffer = Vec::with_capacity(CHUNK_BYTES + (64 << 10));
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Ends the last segment and makes the file's contents durable; answers the segments that
+    /// were not taken yet. The caller syncs the directory.
+    pub fn finish(mut self) -> Result<Vec<SegmentMeta>> {
+        self.cut()?;
+        self.flush_if(1)?;
+        self.file.sync_data().context("sync", &self.path)?;
+        Ok(self.segments)
+    }
+
+    /// Removes the file.
+    pub fn abandon(self) -> Result<()> {
+        let Self { fs, file, path, .. } = self;
+        drop(file);
+        fs.remove_file(&path).context("remove", &path)
+    }
+}
+
+/// Refuses what no block can hold (R19).
+#[inline]
+fn check_limits(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > limits::KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { len: key.len(), max: limits::KEY_BYTES_MAX });
+    }
+    if value.len() as u64 > limits::VALUE_BYTES_MAX {
+        let max = limits::VALUE_BYTES_MAX;
+        return Err(Error::ValueTooLarge { len: value.len() as u64, max });
+    }
+    Ok(())
+}
+
+#[cold]
+fn out_of_order() -> Error {
+    Error::invalid("entries of a run must come in order: ascending keys, new versions first")
+}
+
+/// The shortest start of `first` that is greater than `before`, which is less than `first`.
+fn separator<'a>(before: &[u8], first: &'a [u8]) -> &'a [u8] {
+    let shared = before.iter().zip(first).take_while(|(a, b)| a == b).count();
+    &first[..first.len().min(shared + 1)]
+}
