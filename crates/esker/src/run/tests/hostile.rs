@@ -116,16 +116,24 @@ fn every_truncation_is_noticed() {
 fn a_swapped_block_is_noticed() {
     let world = World::new(1 << 20);
     let metas = world.write(&Bytewise, 1, TINY, &numbered(0..900));
-    let file = world.mem.file(&world.path(1));
-    let mut bytes = file.bytes.lock();
-    // Two segments of the same shape, one copied over the other: everything is self-consistent,
-    // but stands in the wrong place.
-    let pair = metas.windows(2).find(|pair| pair[0].len == pair[1].len).expect("equal shapes");
-    let range = |meta: &SegmentMeta| meta.offset as usize..meta.end() as usize;
-    bytes.copy_within(range(&pair[0]), range(&pair[1]).start);
-    drop(bytes);
-    let error = world.segments(1, &[pair[1].clone()])[0].verify(&Bytewise).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corruption);
+    let twins = world.write(&Bytewise, 2, TINY, &numbered(0..900));
+    let source = world.mem.file(&world.path(1)).bytes.lock().clone();
+    // The same contents in another file: everything is self-consistent but stands in the wrong
+    // place. First one block only, then a whole segment.
+    let (meta, twin) = (&metas[0], &twins[0]);
+    let block = world.segments(1, &metas)[0].index(&world.cache).unwrap().places[0];
+    for (range, section) in [
+        (block.offset as usize..block.end() as usize, "block"),
+        (meta.offset as usize..meta.end() as usize, "segment tail"),
+    ] {
+        let file = world.mem.file(&world.path(2));
+        world.segments(2, &twins)[0].verify(&Bytewise).unwrap();
+        let whole = file.bytes.lock().clone();
+        file.bytes.lock()[range.clone()].copy_from_slice(&source[range]);
+        let error = world.segments(2, &[twin.clone()])[0].verify(&Bytewise).unwrap_err();
+        assert!(matches!(&error, Error::Corruption(c) if c.section == section), "{error}");
+        *file.bytes.lock() = whole;
+    }
 }
 
 /// Recomputes the checksum of the tail, in place and in the meta.

@@ -9,7 +9,7 @@ use crate::base::{Bytewise, Comparator, Cursor, CustomOrder, KeyOrder, Kind, Seq
 use crate::block::Codec;
 use crate::cache::BlockCache;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{File, Fs};
+use crate::fs::Fs;
 use memfs::MemFs;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
