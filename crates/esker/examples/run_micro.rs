@@ -91,7 +91,11 @@ fn scans(run: &Arc<Run>, cache: &Arc<BlockCache>, keys: &[[u8; 16]]) -> Result<(
             let mut cursor =
                 RunCursor::new(Arc::clone(run), Bytewise, Arc::clone(cache), fill, true);
             let start = Instant::now();
-            if forward { cursor.seek_to_first()? } else { cursor.seek_to_last()? }
+            if forward {
+                cursor.seek_to_first()?
+            } else {
+                cursor.seek_to_last()?
+            }
             let (mut count, mut sum) = (0, 0);
             while cursor.valid() {
                 sum += cursor.head() ^ u64::from(cursor.value()[0]);

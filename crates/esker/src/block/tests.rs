@@ -75,7 +75,8 @@ fn dense_numbers_cost_little_beyond_their_values() {
 #[test]
 fn stored_blocks_are_checked() {
     let raw = block(true, &[(b"some key", 0, P, &[5; 3000])]);
-    let noise: Vec<u8> = (0..300u32).flat_map(|i| hash_key(&i.to_le_bytes()).to_le_bytes()).collect();
+    let noise: Vec<u8> =
+        (0..300u32).flat_map(|i| hash_key(&i.to_le_bytes()).to_le_bytes()).collect();
     let incompressible = block(true, &[(b"some key", 0, P, &noise)]);
     let mut encoder = Encoder::default();
     for codec in [Codec::Raw, Codec::Lz4, Codec::Zstd] {
@@ -112,7 +113,10 @@ fn extreme_compression_stays_within_what_readers_accept() {
 #[test]
 fn damaged_layouts_are_refused_or_harmless() {
     let shapes = [
-        block(true, &[(b"key1", 5, P, b"a"), (b"key2", 4, Kind::Delete, b""), (b"key33", 3, P, b"c")]),
+        block(
+            true,
+            &[(b"key1", 5, P, b"a"), (b"key2", 4, Kind::Delete, b""), (b"key33", 3, P, b"c")],
+        ),
         block(true, &[(b"", 0, P, b"a"), (b"k", 0, P, b"b")]),
         block(false, &[(b"z", 0, P, b"a"), (b"key", 9, P, b"b")]),
         block(true, &[(b"key1", 1, P, &[1; 70_000])]),

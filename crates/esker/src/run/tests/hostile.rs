@@ -50,7 +50,11 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
             let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, fill, true);
             let mut walk = |forward: bool| -> Result<()> {
                 let mut seen = Vec::new();
-                if forward { cursor.seek_to_first()? } else { cursor.seek_to_last()? }
+                if forward {
+                    cursor.seek_to_first()?
+                } else {
+                    cursor.seek_to_last()?
+                }
                 while cursor.valid() {
                     let value = cursor.value().to_vec();
                     seen.push((cursor.key().to_vec(), cursor.seq(), cursor.kind(), value));
@@ -74,7 +78,8 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
 
 fn prepared(codec: Codec) -> (World, SegmentMeta) {
     let world = World::new(1 << 20);
-    let options = WriterOptions { segment_bytes: 1 << 16, block_bytes: 400, codec, bits_per_key: 8 };
+    let options =
+        WriterOptions { segment_bytes: 1 << 16, block_bytes: 400, codec, bits_per_key: 8 };
     let metas = world.write(&Bytewise, 1, options, &entries());
     assert_eq!(metas.len(), 1);
     (world, metas[0].clone())

@@ -1,8 +1,6 @@
 //! A file system in memory whose bytes the tests can damage.
 
-use crate::fs::{
-    Advice, DirEntry, File, FileLock, Fs, Incarnation, LogMap, OpenMode, PathKind,
-};
+use crate::fs::{Advice, DirEntry, File, FileLock, Fs, Incarnation, LogMap, OpenMode, PathKind};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;

@@ -180,7 +180,9 @@ fn meta_survives_encoding() {
         assert_eq!(SegmentMeta::decode(&mut reader).unwrap(), *meta);
         assert!(reader.is_empty());
         for cut in 0..bytes.len() {
-            assert!(SegmentMeta::decode(&mut crate::base::codec::Reader::new(&bytes[..cut])).is_err());
+            assert!(
+                SegmentMeta::decode(&mut crate::base::codec::Reader::new(&bytes[..cut])).is_err()
+            );
         }
     }
     let total: u64 = metas.iter().map(|meta| meta.entries).sum();

@@ -258,13 +258,15 @@ fn versions_of_a_key_may_exceed_a_block_and_a_segment() {
     });
     let world = World::new(1 << 20);
     let run = world.run(&Bytewise, Role::Delta, TINY, &entries);
-    let holding = run.segments().iter().filter(|s| s.meta().min_key == b"ka" || s.meta().max_key == b"ka");
+    let holding =
+        run.segments().iter().filter(|s| s.meta().min_key == b"ka" || s.meta().max_key == b"ka");
     assert!(holding.count() <= 2);
     let cache = Arc::clone(&world.cache);
     let mut cursor = RunCursor::new(Arc::clone(&run), Bytewise, cache, true, false);
     for below in [0, 1, 2, 150, 299, 300, 301] {
         cursor.seek(b"ka", below).unwrap();
-        let expected = if below <= 1 { (&b"kb"[..], 7) } else { (&b"ka"[..], (below - 1).min(300)) };
+        let expected =
+            if below <= 1 { (&b"kb"[..], 7) } else { (&b"ka"[..], (below - 1).min(300)) };
         assert_eq!((cursor.key(), cursor.seq()), expected, "below {below}");
         cursor.seek_before(b"ka").unwrap();
         assert_eq!(cursor.key(), b"k");
