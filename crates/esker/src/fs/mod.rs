@@ -9,6 +9,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+mod fork;
+mod os;
+
+pub use fork::ForkGuard;
+
 /// How [`Fs::open`] opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
@@ -150,5 +155,5 @@ pub trait LogMap: Send + Sync + fmt::Debug {
 
 /// The operating system's file system.
 pub fn os() -> Arc<dyn Fs> {
-    unimplemented!()
+    Arc::new(os::OsFs)
 }

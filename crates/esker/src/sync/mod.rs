@@ -1,1 +1,22 @@
-//! (being written)
+//! The few building blocks that threads share.
+//!
+//! Everything that a reader touches on its way is published by swapping one pointer
+//! ([`EpochCell`]): a reader pins an epoch, follows the pointer and writes to no shared line at
+//! all, and whoever replaces the pointee hands the old one to the epoch collector. Failures of
+//! the background end in one [`Latch`], so that every later caller gets the first cause. Threads
+//! that wait for each other do so on a [`Signal`]; nobody polls.
+//!
+//! The grace period is that of `crossbeam-epoch`'s default collector, so one pin covers every
+//! cell of the process: a reader may follow several of them under the same guard.
+
+mod epoch_cell;
+mod latch;
+mod signal;
+
+pub use crossbeam_epoch::{Guard, pin};
+pub use epoch_cell::EpochCell;
+pub use latch::Latch;
+pub use signal::Signal;
+
+#[cfg(test)]
+mod tests;

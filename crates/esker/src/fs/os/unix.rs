@@ -1,0 +1,145 @@
+//! What Unix systems offer beyond the standard library.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
+use crate::fs::{Advice, Incarnation, LogMap};
+
+pub(super) fn read_exact_at(file: &fs::File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(buffer, offset)
+}
+
+pub(super) fn write_all_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
+    let directory = fs::File::open(path)?;
+    if !directory.metadata()?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    directory.sync_all()
+}
+
+pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let answer = rustix::fs::statvfs(path)?;
+    // What remains for unprivileged users, which is what a write will find.
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+pub(super) fn allocated(file: &fs::File) -> io::Result<u64> {
+    // The unit of this count is 512 bytes whatever the block size is.
+    Ok(file.metadata()?.blocks().saturating_mul(512))
+}
+
+pub(super) fn links(file: &fs::File) -> io::Result<u64> {
+    Ok(file.metadata()?.nlink())
+}
+
+/// Repeats a call that a signal interrupted and names calls that the file system lacks.
+fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> io::Result<()> {
+    loop {
+        match call() {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+pub(super) fn allocate(file: &fs::File, len: u64) -> io::Result<()> {
+    if cfg!(target_vendor = "apple") {
+        // Their preallocation neither extends the file nor promises zeros.
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    retry(|| rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len))
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn punch(file: &fs::File, offset: u64, len: u64) -> io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    retry(|| rustix::fs::fallocate(file, flags, offset, len))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn punch(_file: &fs::File, _offset: u64, _len: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn map(file: &fs::File, len: u64) -> io::Result<Box<dyn LogMap>> {
+    Ok(Box::new(super::map::Window::new(file, len)?))
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn advise(file: &fs::File, advice: Advice) {
+    let advice = match advice {
+        Advice::Sequential => rustix::fs::Advice::Sequential,
+        Advice::Random => rustix::fs::Advice::Random,
+        Advice::DontNeed => rustix::fs::Advice::DontNeed,
+    };
+    // Only a hint: what the system answers changes nothing.
+    let _ = rustix::fs::fadvise(file, 0, None, advice);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn advise(_file: &fs::File, _advice: Advice) {}
+
+/// Boot id, mount id and inode; the device is mixed into the mount's eight bytes because inode
+/// numbers are unique only within it.
+#[cfg(target_os = "linux")]
+pub(super) fn incarnation(file: &fs::File) -> Incarnation {
+    let (Some(boot), Some((mount, inode))) = (boot_id(), mount_and_inode(file)) else {
+        return Incarnation::default();
+    };
+    let mut bytes = [0; 32];
+    bytes[..16].copy_from_slice(&boot);
+    bytes[16..24].copy_from_slice(&mount.to_le_bytes());
+    bytes[24..].copy_from_slice(&inode.to_le_bytes());
+    Incarnation(bytes)
+}
+
+/// Other systems have no boot id that can be had without unsafe calls: unknown equals nothing, so
+/// that recovery relies on the synced positions alone (R6).
+#[cfg(not(target_os = "linux"))]
+pub(super) fn incarnation(_file: &fs::File) -> Incarnation {
+    Incarnation::default()
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<[u8; 16]> {
+    static BOOT_ID: OnceLock<Option<[u8; 16]>> = OnceLock::new();
+    *BOOT_ID.get_or_init(|| {
+        let id = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+        let id = id.trim_ascii();
+        (!id.is_empty()).then(|| xxhash_rust::xxh3::xxh3_128(id).to_le_bytes())
+    })
+}
+
+/// An unmount loses what a failing device or a forced shutdown kept from being written, and plain
+/// mount ids are given out again afterwards. Linux 6.8 has ids that are never used twice in one
+/// boot. Before that, nothing tells two mounts apart for sure, and the answer is `None`.
+#[cfg(target_os = "linux")]
+fn mount_and_inode(file: &fs::File) -> Option<(u64, u64)> {
+    use rustix::fs::{AtFlags, StatxFlags};
+    const MNT_ID_UNIQUE: u32 = 0x4000;
+    let wanted = StatxFlags::INO | StatxFlags::from_bits_retain(MNT_ID_UNIQUE);
+    let facts = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
+    if facts.stx_mask & wanted.bits() != wanted.bits() {
+        return None;
+    }
+    let device = (u64::from(facts.stx_dev_major) << 32) | u64::from(facts.stx_dev_minor);
+    let mut mount = [0; 16];
+    mount[..8].copy_from_slice(&facts.stx_mnt_id.to_le_bytes());
+    mount[8..].copy_from_slice(&device.to_le_bytes());
+    Some((xxhash_rust::xxh3::xxh3_64(&mount), facts.stx_ino))
+}

@@ -1,0 +1,107 @@
+//! A shared pointer that readers follow without writing to shared memory.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crossbeam_epoch::{Guard, pin};
+
+/// Holds one `Arc<T>` that can be replaced while others read it.
+///
+/// 1. The pointer always comes from [`Arc::into_raw`] and the cell owns one count of it.
+/// 2. That count is given back only by a deferred function of the epoch collector, so whoever
+///    loaded the pointer under a guard may use it for as long as that guard lives, even if the
+///    cell itself is dropped meanwhile.
+///
+/// Guards must come from [`pin`](crate::sync::pin) (the default collector).
+pub struct EpochCell<T: Send + Sync + 'static> {
+    pointer: AtomicPtr<T>,
+}
+
+/// One count of an `Arc` on its way to the collector.
+struct Retired<T>(NonNull<T>);
+
+#[allow(unsafe_code, reason = "moves one count of an Arc between threads, as Arc itself may")]
+// SAFETY: the value stands for an `Arc<T>`, which is `Send` when `T: Send + Sync`.
+unsafe impl<T: Send + Sync> Send for Retired<T> {}
+
+impl<T> Retired<T> {
+    /// Takes `self` as a whole, so that a closure captures the wrapper and not its pointer.
+    #[allow(unsafe_code, reason = "turns the cell's raw pointer back into the Arc it came from")]
+    fn release(self) {
+        // SAFETY: the pointer came from `Arc::into_raw` and this is the one count the cell owned
+        // (invariant 1); the swap that retired it made it unreachable for new readers.
+        drop(unsafe { Arc::from_raw(self.0.as_ptr().cast_const()) });
+    }
+}
+
+impl<T: Send + Sync + 'static> EpochCell<T> {
+    /// A cell that holds `value`.
+    pub fn new(value: Arc<T>) -> Self {
+        Self { pointer: AtomicPtr::new(Arc::into_raw(value).cast_mut()) }
+    }
+
+    /// The present value, for as long as the guard lives. No shared line is written.
+    #[inline]
+    #[allow(unsafe_code, reason = "follows a pointer that the epoch keeps alive")]
+    pub fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+        debug_assert!(
+            guard.collector() == Some(crossbeam_epoch::default_collector()),
+            "the guard belongs to another collector"
+        );
+        let _ = guard;
+        // Acquire pairs with the release of the swap: the pointee's contents are visible.
+        let pointer = self.pointer.load(Ordering::Acquire);
+        // SAFETY: the cell owned a count when the pointer was read, and a count taken from a cell
+        // is released only after every guard that was alive then is gone (invariant 2).
+        unsafe { &*pointer }
+    }
+
+    /// The present value, owned.
+    #[allow(unsafe_code, reason = "adds a count to an Arc that the epoch keeps alive")]
+    pub fn load_arc(&self) -> Arc<T> {
+        let _guard = pin();
+        let pointer = self.pointer.load(Ordering::Acquire).cast_const();
+        // SAFETY: as in `load`, the count that the cell owned lasts at least as long as the guard,
+        // so the pointer is a live `Arc` when the count is added.
+        unsafe {
+            Arc::increment_strong_count(pointer);
+            Arc::from_raw(pointer)
+        }
+    }
+
+    /// Replaces the value. The old one is dropped when no reader can see it any more, on whatever
+    /// thread the collector runs then; its destructor must not depend on the thread.
+    pub fn swap(&self, value: Arc<T>) {
+        let new = Arc::into_raw(value).cast_mut();
+        let old = self.pointer.swap(new, Ordering::AcqRel);
+        Self::retire(old);
+    }
+
+    #[allow(unsafe_code, reason = "defers a function that does not borrow")]
+    fn retire(pointer: *mut T) {
+        let Some(pointer) = NonNull::new(pointer) else { return };
+        let retired = Retired(pointer);
+        let guard = pin();
+        // SAFETY: the closure is `Send` and owns all that it uses; it may run on any thread and
+        // at any later time because `T: Send + Sync + 'static`.
+        unsafe { guard.defer_unchecked(move || retired.release()) };
+        // What is retired here may be a whole memtable: do not leave it in this thread's bag
+        // until 63 other things have been retired.
+        guard.flush();
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
+    fn drop(&mut self) {
+        // References from `load` may outlive the cell, so this count waits like any other.
+        Self::retire(*self.pointer.get_mut());
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug + 'static> fmt::Debug for EpochCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EpochCell").field(self.load(&pin())).finish()
+    }
+}

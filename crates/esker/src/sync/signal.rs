@@ -1,0 +1,90 @@
+//! Waiting for something to change, without polling.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// A counter of events that threads can wait on.
+///
+/// The user reads [`epoch`](Self::epoch), looks at its condition, and if that does not hold
+/// waits until the counter has moved past what it read. An event between the look and the wait
+/// has moved the counter already, so no wake-up is lost. Notifying costs one atomic add and one
+/// load while nobody waits.
+///
+/// The counter and the number of waiters are both accessed sequentially consistently: either the
+/// notifier sees the waiter, or the waiter sees the new count.
+#[derive(Debug, Default)]
+pub struct Signal {
+    epoch: AtomicU64,
+    waiters: AtomicUsize,
+    mutex: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Signal {
+    /// A signal that nobody has given yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts one event and wakes all who wait.
+    pub fn notify(&self) {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        if self.waiters.load(Ordering::SeqCst) > 0 {
+            // A waiter holds the mutex from its look at the counter until it sleeps: taking it
+            // once makes sure that the wake-up does not fall between the two.
+            drop(self.mutex.lock());
+            self.changed.notify_all();
+        }
+    }
+
+    /// The number of events so far.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Returns once there were more than `epoch` events, with their number.
+    pub fn wait_past(&self, epoch: u64) -> u64 {
+        let now = self.epoch();
+        if now > epoch {
+            return now;
+        }
+        let mut held = self.mutex.lock();
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let now = loop {
+            let now = self.epoch();
+            if now > epoch {
+                break now;
+            }
+            self.changed.wait(&mut held);
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        now
+    }
+
+    /// Like [`wait_past`](Self::wait_past), for at most `timeout`; tells whether there were more
+    /// than `epoch` events.
+    pub fn wait_past_timeout(&self, epoch: u64, timeout: Duration) -> bool {
+        if self.epoch() > epoch {
+            return true;
+        }
+        // A timeout beyond what the clock can express is no timeout.
+        let Some(deadline) = Instant::now().checked_add(timeout) else {
+            self.wait_past(epoch);
+            return true;
+        };
+        let mut held = self.mutex.lock();
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let past = loop {
+            if self.epoch() > epoch {
+                break true;
+            }
+            if self.changed.wait_until(&mut held, deadline).timed_out() {
+                break self.epoch() > epoch;
+            }
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        past
+    }
+}
