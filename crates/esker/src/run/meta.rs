@@ -79,7 +79,8 @@ impl SegmentMeta {
         if flags & !(TOMBSTONES | BYTEWISE) != 0 {
             return Err(DecodeError("a segment has flags that are not known"));
         }
-        let kind = if flags & TOMBSTONES != 0 { SegmentKind::Tombstones } else { SegmentKind::Data };
+        let kind =
+            if flags & TOMBSTONES != 0 { SegmentKind::Tombstones } else { SegmentKind::Data };
         let file = reader.varint()?;
         let offset = reader.varint()?;
         let len = reader.varint()?;

@@ -279,12 +279,7 @@ impl RunWriter {
         self.end_segment(meta, &filter, &index)
     }
 
-    fn end_segment(
-        &mut self,
-        mut meta: SegmentMeta,
-        filter: &Filter,
-        index: &[u8],
-    ) -> Result<()> {
+    fn end_segment(&mut self, mut meta: SegmentMeta, filter: &Filter, index: &[u8]) -> Result<()> {
         if (filter.bytes() + index.len()) as u64 > u64::from(u32::MAX) / 2 {
             return Err(Error::invalid("the index of a segment is too large"));
         }
