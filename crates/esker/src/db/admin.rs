@@ -135,10 +135,10 @@ impl Core {
         };
         let gains = |p: &Partition| {
             let base = &p.base;
-            let old_versions = base.segments().iter().any(|s| {
-                s.meta().deletes > 0 || s.meta().shadowed
-            });
-            !p.deltas.is_empty() || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
+            let old_versions =
+                base.segments().iter().any(|s| s.meta().deletes > 0 || s.meta().shadowed);
+            !p.deltas.is_empty()
+                || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         };
         tree.partitions()
             .iter()
@@ -242,7 +242,8 @@ impl Core {
             },
             memory: MemoryUse {
                 limit: self.settings.memory,
-                memtables: state.memsets.iter().map(|set| set.bytes()).sum(),
+                memtables: state.memsets.iter().map(|set| set.bytes()).sum::<u64>()
+                    + self.pool.bytes() as u64,
                 cache: cache.bytes,
                 indexes: cache.index_bytes,
             },

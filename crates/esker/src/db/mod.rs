@@ -23,8 +23,8 @@ mod files;
 mod flush;
 mod keyspaces;
 mod memset;
-pub mod ops;
 mod open;
+pub mod ops;
 pub mod options;
 mod pace;
 mod read;
@@ -51,6 +51,7 @@ use crate::cache::BlockCache;
 use crate::commit::Pipeline;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
+use crate::memtable::ChunkPool;
 use crate::sync::{EpochCell, Latch, Signal};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,8 @@ pub struct Core {
     files: Arc<files::Files>,
     snapshots: snapshots::Snapshots,
     cache: Arc<BlockCache>,
+    /// Memory of memtables that were flushed, for the next ones.
+    pool: Arc<ChunkPool>,
     counters: Arc<counters::Counters>,
     pacer: pace::Pacer,
     /// Notified when writers may have room again.
