@@ -79,6 +79,7 @@ impl Core {
         self.writable()?;
         loop {
             let seen = self.work.done().epoch();
+            self.retired.collect();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && !self.files.has_garbage() {
@@ -166,6 +167,7 @@ impl Core {
             let _ = thread.join();
         }
         let closed = self.close_quietly();
+        self.retired.collect();
         self.files.collect();
         *self.lock.lock() = None;
         self.closed.store(true, Ordering::Release);

@@ -29,6 +29,7 @@ pub mod options;
 mod pace;
 mod read;
 mod replay;
+mod retired;
 pub mod scan;
 mod settings;
 mod shape;
@@ -72,6 +73,7 @@ pub struct Core {
     read_only_end: Seq,
     state: EpochCell<state::State>,
     state_swap: Mutex<()>,
+    retired: retired::Retired,
     /// Held by writers of keyspaces with an order of their own, and by seals (R15).
     placing: Mutex<()>,
     catalog: Mutex<catalog::Catalog>,
@@ -176,6 +178,12 @@ impl Core {
             codec,
             bits_per_key: if settled { 8 } else { 14 },
         }
+    }
+
+    /// Lets readers see another state. The caller holds `state_swap`.
+    fn swap_state(&self, new: state::State) {
+        self.retired.push(self.state.load_arc());
+        self.state.swap(Arc::new(new));
     }
 
     /// The object of a file that is being written: one per file, kept until its writer is done.

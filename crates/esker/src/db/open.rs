@@ -147,6 +147,7 @@ impl Core {
             files,
             state: EpochCell::new(Arc::new(State { memsets, version })),
             state_swap: parking_lot::Mutex::default(),
+            retired: Default::default(),
             placing: parking_lot::Mutex::default(),
             pipeline,
             read_only_end: end,

@@ -18,6 +18,7 @@ use crate::iter::{Bounds, Source, VisibleIter};
 use crate::manifest::{Partition, Tree};
 use crate::memtable::MemCursor;
 use crate::run::RunCursor;
+use crate::sync::pin;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -361,6 +362,15 @@ pub struct Scope {
     state: Arc<State>,
     at: Seq,
     bounds: Bounds,
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // The last one to look at an old state lets the workers know.
+        if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
+            self.core.work.notify();
+        }
+    }
 }
 
 impl Scope {

@@ -177,7 +177,7 @@ impl Core {
         };
         let memsets = now.memsets.iter().filter(|set| !flushed(set)).cloned().collect();
         let version = Arc::new(now.version.with_trees(change.trees.clone()));
-        self.state.swap(Arc::new(State { memsets, version }));
+        self.swap_state(State { memsets, version });
     }
 
     /// Starts a new manifest in place of one that has grown (R12).
