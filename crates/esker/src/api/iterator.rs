@@ -90,11 +90,8 @@ impl<O: DbOrder> End<O> {
         let Some(scan) = self.scan.as_ref().filter(|scan| scan.valid()) else {
             return matches!(self.place, Place::Done);
         };
-        let beyond = if forward {
-            order.compare(key, scan.key())
-        } else {
-            order.compare(scan.key(), key)
-        };
+        let beyond =
+            if forward { order.compare(key, scan.key()) } else { order.compare(scan.key(), key) };
         match self.place {
             Place::Behind => beyond.is_ge(),
             Place::Before => beyond.is_gt(),
@@ -122,11 +119,8 @@ impl<O: DbOrder> Ends<O> {
     /// Moves one end on. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
-        let (this, other) = if forward {
-            (&mut self.front, &self.back)
-        } else {
-            (&mut self.back, &self.front)
-        };
+        let (this, other) =
+            if forward { (&mut self.front, &self.back) } else { (&mut self.back, &self.front) };
         let place = this.place.clone();
         let scan = this.scan(&self.make);
         let moved = match (place, forward) {

@@ -7,7 +7,7 @@
 //!    reservation is closed, and every writer compares it with its own sequence number after
 //!    reservation.
 
-use crate::base::{CustomOrder, Comparator, KeyspaceId, Seq};
+use crate::base::{Comparator, CustomOrder, KeyspaceId, Seq};
 use crate::error::{Error, Result};
 use crate::manifest::KeyspaceRecord;
 use std::collections::{BTreeMap, HashMap};
@@ -161,9 +161,7 @@ impl Catalog {
             return;
         }
         self.comparators.push(comparator);
-        let lacking = |state: &&Arc<KeyspaceState>| {
-            matches!(&state.order, Order::Missing(missing) if *missing == name)
-        };
+        let lacking = |state: &&Arc<KeyspaceState>| matches!(&state.order, Order::Missing(missing) if *missing == name);
         let waiting: Vec<_> = self.by_id.values().filter(lacking).cloned().collect();
         for state in waiting {
             self.insert(state.id, &state.name, &name);
@@ -229,8 +227,9 @@ impl Catalog {
     /// that was made and dropped since appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
         let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
-        let dropped: Vec<_> =
-            due().filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None }).collect();
+        let dropped: Vec<_> = due()
+            .filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None })
+            .collect();
         let created = due()
             .filter_map(|c| if let Change::Created(state) = c { Some(state) } else { None })
             .filter(|state| !dropped.contains(&state.id))

@@ -248,10 +248,10 @@ impl Core {
             let _swap = self.state_swap.lock();
             let now = self.state.load_arc();
             now.active().seal(position);
-            let set = Arc::new(MemSet::new(position, self.settings.memtable_bytes));
+            let set = Arc::new(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
             let memsets = std::iter::once(set).chain(now.memsets.iter().cloned()).collect();
             let version = now.version.clone();
-            self.state.swap(Arc::new(State { memsets, version }));
+            self.swap_state(State { memsets, version });
         });
         self.work.notify();
         true
