@@ -139,7 +139,9 @@ impl Catalog {
 
     /// Forgets a keyspace that the manifest says is dropped.
     pub fn unload(&mut self, id: KeyspaceId) {
-        if let Some(state) = self.by_id.remove(&id) {
+        let Some(state) = self.by_id.remove(&id) else { return };
+        // A keyspace of the same name may have been made since.
+        if self.by_name.get(&state.name).is_some_and(|named| named.id == id) {
             self.by_name.remove(&state.name);
         }
     }
