@@ -33,7 +33,8 @@ fn a_process_write_survives_the_process() {
         options.log = kind;
         let db = Db::open_with(place.path(), options).unwrap();
         db.insert("k", "v").unwrap();
-        let after = as_after_a_crash(&place).open();
+        let copy = as_after_a_crash(&place);
+        let after = copy.open();
         assert_eq!(text(after.get("k").unwrap()).as_deref(), Some("v"), "{kind:?}");
     }
 }
@@ -81,7 +82,8 @@ fn a_buffered_write_is_read_at_once_and_lost_with_the_process() {
     space.insert_with("buffered", "v", Durability::Buffered).unwrap();
     space.insert("logged", "v").unwrap();
     assert!(db.contains_key("buffered").unwrap());
-    let after = as_after_a_crash(&place).open();
+    let copy = as_after_a_crash(&place);
+    let after = copy.open();
     assert!(!after.contains_key("buffered").unwrap());
     assert!(after.contains_key("logged").unwrap());
 }
@@ -92,7 +94,8 @@ fn sync_makes_buffered_writes_survive() {
     let space = db.default_keyspace();
     space.insert_with("buffered", "v", Durability::Buffered).unwrap();
     db.sync().unwrap();
-    assert!(as_after_a_crash(&place).open().contains_key("buffered").unwrap());
+    let copy = as_after_a_crash(&place);
+    assert!(copy.open().contains_key("buffered").unwrap());
 }
 
 #[test]

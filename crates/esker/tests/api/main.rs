@@ -85,9 +85,22 @@ fn text(value: Option<Vec<u8>>) -> Option<String> {
     value.map(|value| String::from_utf8(value).unwrap())
 }
 
-/// Bytes and number of the run files of a database.
+/// Bytes that the device holds for the run files of a database, and how many there are.
 fn run_files(path: &Path) -> (u64, usize) {
     let entries = std::fs::read_dir(path.join("data")).unwrap();
-    let lengths: Vec<u64> = entries.map(|entry| entry.unwrap().metadata().unwrap().len()).collect();
-    (lengths.iter().sum(), lengths.len())
+    let sizes: Vec<u64> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| allocated(&std::fs::metadata(path).unwrap()))
+        .collect();
+    (sizes.iter().sum(), sizes.len())
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len()
 }

@@ -243,12 +243,10 @@ fn a_comparator_that_panics_in_a_write_ends_writing_and_harms_no_data() {
     drop(space);
     let _ = db.close();
     faulty.armed.store(false, Memory::Release);
-    let db = place.open();
-    let space = db.keyspace_ordered("f", Arc::new(Faulty::default()));
-    let space = match space {
-        Ok(space) => space,
-        Err(error) => panic!("{error}"),
-    };
+    let mut options = small();
+    options.comparators = vec![faulty];
+    let db = Db::open_with(place.path(), options).unwrap();
+    let space = db.keyspace("f").unwrap();
     assert_eq!(space.iter().unwrap().count(), 100);
 }
 
