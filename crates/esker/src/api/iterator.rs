@@ -108,7 +108,8 @@ impl<O: DbOrder> Ends<O> {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let sought = self.front.scan(&self.make).seek(key);
+        let scan = self.front.scan(&self.make);
+        let sought = scan.seek(key).and_then(|()| scan.trust());
         self.front.place = match &sought {
             Ok(()) => Place::Before,
             Err(error) => Place::Failed(error.clone()),
@@ -132,11 +133,12 @@ impl<O: DbOrder> Ends<O> {
             (Place::Behind, true) => scan.next(),
             (Place::Behind, false) => scan.prev(),
         };
-        if let Err(error) = moved {
+        let passed = !scan.valid() || other.has_passed(&self.order, scan.key(), forward);
+        if let Err(error) = moved.and_then(|()| scan.trust()) {
             this.place = Place::Failed(error.clone());
             return Err(error);
         }
-        if !scan.valid() || other.has_passed(&self.order, scan.key(), forward) {
+        if passed {
             this.place = Place::Done;
             return Ok(None);
         }
