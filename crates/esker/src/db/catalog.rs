@@ -215,6 +215,16 @@ impl Catalog {
         self.by_id.get(&id)
     }
 
+    /// An error if there are as many keyspaces as there may be; the manifest could not be read with
+    /// more.
+    pub fn check_room(&self) -> Result<()> {
+        let max = crate::base::limits::KEYSPACES_MAX;
+        if self.by_id.len() >= max {
+            return Err(Error::invalid(format!("there are {max} keyspaces: drop some first")));
+        }
+        Ok(())
+    }
+
     /// Names in order.
     pub fn names(&self) -> Vec<String> {
         self.by_name.keys().cloned().collect()
@@ -272,3 +282,6 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
