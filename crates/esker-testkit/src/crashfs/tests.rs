@@ -544,3 +544,74 @@ fn random_operations_agree_with_two_plain_copies() {
         assert!(read(&fs, "/f").expect("there") == live, "seed {seed}, step {step}");
     }
 }
+
+#[test]
+fn an_append_that_arrived_in_part_shows_zeros_when_extended() {
+    struct Part;
+    impl Fate for Part {
+        fn entry(&mut self, _number: usize, _what: &str) -> bool {
+            true
+        }
+        fn length(&mut self, _inode: u64, _durable: u64, _live: u64) -> u64 {
+            50
+        }
+        fn block(&mut self, _inode: u64, _index: usize) -> bool {
+            true
+        }
+    }
+    let fs = CrashFs::new();
+    create(&fs, "/f").write_at(&[1; 100], 0).expect("write");
+    let after = fs.crash_clone_with(&mut Part);
+    assert_eq!(read(&after, "/f").expect("there"), [1; 50]);
+    let file = after.open(path("/f"), OpenMode::ReadWrite).expect("open");
+    file.set_len(100).expect("extend");
+    assert_eq!(read(&after, "/f").expect("there")[50..], [0; 50]);
+}
+
+#[test]
+fn files_that_nothing_can_bring_back_take_no_memory() {
+    let fs = CrashFs::new();
+    for _ in 0..100 {
+        drop(durable(&fs, "/f", &[1; BLOCK]));
+        fs.remove_file(path("/f")).expect("remove");
+    }
+    fs.sync_dir(path("/")).expect("sync_dir");
+    assert_eq!(fs.0.state.lock().nodes.len(), 1, "only the root directory is left");
+}
+
+#[test]
+fn clones_share_their_blocks() {
+    let fs = CrashFs::new();
+    let file = durable(&fs, "/f", &vec![1; 10 << 20]);
+    let clones: Vec<_> = (0..1_000)
+        .map(|step| {
+            file.write_at(&[2], step * 4096).expect("write");
+            if step % 2 == 0 { fs.crash_clone(step, 50) } else { fs.kill_clone() }
+        })
+        .collect();
+    // Copies would take 20 GB.
+    assert!(clones.iter().all(|clone| read(clone, "/f").is_some_and(|b| b.len() == 10 << 20)));
+}
+
+#[test]
+fn a_clone_is_one_moment_while_others_write() {
+    let fs = CrashFs::new();
+    let (first, second) = (durable(&fs, "/1", &[0; 8]), durable(&fs, "/2", &[0; 8]));
+    let number = |fs: &CrashFs, name: &str| {
+        let bytes = read(fs, name).expect("there");
+        u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+    };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            for count in 1..=20_000_u64 {
+                first.write_at(&count.to_le_bytes(), 0).expect("write");
+                second.write_at(&count.to_le_bytes(), 0).expect("write");
+            }
+        });
+        while !writer.is_finished() {
+            let clone = fs.kill_clone();
+            let (first, second) = (number(&clone, "/1"), number(&clone, "/2"));
+            assert!(first == second || first == second + 1, "{first} and {second}");
+        }
+    });
+}
