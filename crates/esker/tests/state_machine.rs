@@ -1,0 +1,69 @@
+//! Random operations on a database and on a map, compared at every step (C1, C3; R15 to R18).
+//!
+//! `ESKER_MODEL_OPS` sets how many operations are done (60,000 unless told), `ESKER_SEED` replays
+//! one run of them. Small runs go through proptest, which makes a failing one smaller.
+
+use esker_testkit::Rng;
+use esker_testkit::machine::{KINDS, Machine, Step};
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Operations of one run, after which a new database is begun.
+const RUN: u64 = 5_000;
+
+fn run(seed: u64, operations: u64) {
+    let mut rng = Rng::new(seed);
+    let mut machine = Machine::new(rng.next());
+    for index in 0..operations {
+        let step = Step { kind: rng.below(u64::from(KINDS)) as u16, seed: rng.next() };
+        let done = catch_unwind(AssertUnwindSafe(|| machine.step(step)));
+        if let Err(panic) = done {
+            eprintln!("failed at operation {index}, {step:?}; replay: ESKER_SEED={seed}");
+            resume_unwind(panic);
+        }
+    }
+    let done = catch_unwind(AssertUnwindSafe(|| machine.finish()));
+    if let Err(panic) = done {
+        eprintln!("failed at the end; replay: ESKER_SEED={seed}");
+        resume_unwind(panic);
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("the variable holds a number"))
+}
+
+#[test]
+fn a_database_is_the_map_that_it_should_be() {
+    if let Some(seed) = number("ESKER_SEED") {
+        return run(seed, RUN);
+    }
+    let operations = number("ESKER_MODEL_OPS").unwrap_or(60_000);
+    let first = if operations == 60_000 { 1 } else { 1_000 };
+    let mut done = 0;
+    for seed in first.. {
+        if done >= operations {
+            break;
+        }
+        run(seed, RUN);
+        done += RUN;
+    }
+    eprintln!("{done} operations, seeds from {first}, 0 differences");
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..KINDS, any::<u64>()).prop_map(|(kind, seed)| Step { kind, seed });
+    proptest::collection::vec(step, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn short_histories_shrink(seed in 0_u64..1_000, steps in steps()) {
+        let mut machine = Machine::new(seed);
+        for step in steps {
+            machine.step(step);
+        }
+        machine.finish();
+    }
+}
