@@ -67,3 +67,24 @@ proptest! {
         machine.finish();
     }
 }
+
+#[test]
+fn a_keyspace_made_again_between_two_flushes_is_there_after_a_reopen() {
+    let disk = esker_testkit::CrashFs::new();
+    let open = || {
+        let mut options = esker::Options::default();
+        options.memory = Some(1 << 20);
+        options.fs = disk.as_fs();
+        esker::Db::open_with("/db", options).unwrap()
+    };
+    let db = open();
+    db.keyspace("a").unwrap().insert("k", "old").unwrap();
+    db.flush().unwrap();
+    db.drop_keyspace("a").unwrap();
+    db.keyspace("a").unwrap().insert("k", "new").unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = open();
+    assert_eq!(db.keyspaces().unwrap(), ["a", "default"]);
+    assert_eq!(db.keyspace("a").unwrap().get("k").unwrap().as_deref(), Some(&b"new"[..]));
+}
