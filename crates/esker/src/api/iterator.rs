@@ -108,9 +108,13 @@ impl<O: DbOrder> Ends<O> {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let sought = self.front.scan(&self.make).seek(key);
+        let scan = self.front.scan(&self.make);
+        let sought = scan.seek(key);
+        let valid = scan.valid();
         self.front.place = match &sought {
-            Ok(()) => Place::Before,
+            Ok(()) if valid => Place::Before,
+            // Behind everything: the back has nothing left either.
+            Ok(()) => Place::Done,
             Err(error) => Place::Failed(error.clone()),
         };
         sought
@@ -136,8 +140,13 @@ impl<O: DbOrder> Ends<O> {
             this.place = Place::Failed(error.clone());
             return Err(error);
         }
-        if !scan.valid() || other.has_passed(&self.order, scan.key(), forward) {
+        if !scan.valid() {
             this.place = Place::Done;
+            return Ok(None);
+        }
+        if other.has_passed(&self.order, scan.key(), forward) {
+            // The ends met. A seek may part them again, so this one stays on its entry.
+            this.place = Place::Before;
             return Ok(None);
         }
         this.place = Place::Behind;
