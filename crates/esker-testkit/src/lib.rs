@@ -1,1 +1,14 @@
-//! (being written)
+//! What Esker's tests share: simulated file systems and tools to compare what is in them.
+//!
+//! [`CrashFs`] is a disk in memory that can lose what was not synced, as a power cut does.
+//! [`FaultFs`] wraps any file system and makes chosen calls fail. [`digest`] tells whether two
+//! directories hold the same bytes. All three are driven by seeds or counters, so that whatever a
+//! test finds can be found again.
+
+pub mod crashfs;
+pub mod digest;
+pub mod faultfs;
+mod rng;
+
+pub use crashfs::CrashFs;
+pub use faultfs::FaultFs;

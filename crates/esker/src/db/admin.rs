@@ -136,7 +136,7 @@ impl Core {
         let gains = |p: &Partition| {
             let base = &p.base;
             let old_versions = base.segments().iter().any(|s| {
-                s.meta().deletes > 0 || s.meta().max_seq > 0
+                s.meta().deletes > 0 || s.meta().shadowed
             });
             !p.deltas.is_empty() || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         };

@@ -254,7 +254,7 @@ fn sources<'p, O: KeyOrder>(
             max: &meta.max_key,
             bytes: meta.len,
             deletes: meta.deletes.max(u64::from(!inside)),
-            shadowed: false,
+            shadowed: meta.shadowed,
             min_seq: meta.min_seq,
             max_seq: meta.max_seq,
         }
