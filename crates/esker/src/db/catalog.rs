@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(test)]
+mod tests;
+
 /// The name of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE: &str = "default";
 /// The number of the keyspace that is always there.
@@ -140,7 +143,14 @@ impl Catalog {
     /// Forgets a keyspace that the manifest says is dropped.
     pub fn unload(&mut self, id: KeyspaceId) {
         if let Some(state) = self.by_id.remove(&id) {
-            self.by_name.remove(&state.name);
+            self.forget_name(&state);
+        }
+    }
+
+    /// Frees the name of a dropped keyspace, unless one of the same name was made since.
+    fn forget_name(&mut self, dropped: &KeyspaceState) {
+        if self.by_name.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
+            self.by_name.remove(&dropped.name);
         }
     }
 
@@ -195,12 +205,9 @@ impl Catalog {
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
-        if let Some(state) = self.by_id.get(&id) {
+        if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
-            // A keyspace of the same name may have been made since.
-            if self.by_name.get(&state.name).is_some_and(|named| named.id == id) {
-                self.by_name.remove(&state.name);
-            }
+            self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
         }
     }
