@@ -139,7 +139,7 @@ fn header_at(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Op
     Ok(Record::decode(segment.header.nonce, position, bytes))
 }
 
-fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
+pub(super) fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
     // Header and payload are asked for together, so that both stay in the buffer.
     let len = RECORD_HEADER_LEN as u64 + u64::from(record.payload_len);
     let bytes = stream.bytes(record.position, len)?.unwrap_or_default();
@@ -187,7 +187,7 @@ fn evidence(
 /// The next position after `position` that may hold a header. Unwritten space is zeros and is
 /// skipped by words: a header whose two checksums are both zero would be missed, which happens to
 /// one record in four thousand million at most.
-fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
+pub(super) fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
     const WINDOW: u64 = 64 << 10;
     let mut from = position + ALIGNMENT;
     while from < stream.limit() {
