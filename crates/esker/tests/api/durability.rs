@@ -111,8 +111,7 @@ fn buffered_and_logged_writes_keep_their_order() {
     let (place, db) = fresh();
     let space = db.default_keyspace();
     for number in 0..2000 {
-        let class =
-            if number % 3 == 0 { Durability::Buffered } else { Durability::Process };
+        let class = if number % 3 == 0 { Durability::Buffered } else { Durability::Process };
         space.insert_with(key(number % 50), number.to_string(), class).unwrap();
     }
     for slot in 0..50 {

@@ -112,7 +112,15 @@ fn an_empty_or_reversed_range_is_empty() {
 fn a_prefix_selects_the_keys_that_begin_with_it() {
     let (_place, db) = fresh();
     let all: [&[u8]; 9] = [
-        b"a", b"ab", b"ab\0", b"ab\xff", b"ab\xff\xff", b"ac", b"\xff", b"\xff\xff", b"\xff\xff\x01",
+        b"a",
+        b"ab",
+        b"ab\0",
+        b"ab\xff",
+        b"ab\xff\xff",
+        b"ac",
+        b"\xff",
+        b"\xff\xff",
+        b"\xff\xff\x01",
     ];
     for key in all {
         db.insert(key, "v").unwrap();
@@ -178,7 +186,9 @@ fn an_iterator_shows_the_moment_it_was_made() {
     }
     let found = entries(iter);
     assert_eq!(found.len(), 300);
-    assert!(found.iter().all(|(_, stored)| text(Some(stored.clone())).unwrap().contains("round 1")));
+    assert!(
+        found.iter().all(|(_, stored)| text(Some(stored.clone())).unwrap().contains("round 1"))
+    );
 }
 
 #[test]

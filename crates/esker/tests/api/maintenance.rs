@@ -54,9 +54,8 @@ fn compacting_a_range_or_one_keyspace_leaves_the_rest() {
         db.flush().unwrap();
     }
     other.compact().unwrap();
-    let shape = |name: &str| {
-        db.stats().trees.into_iter().find(|tree| tree.keyspace == name).unwrap()
-    };
+    let shape =
+        |name: &str| db.stats().trees.into_iter().find(|tree| tree.keyspace == name).unwrap();
     assert!(shape("other").deltas.is_empty());
     assert_eq!(shape("default").deltas.len(), 1);
     db.default_keyspace().compact_range(key(0)..key(1)).unwrap();

@@ -184,9 +184,7 @@ fn another_order_than_the_stored_one_is_refused() {
     let (_place, db) = fresh();
     db.keyspace("plain").unwrap();
     db.keyspace_ordered("reverse", Arc::new(Reverse)).unwrap();
-    let refused = |name: &str| {
-        db.keyspace_ordered(name, Arc::new(NoCase)).unwrap_err().kind()
-    };
+    let refused = |name: &str| db.keyspace_ordered(name, Arc::new(NoCase)).unwrap_err().kind();
     assert_eq!(refused("plain"), ErrorKind::ComparatorMismatch);
     assert_eq!(refused("reverse"), ErrorKind::ComparatorMismatch);
     assert!(db.keyspace("reverse").is_ok(), "it may be used without naming its order");
