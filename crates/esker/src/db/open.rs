@@ -398,10 +398,10 @@ fn begin_manifest(
     if read_only {
         return Ok(Store::new(old, superblock, log_start, &described.version));
     }
-    remove_old_manifests(fs, path, old.number())?;
     let live: std::collections::HashSet<FileId> =
         described.version.segments().map(|segment| segment.meta().file).collect();
-    files.remove_orphans(&|id| live.contains(&id))?;
+    // No edit ever referred to these; they may be what fills the device.
+    files.remove_orphans(&live, &|id| id >= described.next_file)?;
     let state = Edit {
         log_start: Some(log_start),
         next_file: Some(files.peek_next_id()),
@@ -412,6 +412,12 @@ fn begin_manifest(
     };
     let new = Manifest::create(fs, path, old.number() + 1, &state)?;
     let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
+    // Only now: until the superblocks are written, they may name a manifest that was retired, and
+    // the way to the present one leads through it (R12).
+    remove_old_manifests(fs, path, new.number())?;
+    // The old manifest may have held edits that were never synced. Had the power gone before the
+    // new one was, these files would have been needed again (R7).
+    files.remove_orphans(&live, &|_| true)?;
     Ok(Store::new(new, superblock, log_start, &described.version))
 }
 
