@@ -7,7 +7,7 @@
 //!    reservation is closed, and every writer compares it with its own sequence number after
 //!    reservation.
 
-use crate::base::{CustomOrder, Comparator, KeyspaceId, Seq};
+use crate::base::{Comparator, CustomOrder, KeyspaceId, Seq};
 use crate::error::{Error, Result};
 use crate::manifest::KeyspaceRecord;
 use std::collections::{BTreeMap, HashMap};
@@ -140,7 +140,7 @@ impl Catalog {
     /// Forgets a keyspace that the manifest says is dropped.
     pub fn unload(&mut self, id: KeyspaceId) {
         if let Some(state) = self.by_id.remove(&id) {
-            self.by_name.remove(&state.name);
+            self.forget_name(&state);
         }
     }
 
@@ -161,9 +161,7 @@ impl Catalog {
             return;
         }
         self.comparators.push(comparator);
-        let lacking = |state: &&Arc<KeyspaceState>| {
-            matches!(&state.order, Order::Missing(missing) if *missing == name)
-        };
+        let lacking = |state: &&Arc<KeyspaceState>| matches!(&state.order, Order::Missing(missing) if *missing == name);
         let waiting: Vec<_> = self.by_id.values().filter(lacking).cloned().collect();
         for state in waiting {
             self.insert(state.id, &state.name, &name);
@@ -197,11 +195,16 @@ impl Catalog {
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
         if let Some(state) = self.by_id.get(&id) {
             state.mark_dropped(seq);
-            // A keyspace of the same name may have been made since.
-            if self.by_name.get(&state.name).is_some_and(|named| named.id == id) {
-                self.by_name.remove(&state.name);
-            }
+            let state = state.clone();
+            self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
+        }
+    }
+
+    /// Frees the name of a dropped keyspace, unless one of the same name was made since.
+    fn forget_name(&mut self, dropped: &KeyspaceState) {
+        if self.by_name.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
+            self.by_name.remove(&dropped.name);
         }
     }
 
@@ -229,8 +232,9 @@ impl Catalog {
     /// that was made and dropped since appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
         let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
-        let dropped: Vec<_> =
-            due().filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None }).collect();
+        let dropped: Vec<_> = due()
+            .filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None })
+            .collect();
         let created = due()
             .filter_map(|c| if let Change::Created(state) = c { Some(state) } else { None })
             .filter(|state| !dropped.contains(&state.id))

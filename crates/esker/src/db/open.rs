@@ -14,7 +14,6 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
 use crate::db::files::Files;
-use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
@@ -26,6 +25,7 @@ use crate::fs::{Fs, PathKind};
 use crate::manifest::{
     Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version, check_tree, misfit, parse_manifest_name,
 };
+use crate::memtable::ChunkPool;
 use crate::run::{RunFile, Segment, SegmentMeta};
 use crate::sync::{EpochCell, Latch, Signal};
 use crate::{base::FileId, cache::BlockCache, manifest};
@@ -108,12 +108,14 @@ impl Core {
     ) -> Result<Arc<Self>> {
         let fs = options.fs.clone();
         let log_start = described.log_start;
+        // One memtable's worth of memory is kept for the next one.
+        let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let policy = match options.recovery {
             Recovery::Refuse => crate::wal::Policy::Refuse,
             Recovery::KeepPrefix => crate::wal::Policy::KeepPrefix,
         };
         let log_directory = path.join(LOG_DIRECTORY);
-        let mut replay = replay::Replay::new(log_start, &settings, &mut described.catalog);
+        let mut replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let recovered = crate::wal::recover(
             fs.as_ref(),
             &log_directory,
@@ -145,6 +147,7 @@ impl Core {
             files,
             state: EpochCell::new(Arc::new(State { memsets, version })),
             state_swap: parking_lot::Mutex::default(),
+            retired: Default::default(),
             placing: parking_lot::Mutex::default(),
             pipeline,
             read_only_end: end,
@@ -164,6 +167,7 @@ impl Core {
             closed: Default::default(),
             close_result: parking_lot::Mutex::default(),
             threads: parking_lot::Mutex::default(),
+            pool,
             fork: crate::fs::ForkGuard::new(),
             lock: parking_lot::Mutex::new(Some(lock)),
             settings,
@@ -418,9 +422,4 @@ pub(super) fn unknown_order(keyspace: &crate::db::catalog::KeyspaceState) -> Opt
         Order::Missing(name) => Some(missing_order(&keyspace.name, name)),
         _ => None,
     }
-}
-
-/// The set of memtables of a database that was just opened.
-pub(super) fn first_memset(at: Seq, settings: &Settings) -> Arc<MemSet> {
-    Arc::new(MemSet::new(at, settings.memtable_bytes))
 }

@@ -47,14 +47,7 @@ impl IndexBuilder {
         self.last.clear();
     }
 
-    pub(super) fn add(
-        &mut self,
-        fence: &[u8],
-        len: u32,
-        codec: Codec,
-        sum: u64,
-        continued: bool,
-    ) {
+    pub(super) fn add(&mut self, fence: &[u8], len: u32, codec: Codec, sum: u64, continued: bool) {
         let shared = fence.iter().zip(&self.last).take_while(|(a, b)| a == b).count();
         put_varint(&mut self.bytes, u64::from(len));
         self.bytes.push(codec as u8 | u8::from(continued) << 2);

@@ -50,7 +50,6 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
             guard.collector() == Some(crossbeam_epoch::default_collector()),
             "the guard belongs to another collector"
         );
-        let _ = guard;
         // Acquire pairs with the release of the swap: the pointee's contents are visible.
         let pointer = self.pointer.load(Ordering::Acquire);
         // SAFETY: the cell owned a count when the pointer was read, and a count taken from a cell

@@ -25,9 +25,10 @@ mod salvage;
 mod segment;
 mod stream;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 pub(crate) mod memfs;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use chain::{Chain, ChainSegment};

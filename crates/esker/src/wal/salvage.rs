@@ -245,7 +245,10 @@ fn visit(
             Place::End => return Ok(()),
             Place::Nothing => {
                 gap.get_or_insert(position);
-                next_candidate(&mut stream, position)?
+                {
+                let limit = stream.limit();
+                next_candidate(&mut stream, position, limit)?
+                }
             }
             Place::Record(mut record) => {
                 let payload = match record.kind {

@@ -1,0 +1,349 @@
+//! A disk in memory that forgets what was not synced.
+//!
+//! Each file has a live state, which reads see, and a durable state, which is on the platter;
+//! they differ per 4 KiB block, by length, and per directory entry. [`CrashFs::crash_clone`] makes
+//! the file system that a power cut at this moment leaves behind, by letting each difference
+//! survive or not at random; [`CrashFs::kill_clone`] makes what `kill -9` leaves, which is the
+//! live state. Clones share their blocks, so thousands of them are cheap, and the original goes
+//! on undisturbed. The idea is that of Pebble's `MemFS.CrashClone` and, before it, of LevelDB's
+//! `FaultInjectionTestEnv`.
+//!
+//! The model is harsher than a journaling file system in that it may persist a later change of a
+//! directory and lose an earlier one, and in that syncing a file says nothing about its name. It
+//! is as kind as one in that a rename is atomic, and that changes of one name keep their order.
+//!
+//! 1. A clone is a consistent snapshot: it is taken under the one lock that every change takes.
+//! 2. The same operations in the same order, and the same seed, give the same clone.
+//! 3. The hook runs before its operation changes anything and while no lock is held.
+
+mod file;
+mod image;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use esker::fs::{DirEntry, File, FileLock, Fs, Incarnation, OpenMode, PathKind};
+use parking_lot::Mutex;
+
+use crate::rng::Rng;
+use state::{FileNode, Node, State};
+
+/// Called before each mutating operation with its number (from 0) and its description. It may
+/// clone the file system or look at it, but not change it.
+pub type Hook = Arc<dyn Fn(u64, &str) + Send + Sync>;
+
+/// Decides what an unsynced change comes to when the power goes.
+///
+/// Changes of directory entries are asked about first, in the order in which they were made, then
+/// files in the order of their creation.
+pub trait Fate {
+    /// Whether a change of a directory survives; it also needs the earlier ones of its names.
+    fn entry(&mut self, number: usize, what: &str) -> bool;
+    /// Which length a file has, between the durable and the live one.
+    fn length(&mut self, inode: u64, durable: u64, live: u64) -> u64;
+    /// Whether a block has its live content, rather than its durable one.
+    fn block(&mut self, inode: u64, index: usize) -> bool;
+}
+
+/// Chance.
+struct Random {
+    rng: Rng,
+    percent: u32,
+}
+
+impl Fate for Random {
+    fn entry(&mut self, _number: usize, _what: &str) -> bool {
+        self.rng.percent(self.percent)
+    }
+
+    fn length(&mut self, _inode: u64, durable: u64, live: u64) -> u64 {
+        if self.rng.percent(self.percent) {
+            return live;
+        }
+        // An append may have arrived in part.
+        if live > durable && self.percent > 0 && self.rng.percent(50) {
+            return durable + self.rng.below(live - durable);
+        }
+        durable
+    }
+
+    fn block(&mut self, _inode: u64, _index: usize) -> bool {
+        self.rng.percent(self.percent)
+    }
+}
+
+/// A simulated disk. Clones of this value are handles of the same disk.
+#[derive(Clone)]
+pub struct CrashFs(Arc<Shared>);
+
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    hook: Mutex<Option<Hook>>,
+}
+
+impl Shared {
+    /// Announces a mutating operation.
+    fn begin(&self, what: &str) {
+        let number = self.state.lock().begin(what);
+        let hook = self.hook.lock().clone();
+        if let Some(hook) = hook {
+            hook(number, what);
+        }
+    }
+}
+
+impl fmt::Debug for CrashFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CrashFs").field("operations", &self.ops()).finish_non_exhaustive()
+    }
+}
+
+impl Default for CrashFs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CrashFs {
+    /// An empty disk with a root directory.
+    pub fn new() -> Self {
+        Self::with_state(State::new())
+    }
+
+    fn with_state(state: State) -> Self {
+        Self(Arc::new(Shared { state: Mutex::new(state), hook: Mutex::new(None) }))
+    }
+
+    /// This disk as the engine takes it.
+    pub fn as_fs(&self) -> Arc<dyn Fs> {
+        Arc::new(self.clone())
+    }
+
+    /// What a power cut at this moment leaves: each unsynced block, length and directory entry
+    /// survives in `survive_percent` of 100 cases. It is another boot: incarnations differ. The
+    /// hook stays behind, the settings come along.
+    pub fn crash_clone(&self, seed: u64, survive_percent: u32) -> Self {
+        self.crash_clone_with(&mut Random { rng: Rng::new(seed), percent: survive_percent })
+    }
+
+    /// Like [`crash_clone`](Self::crash_clone), with a fate of the caller's choice.
+    pub fn crash_clone_with(&self, fate: &mut dyn Fate) -> Self {
+        let mut state = self.snapshot();
+        state.persist(fate);
+        state.lose_unsynced();
+        state.boot += 1;
+        Self::with_state(state)
+    }
+
+    /// What `kill -9` leaves: the live state with all that is still unsynced, in the same boot.
+    /// Locks are free and files without a name are gone.
+    pub fn kill_clone(&self) -> Self {
+        let mut state = self.snapshot();
+        state.close_all();
+        Self::with_state(state)
+    }
+
+    /// The counters and the log of a clone start anew.
+    fn snapshot(&self) -> State {
+        let mut state = self.0.state.lock().clone();
+        state.operations = 0;
+        state.log.clear();
+        state
+    }
+
+    /// Lets the background write part of what is unsynced to the platter, as kernels do at times
+    /// of their own choice: a block written again later then has three possible contents.
+    pub fn write_back(&self, seed: u64, percent: u32) {
+        self.0.state.lock().persist(&mut Random { rng: Rng::new(seed), percent });
+    }
+
+    /// How many mutating operations have begun: creations, writes (a mapped write counts once per
+    /// chunk), changes of length or allocation, renames, removals and syncs.
+    pub fn ops(&self) -> u64 {
+        self.0.state.lock().operations
+    }
+
+    /// Sets or removes the hook.
+    pub fn set_hook(&self, hook: Option<Hook>) {
+        *self.0.hook.lock() = hook;
+    }
+
+    /// The latest operations, one a line, with their numbers; those that wait for the platter
+    /// stand out as barriers.
+    pub fn log(&self) -> Vec<String> {
+        self.0.state.lock().log.iter().cloned().collect()
+    }
+
+    /// The changes of directories that a crash may lose, in order.
+    pub fn unsynced_entries(&self) -> Vec<String> {
+        self.0.state.lock().pending()
+    }
+
+    /// Limits the space, in bytes, counted in whole blocks; `None` lifts the limit. What is there
+    /// already stays.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.0.state.lock().settings.capacity = bytes;
+    }
+
+    /// Makes `sync_dir` do nothing, to prove that a test notices.
+    pub fn ignore_sync_dir(&self, ignore: bool) {
+        self.0.state.lock().settings.ignore_sync_dir = ignore;
+    }
+
+    /// Makes `sync_data` do nothing, to prove that a test notices.
+    pub fn ignore_sync_data(&self, ignore: bool) {
+        self.0.state.lock().settings.ignore_sync_data = ignore;
+    }
+
+    /// Cuts mapped writes at multiples of `bytes` (4096 unless told), each piece an operation of
+    /// its own, so that a kill between them leaves a torn record.
+    pub fn set_mapped_chunk(&self, bytes: u64) {
+        self.0.state.lock().settings.mapped_chunk = bytes.max(1);
+    }
+
+    /// Does to a file what a failing sync does to the page cache: unsynced blocks count as clean,
+    /// so that no later sync writes them, and either stay readable (ext4, XFS) or revert to what
+    /// is durable (btrfs). See Rebello and others, "Can applications recover from fsync
+    /// failures?", ATC 2020.
+    pub fn fail_sync(&self, file: &Incarnation, revert: bool) -> io::Result<()> {
+        self.0.state.lock().mark_clean(inode_of(file), revert)
+    }
+}
+
+/// Boot, a constant for the mount, and the inode.
+fn incarnation(boot: u64, inode: u64) -> Incarnation {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&boot.to_le_bytes());
+    bytes[16..24].copy_from_slice(&1_u64.to_le_bytes());
+    bytes[24..].copy_from_slice(&inode.to_le_bytes());
+    Incarnation(bytes)
+}
+
+fn inode_of(incarnation: &Incarnation) -> u64 {
+    let mut inode = [0; 8];
+    inode.copy_from_slice(&incarnation.0[24..]);
+    u64::from_le_bytes(inode)
+}
+
+impl Fs for CrashFs {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let what = format!("create {}", path.display());
+        if mode == OpenMode::CreateNew {
+            self.0.begin(&what);
+        }
+        let mut state = self.0.state.lock();
+        let place = state.place(path)?;
+        let inode = match (mode, place.inode) {
+            (OpenMode::CreateNew, Some(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
+            (OpenMode::CreateNew, None) => {
+                state.create(place, Node::File(FileNode::default()), what)?
+            }
+            (_, inode) => inode.ok_or(io::ErrorKind::NotFound)?,
+        };
+        state.file(inode)?.open += 1;
+        drop(state);
+        let handle = file::Handle { disk: Arc::clone(&self.0), inode, path: path.to_owned() };
+        Ok(Arc::new(file::CrashFile::new(handle, mode != OpenMode::Read)))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let what = format!("create_dir {}", path.display());
+        match self.kind(path)? {
+            Some(PathKind::Directory) => return Ok(()),
+            Some(PathKind::File) => return Err(io::ErrorKind::AlreadyExists.into()),
+            None => self.0.begin(&what),
+        }
+        let mut state = self.0.state.lock();
+        let place = state.place(path)?;
+        if place.inode.is_none() {
+            state.create(place, Node::directory(), what)?;
+        }
+        Ok(())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let mut state = self.0.state.lock();
+        let dir = state.lookup(path)?.ok_or(io::ErrorKind::NotFound)?;
+        let names: Vec<_> = state.dir(dir)?.live.clone().into_iter().collect();
+        let entry = |(name, inode)| match state.nodes.get(&inode) {
+            Some(Node::File(file)) => DirEntry { name, len: file.live.len(), is_dir: false },
+            _ => DirEntry { name, len: 0, is_dir: true },
+        };
+        Ok(names.into_iter().map(entry).collect())
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<Option<PathKind>> {
+        let mut state = self.0.state.lock();
+        let Some(inode) = state.lookup(path)? else { return Ok(None) };
+        Ok(Some(match state.nodes.get(&inode) {
+            Some(Node::Dir(_)) => PathKind::Directory,
+            _ => PathKind::File,
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let what = format!("rename {} to {}", from.display(), to.display());
+        self.0.begin(&what);
+        let mut state = self.0.state.lock();
+        let (from, to) = (state.place(from)?, state.place(to)?);
+        let inode = from.inode.ok_or(io::ErrorKind::NotFound)?;
+        state.file(inode)?;
+        if let Some(target) = to.inode {
+            state.file(target)?;
+        }
+        if to.inode == Some(inode) {
+            return Ok(());
+        }
+        state.rename(from, to, what)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let what = format!("remove {}", path.display());
+        self.0.begin(&what);
+        let mut state = self.0.state.lock();
+        let place = state.place(path)?;
+        let inode = place.inode.ok_or(io::ErrorKind::NotFound)?;
+        state.file(inode)?;
+        state.remove(place, what)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.0.begin(&format!("======== sync_dir {}", path.display()));
+        let mut state = self.0.state.lock();
+        let dir = state.lookup(path)?.ok_or(io::ErrorKind::NotFound)?;
+        state.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        let what = format!("create {}", path.display());
+        if self.kind(path)?.is_none() {
+            self.0.begin(&what);
+        }
+        let mut state = self.0.state.lock();
+        let place = state.place(path)?;
+        let inode = match place.inode {
+            Some(inode) => inode,
+            None => state.create(place, Node::File(FileNode::default()), what)?,
+        };
+        state.file(inode)?;
+        if !state.locks.insert(inode) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        state.file(inode)?.open += 1;
+        drop(state);
+        let handle = file::Handle { disk: Arc::clone(&self.0), inode, path: path.to_owned() };
+        Ok(Box::new(file::CrashLock(handle)))
+    }
+
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        let mut state = self.0.state.lock();
+        state.lookup(path)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(state.free())
+    }
+}

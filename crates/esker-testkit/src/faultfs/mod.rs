@@ -1,0 +1,230 @@
+//! A file system whose calls fail where a test wants them to.
+//!
+//! [`FaultFs`] passes everything through to another file system, counts each kind of call, and
+//! asks its [`Rule`]s before each: the k-th sync of a file whose path contains `wal/` fails, every
+//! write from the third on finds the device full, one read has a flipped bit. A sweep over "the
+//! k-th call of this kind fails" ends when [`FaultFs::fired`] stays empty, as in Pebble's
+//! `errorfs` and SQLite's I/O error loops.
+//!
+//! It also watches one rule of the engine by itself: after a failed sync no second sync may be
+//! tried on that file (R7, R8), since the kernel has marked its pages clean. What breaks it is
+//! in [`FaultFs::violations`].
+//!
+//! Mapped windows pass through: a store to memory does not fail.
+
+mod file;
+mod rule;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use esker::fs::{DirEntry, File, FileLock, Fs, OpenMode, PathKind};
+use parking_lot::Mutex;
+
+use crate::CrashFs;
+pub use rule::{Effect, Fired, Op, Rule};
+
+/// What a call shall do, after the rules were asked.
+pub(crate) enum Verdict {
+    /// Pass it on.
+    Pass,
+    /// Report success and do nothing.
+    Skip,
+    /// Fail.
+    Fail(io::Error),
+    /// Write some bytes, then fail.
+    Short(usize, io::Error),
+    /// Pass a read on and flip a bit of the answer.
+    Flip(u64),
+    /// Fail a sync and treat the cache as kernels do; whether the data reverts.
+    FailSync(bool),
+}
+
+#[derive(Default)]
+struct State {
+    rules: Vec<Rule>,
+    counts: BTreeMap<Op, u64>,
+    fired: Vec<Fired>,
+    /// Files, by identity, whose sync has failed.
+    failed_syncs: BTreeSet<String>,
+    violations: Vec<String>,
+    hide_incarnations: bool,
+}
+
+struct Shared {
+    inner: Arc<dyn Fs>,
+    /// The same disk, if it can act out what a failed sync does to the cache.
+    disk: Option<CrashFs>,
+    state: Mutex<State>,
+}
+
+/// A file system with faults. Clones of this value are handles of the same one.
+#[derive(Clone)]
+pub struct FaultFs(Arc<Shared>);
+
+impl fmt::Debug for FaultFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultFs").field("inner", &self.0.inner).finish_non_exhaustive()
+    }
+}
+
+impl FaultFs {
+    /// Wraps any file system. [`Effect::FailSync`] then fails the sync without losing anything.
+    pub fn new(inner: Arc<dyn Fs>) -> Self {
+        Self(Arc::new(Shared { inner, disk: None, state: Mutex::default() }))
+    }
+
+    /// Wraps a simulated disk, whose cache then suffers from [`Effect::FailSync`].
+    pub fn over(disk: &CrashFs) -> Self {
+        let state = Mutex::default();
+        Self(Arc::new(Shared { inner: disk.as_fs(), disk: Some(disk.clone()), state }))
+    }
+
+    /// This file system as the engine takes it.
+    pub fn as_fs(&self) -> Arc<dyn Fs> {
+        Arc::new(self.clone())
+    }
+
+    /// Adds a rule. The first rule in order that fires decides a call; the rules behind it do not
+    /// see, nor count, that call. Occurrences count from now on.
+    pub fn add(&self, rule: Rule) {
+        self.0.state.lock().rules.push(rule);
+    }
+
+    /// Removes all rules: from here on everything works again.
+    pub fn clear(&self) {
+        self.0.state.lock().rules.clear();
+    }
+
+    /// How many calls of a kind there were, whether they failed or not.
+    pub fn count(&self, op: Op) -> u64 {
+        self.0.state.lock().counts.get(&op).copied().unwrap_or(0)
+    }
+
+    /// How many calls of each kind there were.
+    pub fn counts(&self) -> BTreeMap<Op, u64> {
+        self.0.state.lock().counts.clone()
+    }
+
+    /// What the rules did, in order.
+    pub fn fired(&self) -> Vec<Fired> {
+        self.0.state.lock().fired.clone()
+    }
+
+    /// Syncs of files whose sync had failed before.
+    pub fn violations(&self) -> Vec<String> {
+        self.0.state.lock().violations.clone()
+    }
+
+    /// Forgets which syncs failed, as after a reboot.
+    pub fn forget_failed_syncs(&self) {
+        self.0.state.lock().failed_syncs.clear();
+    }
+
+    /// Makes all incarnations unknown, as on systems that cannot tell (R6).
+    pub fn hide_incarnations(&self, hide: bool) {
+        self.0.state.lock().hide_incarnations = hide;
+    }
+
+    /// Counts a call and asks the rules about it.
+    pub(crate) fn ask(&self, op: Op, paths: &[&Path]) -> Verdict {
+        let mut state = self.0.state.lock();
+        *state.counts.entry(op).or_default() += 1;
+        let mut verdict = Verdict::Pass;
+        let mut calls = Vec::new();
+        let State { rules, fired, .. } = &mut *state;
+        for (number, rule) in rules.iter_mut().enumerate() {
+            let Some(occurrence) = rule.meets(op, paths) else { continue };
+            let path = paths.first().map(|path| (*path).to_owned()).unwrap_or_default();
+            fired.push(Fired { rule: number, op, path, occurrence });
+            match rule.verdict() {
+                Ok(decided) => {
+                    verdict = decided;
+                    break;
+                }
+                Err(call) => calls.push(call),
+            }
+        }
+        drop(state);
+        // Not under the lock: a callback may wait for another thread's call.
+        calls.into_iter().for_each(|call| call());
+        verdict
+    }
+
+    /// For calls that pass, fail or are skipped.
+    fn admit<T>(
+        &self,
+        op: Op,
+        paths: &[&Path],
+        skipped: T,
+        call: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self.ask(op, paths) {
+            Verdict::Pass | Verdict::Flip(_) => call(),
+            Verdict::Skip => Ok(skipped),
+            Verdict::Fail(error) | Verdict::Short(_, error) => Err(error),
+            Verdict::FailSync(_) => Err(rule::io_error()),
+        }
+    }
+
+    /// For calls whose result cannot be made up: they cannot be skipped.
+    fn allow(&self, op: Op, paths: &[&Path]) -> io::Result<()> {
+        self.admit(op, paths, (), || Ok(()))
+    }
+}
+
+impl Fs for FaultFs {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let op = if mode == OpenMode::CreateNew { Op::Create } else { Op::Open };
+        self.allow(op, &[path])?;
+        let inner = self.0.inner.open(path, mode)?;
+        let file = file::FaultFile::new(self.clone(), inner, path);
+        if mode == OpenMode::CreateNew {
+            // A new file may bear the name or the inode of one whose sync failed.
+            self.0.state.lock().failed_syncs.remove(&file.identity());
+        }
+        Ok(Arc::new(file))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.admit(Op::CreateDir, &[path], (), || self.0.inner.create_dir(path))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.allow(Op::List, &[path])?;
+        self.0.inner.list(path)
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<Option<PathKind>> {
+        self.allow(Op::Kind, &[path])?;
+        self.0.inner.kind(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.admit(Op::Rename, &[from, to], (), || self.0.inner.rename(from, to))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.admit(Op::Remove, &[path], (), || self.0.inner.remove_file(path))
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.admit(Op::SyncDir, &[path], (), || self.0.inner.sync_dir(path))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        self.allow(Op::Lock, &[path])?;
+        self.0.inner.lock(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.allow(Op::FreeBytes, &[path])?;
+        self.0.inner.free_bytes(path)
+    }
+}
