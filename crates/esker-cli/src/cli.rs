@@ -5,9 +5,7 @@
 //! (see `token`): plain text, or hexadecimal after `0x`.
 
 use crate::bench::BenchArgs;
-use crate::commands::{
-    compact, del, get, inspect, keyspaces, put, repair, scan, stats, verify,
-};
+use crate::commands::{compact, del, get, inspect, keyspaces, put, repair, scan, stats, verify};
 use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
 use crate::token;

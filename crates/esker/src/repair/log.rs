@@ -25,11 +25,7 @@ struct Seen {
 }
 
 /// Gives the operations of the log to the sink, in order.
-pub(super) fn replay<S: Sink>(
-    walk: &mut Walk<'_, S>,
-    path: &Path,
-    source: &Source,
-) -> Result<()> {
+pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Source) -> Result<()> {
     let directory = path.join(LOG_DIRECTORY);
     let mut seen = Seen::default();
     // An operation of an unknown keyspace is meaningless where everything is known, because the

@@ -118,14 +118,8 @@ pub(super) fn merge<O: KeyOrder>(
 
 fn open(input: Input, around: &mut impl Surroundings) -> Option<Active> {
     let reader = around.file(&input.meta)?.blocks(&input.meta);
-    let mut active = Active {
-        rank: input.rank,
-        reader,
-        next: 0,
-        key: Vec::new(),
-        seq: 0,
-        kind: Kind::Put,
-    };
+    let mut active =
+        Active { rank: input.rank, reader, next: 0, key: Vec::new(), seq: 0, kind: Kind::Put };
     if active.advance() {
         return Some(active);
     }

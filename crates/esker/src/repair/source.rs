@@ -29,12 +29,7 @@ pub(super) struct Source {
 }
 
 impl Plan {
-    pub(super) fn find(
-        &mut self,
-        state: State,
-        path: Option<&Path>,
-        text: impl Into<String>,
-    ) {
+    pub(super) fn find(&mut self, state: State, path: Option<&Path>, text: impl Into<String>) {
         let path = path.map(Path::to_owned);
         self.findings.push(Finding { state, path, text: text.into() });
     }
@@ -170,14 +165,7 @@ fn scan(fs: &dyn Fs, path: &Path, number: u64, plan: &mut Plan) -> Result<Option
 }
 
 impl Source {
-    fn apply(
-        &mut self,
-        fs: &Arc<dyn Fs>,
-        path: &Path,
-        number: u64,
-        scan: &Scan,
-        plan: &mut Plan,
-    ) {
+    fn apply(&mut self, fs: &Arc<dyn Fs>, path: &Path, number: u64, scan: &Scan, plan: &mut Plan) {
         let file = path.join(manifest_name(number));
         let data: PathBuf = path.join(DATA_DIRECTORY);
         let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
@@ -202,7 +190,8 @@ impl Source {
             }
         }
         self.whole &= scan.header.is_ok();
-        let partitions: usize = self.version.trees().iter().map(|(_, t)| t.partitions().len()).sum();
+        let partitions: usize =
+            self.version.trees().iter().map(|(_, t)| t.partitions().len()).sum();
         let text = format!(
             "{edits} edits: {} keyspaces, {partitions} partitions, log from {}",
             self.keyspaces.len(),

@@ -285,8 +285,7 @@ impl<S: Sink> Walk<'_, S> {
         let mut kept = Kept { keyspace: name, ..Kept::default() };
         let (data, lists): (Vec<_>, Vec<_>) =
             metas.into_iter().partition(|meta| meta.kind == SegmentKind::Data);
-        let mut inputs: Vec<Input> =
-            data.into_iter().map(|meta| Input { rank: 0, meta }).collect();
+        let mut inputs: Vec<Input> = data.into_iter().map(|meta| Input { rank: 0, meta }).collect();
         if sorted {
             let mut covers = Vec::new();
             for meta in &lists {

@@ -10,9 +10,9 @@
 //!    usable index blocks are sought one behind the other, as they were written.
 
 use super::file::{HEADER_BYTES, check_header};
+use super::file_name;
 use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_place};
 use super::meta::{SegmentKind, SegmentMeta};
-use super::file_name;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, limits};
@@ -343,7 +343,8 @@ impl SegmentReader {
     /// trailer's checksum is right.
     fn length_at(&self, offset: u64, end: u64) -> Option<u64> {
         let bytes = self.file.read(offset, end - offset).ok()?;
-        (TRAILER_BYTES..=bytes.len()).find(|len| trailer_fits(self.file.id, offset, &bytes[..*len]))
+        (TRAILER_BYTES..=bytes.len())
+            .find(|len| trailer_fits(self.file.id, offset, &bytes[..*len]))
             .map(|len| len as u64)
     }
 

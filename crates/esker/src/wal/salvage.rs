@@ -131,9 +131,9 @@ impl LogSalvage {
 
 impl LogSalvage {
     fn lose(&mut self, chain: &Chain, start: Seq, end: Seq, operations: Option<u32>) {
-        let place = chain.at(start).map(|segment| {
-            (segment.path.clone(), HEADER_BYTES + (start - segment.header.start))
-        });
+        let place = chain
+            .at(start)
+            .map(|segment| (segment.path.clone(), HEADER_BYTES + (start - segment.header.start)));
         self.lost.push(LostStretch { start, end, operations, place });
     }
 }
@@ -246,8 +246,8 @@ fn visit(
             Place::Nothing => {
                 gap.get_or_insert(position);
                 {
-                let limit = stream.limit();
-                next_candidate(&mut stream, position, limit)?
+                    let limit = stream.limit();
+                    next_candidate(&mut stream, position, limit)?
                 }
             }
             Place::Record(mut record) => {
