@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(test)]
+mod tests;
+
 /// The name of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE: &str = "default";
 /// The number of the keyspace that is always there.
@@ -193,9 +196,8 @@ impl Catalog {
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
-        if let Some(state) = self.by_id.get(&id) {
+        if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
-            let state = state.clone();
             self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
         }

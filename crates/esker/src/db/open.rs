@@ -83,7 +83,7 @@ impl Core {
                 fs.sync_dir(parent).context("sync", parent)?;
             }
         }
-        let lock = take_lock(fs.as_ref(), path)?;
+        let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
         if look(fs.as_ref(), path)? != Found::Database {
             create(&fs, path, options)?;
@@ -104,7 +104,7 @@ impl Core {
         mut described: Described,
         files: Arc<Files>,
         signal: Arc<Signal>,
-        lock: Box<dyn crate::fs::FileLock>,
+        lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
         let fs = options.fs.clone();
         let log_start = described.log_start;
@@ -169,7 +169,7 @@ impl Core {
             threads: parking_lot::Mutex::default(),
             pool,
             fork: crate::fs::ForkGuard::new(),
-            lock: parking_lot::Mutex::new(Some(lock)),
+            lock: parking_lot::Mutex::new(lock),
             settings,
         });
         core.after_recovery()?;
@@ -279,9 +279,19 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(found)
 }
 
-fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
+/// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
+/// file would change the directory (C9), and every writer makes it before anything else, so none
+/// has the copy open.
+fn take_lock(
+    fs: &dyn Fs,
+    path: &Path,
+    read_only: bool,
+) -> Result<Option<Box<dyn crate::fs::FileLock>>> {
     let lock_path = path.join(LOCK_NAME);
-    fs.lock(&lock_path).map_err(|error| match error.kind() {
+    if read_only && fs.kind(&lock_path).context("look at", &lock_path)?.is_none() {
+        return Ok(None);
+    }
+    fs.lock(&lock_path).map(Some).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
         _ => Error::io("lock", &lock_path, error),
     })
