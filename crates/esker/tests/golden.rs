@@ -34,7 +34,7 @@ impl Comparator for ShortFirst {
 fn options() -> Options {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
-    options.partition_bytes = 8 << 10;
+    options.partition_bytes = 4 << 10;
     options.segment_bytes = 2 << 10;
     options.block_bytes = 512;
     options.log_segment_bytes = 16 << 10;
@@ -295,12 +295,12 @@ fn fill_bases(live: &Path) {
         options.compression = compression;
         let db = Db::open_with(live, options).unwrap();
         let keyspace = db.keyspace(name).unwrap();
-        for i in 0..150 {
+        for i in 0..300 {
             keyspace.insert(format!("key{i:04}"), value(i, name)).unwrap();
         }
         db.flush().unwrap();
         // Without something to merge with, what was flushed would be taken over as it is.
-        for i in (0..150).step_by(2) {
+        for i in (0..300).step_by(2) {
             keyspace.insert(format!("key{i:04}"), value(i, "written twice")).unwrap();
         }
         db.flush().unwrap();
