@@ -110,8 +110,11 @@ impl<O: DbOrder> Ends<O> {
     fn seek(&mut self, key: &[u8]) -> Result<()> {
         let scan = self.front.scan(&self.make);
         let sought = scan.seek(key).and_then(|()| scan.trust());
+        let valid = scan.valid();
         self.front.place = match &sought {
-            Ok(()) => Place::Before,
+            Ok(()) if valid => Place::Before,
+            // Behind everything: the back has nothing left either.
+            Ok(()) => Place::Done,
             Err(error) => Place::Failed(error.clone()),
         };
         sought
@@ -133,13 +136,18 @@ impl<O: DbOrder> Ends<O> {
             (Place::Behind, true) => scan.next(),
             (Place::Behind, false) => scan.prev(),
         };
-        let passed = !scan.valid() || other.has_passed(&self.order, scan.key(), forward);
+        let passed = scan.valid() && other.has_passed(&self.order, scan.key(), forward);
         if let Err(error) = moved.and_then(|()| scan.trust()) {
             this.place = Place::Failed(error.clone());
             return Err(error);
         }
-        if passed {
+        if !scan.valid() {
             this.place = Place::Done;
+            return Ok(None);
+        }
+        if passed {
+            // The ends met. A seek may part them again, so this one stays on its entry.
+            this.place = Place::Before;
             return Ok(None);
         }
         this.place = Place::Behind;

@@ -218,7 +218,7 @@ impl Core {
             range_deletes: total(Counter::RangeDeletes),
             commits: total(Counter::Commits),
             gets: total(Counter::Gets),
-            gets_found: total(Counter::GetsFound),
+            gets_found: total(Counter::Gets) - total(Counter::GetsMissing),
             scans: total(Counter::Scans),
             scanned: total(Counter::Scanned),
             syncs: log.syncs,

@@ -139,10 +139,8 @@ impl Catalog {
 
     /// Forgets a keyspace that the manifest says is dropped.
     pub fn unload(&mut self, id: KeyspaceId) {
-        let Some(state) = self.by_id.remove(&id) else { return };
-        // A keyspace of the same name may have been made since.
-        if self.by_name.get(&state.name).is_some_and(|named| named.id == id) {
-            self.by_name.remove(&state.name);
+        if let Some(state) = self.by_id.remove(&id) {
+            self.forget_name(&state);
         }
     }
 
@@ -195,13 +193,17 @@ impl Catalog {
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
-        if let Some(state) = self.by_id.get(&id) {
+        if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
-            // A keyspace of the same name may have been made since.
-            if self.by_name.get(&state.name).is_some_and(|named| named.id == id) {
-                self.by_name.remove(&state.name);
-            }
+            self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
+        }
+    }
+
+    /// Frees the name of a dropped keyspace, unless one of the same name was made since.
+    fn forget_name(&mut self, dropped: &KeyspaceState) {
+        if self.by_name.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
+            self.by_name.remove(&dropped.name);
         }
     }
 

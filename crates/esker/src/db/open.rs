@@ -83,7 +83,7 @@ impl Core {
                 fs.sync_dir(parent).context("sync", parent)?;
             }
         }
-        let lock = take_lock(fs.as_ref(), path)?;
+        let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
         if look(fs.as_ref(), path)? != Found::Database {
             create(&fs, path, options)?;
@@ -104,7 +104,7 @@ impl Core {
         mut described: Described,
         files: Arc<Files>,
         signal: Arc<Signal>,
-        lock: Box<dyn crate::fs::FileLock>,
+        lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
         let fs = options.fs.clone();
         let log_start = described.log_start;
@@ -169,7 +169,7 @@ impl Core {
             threads: parking_lot::Mutex::default(),
             pool,
             fork: crate::fs::ForkGuard::new(),
-            lock: parking_lot::Mutex::new(Some(lock)),
+            lock: parking_lot::Mutex::new(lock),
             settings,
         });
         core.after_recovery()?;
@@ -279,9 +279,19 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(found)
 }
 
-fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
+/// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
+/// file would change the directory (C9), and every writer makes it before anything else, so none
+/// has the copy open.
+fn take_lock(
+    fs: &dyn Fs,
+    path: &Path,
+    read_only: bool,
+) -> Result<Option<Box<dyn crate::fs::FileLock>>> {
     let lock_path = path.join(LOCK_NAME);
-    fs.lock(&lock_path).map_err(|error| match error.kind() {
+    if read_only && fs.kind(&lock_path).context("look at", &lock_path)?.is_none() {
+        return Ok(None);
+    }
+    fs.lock(&lock_path).map(Some).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
         _ => Error::io("lock", &lock_path, error),
     })
@@ -388,10 +398,10 @@ fn begin_manifest(
     if read_only {
         return Ok(Store::new(old, superblock, log_start, &described.version));
     }
-    remove_old_manifests(fs, path, old.number())?;
     let live: std::collections::HashSet<FileId> =
         described.version.segments().map(|segment| segment.meta().file).collect();
-    files.remove_orphans(&|id| live.contains(&id))?;
+    // No edit ever referred to these; they may be what fills the device.
+    files.remove_orphans(&live, &|id| id >= described.next_file)?;
     let state = Edit {
         log_start: Some(log_start),
         next_file: Some(files.peek_next_id()),
@@ -402,6 +412,12 @@ fn begin_manifest(
     };
     let new = Manifest::create(fs, path, old.number() + 1, &state)?;
     let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
+    // Only now: until the superblocks are written, they may name a manifest that was retired, and
+    // the way to the present one leads through it (R12).
+    remove_old_manifests(fs, path, new.number())?;
+    // The old manifest may have held edits that were never synced. Had the power gone before the
+    // new one was, these files would have been needed again (R7).
+    files.remove_orphans(&live, &|_| true)?;
     Ok(Store::new(new, superblock, log_start, &described.version))
 }
 

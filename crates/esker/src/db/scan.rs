@@ -227,7 +227,7 @@ impl<O: DbOrder> Scan<O> {
         direction: Direction,
         go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>,
     ) -> Result<()> {
-        let started = self.core.counters.begin(&[]);
+        let started = self.core.counters.begin(Counter::Seeks);
         self.enter(partition)?;
         self.inner_move(go)?;
         self.skip_empty(direction)?;
