@@ -102,7 +102,7 @@ fn orphans_go_and_everything_else_stays() {
     let (live, orphan) = (place.make(3), place.make(9));
     let foreign = place.dir.path().join("notes.txt");
     std::fs::write(&foreign, "mine").unwrap();
-    place.files.remove_orphans(&[3].into()).unwrap();
+    place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
     assert!(live.exists() && !orphan.exists() && foreign.exists());
     assert_eq!(place.files.peek_next_id(), 10, "the number of an orphan is not used again");
 }
@@ -118,4 +118,12 @@ fn one_object_stands_for_a_file_that_is_being_written() {
     let again = place.files.output_file(4);
     assert_eq!(again.id(), 4);
     assert!(crate::fs::os().open(again.path(), OpenMode::Read).is_ok());
+}
+
+#[test]
+fn nothing_goes_while_a_live_file_is_missing() {
+    let place = place();
+    let orphan = place.make(9);
+    place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
+    assert!(orphan.exists(), "it may be needed for a repair");
 }
