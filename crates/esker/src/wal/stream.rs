@@ -69,7 +69,9 @@ impl<'a> Stream<'a> {
 fn read(segment: &ChainSegment, position: Seq, out: &mut [u8]) -> Result<()> {
     let offset = HEADER_BYTES + (position - segment.header.start);
     let present = segment.file_len.saturating_sub(offset).min(out.len() as u64) as usize;
-    segment.file.read_at(&mut out[..present], offset).context("read", &segment.path)?;
+    if present > 0 {
+        segment.file.read_at(&mut out[..present], offset).context("read", &segment.path)?;
+    }
     out[present..].fill(0);
     Ok(())
 }
