@@ -313,7 +313,7 @@ fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64) 
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn wanted() -> u64 {
-    number("ESKER_CRASH_POINTS").unwrap_or(500)
+    number("ESKER_CRASH_POINTS").unwrap_or(8_000)
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub const DATA_DIRECTORY: &str = "data";
 pub const FIRST_POSITION: Seq = 64;
 
 /// What stands at a path.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
     /// An empty directory, or one in which making a database was cut off.
@@ -79,9 +79,9 @@ impl Core {
         }
         if found == Found::Nothing {
             fs.create_dir(path).context("create", path)?;
-            if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                fs.sync_dir(parent).context("sync", parent)?;
-            }
+        }
+        if found != Found::Database {
+            sync_name(fs.as_ref(), path, found)?;
         }
         let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
@@ -208,6 +208,22 @@ fn log_config(
     let counters = counters.clone();
     config.on_sync = Some(Box::new(move |took| counters.record(Timed::Sync, took)));
     config
+}
+
+/// Makes the name of the directory durable. An empty one that is already there may be what an
+/// open left that was cut off before it came to this.
+fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match fs.sync_dir(parent) {
+        // Whoever made the directory for us may not let us read the one above it.
+        Err(error)
+            if found == Found::Empty && error.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            Ok(())
+        }
+        other => other.context("sync", parent),
+    }
 }
 
 /// Looks at a path without changing anything.
@@ -388,14 +404,10 @@ fn begin_manifest(
     files: &Arc<Files>,
     read_only: bool,
 ) -> Result<Store> {
-    let mut old = if read_only {
-        Manifest::open_read_only(fs, path, &described.manifest)?
-    } else {
-        Manifest::reopen(fs, path, &described.manifest)?
-    };
     files.raise_next_id(described.next_file);
     let (log_start, superblock) = (described.log_start, described.superblock);
     if read_only {
+        let old = Manifest::open_read_only(fs, path, &described.manifest)?;
         return Ok(Store::new(old, superblock, log_start, &described.version));
     }
     let live: std::collections::HashSet<FileId> =
@@ -410,8 +422,12 @@ fn begin_manifest(
         dropped: Vec::new(),
         trees: described.version.tree_edits(),
     };
-    let new = Manifest::create(fs, path, old.number() + 1, &state)?;
-    let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
+    let old = described.manifest.number;
+    let new = Manifest::create(fs, path, old + 1, &state)?;
+    // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
+    // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
+    // misses the name, since both manifests say the same until both superblocks are written.
+    let superblock = switch_manifest(fs, path, old, &new, superblock)?;
     // Only now: until the superblocks are written, they may name a manifest that was retired, and
     // the way to the present one leads through it (R12).
     remove_old_manifests(fs, path, new.number())?;
