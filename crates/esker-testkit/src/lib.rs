@@ -2,13 +2,21 @@
 //!
 //! [`CrashFs`] is a disk in memory that can lose what was not synced, as a power cut does.
 //! [`FaultFs`] wraps any file system and makes chosen calls fail. [`digest`] tells whether two
-//! directories hold the same bytes. All three are driven by seeds or counters, so that whatever a
+//! directories hold the same bytes. [`model`] is what a database should hold, [`ops`] makes up
+//! writes, [`oracle`] tells which of them a crash may take and [`harness`] applies them to a
+//! database and reads it back. All of them are driven by seeds or counters, so that whatever a
 //! test finds can be found again.
 
 pub mod crashfs;
 pub mod digest;
 pub mod faultfs;
+pub mod harness;
+pub mod machine;
+pub mod model;
+pub mod ops;
+pub mod oracle;
 mod rng;
 
 pub use crashfs::CrashFs;
 pub use faultfs::FaultFs;
+pub use rng::Rng;

@@ -90,11 +90,8 @@ impl<O: DbOrder> End<O> {
         let Some(scan) = self.scan.as_ref().filter(|scan| scan.valid()) else {
             return matches!(self.place, Place::Done);
         };
-        let beyond = if forward {
-            order.compare(key, scan.key())
-        } else {
-            order.compare(scan.key(), key)
-        };
+        let beyond =
+            if forward { order.compare(key, scan.key()) } else { order.compare(scan.key(), key) };
         match self.place {
             Place::Behind => beyond.is_ge(),
             Place::Before => beyond.is_gt(),
@@ -111,9 +108,13 @@ impl<O: DbOrder> Ends<O> {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let sought = self.front.scan(&self.make).seek(key);
+        let scan = self.front.scan(&self.make);
+        let sought = scan.seek(key);
+        let valid = scan.valid();
         self.front.place = match &sought {
-            Ok(()) => Place::Before,
+            Ok(()) if valid => Place::Before,
+            // Behind everything: the back has nothing left either.
+            Ok(()) => Place::Done,
             Err(error) => Place::Failed(error.clone()),
         };
         sought
@@ -122,11 +123,8 @@ impl<O: DbOrder> Ends<O> {
     /// Moves one end on. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
-        let (this, other) = if forward {
-            (&mut self.front, &self.back)
-        } else {
-            (&mut self.back, &self.front)
-        };
+        let (this, other) =
+            if forward { (&mut self.front, &self.back) } else { (&mut self.back, &self.front) };
         let place = this.place.clone();
         let scan = this.scan(&self.make);
         let moved = match (place, forward) {
@@ -142,8 +140,13 @@ impl<O: DbOrder> Ends<O> {
             this.place = Place::Failed(error.clone());
             return Err(error);
         }
-        if !scan.valid() || other.has_passed(&self.order, scan.key(), forward) {
+        if !scan.valid() {
             this.place = Place::Done;
+            return Ok(None);
+        }
+        if other.has_passed(&self.order, scan.key(), forward) {
+            // The ends met. A seek may part them again, so this one stays on its entry.
+            this.place = Place::Before;
             return Ok(None);
         }
         this.place = Place::Behind;

@@ -191,16 +191,20 @@ impl BlockCache {
     /// Removes every frame of `slots`: their segment goes away.
     pub(in crate::cache) fn remove_all(&self, slots: &Slots) {
         let mut retired = Vec::new();
+        // Entering an epoch may drop what others retired, segments too, and so come back here: no
+        // lock may be held then. Entering it once more, below, does not.
+        let guard = epoch::pin();
         for i in 0..slots.len() {
             if slots.vacancy(i).is_some() {
                 continue;
             }
             let mut shard = self.shard(slots.address(i)).lock();
             // The frame may have been evicted before the lock was taken.
-            if let Some(position) = slots.take(i) {
+            if let Some(position) = slots.take(i, &guard) {
                 retired.extend(shard.remove(position));
             }
         }
+        drop(guard);
         retire(retired);
     }
 }

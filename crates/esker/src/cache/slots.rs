@@ -113,9 +113,8 @@ impl Slots {
     }
 
     /// Empties a slot and tells where its frame stands in the queues; under the shard's lock.
-    pub(super) fn take(&self, i: usize) -> Option<u64> {
-        let guard = epoch::pin();
-        let position = self.get(i, &guard)?.position();
+    pub(super) fn take(&self, i: usize, guard: &Guard) -> Option<u64> {
+        let position = self.get(i, guard)?.position();
         self.vacate(i, 1);
         Some(position)
     }

@@ -7,7 +7,7 @@
 //!    reservation is closed, and every writer compares it with its own sequence number after
 //!    reservation.
 
-use crate::base::{CustomOrder, Comparator, KeyspaceId, Seq};
+use crate::base::{Comparator, CustomOrder, KeyspaceId, Seq};
 use crate::error::{Error, Result};
 use crate::manifest::KeyspaceRecord;
 use std::collections::{BTreeMap, HashMap};
@@ -147,13 +147,6 @@ impl Catalog {
         }
     }
 
-    /// Frees the name of a dropped keyspace, unless one of the same name was made since.
-    fn forget_name(&mut self, dropped: &KeyspaceState) {
-        if self.by_name.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
-            self.by_name.remove(&dropped.name);
-        }
-    }
-
     /// Makes numbers below `next` unavailable.
     pub fn raise_next_id(&mut self, next: KeyspaceId) {
         self.next_id = self.next_id.max(next);
@@ -171,9 +164,7 @@ impl Catalog {
             return;
         }
         self.comparators.push(comparator);
-        let lacking = |state: &&Arc<KeyspaceState>| {
-            matches!(&state.order, Order::Missing(missing) if *missing == name)
-        };
+        let lacking = |state: &&Arc<KeyspaceState>| matches!(&state.order, Order::Missing(missing) if *missing == name);
         let waiting: Vec<_> = self.by_id.values().filter(lacking).cloned().collect();
         for state in waiting {
             self.insert(state.id, &state.name, &name);
@@ -205,10 +196,18 @@ impl Catalog {
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
-        if let Some(state) = self.by_id.get(&id).cloned() {
+        if let Some(state) = self.by_id.get(&id) {
             state.mark_dropped(seq);
+            let state = state.clone();
             self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
+        }
+    }
+
+    /// Frees the name of a dropped keyspace, unless one of the same name was made since.
+    fn forget_name(&mut self, dropped: &KeyspaceState) {
+        if self.by_name.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
+            self.by_name.remove(&dropped.name);
         }
     }
 
@@ -236,8 +235,9 @@ impl Catalog {
     /// that was made and dropped since appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
         let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
-        let dropped: Vec<_> =
-            due().filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None }).collect();
+        let dropped: Vec<_> = due()
+            .filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None })
+            .collect();
         let created = due()
             .filter_map(|c| if let Change::Created(state) = c { Some(state) } else { None })
             .filter(|state| !dropped.contains(&state.id))

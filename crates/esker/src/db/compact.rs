@@ -162,7 +162,8 @@ impl Core {
         let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
             .within(old.lower.clone(), old.upper.clone());
         let writer = self.merge_writer(output.writer)?;
-        let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        let mut out =
+            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {
             self.between_steps()?;
         }
@@ -241,10 +242,7 @@ impl Core {
 
 /// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
 /// declared to hold deletes: it cannot be taken over, because the neighbour has its share.
-fn sources<'p, O: KeyOrder>(
-    order: &O,
-    old: &'p Partition,
-) -> Vec<SourceRuns<'p, Arc<Segment>>> {
+fn sources<'p, O: KeyOrder>(order: &O, old: &'p Partition) -> Vec<SourceRuns<'p, Arc<Segment>>> {
     let interval = |segment: &'p Arc<Segment>| {
         let meta = segment.meta();
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);

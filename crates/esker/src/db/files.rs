@@ -11,10 +11,10 @@ use crate::fs::Fs;
 use crate::run::{Reclaim, RunFile};
 use crate::sync::Signal;
 use parking_lot::Mutex;
-use std::path::{Path, PathBuf};
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Dead slices below this size are not worth a system call; their file goes in the end.
 const PUNCH_BYTES_MIN: u64 = 64 << 10;
@@ -41,7 +41,8 @@ pub struct Files {
 /// The number in a run file's name.
 pub fn parse_run_name(name: &str) -> Option<FileId> {
     let digits = name.strip_suffix(".run")?;
-    (digits.len() >= 10 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+    (digits.len() >= 10 && digits.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| digits.parse().ok())?
 }
 
 impl Reclaim for Files {

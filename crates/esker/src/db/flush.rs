@@ -131,7 +131,8 @@ impl Core {
         mut stream: MergeStream<MemCursor<O>, O, Arc<Fragments>>,
         tombstones: Fragments,
     ) -> Result<Run> {
-        let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        let mut out =
+            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
         writer.cut()?;
         let segments = self.take_segments(writer);
@@ -144,7 +145,10 @@ impl Core {
     }
 
     /// The writer of this flush or merge, made when it is first needed.
-    pub(super) fn writer<'w>(&self, writer: &'w mut Option<RunWriter>) -> Result<&'w mut RunWriter> {
+    pub(super) fn writer<'w>(
+        &self,
+        writer: &'w mut Option<RunWriter>,
+    ) -> Result<&'w mut RunWriter> {
         if writer.is_none() {
             let id = self.files.next_id();
             let options = self.writer_options(false);
@@ -210,9 +214,10 @@ impl Core {
         for slice in slices {
             // Where bounds moved meanwhile, the slice belongs to several partitions or to one
             // that begins before it.
-            let Some(first) = tree.position(slice.lower.as_deref()).or_else(|| {
-                slice.lower.as_deref().map(|lower| tree.find(order, lower))
-            }) else {
+            let Some(first) = tree
+                .position(slice.lower.as_deref())
+                .or_else(|| slice.lower.as_deref().map(|lower| tree.find(order, lower)))
+            else {
                 continue;
             };
             let run = Arc::new(slice.run);

@@ -37,9 +37,15 @@ impl Core {
         Op::CreateKeyspace { keyspace: id, name, comparator }.encode(&mut payload);
         let mut made = None;
         // No other thread can make a keyspace meanwhile: the catalog is locked.
-        pipeline.write(&payload, 1, Class::Process, |_| Ok(()), |(), seq| {
-            made = Some(catalog.create(id, name, comparator, seq));
-        })?;
+        pipeline.write(
+            &payload,
+            1,
+            Class::Process,
+            |_| Ok(()),
+            |(), seq| {
+                made = Some(catalog.create(id, name, comparator, seq));
+            },
+        )?;
         made.ok_or(Error::Closed)
     }
 
@@ -62,9 +68,15 @@ impl Core {
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
-        let written = pipeline.write(&payload, 1, Class::Process, |_| Ok(()), |(), seq| {
-            catalog.drop_keyspace(state.id, seq);
-        });
+        let written = pipeline.write(
+            &payload,
+            1,
+            Class::Process,
+            |_| Ok(()),
+            |(), seq| {
+                catalog.drop_keyspace(state.id, seq);
+            },
+        );
         if let Err(error) = written {
             state.unmark_dropped();
             return Err(error);

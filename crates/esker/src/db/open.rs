@@ -14,7 +14,6 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
 use crate::db::files::Files;
-use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
@@ -26,6 +25,7 @@ use crate::fs::{Fs, PathKind};
 use crate::manifest::{
     Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version, check_tree, misfit, parse_manifest_name,
 };
+use crate::memtable::ChunkPool;
 use crate::run::{RunFile, Segment, SegmentMeta};
 use crate::sync::{EpochCell, Latch, Signal};
 use crate::{base::FileId, cache::BlockCache, manifest};
@@ -108,12 +108,14 @@ impl Core {
     ) -> Result<Arc<Self>> {
         let fs = options.fs.clone();
         let log_start = described.log_start;
+        // One memtable's worth of memory is kept for the next one.
+        let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let policy = match options.recovery {
             Recovery::Refuse => crate::wal::Policy::Refuse,
             Recovery::KeepPrefix => crate::wal::Policy::KeepPrefix,
         };
         let log_directory = path.join(LOG_DIRECTORY);
-        let mut replay = replay::Replay::new(log_start, &settings, &mut described.catalog);
+        let mut replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let recovered = crate::wal::recover(
             fs.as_ref(),
             &log_directory,
@@ -145,6 +147,7 @@ impl Core {
             files,
             state: EpochCell::new(Arc::new(State { memsets, version })),
             state_swap: parking_lot::Mutex::default(),
+            retired: Default::default(),
             placing: parking_lot::Mutex::default(),
             pipeline,
             read_only_end: end,
@@ -164,6 +167,7 @@ impl Core {
             closed: Default::default(),
             close_result: parking_lot::Mutex::default(),
             threads: parking_lot::Mutex::default(),
+            pool,
             fork: crate::fs::ForkGuard::new(),
             lock: parking_lot::Mutex::new(lock),
             settings,
@@ -394,7 +398,9 @@ fn begin_manifest(
     if read_only {
         return Ok(Store::new(old, superblock, log_start, &described.version));
     }
-    remove_old_manifests(fs, path, old.number())?;
+    // Begun and never named: its number is needed now.
+    let current = old.number();
+    remove_manifests(fs, path, |number| number > current)?;
     let live: std::collections::HashSet<FileId> =
         described.version.segments().map(|segment| segment.meta().file).collect();
     files.remove_orphans(&|id| live.contains(&id))?;
@@ -408,13 +414,16 @@ fn begin_manifest(
     };
     let new = Manifest::create(fs, path, old.number() + 1, &state)?;
     let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
+    // Retired ones go last: until both superblocks name the new one, the way to it may lead
+    // through any of them (R12).
+    remove_manifests(fs, path, |number| number < new.number())?;
     Ok(Store::new(new, superblock, log_start, &described.version))
 }
 
-/// Removes manifests that were retired, or begun and never named.
-fn remove_old_manifests(fs: &dyn Fs, path: &Path, current: u64) -> Result<()> {
+/// Removes manifests by their numbers.
+fn remove_manifests(fs: &dyn Fs, path: &Path, stale: impl Fn(u64) -> bool) -> Result<()> {
     for entry in fs.list(path).context("list", path)? {
-        if parse_manifest_name(&entry.name).is_some_and(|number| number != current) {
+        if parse_manifest_name(&entry.name).is_some_and(&stale) {
             let stale = path.join(&entry.name);
             fs.remove_file(&stale).context("remove", &stale)?;
         }
@@ -428,9 +437,4 @@ pub(super) fn unknown_order(keyspace: &crate::db::catalog::KeyspaceState) -> Opt
         Order::Missing(name) => Some(missing_order(&keyspace.name, name)),
         _ => None,
     }
-}
-
-/// The set of memtables of a database that was just opened.
-pub(super) fn first_memset(at: Seq, settings: &Settings) -> Arc<MemSet> {
-    Arc::new(MemSet::new(at, settings.memtable_bytes))
 }

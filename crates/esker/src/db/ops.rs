@@ -4,9 +4,9 @@
 //! hold; applying it to the memtable and replaying it after a crash decode the same bytes
 //! (`docs/file-formats.md`, "Operations").
 
+use crate::base::KeyspaceId;
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::base::KeyspaceId;
 
 /// One operation, borrowing from the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -46,14 +46,14 @@ impl Core {
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
-        let started = self.counters.begin(&[(Counter::Gets, 1)]);
+        let started = self.counters.begin(Counter::Gets);
         let found = match &keyspace.order {
             Order::Bytewise => self.get_ordered(&Bytewise, keyspace, key, at, take),
             Order::Custom(order) => self.get_ordered(order, keyspace, key, at, take),
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
         };
-        if let Ok(Some(_)) = found {
-            self.counters.add(Counter::GetsFound, 1);
+        if !matches!(found, Ok(Some(_))) {
+            self.counters.add(Counter::GetsMissing, 1);
         }
         self.counters.end(Timed::Get, started);
         found

@@ -51,7 +51,12 @@ pub struct Change {
 
 impl Store {
     /// The description that `version` and the log from `log_start` make up.
-    pub fn new(manifest: Manifest, superblock: Superblock, log_start: Seq, version: &Version) -> Self {
+    pub fn new(
+        manifest: Manifest,
+        superblock: Superblock,
+        log_start: Seq,
+        version: &Version,
+    ) -> Self {
         let mut store = Self {
             manifest,
             superblock,
@@ -85,7 +90,8 @@ impl Store {
         self.totals.base_bytes += partition.base.bytes();
         self.totals.delta_bytes += partition.delta_bytes();
         for segment in partition.segments() {
-            let count = self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
+            let count =
+                self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
             *count += 1;
             if *count == 1 {
                 let new = || (0, segment.file().clone());
@@ -171,7 +177,7 @@ impl Core {
         };
         let memsets = now.memsets.iter().filter(|set| !flushed(set)).cloned().collect();
         let version = Arc::new(now.version.with_trees(change.trees.clone()));
-        self.state.swap(Arc::new(State { memsets, version }));
+        self.swap_state(State { memsets, version });
     }
 
     /// Starts a new manifest in place of one that has grown (R12).
@@ -188,7 +194,8 @@ impl Core {
                 return Ok(());
             }
         };
-        let switched = switch_manifest(fs, &self.path, &mut store.manifest, &next, store.superblock);
+        let switched =
+            switch_manifest(fs, &self.path, &mut store.manifest, &next, store.superblock);
         store.superblock = switched.inspect_err(|error| self.latch.fail(error.clone()))?;
         store.manifest = next;
         Ok(())
@@ -218,8 +225,7 @@ pub(super) fn switch_manifest(
     superblock: Superblock,
 ) -> Result<Superblock> {
     old.append_successor(new.number())?;
-    let superblock =
-        Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
+    let superblock = Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
     let path = directory.join(manifest_name(old.number()));
     fs.remove_file(&path).context("remove", &path)?;
     fs.sync_dir(directory).context("sync", directory)?;

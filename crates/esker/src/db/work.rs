@@ -143,9 +143,8 @@ impl Work {
     pub fn take_merges(&self) -> Vec<PartitionKey> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        let free = |key: &PartitionKey| {
-            !inner.busy.contains(key) && !inner.damaged.contains_key(key)
-        };
+        let free =
+            |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
         let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
         for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
             due.push((candidate.score, candidate.bytes, key.clone()));

@@ -319,6 +319,11 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     }
 
     fn take_version(&mut self) -> (Seq, Kind) {
+        if !O::BYTEWISE {
+            // Versions of one key may differ in its bytes; the newest version's are shown.
+            self.key.clear();
+            self.key.extend_from_slice(self.tree.key());
+        }
         self.value.clear();
         self.value.extend_from_slice(self.tree.value());
         (self.tree.seq(), self.tree.kind())

@@ -90,8 +90,15 @@ impl Manifest {
         let sum = checksum(0, 0, &header[..56]);
         header[56..].copy_from_slice(&sum.to_le_bytes());
         file.write_at(&header, 0).context("write", &path)?;
-        let mut manifest =
-            Self { number, nonce, path, file, end: HEADER_LEN, first_record_bytes: 0, allocated: 0 };
+        let mut manifest = Self {
+            number,
+            nonce,
+            path,
+            file,
+            end: HEADER_LEN,
+            first_record_bytes: 0,
+            allocated: 0,
+        };
         manifest.append(state)?;
         manifest.first_record_bytes = manifest.end;
         fs.sync_dir(directory).context("sync", directory)?;
@@ -236,9 +243,9 @@ pub fn read_records(
             Error::corruption(&path, recovered.end, "manifest edit", detail.to_owned())
         };
         match kind {
-            KIND_EDIT => recovered
-                .edits
-                .push(Edit::decode(payload).map_err(|error| damaged(error.0))?),
+            KIND_EDIT => {
+                recovered.edits.push(Edit::decode(payload).map_err(|error| damaged(error.0))?)
+            }
             KIND_SUCCESSOR => {
                 successor = Some(Reader::new(payload).u64().map_err(|error| damaged(error.0))?);
             }

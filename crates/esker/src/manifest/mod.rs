@@ -24,5 +24,3 @@ pub use version::{Partition, Tree, Version, check_tree, misfit, run_record};
 
 /// The format version that this build writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
-
-

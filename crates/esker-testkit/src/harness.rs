@@ -1,0 +1,107 @@
+//! Applies writes of the model to a database, and reads a database back as a model.
+
+use crate::model::{Folded, Model, NAMES, Op, is_folded};
+use esker::{
+    Batch, Compression, Db, Durability, Iter, Keyspace, LogKind, Options, Result, Snapshot,
+};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::rng::Rng;
+
+/// Options that make everything small, so that a short test flushes, merges, splits and rotates.
+pub fn small_options(rng: &mut Rng) -> Options {
+    let mut options = Options::default();
+    options.memory = Some(1 << 20);
+    options.memtable_bytes = Some(16 << 10);
+    options.partition_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
+    options.segment_bytes = pick(rng, &[2 << 10, 4 << 10, 8 << 10]);
+    options.block_bytes = pick(rng, &[256, 512]);
+    options.log_segment_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
+    options.log = pick(rng, &[LogKind::Plain, LogKind::Mapped]);
+    let compressions = [Compression::Auto, Compression::None, Compression::Lz4, Compression::Zstd];
+    options.compression = pick(rng, &compressions);
+    options.workers = Some(1 + rng.below(2) as usize);
+    options.comparators = vec![Arc::new(Folded)];
+    options
+}
+
+fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+/// The keyspace of a slot, made if it is missing.
+pub fn keyspace(db: &Db, slot: usize) -> Result<Keyspace> {
+    if is_folded(slot) {
+        return db.keyspace_ordered(NAMES[slot], Arc::new(Folded));
+    }
+    db.keyspace(NAMES[slot])
+}
+
+/// Applies writes as one batch, which must not make or drop keyspaces. Returns its position.
+pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
+    let mut batch = Batch::new();
+    for op in ops {
+        match op {
+            Op::Put(slot, key, value) => batch.insert(&keyspace(db, *slot)?, key, value),
+            Op::Delete(slot, key) => batch.remove(&keyspace(db, *slot)?, key),
+            Op::DeleteRange(slot, start, end) => {
+                let keyspace = keyspace(db, *slot)?;
+                let low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+                let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                batch.remove_range::<&[u8]>(&keyspace, (low, high))?;
+            }
+            Op::Create(_) | Op::Drop(_) => {
+                return Err(esker::Error::InvalidArgument {
+                    what: "keyspaces are not made or dropped in batches".to_owned(),
+                });
+            }
+        }
+    }
+    db.write_with(batch, durability)
+}
+
+/// Applies one write on its own, by the shortest way there is for it.
+pub fn write_one(db: &Db, op: &Op, durability: Durability) -> Result<()> {
+    match op {
+        Op::Put(slot, key, value) => keyspace(db, *slot)?.insert_with(key, value, durability),
+        Op::Delete(slot, key) => keyspace(db, *slot)?.remove_with(key, durability),
+        Op::DeleteRange(..) => write(db, std::slice::from_ref(op), durability).map(drop),
+        Op::Create(slot) => keyspace(db, *slot).map(drop),
+        Op::Drop(slot) => db.drop_keyspace(NAMES[*slot]).map(drop),
+    }
+}
+
+/// Reads everything a database holds.
+pub fn read_all(db: &Db) -> Result<Model> {
+    let mut model = Model::new();
+    let names = db.keyspaces()?;
+    for slot in (0..NAMES.len()).filter(|slot| names.iter().any(|name| name == NAMES[*slot])) {
+        model.apply(&Op::Create(slot));
+        fill(&mut model, slot, keyspace(db, slot)?.iter()?)?;
+    }
+    Ok(model)
+}
+
+/// Takes over what an iterator shows, which must be in order.
+fn fill(model: &mut Model, slot: usize, iter: Iter) -> Result<()> {
+    let mut last: Option<Vec<u8>> = None;
+    for pair in iter {
+        let (key, value) = pair?;
+        let sort_key = model.map(slot).map(|map| map.sort_key(&key));
+        assert!(last.is_none() || last < sort_key, "{} is out of order", key.escape_ascii());
+        last = sort_key;
+        model.apply(&Op::Put(slot, key, value));
+    }
+    Ok(())
+}
+
+/// Reads what a snapshot shows of the keyspaces that are there now.
+pub fn read_snapshot(db: &Db, snapshot: &Snapshot, slots: &[usize]) -> Result<Model> {
+    let mut model = Model::new();
+    for slot in slots {
+        model.apply(&Op::Create(*slot));
+        fill(&mut model, *slot, snapshot.iter(&keyspace(db, *slot)?)?)?;
+    }
+    Ok(model)
+}

@@ -1,0 +1,239 @@
+//! What a database should hold: a plain map per keyspace.
+//!
+//! Keyspaces stand in a fixed number of slots, so that a write names a slot and not a string, and
+//! a dropped keyspace is an empty slot. Some slots are bytewise and some have the order of
+//! [`Folded`], in which keys with different bytes are the same key.
+//!
+//! 1. A clone costs one reference count per slot: the model as of each snapshot is kept whole.
+//! 2. Entries are kept under a *sort key*, whose byte order is the keyspace's order; beside it
+//!    stand the bytes of the key that was written last.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// How many slots there are.
+pub const SLOTS: usize = 6;
+/// The slot that only counters are written to.
+pub const COUNTERS: usize = 5;
+/// The names of the keyspaces, by slot.
+pub const NAMES: [&str; SLOTS] = ["default", "folded", "ant", "bee", "cat-folded", "counters"];
+/// The slots that are dropped and made again.
+pub const FLEETING: [usize; 3] = [2, 3, 4];
+
+/// A key and a value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
+/// Whether a slot has the order of [`Folded`].
+pub fn is_folded(slot: usize) -> bool {
+    slot == 1 || slot == 4
+}
+
+/// An order in which letters of either case are the same and keys are read from their end.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Folded;
+
+impl Folded {
+    /// Bytes whose order is the order of the keys.
+    fn sort_key(key: &[u8]) -> Vec<u8> {
+        key.iter().rev().map(u8::to_ascii_lowercase).collect()
+    }
+}
+
+impl esker::Comparator for Folded {
+    fn name(&self) -> &str {
+        "folded-from-the-end"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let fold = u8::to_ascii_lowercase;
+        a.iter().rev().map(fold).cmp(b.iter().rev().map(fold))
+    }
+}
+
+/// A write to one slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Puts a value under a key.
+    Put(usize, Vec<u8>, Vec<u8>),
+    /// Deletes a key.
+    Delete(usize, Vec<u8>),
+    /// Deletes from the first bound up to the second, which stays.
+    DeleteRange(usize, Option<Vec<u8>>, Option<Vec<u8>>),
+    /// Makes the keyspace of a slot, if there is none.
+    Create(usize),
+    /// Drops the keyspace of a slot.
+    Drop(usize),
+}
+
+/// One keyspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Map {
+    folded: bool,
+    entries: BTreeMap<Vec<u8>, Pair>,
+}
+
+impl Map {
+    fn new(folded: bool) -> Self {
+        Self { folded, entries: BTreeMap::new() }
+    }
+
+    /// Bytes whose order is the order of this keyspace.
+    pub fn sort_key(&self, key: &[u8]) -> Vec<u8> {
+        if self.folded { Folded::sort_key(key) } else { key.to_vec() }
+    }
+
+    /// The value under a key.
+    pub fn get(&self, key: &[u8]) -> Option<&Vec<u8>> {
+        self.entries.get(&self.sort_key(key)).map(|(_, value)| value)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries within bounds, in order.
+    pub fn range(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Vec<Pair> {
+        let bound = |bound: Bound<&[u8]>| bound.map(|key| self.sort_key(key));
+        let (low, high) = (bound(low), bound(high));
+        if is_inverted(&low, &high) {
+            return Vec::new();
+        }
+        self.entries.range((low, high)).map(|(_, pair)| pair.clone()).collect()
+    }
+
+    /// All entries, in order.
+    pub fn pairs(&self) -> impl DoubleEndedIterator<Item = &Pair> {
+        self.entries.values()
+    }
+
+    fn remove_range(&mut self, start: Option<&[u8]>, end: Option<&[u8]>) {
+        let low = start.map_or(Bound::Unbounded, |key| Bound::Included(self.sort_key(key)));
+        let high = end.map_or(Bound::Unbounded, |key| Bound::Excluded(self.sort_key(key)));
+        if is_inverted(&low, &high) {
+            return;
+        }
+        let gone: Vec<_> = self.entries.range((low, high)).map(|(key, _)| key.clone()).collect();
+        gone.iter().for_each(|key| drop(self.entries.remove(key)));
+    }
+}
+
+/// Whether nothing can lie between the bounds, so that `BTreeMap::range` would panic.
+fn is_inverted(low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
+    match (low, high) {
+        (Bound::Included(low), Bound::Included(high)) => low > high,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (
+            Bound::Included(low) | Bound::Excluded(low),
+            Bound::Included(high) | Bound::Excluded(high),
+        ) => low >= high,
+    }
+}
+
+/// What a database holds.
+///
+/// Equality looks at the entries only; see also [`Model::difference`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    slots: [Option<Arc<Map>>; SLOTS],
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Model {
+    /// A new database: the default keyspace, empty.
+    pub fn new() -> Self {
+        let mut slots = [const { None }; SLOTS];
+        slots[0] = Some(Arc::new(Map::new(false)));
+        Self { slots }
+    }
+
+    /// The keyspace in a slot.
+    pub fn map(&self, slot: usize) -> Option<&Map> {
+        self.slots[slot].as_deref()
+    }
+
+    /// The slots that have a keyspace.
+    pub fn live(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..SLOTS).filter(|slot| self.slots[*slot].is_some())
+    }
+
+    /// The names of the keyspaces, in order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.live().map(|slot| NAMES[slot].to_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Applies one write. What it does to a slot without a keyspace is nothing.
+    pub fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Create(slot) => {
+                let new = || Arc::new(Map::new(is_folded(*slot)));
+                self.slots[*slot].get_or_insert_with(new);
+            }
+            Op::Drop(slot) => self.slots[*slot] = None,
+            Op::Put(slot, key, value) => {
+                let Some(map) = self.map_mut(*slot) else { return };
+                map.entries.insert(map.sort_key(key), (key.clone(), value.clone()));
+            }
+            Op::Delete(slot, key) => {
+                let Some(map) = self.map_mut(*slot) else { return };
+                map.entries.remove(&map.sort_key(key));
+            }
+            Op::DeleteRange(slot, start, end) => {
+                let Some(map) = self.map_mut(*slot) else { return };
+                map.remove_range(start.as_deref(), end.as_deref());
+            }
+        }
+    }
+
+    /// Applies several writes in order.
+    pub fn apply_all(&mut self, ops: &[Op]) {
+        ops.iter().for_each(|op| self.apply(op));
+    }
+
+    fn map_mut(&mut self, slot: usize) -> Option<&mut Map> {
+        self.slots[slot].as_mut().map(Arc::make_mut)
+    }
+
+    /// Where two contents first differ, in words; `None`: they are the same.
+    pub fn difference(&self, found: &Self) -> Option<String> {
+        if self.names() != found.names() {
+            return Some(format!("keyspaces {:?}, not {:?}", found.names(), self.names()));
+        }
+        for slot in self.live() {
+            let (Some(want), Some(have)) = (self.map(slot), found.map(slot)) else { continue };
+            if want == have {
+                continue;
+            }
+            let keys: std::collections::BTreeSet<_> =
+                want.entries.keys().chain(have.entries.keys()).collect();
+            for key in keys {
+                let (want, have) = (want.entries.get(key), have.entries.get(key));
+                if want != have {
+                    let (want, have) = (want.map(show), have.map(show));
+                    return Some(format!("keyspace {}: {have:?}, not {want:?}", NAMES[slot]));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// An entry for people; large values are cut.
+fn show((key, value): &Pair) -> String {
+    let head = &value[..value.len().min(24)];
+    format!("{} = {} ({} bytes)", key.escape_ascii(), head.escape_ascii(), value.len())
+}

@@ -1,0 +1,90 @@
+//! Random operations on a database and on a map, compared at every step (C1, C3; R15 to R18).
+//!
+//! `ESKER_MODEL_OPS` sets how many operations are done (60,000 unless told), `ESKER_SEED` replays
+//! one run of them. Small runs go through proptest, which makes a failing one smaller.
+
+use esker_testkit::Rng;
+use esker_testkit::machine::{KINDS, Machine, Step};
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Operations of one run, after which a new database is begun.
+const RUN: u64 = 5_000;
+
+fn run(seed: u64, operations: u64) {
+    let mut rng = Rng::new(seed);
+    let mut machine = Machine::new(rng.next());
+    for index in 0..operations {
+        let step = Step { kind: rng.below(u64::from(KINDS)) as u16, seed: rng.next() };
+        let done = catch_unwind(AssertUnwindSafe(|| machine.step(step)));
+        if let Err(panic) = done {
+            eprintln!("failed at operation {index}, {step:?}; replay: ESKER_SEED={seed}");
+            resume_unwind(panic);
+        }
+    }
+    let done = catch_unwind(AssertUnwindSafe(|| machine.finish()));
+    if let Err(panic) = done {
+        eprintln!("failed at the end; replay: ESKER_SEED={seed}");
+        resume_unwind(panic);
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("the variable holds a number"))
+}
+
+#[test]
+fn a_database_is_the_map_that_it_should_be() {
+    if let Some(seed) = number("ESKER_SEED") {
+        return run(seed, RUN);
+    }
+    let operations = number("ESKER_MODEL_OPS").unwrap_or(60_000);
+    let first = if operations == 60_000 { 1 } else { 1_000 };
+    let mut done = 0;
+    for seed in first.. {
+        if done >= operations {
+            break;
+        }
+        run(seed, RUN);
+        done += RUN;
+    }
+    eprintln!("{done} operations, seeds from {first}, 0 differences");
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..KINDS, any::<u64>()).prop_map(|(kind, seed)| Step { kind, seed });
+    proptest::collection::vec(step, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn short_histories_shrink(seed in 0_u64..1_000, steps in steps()) {
+        let mut machine = Machine::new(seed);
+        for step in steps {
+            machine.step(step);
+        }
+        machine.finish();
+    }
+}
+
+#[test]
+fn a_keyspace_made_again_between_two_flushes_is_there_after_a_reopen() {
+    let disk = esker_testkit::CrashFs::new();
+    let open = || {
+        let mut options = esker::Options::default();
+        options.memory = Some(1 << 20);
+        options.fs = disk.as_fs();
+        esker::Db::open_with("/db", options).unwrap()
+    };
+    let db = open();
+    db.keyspace("a").unwrap().insert("k", "old").unwrap();
+    db.flush().unwrap();
+    db.drop_keyspace("a").unwrap();
+    db.keyspace("a").unwrap().insert("k", "new").unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = open();
+    assert_eq!(db.keyspaces().unwrap(), ["a", "default"]);
+    assert_eq!(db.keyspace("a").unwrap().get("k").unwrap().as_deref(), Some(&b"new"[..]));
+}
