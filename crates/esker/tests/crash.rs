@@ -175,7 +175,14 @@ impl Writer {
 }
 
 /// Does `steps` random steps on a database that holds `model`.
-fn work(db: &Db, model: Model, from: u64, seed: u64, steps: u64, progress: Arc<Progress>) -> Writer {
+fn work(
+    db: &Db,
+    model: Model,
+    from: u64,
+    seed: u64,
+    steps: u64,
+    progress: Arc<Progress>,
+) -> Writer {
     let make = Generator::new(seed, 120);
     let history = History::new(model.clone(), from);
     let mut writer = Writer { make, history, model, progress };
@@ -259,10 +266,7 @@ fn workload(seed: u64, prepare: impl FnOnce(&CrashFs)) -> u64 {
     disk.set_hook(None);
     drop(db);
     let clones = std::mem::take(&mut *clones.lock().unwrap());
-    clones
-        .iter()
-        .map(|(clone, point)| check(clone, *point, &writer.history, rng.next(), 1))
-        .sum()
+    clones.iter().map(|(clone, point)| check(clone, *point, &writer.history, rng.next(), 1)).sum()
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -196,9 +196,8 @@ impl Catalog {
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
-        if let Some(state) = self.by_id.get(&id) {
+        if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
-            let state = state.clone();
             self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
         }

@@ -102,13 +102,16 @@ impl Core {
         let Some(table) = O::table(set, keyspace.id) else { return Ok(Vec::new()) };
         let tombstones = table.fragments(keyspace.id);
         let snapshots = self.snapshots.list();
-        let gc = VersionGc::new(snapshots, Depth::Upper);
         let mut slices = Vec::new();
         let mut cursor: MemCursor<O> = table.cursor(keyspace.id);
         cursor.seek_to_first()?;
         for partition in touched(order, tree, &mut cursor, &tombstones)? {
             let partition = &tree.partitions()[partition];
             let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
+            // Sets are flushed from old to new, so under an empty partition there is nothing.
+            let empty = partition.runs().all(|run| run.is_empty());
+            let depth = if empty { Depth::Bottom } else { Depth::Upper };
+            let gc = VersionGc::new(snapshots.clone(), depth);
             let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
             let survivors = gc.surviving(order, &clipped);
             let cursors = vec![table.cursor(keyspace.id)];
@@ -195,8 +198,11 @@ impl Core {
             Ok(Some(change))
         })?;
         self.catalog.lock().forget_before(end);
-        if let Some(pipeline) = &self.pipeline {
-            pipeline.release_before(end)?;
+        if let Some(pipeline) = &self.pipeline
+            && let Err(error) = pipeline.release_before(end)
+        {
+            // The flush is done; a log file that stays costs space and nothing else.
+            log::warn!("the log is not given back yet: {error}");
         }
         Ok(())
     }

@@ -40,6 +40,12 @@ impl Core {
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
+            if self.latch.get().is_some() {
+                // Nothing can be written until the database is reopened (C2).
+                self.work.done().notify();
+                self.work.signal().wait_past(seen);
+                continue;
+            }
             if self.flush_if_due() || self.merge_if_due() {
                 tries = 0;
                 continue;

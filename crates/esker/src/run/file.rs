@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 /// Bytes of a run file before its first segment.
 pub(super) const HEADER_BYTES: usize = 64;
 /// The newest version of the format, and the only one.
-pub(super) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";
 
 /// The name of the file with this id in the data directory.
@@ -46,7 +46,7 @@ pub(super) fn header(id: FileId) -> [u8; HEADER_BYTES] {
     header
 }
 
-fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
+pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
     let corrupt = |detail: &str| Error::corruption(path, 0, "run header", detail);
     let mut reader = Reader::new(header);
     let mut parse = || {

@@ -142,7 +142,7 @@ fn header_at(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Op
     Ok(Record::decode(segment.header.nonce, position, bytes))
 }
 
-fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
+pub(super) fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
     // Header and payload are asked for together, so that both stay in the buffer.
     let len = RECORD_HEADER_LEN as u64 + u64::from(record.payload_len);
     let bytes = stream.bytes(record.position, len)?.unwrap_or_default();
