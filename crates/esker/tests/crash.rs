@@ -9,6 +9,8 @@
 //! `ESKER_CRASH_POINTS` sets how many clones are checked (500 unless told), `ESKER_SEED` replays
 //! the workload of one seed.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
 use esker::{Db, Durability};
 use esker_testkit::crashfs::Hook;
 use esker_testkit::harness::{self, read_all, small_options};
@@ -26,6 +28,7 @@ const CHANCES: [u32; 4] = [0, 30, 70, 100];
 
 /// What was known when a clone was taken.
 #[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "shown where a point fails")]
 struct Point {
     operation: u64,
     /// `None`: a kill.
@@ -305,7 +308,8 @@ fn what_survives_is_a_prefix_with_all_that_was_durable() {
 /// A harness that cannot fail proves nothing: a disk that ignores syncs must be noticed.
 #[test]
 fn a_disk_that_does_not_sync_is_noticed() {
-    let mutations: [(&str, fn(&CrashFs)); 2] = [
+    type Mutation = (&'static str, fn(&CrashFs));
+    let mutations: [Mutation; 2] = [
         ("ignore_sync_dir", |disk| disk.ignore_sync_dir(true)),
         ("ignore_sync_data", |disk| disk.ignore_sync_data(true)),
     ];
