@@ -99,6 +99,11 @@ impl History {
                 return Ok(self.survived(found, number + 1, flushed));
             }
         }
+        if std::env::var_os("ESKER_HISTORY").is_some() {
+            for (number, entry) in (self.before..).zip(&self.entries).take(logged as usize + 5) {
+                eprintln!("{number} logged {}: {:.400}", entry.logged, format!("{:?}", entry.ops));
+            }
+        }
         Err(format!(
             "no prefix: counters say logged {} and flushed {}, {floor:?}, writes {}..{}; \
              at logged {logged} and flushed {flushed}: {first}",

@@ -109,7 +109,7 @@ impl<O: DbOrder> Ends<O> {
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
         let scan = self.front.scan(&self.make);
-        let sought = scan.seek(key);
+        let sought = scan.seek(key).and_then(|()| scan.trust());
         let valid = scan.valid();
         self.front.place = match &sought {
             Ok(()) if valid => Place::Before,
@@ -136,7 +136,8 @@ impl<O: DbOrder> Ends<O> {
             (Place::Behind, true) => scan.next(),
             (Place::Behind, false) => scan.prev(),
         };
-        if let Err(error) = moved {
+        let passed = scan.valid() && other.has_passed(&self.order, scan.key(), forward);
+        if let Err(error) = moved.and_then(|()| scan.trust()) {
             this.place = Place::Failed(error.clone());
             return Err(error);
         }
@@ -144,7 +145,7 @@ impl<O: DbOrder> Ends<O> {
             this.place = Place::Done;
             return Ok(None);
         }
-        if other.has_passed(&self.order, scan.key(), forward) {
+        if passed {
             // The ends met. A seek may part them again, so this one stays on its entry.
             this.place = Place::Before;
             return Ok(None);

@@ -21,6 +21,7 @@ use crate::merge::{
     Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
 };
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -33,6 +34,13 @@ struct Merged {
     keyspace: Arc<KeyspaceState>,
     old: Arc<Partition>,
     base: Run,
+}
+
+/// The partitions whose merges are installed together: only those whose results are in place may
+/// be joined with others.
+struct Batch {
+    own: HashSet<PartitionKey>,
+    to_come: HashSet<PartitionKey>,
 }
 
 /// The output under construction.
@@ -121,6 +129,7 @@ impl Core {
             writer.add_tombstones::<O>(&survivors)?;
             tombstone_segments = self.take_segments(writer);
         }
+        self.trust(order)?;
         let adopted = &self.counters.background.segments_adopted;
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
         Ok(Run::new(Role::Base, output.segments, tombstone_segments))
@@ -177,8 +186,13 @@ impl Core {
         }
         self.change(|state, _| {
             let mut change = Change::default();
+            let key = |merged: &Merged| (merged.keyspace.id, merged.old.lower.clone());
+            let mut batch =
+                Batch { own: merged.iter().map(key).collect(), to_come: Default::default() };
+            batch.to_come.clone_from(&batch.own);
             for result in merged {
                 let id = result.keyspace.id;
+                batch.to_come.remove(&key(&result));
                 let earlier = change.trees.iter().position(|(tree, _)| *tree == id);
                 let tree = match earlier {
                     Some(at) => change.trees.swap_remove(at).1,
@@ -187,8 +201,10 @@ impl Core {
                 // The keyspace may have been dropped meanwhile.
                 let Some(tree) = tree else { continue };
                 let (tree, edits) = match &result.keyspace.order {
-                    Order::Bytewise => self.put_in_place(&Bytewise, &tree, result)?,
-                    Order::Custom(order) => self.put_in_place(&order.clone(), &tree, result)?,
+                    Order::Bytewise => self.put_in_place(&Bytewise, &tree, result, &batch)?,
+                    Order::Custom(order) => {
+                        self.put_in_place(&order.clone(), &tree, result, &batch)?
+                    }
                     Order::Missing(name) => {
                         return Err(missing_order(&result.keyspace.name, name));
                     }
@@ -205,6 +221,7 @@ impl Core {
         order: &O,
         tree: &Tree,
         merged: Merged,
+        batch: &Batch,
     ) -> Result<(Tree, Vec<TreeEdit>)> {
         let old = &merged.old;
         let place = tree.position(old.lower.as_deref());
@@ -225,8 +242,9 @@ impl Core {
             // A partition that became small joins a small neighbour that nobody works on.
             for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
                 let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
-                let neighbour = &pair[usize::from(left == at)];
-                if self.work.is_busy(id, neighbour.lower.as_deref()) {
+                let neighbour = (id, pair[usize::from(left == at)].lower.clone());
+                let busy = self.work.is_busy(id, neighbour.1.as_deref());
+                if (busy && !batch.own.contains(&neighbour)) || batch.to_come.contains(&neighbour) {
                     continue;
                 }
                 if let Some(joined) = shape::joined(order, &pair[0], &pair[1], &self.settings) {
@@ -236,6 +254,7 @@ impl Core {
                 }
             }
         }
+        self.trust(order)?;
         Ok((tree, edits))
     }
 }

@@ -9,8 +9,16 @@ use crate::sync::Stripes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// One call in this many is timed; a power of two.
+/// One call in this many is timed.
 pub const SAMPLE_EVERY: u64 = 64;
+
+/// Whether the call with this number is timed. The numbers are spread by the golden ratio (Fibonacci
+/// hashing, Knuth) instead of taken at regular distances, or a program that alternates between two
+/// kinds of calls would have only one kind timed.
+#[inline]
+fn is_sampled(call: u64) -> bool {
+    call.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLE_EVERY
+}
 
 /// What is counted by the threads that call the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +142,7 @@ pub struct Counters {
 /// The clock reading at the begin of a call, if it is among those that are timed.
 #[inline]
 fn sample(count: u64) -> Option<Instant> {
-    if count.is_multiple_of(SAMPLE_EVERY) { start_clock() } else { None }
+    if is_sampled(count) { start_clock() } else { None }
 }
 
 #[cold]

@@ -12,7 +12,7 @@ use crate::fs::Fs;
 use crate::run::{Reclaim, RunFile};
 use crate::sync::Signal;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -167,18 +167,28 @@ impl Files {
         }
     }
 
-    /// Removes run files that nothing refers to: outputs of work that a crash cut off. Only called
-    /// after the check that the log covers what the manifest says (R11).
-    pub fn remove_orphans(&self, live: &dyn Fn(FileId) -> bool) -> Result<()> {
+    /// Removes the run files among `which` that are not `live`: outputs of work that a crash cut
+    /// off. Only called after the check that the log covers what the manifest says (R11). Where a
+    /// live file is missing, nothing is removed: what is there may be needed for a repair.
+    pub fn remove_orphans(
+        &self,
+        live: &HashSet<FileId>,
+        which: &dyn Fn(FileId) -> bool,
+    ) -> Result<()> {
+        let entries = self.fs.list(&self.directory).context("list", &self.directory)?;
+        let there: Vec<FileId> =
+            entries.iter().filter_map(|entry| parse_run_name(&entry.name)).collect();
+        there.iter().for_each(|id| self.raise_next_id(id + 1));
+        let present = there.iter().filter(|id| live.contains(id)).count();
+        if present < live.len() {
+            log::warn!("run files are missing in {}", self.directory.display());
+            return Ok(());
+        }
         let mut removed = false;
-        for entry in self.fs.list(&self.directory).context("list", &self.directory)? {
-            let Some(id) = parse_run_name(&entry.name) else { continue };
-            self.raise_next_id(id + 1);
-            if !live(id) {
-                log::info!("removing {}, which nothing refers to", entry.name);
-                self.remove(id)?;
-                removed = true;
-            }
+        for id in there.into_iter().filter(|id| !live.contains(id) && which(*id)) {
+            log::info!("removing run file {id}, which nothing refers to");
+            self.remove(id)?;
+            removed = true;
         }
         if removed {
             self.fs.sync_dir(&self.directory).context("sync", &self.directory)?;

@@ -124,6 +124,7 @@ impl Core {
                 slices.push(Slice { lower, run });
             }
         }
+        self.trust(order)?;
         Ok(slices)
     }
 
@@ -189,6 +190,9 @@ impl Core {
                     Order::Custom(order) => self.add_slices(order, id, &tree, slices),
                     Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
                 };
+                if let Order::Custom(order) = &keyspace.order {
+                    self.trust(order)?;
+                }
                 change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
                 change.trees.push((id, Some(Arc::new(tree))));
             }

@@ -398,12 +398,10 @@ fn begin_manifest(
     if read_only {
         return Ok(Store::new(old, superblock, log_start, &described.version));
     }
-    // Begun and never named: its number is needed now.
-    let current = old.number();
-    remove_manifests(fs, path, |number| number > current)?;
     let live: std::collections::HashSet<FileId> =
         described.version.segments().map(|segment| segment.meta().file).collect();
-    files.remove_orphans(&|id| live.contains(&id))?;
+    // No edit ever referred to these; they may be what fills the device.
+    files.remove_orphans(&live, &|id| id >= described.next_file)?;
     let state = Edit {
         log_start: Some(log_start),
         next_file: Some(files.peek_next_id()),
@@ -414,16 +412,19 @@ fn begin_manifest(
     };
     let new = Manifest::create(fs, path, old.number() + 1, &state)?;
     let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
-    // Retired ones go last: until both superblocks name the new one, the way to it may lead
-    // through any of them (R12).
-    remove_manifests(fs, path, |number| number < new.number())?;
+    // Only now: until the superblocks are written, they may name a manifest that was retired, and
+    // the way to the present one leads through it (R12).
+    remove_old_manifests(fs, path, new.number())?;
+    // The old manifest may have held edits that were never synced. Had the power gone before the
+    // new one was, these files would have been needed again (R7).
+    files.remove_orphans(&live, &|_| true)?;
     Ok(Store::new(new, superblock, log_start, &described.version))
 }
 
-/// Removes manifests by their numbers.
-fn remove_manifests(fs: &dyn Fs, path: &Path, stale: impl Fn(u64) -> bool) -> Result<()> {
+/// Removes manifests that were retired, or begun and never named.
+fn remove_old_manifests(fs: &dyn Fs, path: &Path, current: u64) -> Result<()> {
     for entry in fs.list(path).context("list", path)? {
-        if parse_manifest_name(&entry.name).is_some_and(&stale) {
+        if parse_manifest_name(&entry.name).is_some_and(|number| number != current) {
             let stale = path.join(&entry.name);
             fs.remove_file(&stale).context("remove", &stale)?;
         }

@@ -172,6 +172,12 @@ impl<O: DbOrder> Scan<O> {
         self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.value())
     }
 
+    /// An error if the order of the keys was found unable to compare.
+    #[inline]
+    pub fn trust(&self) -> Result<()> {
+        if O::BYTEWISE { Ok(()) } else { self.core.trust(&self.order) }
+    }
+
     /// The order of the keys.
     pub fn order(&self) -> &O {
         &self.order

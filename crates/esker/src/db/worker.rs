@@ -69,6 +69,10 @@ impl Core {
     /// Flushes the oldest sealed memtables if there are any and nobody else does it. Says whether
     /// something was done.
     pub(super) fn flush_if_due(&self) -> bool {
+        // Nothing can be installed any more, so nothing is written (R8).
+        if self.latch.check().is_err() {
+            return false;
+        }
         let mut due = self.state_now().oldest_sealed().is_some();
         if !due && self.catalog.lock().has_pending_drops() {
             // The manifest learns of a drop, and its space returns, with the next flush.
@@ -87,6 +91,9 @@ impl Core {
 
     /// Merges what is most urgent. Says whether something was done.
     fn merge_if_due(&self) -> bool {
+        if self.latch.check().is_err() {
+            return false;
+        }
         let keys = self.work.take_merges();
         if keys.is_empty() {
             return false;

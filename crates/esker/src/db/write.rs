@@ -164,11 +164,7 @@ impl Core {
             let entry = table.insert_pending(keyspace, key, kind, value);
             pending.push(PendingEntry { table, pending: entry, index: index as u64 });
         }
-        if let Some((keyspace, _)) = orders.iter().find(|(_, order)| order.panicked()) {
-            let what = format!("the comparator of keyspace {:?}", keyspace.name);
-            self.latch.fail(Error::UserCodePanicked { what });
-            self.latch.check()?;
-        }
+        orders.iter().try_for_each(|(_, order)| self.trust(*order))?;
         self.commit(pipeline, write, |_, first| {
             for entry in pending {
                 entry.table.publish(entry.pending, first + entry.index);

@@ -17,6 +17,8 @@ fn sample() -> (tempfile::TempDir, PathBuf) {
     for i in 0..50 {
         db.insert(format!("key{i:02}"), format!("value{i}")).unwrap();
     }
+    db.flush().unwrap();
+    db.insert("key05", "newer").unwrap();
     db.remove_range("key10".."key12").unwrap();
     db.flush().unwrap();
     db.insert("late", "value").unwrap();
@@ -36,11 +38,21 @@ fn sample() -> (tempfile::TempDir, PathBuf) {
     (temporary, copied)
 }
 
-fn first(directory: &Path, start: &str) -> PathBuf {
-    let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
-    paths.sort();
+/// The files of a directory whose names start so, in order.
+fn named(directory: &Path, start: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let fits = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
-    paths.into_iter().find(fits).unwrap()
+    let mut paths: Vec<_> = paths.filter(fits).collect();
+    paths.sort();
+    paths
+}
+
+fn first(directory: &Path, start: &str) -> PathBuf {
+    named(directory, start).remove(0)
+}
+
+fn last(directory: &Path, start: &str) -> PathBuf {
+    named(directory, start).pop().unwrap()
 }
 
 /// The values of all fields whose names contain `field`.
@@ -69,7 +81,8 @@ fn every_file_is_shown_field_by_field() {
     let run = first(&path.join("data"), "0");
     let blocks = values(&run, ".block[");
     assert!(blocks.len() > 1 && blocks[0].contains("keys \"key00\""), "{blocks:?}");
-    assert!(values(&run, "content").iter().any(|value| value.contains("1 range tombstones")));
+    let delta = last(&path.join("data"), "0");
+    assert!(values(&delta, "content").iter().any(|value| value.contains("1 range tombstones")));
     assert_eq!(values(&path.join("LOCK"), "file"), ["lock"]);
 }
 

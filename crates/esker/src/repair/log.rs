@@ -32,8 +32,8 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
     // keyspace was dropped. Where something is lost, it may be what made the keyspace.
     let options = walk.options;
     let fs = options.fs.as_ref();
-    let strict = |start| wal::recover(fs, &directory, start, wal::Policy::Refuse, |_, _, _| Ok(()));
-    let trusted = source.whole && source.log_start.is_some_and(|start| strict(start).is_ok());
+    let whole = |start| wal::is_whole(fs, &directory, start).is_ok_and(|whole| whole);
+    let trusted = source.whole && source.log_start.is_some_and(whole);
     let mut failed = None;
     let salvaged = wal::salvage(fs, &directory, source.log_start, |_, operations, payload| {
         let outcome = batch(walk, &mut seen, operations, payload, trusted);

@@ -99,8 +99,12 @@ impl SegmentMeta {
         let entries = reader.varint()?;
         let deletes = reader.varint_max(entries)?;
         let raw_bytes = reader.varint()?;
-        let min_key = reader.bytes(limits::KEY_BYTES_MAX)?.to_vec();
-        let max_key = reader.bytes(limits::KEY_BYTES_MAX)?.to_vec();
+        let key_max = match kind {
+            SegmentKind::Data => limits::KEY_BYTES_MAX,
+            SegmentKind::Tombstones => limits::BOUND_BYTES_MAX,
+        };
+        let min_key = reader.bytes(key_max)?.to_vec();
+        let max_key = reader.bytes(key_max)?.to_vec();
         let min_seq = reader.varint_max(SEQ_MAX)?;
         let max_seq = min_seq + reader.varint_max(SEQ_MAX - min_seq)?;
         Ok(Self {

@@ -9,8 +9,9 @@
 //! preparation that a power cut interrupted, and never held a record (R4).
 
 use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
-use super::recover::Policy;
+use super::recover::{self, Place, Policy};
 use super::segment::file_number;
+use super::stream::Stream;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Advice, File, Fs, OpenMode};
@@ -48,8 +49,6 @@ pub struct Chain {
     pub segments: Vec<ChainSegment>,
     /// Segment files that are not part of the log.
     pub stale: Vec<PathBuf>,
-    /// How many files have a valid segment header, in the log or not.
-    pub headers: usize,
     /// A serial number above all that were ever seen here.
     pub next_serial: u64,
     /// A file number above all that are in use.
@@ -85,9 +84,13 @@ impl Chain {
     /// creation left, which must not hold a record. Anything else is refused, and left alone.
     pub fn before_creation(fs: &dyn Fs, dir: &Path, first: Seq) -> Result<Self> {
         let chain = load(fs, dir, first, Policy::KeepPrefix)?;
-        let starts_here = |segment: &ChainSegment| segment.header.start == first;
-        if chain.segments.len() != chain.headers || !chain.segments.iter().all(starts_here) {
-            return Err(Error::Exists { path: dir.to_owned() });
+        // Several creations may have been cut off, each behind the one before.
+        let left_over = chain.stale.iter().map(|path| read_header(fs, path));
+        let left_over: Result<Vec<_>> = left_over.filter_map(Result::transpose).collect();
+        for segment in chain.segments.iter().cloned().chain(left_over?) {
+            if segment.header.start != first || holds_record(segment, first)? {
+                return Err(Error::Exists { path: dir.to_owned() });
+            }
         }
         if chain.segments.is_empty() {
             return Ok(Self { damage: None, ..chain });
@@ -98,6 +101,13 @@ impl Chain {
         }
         Ok(recovered.chain)
     }
+}
+
+/// Whether a record stands at the start of a segment.
+fn holds_record(segment: ChainSegment, start: Seq) -> Result<bool> {
+    let alone = Chain { segments: vec![segment], ..Chain::default() };
+    let mut stream = Stream::new(&alone, start);
+    Ok(!matches!(recover::look(&alone, &mut stream, start)?, Place::Nothing | Place::End))
 }
 
 /// Reads all headers in `dir` and follows the chain back to `log_start`.
@@ -119,7 +129,6 @@ pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> R
         }
     }
     found.sort_by_key(|segment| segment.header.serial);
-    chain.headers = found.len();
     if let Some(newest) = found.last() {
         chain.next_serial = newest.header.serial + 1;
     }

@@ -35,5 +35,5 @@ pub use chain::{Chain, ChainSegment};
 pub use format::{Record, RecordKind, SegmentHeader};
 pub use inspect::{Inspected, inspect};
 pub use recover::{Policy, Recovered, recover};
-pub use salvage::{LogSalvage, LostStretch, Visited, salvage, visit_segment};
+pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
 pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};

@@ -1,7 +1,7 @@
 //! Everything that can still be read of a damaged log (R30).
 //!
-//! Where the log is whole up to a torn tail, exactly what recovery gives is given, and no more.
-//! Where recovery refuses, segments are put in order as well as their headers allow, and every
+//! Where the log is whole and nothing stands behind its end, exactly what recovery gives is given.
+//! Otherwise segments are put in order as well as their headers allow, and every
 //! record that proves itself by its checksums is given, also behind damage.
 
 use super::chain::{self, Chain, ChainSegment};
@@ -56,14 +56,15 @@ pub fn salvage(
     let mut salvage = LogSalvage::default();
     if let Some(start) = log_start {
         // A first look decides, so that nothing is given that the second way would give again.
-        match recover(fs, dir, start, Policy::Refuse, |_, _, _| Ok(())) {
-            Ok(_) => {
+        match is_whole(fs, dir, start) {
+            Ok(true) => {
                 let recovered = recover(fs, dir, start, Policy::Refuse, sink)?;
                 salvage.segments = recovered.chain.segments.len() as u64;
                 salvage.batches = recovered.batches;
                 (salvage.end, salvage.clean) = (recovered.end, recovered.clean);
                 return Ok(salvage);
             }
+            Ok(false) => {}
             Err(error @ Error::Corruption(_)) => salvage.damage.push(error),
             Err(error) => return Err(error),
         }
@@ -89,6 +90,26 @@ pub fn salvage(
         start = chain.limit(start);
     }
     Ok(salvage)
+}
+
+/// Whether recovery reads the log, and leaves no whole batch behind its end. In a directory that was
+/// copied, or after a restart of the machine, recovery takes a hole before records that nobody
+/// waited for as the torn tail that it may be; what stands behind it can still be saved.
+///
+/// # Errors
+/// Why recovery would refuse.
+pub fn is_whole(fs: &dyn Fs, dir: &Path, log_start: Seq) -> Result<bool> {
+    let recovered = recover(fs, dir, log_start, Policy::Refuse, |_, _, _| Ok(()))?;
+    let mut behind = false;
+    if !recovered.clean {
+        visit(&recovered.chain, recovered.end, |visited| {
+            if let Visited::Record { record, .. } = visited {
+                behind |= record.kind == RecordKind::Batch;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(!behind)
 }
 
 impl LogSalvage {

@@ -95,6 +95,20 @@ fn run_files(path: &Path) -> (u64, usize) {
     (sizes.iter().sum(), sizes.len())
 }
 
+/// Waits for the background until `enough` holds for the bytes of the run files, and returns them.
+/// Space returns when the last reader has left its epoch, and epochs are shared by all tests of
+/// this process, so one wait may be too few; the number of waits is bounded, not their time.
+fn settled(db: &Db, path: &Path, enough: impl Fn(u64) -> bool) -> u64 {
+    for _ in 0..10_000 {
+        db.wait_until_idle().unwrap();
+        if enough(run_files(path).0) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    run_files(path).0
+}
+
 #[cfg(unix)]
 fn allocated(metadata: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(metadata) * 512

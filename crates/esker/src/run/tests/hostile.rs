@@ -135,8 +135,7 @@ fn a_swapped_block_is_noticed() {
         world.segments(2, &twins)[0].verify(&Bytewise).unwrap();
         let whole = file.bytes.lock().clone();
         file.bytes.lock()[range.clone()].copy_from_slice(&source[range]);
-        let error =
-            world.segments(2, std::slice::from_ref(&twin))[0].verify(&Bytewise).unwrap_err();
+        let error = world.segments(2, std::slice::from_ref(twin))[0].verify(&Bytewise).unwrap_err();
         assert!(matches!(&error, Error::Corruption(c) if c.section == section), "{error}");
         *file.bytes.lock() = whole;
     }
