@@ -277,10 +277,8 @@ fn touched<O: KeyOrder>(
     for (index, partition) in partitions.iter().enumerate() {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
         match lower {
-            Some(lower) if cursor.valid() => {
-                if order.compare(cursor.key(), lower).is_lt() {
-                    cursor.seek(lower, crate::base::SEQ_MAX)?;
-                }
+            Some(lower) if cursor.valid() && order.compare(cursor.key(), lower).is_lt() => {
+                cursor.seek(lower, crate::base::SEQ_MAX)?;
             }
             _ => {}
         }
