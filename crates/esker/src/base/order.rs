@@ -128,3 +128,6 @@ impl KeyOrder for CustomOrder {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

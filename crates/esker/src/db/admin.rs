@@ -85,6 +85,10 @@ impl Core {
             if self.work.is_quiet() && !sealed && !drops && !self.files.has_garbage() {
                 return Ok(());
             }
+            // A merge that fails is tried again, but nobody is kept waiting for it (C8).
+            if let Some(error) = self.work.merge_error() {
+                return Err(error);
+            }
             self.wait_for_work(seen)?;
         }
     }

@@ -14,9 +14,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(test)]
-mod tests;
-
 /// The name of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE: &str = "default";
 /// The number of the keyspace that is always there.
@@ -220,6 +217,16 @@ impl Catalog {
         self.by_id.get(&id)
     }
 
+    /// An error if there are as many keyspaces as there may be; the manifest could not be read with
+    /// more.
+    pub fn check_room(&self) -> Result<()> {
+        let max = crate::base::limits::KEYSPACES_MAX;
+        if self.by_id.len() >= max {
+            return Err(Error::invalid(format!("there are {max} keyspaces: drop some first")));
+        }
+        Ok(())
+    }
+
     /// Names in order.
     pub fn names(&self) -> Vec<String> {
         self.by_name.keys().cloned().collect()
@@ -277,3 +284,6 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

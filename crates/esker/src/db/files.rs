@@ -206,3 +206,6 @@ impl Files {
         entries.iter().filter_map(|entry| allocated(&entry.name)).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;

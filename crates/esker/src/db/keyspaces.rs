@@ -31,6 +31,7 @@ impl Core {
             return check_order(state, asked.as_deref());
         }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
+        catalog.check_room()?;
         let id = catalog.next_id();
         let comparator = asked.as_deref().unwrap_or_default();
         let mut payload = Vec::new();

@@ -120,3 +120,6 @@ impl<'c> Replay<'c> {
         self.sets
     }
 }
+
+#[cfg(test)]
+mod tests;
