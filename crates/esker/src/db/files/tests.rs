@@ -102,7 +102,7 @@ fn orphans_go_and_everything_else_stays() {
     let (live, orphan) = (place.make(3), place.make(9));
     let foreign = place.dir.path().join("notes.txt");
     std::fs::write(&foreign, "mine").unwrap();
-    place.files.remove_orphans(&[3].into()).unwrap();
+    place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
     assert!(live.exists() && !orphan.exists() && foreign.exists());
     assert_eq!(place.files.peek_next_id(), 10, "the number of an orphan is not used again");
 }
