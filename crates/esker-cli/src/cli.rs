@@ -5,7 +5,7 @@
 //! (see `token`): plain text, or hexadecimal after `0x`.
 
 use crate::bench::BenchArgs;
-use crate::commands::{compact, del, get, keyspaces, put, scan, stats, verify};
+use crate::commands::{compact, del, get, inspect, keyspaces, put, repair, scan, stats, verify};
 use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
 use crate::token;
@@ -41,6 +41,8 @@ pub enum Command {
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
     Compact(compact::CompactArgs),
+    Inspect(inspect::InspectArgs),
+    Repair(repair::RepairArgs),
     Bench(Box<BenchArgs>),
 }
 

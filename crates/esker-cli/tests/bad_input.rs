@@ -133,6 +133,101 @@ fn a_directory_without_permission() {
     assert_eq!(tree(&path), before);
 }
 
+/// Where nobody may make anything, the superuser included.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_place_where_nothing_can_be_made() {
+    let path = Path::new("/proc/esker-test-database");
+    assert!(std::fs::create_dir(path).is_err(), "/proc is expected to refuse directories");
+    for command in [&["put", text(path), "k", "v"][..], &["shell", text(path)]] {
+        fail(command, 1, text(path));
+    }
+    assert!(!path.exists());
+}
+
+/// Declares another version in a file's header, with a checksum that fits where the format has it
+/// at a fixed place (superblock and manifest); the other formats ask for the version first.
+fn declare_version(file: &Path, version: u32) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    // The log keeps two copies of its header, half a page apart.
+    let copies: &[usize] = if name.ends_with(".log") { &[0, 2048] } else { &[0] };
+    for &at in copies {
+        assert!(bytes[at..].to_ascii_lowercase().starts_with(b"esker"), "{name} at {at}");
+        bytes[at + 8..at + 12].copy_from_slice(&version.to_le_bytes());
+    }
+    if name.starts_with("superblock") || name.starts_with("MANIFEST") {
+        let sum = esker::base::codec::checksum(0, 0, &bytes[..56]);
+        bytes[56..64].copy_from_slice(&sum.to_le_bytes());
+    }
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn a_format_version_of_the_future() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("good");
+    succeed(["put", text(&path), "k", "#100"]);
+    succeed(["compact", text(&path)]);
+    let files: Vec<String> = tree(&path)
+        .into_iter()
+        .filter(|(name, content)| content.is_some() && name != "LOCK")
+        .map(|(name, _)| name)
+        .collect();
+    for kind in ["superblock-A", "superblock-B", "MANIFEST", "wal/", "data/"] {
+        let mut of_kind = files.iter().filter(|name| name.starts_with(kind));
+        let name = of_kind.next().unwrap_or_else(|| panic!("no {kind} in {files:?}"));
+        let path = dir.path().join(kind.trim_end_matches('/'));
+        support::copy(&dir.path().join("good"), &path);
+        declare_version(&path.join(name), 77);
+        let before = tree(&path);
+        for arguments in every_command(text(&path)) {
+            // A run is opened when somebody reads it, so commands that read nothing, or lines of
+            // a shell that has no input, have no reason to refuse.
+            if kind != "data/" || matches!(arguments[0], "get" | "scan") {
+                let message = fail(arguments, 1, "version 77");
+                assert!(message.contains(name) && message.contains("newer build"), "{message}");
+            }
+        }
+        assert_eq!(tree(&path), before, "{name}");
+    }
+}
+
+#[test]
+fn benchmarks_that_make_no_sense() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bench");
+    let db = text(&path);
+    for (arguments, named) in [
+        (vec!["--num", "many"], "--num"),
+        (vec!["--num", "0"], "--num"),
+        (vec!["--workloads", "fillsqe"], "fillsqe"),
+        (vec!["--workloads", ""], "workload"),
+        (vec!["--engine", "oracle"], "oracle"),
+        (vec!["--key-size", "2"], "--key-size"),
+        (vec!["--key-size", "70000"], "--key-size"),
+        (vec!["--value-size", "2000000000"], "--value-size"),
+        (vec!["--threads", "0"], "--threads"),
+        (vec!["--duration", "-1"], "-1"),
+        (vec!["--memory", "lots"], "--memory"),
+        (vec!["--nonsense"], "--nonsense"),
+    ] {
+        let mut line = vec!["bench", "--dir", db];
+        line.extend(arguments);
+        fail(line, 2, named);
+        assert!(!path.exists());
+    }
+    // Somebody else's directory is not a place for a benchmark.
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("thesis.txt"), "precious").unwrap();
+    let before = tree(dir.path());
+    let line = ["bench", "--dir", db, "--num", "100", "--workloads", "fillseq"];
+    let output = support::run(line);
+    // Databases go into directories of their own below it; what was there remains.
+    let after = tree(dir.path());
+    assert!(before.iter().all(|entry| after.contains(entry)), "{output:?}");
+}
+
 #[test]
 fn a_database_that_is_open_elsewhere() {
     let dir = tempfile::tempdir().unwrap();

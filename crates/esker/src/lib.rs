@@ -27,6 +27,10 @@ pub mod merge;
 pub mod commit;
 pub mod db;
 
+pub mod repair;
+
+pub mod inspect;
+
 mod api;
 
 pub use api::{

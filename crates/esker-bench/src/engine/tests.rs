@@ -74,7 +74,6 @@ fn open_in_fresh_directory(kind: EngineKind) {
 }
 
 #[test]
-#[ignore = "the engine is being put together"]
 fn esker_conforms() {
     open_in_fresh_directory(EngineKind::Esker);
 }

@@ -13,6 +13,7 @@ mod table;
 
 pub use args::BenchArgs;
 
+use crate::failure::one_line;
 use esker_bench::{EngineKind, Error, Observer, Report, Result, WorkloadReport};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -24,7 +25,8 @@ pub fn command(args: BenchArgs) -> ExitCode {
     match execute(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("esker bench: {error}");
+            // Where standard error leads nowhere, the exit code has to say it.
+            let _ = writeln!(io::stderr(), "esker: {}", one_line(&error.to_string()));
             ExitCode::from(match error {
                 Error::Usage(_) => 2,
                 Error::Failed(_) => 1,

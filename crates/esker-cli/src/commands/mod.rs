@@ -6,8 +6,10 @@
 pub mod compact;
 pub mod del;
 pub mod get;
+pub mod inspect;
 pub mod keyspaces;
 pub mod put;
+pub mod repair;
 pub mod scan;
 pub mod stats;
 pub mod verify;
@@ -39,6 +41,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Stats(args) => stats::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
         Command::Compact(args) => compact::run(&args, &mut out),
+        Command::Inspect(args) => inspect::run(&args, &mut out),
+        Command::Repair(args) => repair::run(&args, &mut out),
     };
     // What was printed before a failure is part of the answer: problems found, entries read.
     let flushed = out.flush();

@@ -90,11 +90,8 @@ impl<O: DbOrder> End<O> {
         let Some(scan) = self.scan.as_ref().filter(|scan| scan.valid()) else {
             return matches!(self.place, Place::Done);
         };
-        let beyond = if forward {
-            order.compare(key, scan.key())
-        } else {
-            order.compare(scan.key(), key)
-        };
+        let beyond =
+            if forward { order.compare(key, scan.key()) } else { order.compare(scan.key(), key) };
         match self.place {
             Place::Behind => beyond.is_ge(),
             Place::Before => beyond.is_gt(),
@@ -112,7 +109,7 @@ impl<O: DbOrder> Ends<O> {
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
         let scan = self.front.scan(&self.make);
-        let sought = scan.seek(key);
+        let sought = scan.seek(key).and_then(|()| scan.trust());
         let valid = scan.valid();
         self.front.place = match &sought {
             Ok(()) if valid => Place::Before,
@@ -126,11 +123,8 @@ impl<O: DbOrder> Ends<O> {
     /// Moves one end on. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
-        let (this, other) = if forward {
-            (&mut self.front, &self.back)
-        } else {
-            (&mut self.back, &self.front)
-        };
+        let (this, other) =
+            if forward { (&mut self.front, &self.back) } else { (&mut self.back, &self.front) };
         let place = this.place.clone();
         let scan = this.scan(&self.make);
         let moved = match (place, forward) {
@@ -142,7 +136,8 @@ impl<O: DbOrder> Ends<O> {
             (Place::Behind, true) => scan.next(),
             (Place::Behind, false) => scan.prev(),
         };
-        if let Err(error) = moved {
+        let passed = scan.valid() && other.has_passed(&self.order, scan.key(), forward);
+        if let Err(error) = moved.and_then(|()| scan.trust()) {
             this.place = Place::Failed(error.clone());
             return Err(error);
         }
@@ -150,7 +145,7 @@ impl<O: DbOrder> Ends<O> {
             this.place = Place::Done;
             return Ok(None);
         }
-        if other.has_passed(&self.order, scan.key(), forward) {
+        if passed {
             // The ends met. A seek may part them again, so this one stays on its entry.
             this.place = Place::Before;
             return Ok(None);

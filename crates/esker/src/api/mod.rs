@@ -9,8 +9,8 @@ mod snapshot;
 mod stats;
 
 pub use crate::base::Comparator;
-pub use batch::Batch;
 pub use crate::db::{Problem, VerifyReport};
+pub use batch::Batch;
 pub use database::Db;
 pub use iterator::Iter;
 pub use keyspace::Keyspace;

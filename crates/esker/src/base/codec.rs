@@ -158,3 +158,6 @@ pub fn checksum_pieces(salt: u64, offset: u64, pieces: &[&[u8]]) -> u64 {
 pub fn hash_key(key: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(key)
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,9 @@ impl Kind {
 pub mod limits {
     /// Longest key, in bytes (R19).
     pub const KEY_BYTES_MAX: usize = 65_535;
+    /// Longest bound of a range of keys: the longest key with a zero byte behind it, which is how
+    /// "up to and including this key" is said.
+    pub const BOUND_BYTES_MAX: usize = KEY_BYTES_MAX + 1;
     /// Largest value, in bytes, memory permitting (R19).
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;
     /// Longest name of a keyspace or comparator, in bytes.

@@ -4,6 +4,7 @@
 //! tags and prefix tricks (`O::BYTEWISE` is a constant, so the branches vanish). Keyspaces with a
 //! user's comparator use [`CustomOrder`] and none of those (R14, R15).
 
+use crate::error::{Error, Result};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,11 @@ pub trait KeyOrder: Clone + Send + Sync + fmt::Debug + 'static {
 
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// An error if the order was found unable to compare: what was compared since is worth nothing.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// The head of a key under this order: its first 8 bytes as a number where order allows.
     fn head(&self, key: &[u8]) -> u64 {
@@ -103,6 +109,14 @@ impl fmt::Debug for CustomOrder {
 impl KeyOrder for CustomOrder {
     const BYTEWISE: bool = false;
 
+    fn check(&self) -> Result<()> {
+        if self.panicked() {
+            let what = format!("comparator {:?}", self.comparator.name());
+            return Err(Error::UserCodePanicked { what });
+        }
+        Ok(())
+    }
+
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.panicked() {
             return a.cmp(b);
@@ -114,3 +128,6 @@ impl KeyOrder for CustomOrder {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

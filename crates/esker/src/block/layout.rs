@@ -91,8 +91,8 @@ impl Layout {
         if end != len || end > u64::from(u32::MAX) {
             return Err(DecodeError("the parts of the block do not add up to its length"));
         }
-        if has(flag::FIXED_KEYS) && keys_len % count != 0
-            || has(flag::FIXED_VALUES) && values_len % count != 0
+        if has(flag::FIXED_KEYS) && !keys_len.is_multiple_of(count)
+            || has(flag::FIXED_VALUES) && !values_len.is_multiple_of(count)
         {
             return Err(DecodeError("lengths of fixed width do not divide evenly"));
         }

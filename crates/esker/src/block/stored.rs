@@ -1,8 +1,8 @@
 //! Blocks as they stand in a file: perhaps compressed, always with a salted checksum.
 
 use super::RAW_BYTES_MAX;
-use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use crate::base::FileId;
+use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use std::fmt;
 
 /// Bytes after the payload of a stored block: codec, raw length, checksum.

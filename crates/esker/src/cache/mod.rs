@@ -143,7 +143,12 @@ impl BlockCache {
 
     /// Puts a frame into slot `i`, unless the slot is taken or the frame is too large to keep.
     /// The frame can be used either way.
-    pub(in crate::cache) fn insert(&self, slots: &Arc<Slots>, i: usize, frame: FrameBuf) -> FramePin {
+    pub(in crate::cache) fn insert(
+        &self,
+        slots: &Arc<Slots>,
+        i: usize,
+        frame: FrameBuf,
+    ) -> FramePin {
         let shard = self.shard(slots.address(i));
         if !shard.lock().admits(frame.size()) {
             return frame.share(None);

@@ -1,1 +1,194 @@
+use super::*;
+use crate::base::{Bytewise, Kind};
+use crate::block::{Builder, Layout};
+use crate::error::Error;
+use std::sync::atomic::AtomicUsize;
 
+/// A frame with one entry whose value repeats `number`.
+fn frame(cache: &BlockCache, number: usize, len: usize) -> FrameBuf {
+    let mut builder = Builder::default();
+    builder.reset(true);
+    builder.add(b"key", 1, 0, Kind::Put, &vec![number as u8; len]);
+    let mut bytes = Vec::new();
+    builder.finish(&mut bytes);
+    let mut frame = cache.frame(bytes.len());
+    frame.bytes_mut().copy_from_slice(&bytes);
+    frame.set_layout(Layout::parse(&bytes).unwrap());
+    frame
+}
+
+fn number_of(view: FrameView<'_>) -> usize {
+    let block = view.block();
+    assert_eq!(block.get(&Bytewise, b"key", 1, 1), Some(0));
+    let value = block.value(0);
+    assert!(value.iter().all(|byte| *byte == value[0]), "bytes of one frame only");
+    value[0].into()
+}
+
+fn load(slots: &Arc<Slots>, i: usize) -> FramePin {
+    slots.load(i, || Ok(frame(slots.cache(), i, 1000))).unwrap()
+}
+
+#[test]
+fn a_loaded_block_is_found_until_it_is_evicted() {
+    let cache = Arc::new(BlockCache::new(10_000));
+    let slots = Slots::new(&cache, 100);
+    assert!(slots.pin(0).is_none());
+    let pinned = load(&slots, 0);
+    assert!(slots.pin(0).is_some());
+    for i in 1..100 {
+        assert_eq!(number_of(load(&slots, i).view()), i);
+    }
+    assert!(slots.pin(0).is_none(), "evicted");
+    assert_eq!(number_of(pinned.view()), 0, "but still readable");
+    let stats = cache.stats();
+    assert!(stats.bytes <= 10_000 && stats.bytes > 5_000, "{stats:?}");
+    assert_eq!((stats.hits, stats.misses), (0, 100));
+    slots.clear();
+    assert_eq!(cache.stats().bytes, 0);
+}
+
+#[test]
+fn blocks_that_are_used_survive_a_scan() {
+    let cache = Arc::new(BlockCache::new(40_000));
+    let (hot, cold) = (Slots::new(&cache, 10), Slots::new(&cache, 1000));
+    for i in 0..10 {
+        load(&hot, i);
+    }
+    for i in 0..1000 {
+        load(&cold, i % 250);
+        let guard = epoch::pin();
+        if let Some(view) = hot.get(i % 10, &guard) {
+            view.touch();
+        }
+    }
+    let kept = (0..10).filter(|i| hot.pin(*i).is_some()).count();
+    assert_eq!(kept, 10);
+    hot.clear();
+    cold.clear();
+}
+
+#[test]
+fn a_block_that_comes_back_soon_enters_the_main_queue() {
+    let cache = Arc::new(BlockCache::new(20_000));
+    let slots = Slots::new(&cache, 300);
+    // Fills the cache; block 0 leaves the small queue unused.
+    (0..30).for_each(|i| drop(load(&slots, i)));
+    assert!(slots.pin(0).is_none());
+    load(&slots, 0);
+    // A scan passes through the small queue and leaves the main queue alone.
+    (30..300).for_each(|i| drop(load(&slots, i)));
+    assert!(slots.pin(0).is_some());
+    slots.clear();
+}
+
+#[test]
+fn frames_too_large_to_keep_are_still_readable() {
+    let cache = Arc::new(BlockCache::new(10_000));
+    let slots = Slots::new(&cache, 2);
+    let pin = slots.load(0, || Ok(frame(&cache, 7, 5000))).unwrap();
+    assert_eq!(number_of(pin.view()), 7);
+    assert!(slots.pin(0).is_none());
+    assert_eq!(cache.stats().bytes, 0);
+    let before = cache.stats().allocated;
+    drop(pin);
+    assert!(cache.stats().allocated + 5000 <= before);
+}
+
+#[test]
+fn a_failed_load_leaves_the_slot_empty() {
+    let cache = Arc::new(BlockCache::new(10_000));
+    let slots = Slots::new(&cache, 1);
+    assert!(slots.load(0, || Err(Error::Closed)).is_err());
+    assert!(slots.pin(0).is_none());
+    assert_eq!(number_of(load(&slots, 0).view()), 0);
+    slots.clear();
+}
+
+#[test]
+fn capacity_can_shrink() {
+    let cache = Arc::new(BlockCache::new(100_000));
+    let slots = Slots::new(&cache, 50);
+    (0..50).for_each(|i| drop(load(&slots, i)));
+    assert!(cache.stats().bytes > 40_000);
+    cache.set_capacity(5_000);
+    assert!(cache.stats().bytes <= 5_000);
+    cache.set_capacity(0);
+    assert_eq!(cache.stats().bytes, 0);
+    slots.clear();
+}
+
+#[test]
+fn at_most_one_thread_reads_a_block() {
+    let cache = Arc::new(BlockCache::new(1 << 20));
+    let slots = Slots::new(&cache, 1);
+    let reads = AtomicUsize::new(0);
+    let barrier = std::sync::Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                barrier.wait();
+                let read = || {
+                    reads.fetch_add(1, Ordering::Relaxed);
+                    std::thread::yield_now();
+                    Ok(frame(&cache, 3, 100))
+                };
+                assert_eq!(number_of(slots.load(0, read).unwrap().view()), 3);
+            });
+        }
+    });
+    assert_eq!(reads.into_inner(), 1);
+    let stats = cache.stats();
+    assert_eq!((stats.hits, stats.misses), (3, 1));
+    slots.clear();
+}
+
+/// Readers, pins, loads, drops of whole segments and a capacity for few blocks, all at once.
+#[test]
+fn contents_are_right_under_eviction() {
+    let cache = Arc::new(BlockCache::new(12_000));
+    let shared = Slots::new(&cache, 64);
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (cache, shared) = (&cache, &shared);
+            scope.spawn(move || {
+                let mut random = thread + 1;
+                let mut pins = Vec::new();
+                for round in 0..6000 {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+                    let i = (random >> 33) as usize % 64;
+                    {
+                        let guard = epoch::pin();
+                        if let Some(view) = shared.get(i, &guard) {
+                            view.touch();
+                            assert_eq!(number_of(view), i);
+                        }
+                    }
+                    let pin = load(shared, i);
+                    assert_eq!(number_of(pin.view()), i);
+                    if round % 16 == 0 {
+                        pins.push((i, pin));
+                    }
+                    if pins.len() > 5 {
+                        let (i, pin) = pins.swap_remove(random as usize % 5);
+                        assert_eq!(number_of(pin.view()), i);
+                    }
+                    if round % 100 == 0 {
+                        let own = Slots::new(cache, 8);
+                        (0..8).for_each(|i| assert_eq!(number_of(load(&own, i).view()), i));
+                        own.clear();
+                        assert!((0..8).all(|i| own.pin(i).is_none()));
+                    }
+                }
+                for (i, pin) in pins {
+                    assert_eq!(number_of(pin.view()), i);
+                }
+            });
+        }
+    });
+    assert!(cache.stats().bytes <= 12_000);
+    shared.clear();
+    assert_eq!(cache.stats().bytes, 0);
+    let (hits, misses) = (cache.stats().hits, cache.stats().misses);
+    assert_eq!(hits + misses, 4 * (6000 + 60 * 8), "exact counts");
+}

@@ -32,6 +32,7 @@ mod ring;
 mod space;
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 mod tests;
 
 #[cfg(not(loom))]

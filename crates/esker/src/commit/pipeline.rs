@@ -342,10 +342,10 @@ impl Pipeline {
 
     /// Whether [`Pipeline::prepare_ahead`] has a segment to prepare.
     pub fn needs_preparation(&self) -> bool {
-        self.space.half_used(&self.ring)
+        self.space.due(&self.ring)
     }
 
-    /// Prepares the next segment if the last one is half used, and makes pages ahead of the
+    /// Prepares the next segment if the last one is used far enough, and makes pages ahead of the
     /// writers resident (R9). Returns whether a segment was prepared. An error is not a failure
     /// of the log: the next writer that needs the space tries again (R8).
     pub fn prepare_ahead(&self) -> Result<bool> {

@@ -185,6 +185,7 @@ impl Ring {
     }
 
     /// End of the prepared space.
+    #[cfg(not(loom))]
     pub(super) fn limit(&self) -> Seq {
         self.limit.0.load(Ordering::Acquire)
     }
@@ -208,7 +209,7 @@ impl Ring {
         // A predecessor is mostly a copy away from completion. But if it lost its processor,
         // spinning takes from it what it needs, so this soon turns into sleep.
         #[cfg(not(loom))]
-        for round in 0..40 {
+        for round in 0..64 {
             if self.visible() >= upto {
                 return true;
             }

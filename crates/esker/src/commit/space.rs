@@ -90,8 +90,9 @@ impl Space {
             end: segment.end.min(start),
             file_bytes: segment.file_len,
         });
-        // The successor names the segment that holds the last byte that counts.
-        let before = chain.segments.iter().rev().find(|segment| segment.header.start <= start);
+        // The successor names the segment that holds the last byte that counts. One that starts at
+        // the end holds none, and may never have been synced: a power cut would break the chain.
+        let before = chain.segments.iter().rev().find(|segment| segment.header.start < start);
         let maker = Maker {
             next_serial: chain.next_serial.max(1),
             next_number: chain.next_number.max(1),
@@ -129,8 +130,8 @@ impl Space {
         for path in &chain.stale {
             let _ = self.fs.remove_file(path);
         }
-        // Windows that start behind the end were prepared or filled by a life that ended.
-        let superseded = chain.segments.iter().filter(|segment| segment.header.start > start);
+        // Windows that start at the end or behind were prepared or filled by a life that ended.
+        let superseded = chain.segments.iter().filter(|segment| segment.header.start >= start);
         for segment in superseded {
             let _ = self.fs.remove_file(&segment.path);
             maker.retired.retain(|retired| retired.path != segment.path);
@@ -161,21 +162,21 @@ impl Space {
             && self.wake_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX
     }
 
-    /// Prepares the next segment if the last one is more than half used, and reads pages in ahead
+    /// Prepares the next segment if the last one is used far enough, and reads pages in ahead
     /// of the writers (R9). Returns whether a segment was prepared.
     pub(super) fn prepare_ahead(&self, ring: &Ring) -> Result<bool> {
         let mut maker = self.maker.lock();
-        let due = self.half_used(ring);
+        let due = self.due(ring);
         let outcome = if due { self.prepare_one(&mut maker, ring, 0) } else { Ok(()) };
         self.populate(&mut maker, ring);
         self.set_alarm(&maker, ring);
         outcome.map(|()| due)
     }
 
-    /// Whether the last prepared segment is more than half used.
-    pub(super) fn half_used(&self, ring: &Ring) -> bool {
+    /// Whether the last prepared segment is used far enough for the next to be prepared.
+    pub(super) fn due(&self, ring: &Ring) -> bool {
         let live = self.live.read();
-        live.last().is_some_and(|last| ring.reserved() >= last.start() + last.header().capacity / 2)
+        live.last().is_some_and(|last| ring.reserved() >= due_at(last))
     }
 
     fn populate(&self, maker: &mut Maker, ring: &Ring) {
@@ -195,10 +196,10 @@ impl Space {
     fn set_alarm(&self, maker: &Maker, ring: &Ring) {
         let live = self.live.read();
         let Some(last) = live.last() else { return };
-        let half = last.start() + last.header().capacity / 2;
+        let due = due_at(last);
         let step = maker.populated.saturating_sub(POPULATE_STEP).max(ring.reserved() + 1);
         let populate = self.medium == Medium::Mapped && maker.populated < ring.limit();
-        let at = if populate { half.min(step) } else { half };
+        let at = if populate { due.min(step) } else { due };
         self.wake_at.store(at, Ordering::Relaxed);
     }
 
@@ -256,7 +257,7 @@ impl Space {
             }
         };
         let path = file.path().to_owned();
-        let prepared = Segment::prepare(file, header).and_then(|segment| {
+        let prepared = Segment::prepare(file, header, fresh).and_then(|segment| {
             if fresh {
                 self.fs.sync_dir(&self.dir).context("sync", &self.dir)?;
             }
@@ -341,6 +342,14 @@ impl Space {
         let retired: u64 = maker.retired.iter().map(|retired| retired.file_bytes).sum();
         live + pool + retired
     }
+}
+
+/// From which position on the segment after `last` is due. An idle database keeps one small
+/// segment; a busy one needs the time that a large one takes to prepare.
+fn due_at(last: &Segment) -> Seq {
+    let capacity = last.header().capacity;
+    let share = if last.file().file_bytes() <= FIRST_FILE_BYTES { 2 } else { 8 };
+    last.start() + capacity / share
 }
 
 /// A nonce is never 0, which stands for "no predecessor".

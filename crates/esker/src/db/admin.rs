@@ -79,10 +79,15 @@ impl Core {
         self.writable()?;
         loop {
             let seen = self.work.done().epoch();
+            self.retired.collect();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && !self.files.has_garbage() {
                 return Ok(());
+            }
+            // A merge that fails is tried again, but nobody is kept waiting for it (C8).
+            if let Some(error) = self.work.merge_error() {
+                return Err(error);
             }
             self.wait_for_work(seen)?;
         }
@@ -135,10 +140,10 @@ impl Core {
         };
         let gains = |p: &Partition| {
             let base = &p.base;
-            let old_versions = base.segments().iter().any(|s| {
-                s.meta().deletes > 0 || s.meta().max_seq > 0
-            });
-            !p.deltas.is_empty() || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
+            let old_versions =
+                base.segments().iter().any(|s| s.meta().deletes > 0 || s.meta().shadowed);
+            !p.deltas.is_empty()
+                || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         };
         tree.partitions()
             .iter()
@@ -166,6 +171,7 @@ impl Core {
             let _ = thread.join();
         }
         let closed = self.close_quietly();
+        self.retired.collect();
         self.files.collect();
         *self.lock.lock() = None;
         self.closed.store(true, Ordering::Release);
@@ -212,7 +218,7 @@ impl Core {
             range_deletes: total(Counter::RangeDeletes),
             commits: total(Counter::Commits),
             gets: total(Counter::Gets),
-            gets_found: total(Counter::GetsFound),
+            gets_found: total(Counter::Gets) - total(Counter::GetsMissing),
             scans: total(Counter::Scans),
             scanned: total(Counter::Scanned),
             syncs: log.syncs,
@@ -242,7 +248,8 @@ impl Core {
             },
             memory: MemoryUse {
                 limit: self.settings.memory,
-                memtables: state.memsets.iter().map(|set| set.bytes()).sum(),
+                memtables: state.memsets.iter().map(|set| set.bytes()).sum::<u64>()
+                    + self.pool.bytes() as u64,
                 cache: cache.bytes,
                 indexes: cache.index_bytes,
             },

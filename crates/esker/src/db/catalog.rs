@@ -7,7 +7,7 @@
 //!    reservation is closed, and every writer compares it with its own sequence number after
 //!    reservation.
 
-use crate::base::{CustomOrder, Comparator, KeyspaceId, Seq};
+use crate::base::{Comparator, CustomOrder, KeyspaceId, Seq};
 use crate::error::{Error, Result};
 use crate::manifest::KeyspaceRecord;
 use std::collections::{BTreeMap, HashMap};
@@ -161,9 +161,7 @@ impl Catalog {
             return;
         }
         self.comparators.push(comparator);
-        let lacking = |state: &&Arc<KeyspaceState>| {
-            matches!(&state.order, Order::Missing(missing) if *missing == name)
-        };
+        let lacking = |state: &&Arc<KeyspaceState>| matches!(&state.order, Order::Missing(missing) if *missing == name);
         let waiting: Vec<_> = self.by_id.values().filter(lacking).cloned().collect();
         for state in waiting {
             self.insert(state.id, &state.name, &name);
@@ -195,9 +193,8 @@ impl Catalog {
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
-        if let Some(state) = self.by_id.get(&id) {
+        if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
-            let state = state.clone();
             self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
         }
@@ -220,6 +217,16 @@ impl Catalog {
         self.by_id.get(&id)
     }
 
+    /// An error if there are as many keyspaces as there may be; the manifest could not be read with
+    /// more.
+    pub fn check_room(&self) -> Result<()> {
+        let max = crate::base::limits::KEYSPACES_MAX;
+        if self.by_id.len() >= max {
+            return Err(Error::invalid(format!("there are {max} keyspaces: drop some first")));
+        }
+        Ok(())
+    }
+
     /// Names in order.
     pub fn names(&self) -> Vec<String> {
         self.by_name.keys().cloned().collect()
@@ -234,8 +241,9 @@ impl Catalog {
     /// that was made and dropped since appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
         let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
-        let dropped: Vec<_> =
-            due().filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None }).collect();
+        let dropped: Vec<_> = due()
+            .filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None })
+            .collect();
         let created = due()
             .filter_map(|c| if let Change::Created(state) = c { Some(state) } else { None })
             .filter(|state| !dropped.contains(&state.id))
@@ -276,3 +284,6 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

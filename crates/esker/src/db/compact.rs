@@ -21,6 +21,7 @@ use crate::merge::{
     Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
 };
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -33,6 +34,13 @@ struct Merged {
     keyspace: Arc<KeyspaceState>,
     old: Arc<Partition>,
     base: Run,
+}
+
+/// The partitions whose merges are installed together: only those whose results are in place may
+/// be joined with others.
+struct Batch {
+    own: HashSet<PartitionKey>,
+    to_come: HashSet<PartitionKey>,
 }
 
 /// The output under construction.
@@ -121,6 +129,7 @@ impl Core {
             writer.add_tombstones::<O>(&survivors)?;
             tombstone_segments = self.take_segments(writer);
         }
+        self.trust(order)?;
         let adopted = &self.counters.background.segments_adopted;
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
         Ok(Run::new(Role::Base, output.segments, tombstone_segments))
@@ -162,7 +171,8 @@ impl Core {
         let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
             .within(old.lower.clone(), old.upper.clone());
         let writer = self.merge_writer(output.writer)?;
-        let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        let mut out =
+            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {
             self.between_steps()?;
         }
@@ -176,8 +186,13 @@ impl Core {
         }
         self.change(|state, _| {
             let mut change = Change::default();
+            let key = |merged: &Merged| (merged.keyspace.id, merged.old.lower.clone());
+            let mut batch =
+                Batch { own: merged.iter().map(key).collect(), to_come: Default::default() };
+            batch.to_come.clone_from(&batch.own);
             for result in merged {
                 let id = result.keyspace.id;
+                batch.to_come.remove(&key(&result));
                 let earlier = change.trees.iter().position(|(tree, _)| *tree == id);
                 let tree = match earlier {
                     Some(at) => change.trees.swap_remove(at).1,
@@ -186,8 +201,10 @@ impl Core {
                 // The keyspace may have been dropped meanwhile.
                 let Some(tree) = tree else { continue };
                 let (tree, edits) = match &result.keyspace.order {
-                    Order::Bytewise => self.put_in_place(&Bytewise, &tree, result)?,
-                    Order::Custom(order) => self.put_in_place(&order.clone(), &tree, result)?,
+                    Order::Bytewise => self.put_in_place(&Bytewise, &tree, result, &batch)?,
+                    Order::Custom(order) => {
+                        self.put_in_place(&order.clone(), &tree, result, &batch)?
+                    }
                     Order::Missing(name) => {
                         return Err(missing_order(&result.keyspace.name, name));
                     }
@@ -204,6 +221,7 @@ impl Core {
         order: &O,
         tree: &Tree,
         merged: Merged,
+        batch: &Batch,
     ) -> Result<(Tree, Vec<TreeEdit>)> {
         let old = &merged.old;
         let place = tree.position(old.lower.as_deref());
@@ -224,8 +242,9 @@ impl Core {
             // A partition that became small joins a small neighbour that nobody works on.
             for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
                 let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
-                let neighbour = &pair[usize::from(left == at)];
-                if self.work.is_busy(id, neighbour.lower.as_deref()) {
+                let neighbour = (id, pair[usize::from(left == at)].lower.clone());
+                let busy = self.work.is_busy(id, neighbour.1.as_deref());
+                if (busy && !batch.own.contains(&neighbour)) || batch.to_come.contains(&neighbour) {
                     continue;
                 }
                 if let Some(joined) = shape::joined(order, &pair[0], &pair[1], &self.settings) {
@@ -235,16 +254,14 @@ impl Core {
                 }
             }
         }
+        self.trust(order)?;
         Ok((tree, edits))
     }
 }
 
 /// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
 /// declared to hold deletes: it cannot be taken over, because the neighbour has its share.
-fn sources<'p, O: KeyOrder>(
-    order: &O,
-    old: &'p Partition,
-) -> Vec<SourceRuns<'p, Arc<Segment>>> {
+fn sources<'p, O: KeyOrder>(order: &O, old: &'p Partition) -> Vec<SourceRuns<'p, Arc<Segment>>> {
     let interval = |segment: &'p Arc<Segment>| {
         let meta = segment.meta();
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
@@ -254,7 +271,7 @@ fn sources<'p, O: KeyOrder>(
             max: &meta.max_key,
             bytes: meta.len,
             deletes: meta.deletes.max(u64::from(!inside)),
-            shadowed: false,
+            shadowed: meta.shadowed,
             min_seq: meta.min_seq,
             max_seq: meta.max_seq,
         }

@@ -1,22 +1,28 @@
 //! Statistics that are always on (R29).
 //!
-//! Counters are exact: each thread owns a block of them per database and adds with a plain load
-//! and store, so nothing is shared on the hot path; a reader sums the blocks. One call in
-//! [`SAMPLE_EVERY`] is timed, because two clock reads would cost a tenth of a fast get.
+//! Counters are exact: each thread adds to a stripe of its own, so nothing is shared on the hot
+//! path; whoever asks sums the stripes. One call in [`SAMPLE_EVERY`] is timed, because two clock
+//! reads would cost a tenth of a fast get.
 
 use crate::db::stats::Latency;
-use parking_lot::Mutex;
-use std::cell::RefCell;
-use std::sync::Arc;
+use crate::sync::Stripes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// One call in this many is timed; a power of two.
+/// One call in this many is timed.
 pub const SAMPLE_EVERY: u64 = 64;
+
+/// Whether the call with this number is timed. The numbers are spread by the golden ratio (Fibonacci
+/// hashing, Knuth) instead of taken at regular distances, or a program that alternates between two
+/// kinds of calls would have only one kind timed.
+#[inline]
+fn is_sampled(call: u64) -> bool {
+    call.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLE_EVERY
+}
 
 /// What is counted by the threads that call the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // Each is named like the field of `Stats` that shows it.
+#[allow(missing_docs)] // Each is named like what it counts.
 pub enum Counter {
     Puts,
     Deletes,
@@ -24,7 +30,8 @@ pub enum Counter {
     Commits,
     UserBytes,
     Gets,
-    GetsFound,
+    GetsMissing,
+    Seeks,
     Scans,
     Scanned,
 }
@@ -42,14 +49,6 @@ pub enum Timed {
 }
 
 const TIMED: usize = Timed::Sync as usize + 1;
-
-/// The counters of one thread.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct ThreadBlock {
-    values: [AtomicU64; COUNTERS],
-    calls: AtomicU64,
-}
 
 /// Buckets of a histogram: 16 per power of two of nanoseconds, up to about 36 minutes.
 const BUCKETS: usize = 16 * 41;
@@ -132,63 +131,56 @@ pub struct Background {
 }
 
 /// All counters of a database.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Counters {
-    id: u64,
-    threads: Mutex<Vec<Arc<ThreadBlock>>>,
-    retired: ThreadBlock,
+    calls: Stripes<COUNTERS>,
     histograms: [Histogram; TIMED],
     /// Counters of the background.
     pub background: Background,
 }
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
-thread_local! {
-    /// This thread's block in the database that it called last.
-    static BLOCK: RefCell<Option<(u64, Arc<ThreadBlock>)>> = const { RefCell::new(None) };
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            threads: Mutex::default(),
-            retired: ThreadBlock::default(),
-            histograms: Default::default(),
-            background: Background::default(),
-        }
-    }
-}
-
-/// Adds to a counter that only this thread writes.
+/// The clock reading at the begin of a call, if it is among those that are timed.
 #[inline]
-fn add_owned(value: &AtomicU64, n: u64) {
-    value.store(value.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+fn sample(count: u64) -> Option<Instant> {
+    if is_sampled(count) { start_clock() } else { None }
+}
+
+#[cold]
+fn start_clock() -> Option<Instant> {
+    Some(Instant::now())
 }
 
 impl Counters {
-    /// Adds to counters of the calling thread and says when the call began, if it is to be timed.
+    /// Counts a call and says when it began, if it is to be timed.
     #[inline]
-    pub fn begin(&self, counts: &[(Counter, u64)]) -> Option<Instant> {
+    pub fn begin(&self, call: Counter) -> Option<Instant> {
         if cfg!(feature = "bench-no-stats") {
             return None;
         }
-        self.with_block(|block| {
-            for (counter, n) in counts {
-                add_owned(&block.values[*counter as usize], *n);
-            }
-            let calls = block.calls.load(Ordering::Relaxed);
-            block.calls.store(calls + 1, Ordering::Relaxed);
-            (calls % SAMPLE_EVERY == 0).then(Instant::now)
-        })
+        sample(self.calls.lane().add(call as usize, 1))
+    }
+
+    /// Counts a committed batch: puts, deletes, range deletes, bytes of keys and values.
+    #[inline]
+    pub fn begin_commit(&self, [puts, deletes, range_deletes, bytes]: [u64; 4]) -> Option<Instant> {
+        if cfg!(feature = "bench-no-stats") {
+            return None;
+        }
+        let lane = self.calls.lane();
+        lane.add(Counter::Puts as usize, puts);
+        lane.add(Counter::UserBytes as usize, bytes);
+        if deletes | range_deletes != 0 {
+            lane.add(Counter::Deletes as usize, deletes);
+            lane.add(Counter::RangeDeletes as usize, range_deletes);
+        }
+        sample(lane.add(Counter::Commits as usize, 1))
     }
 
     /// Adds to one counter of the calling thread.
     #[inline]
     pub fn add(&self, counter: Counter, n: u64) {
         if !cfg!(feature = "bench-no-stats") {
-            self.with_block(|block| add_owned(&block.values[counter as usize], n));
+            self.calls.lane().add(counter as usize, n);
         }
     }
 
@@ -205,47 +197,9 @@ impl Counters {
         self.histograms[timed as usize].record(took);
     }
 
-    #[inline]
-    fn with_block<R>(&self, f: impl FnOnce(&ThreadBlock) -> R) -> R {
-        BLOCK.with(|cell| {
-            let mut block = cell.borrow_mut();
-            match &*block {
-                Some((id, block)) if *id == self.id => f(block),
-                _ => {
-                    let new = self.new_block();
-                    let result = f(&new);
-                    *block = Some((self.id, new));
-                    result
-                }
-            }
-        })
-    }
-
-    /// A block for a thread that has none here, or that called another database in between. Blocks
-    /// that no thread holds any more are folded into one.
-    #[cold]
-    fn new_block(&self) -> Arc<ThreadBlock> {
-        let mut threads = self.threads.lock();
-        threads.retain(|block| {
-            let held = Arc::strong_count(block) > 1;
-            if !held {
-                for (total, value) in self.retired.values.iter().zip(&block.values) {
-                    add_owned(total, value.load(Ordering::Relaxed));
-                }
-            }
-            held
-        });
-        let block = Arc::new(ThreadBlock::default());
-        threads.push(block.clone());
-        block
-    }
-
     /// The sum of a counter over all threads.
     pub fn total(&self, counter: Counter) -> u64 {
-        let threads = self.threads.lock();
-        let at = counter as usize;
-        let sum: u64 = threads.iter().map(|block| block.values[at].load(Ordering::Relaxed)).sum();
-        sum + self.retired.values[at].load(Ordering::Relaxed)
+        self.calls.sum(counter as usize)
     }
 
     /// A summary of what was timed.

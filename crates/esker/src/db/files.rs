@@ -3,6 +3,7 @@
 //! A run file is unlinked, and a dead slice punched, only after
 //! 1. the edit that dropped it is synced (it is marked obsolete after that), and
 //! 2. the last reader let go of it (the mark takes effect when the last reference is dropped).
+//!
 //! Both are only noted here; a worker does the system calls.
 
 use crate::base::FileId;
@@ -11,10 +12,10 @@ use crate::fs::Fs;
 use crate::run::{Reclaim, RunFile};
 use crate::sync::Signal;
 use parking_lot::Mutex;
-use std::path::{Path, PathBuf};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Dead slices below this size are not worth a system call; their file goes in the end.
 const PUNCH_BYTES_MIN: u64 = 64 << 10;
@@ -41,7 +42,8 @@ pub struct Files {
 /// The number in a run file's name.
 pub fn parse_run_name(name: &str) -> Option<FileId> {
     let digits = name.strip_suffix(".run")?;
-    (digits.len() >= 10 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+    (digits.len() >= 10 && digits.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| digits.parse().ok())?
 }
 
 impl Reclaim for Files {
@@ -204,3 +206,6 @@ impl Files {
         entries.iter().filter_map(|entry| allocated(&entry.name)).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;

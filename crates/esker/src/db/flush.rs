@@ -105,13 +105,16 @@ impl Core {
         let Some(table) = O::table(set, keyspace.id) else { return Ok(Vec::new()) };
         let tombstones = table.fragments(keyspace.id);
         let snapshots = self.snapshots.list();
-        let gc = VersionGc::new(snapshots, Depth::Upper);
         let mut slices = Vec::new();
         let mut cursor: MemCursor<O> = table.cursor(keyspace.id);
         cursor.seek_to_first()?;
         for partition in touched(order, tree, &mut cursor, &tombstones)? {
             let partition = &tree.partitions()[partition];
             let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
+            // Sets are flushed from old to new, so under an empty partition there is nothing.
+            let empty = partition.runs().all(|run| run.is_empty());
+            let depth = if empty { Depth::Bottom } else { Depth::Upper };
+            let gc = VersionGc::new(snapshots.clone(), depth);
             let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
             let survivors = gc.surviving(order, &clipped);
             let cursors = vec![table.cursor(keyspace.id)];
@@ -124,6 +127,7 @@ impl Core {
                 slices.push(Slice { lower, run });
             }
         }
+        self.trust(order)?;
         Ok(slices)
     }
 
@@ -134,7 +138,8 @@ impl Core {
         mut stream: MergeStream<MemCursor<O>, O, Arc<Fragments>>,
         tombstones: Fragments,
     ) -> Result<Run> {
-        let mut out = |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        let mut out =
+            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
         writer.cut()?;
         let segments = self.take_segments(writer);
@@ -147,7 +152,10 @@ impl Core {
     }
 
     /// The writer of this flush or merge, made when it is first needed.
-    pub(super) fn writer<'w>(&self, writer: &'w mut Option<RunWriter>) -> Result<&'w mut RunWriter> {
+    pub(super) fn writer<'w>(
+        &self,
+        writer: &'w mut Option<RunWriter>,
+    ) -> Result<&'w mut RunWriter> {
         if writer.is_none() {
             let id = self.files.next_id();
             let options = self.writer_options(false);
@@ -185,6 +193,9 @@ impl Core {
                     Order::Custom(order) => self.add_slices(order, id, &tree, slices),
                     Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
                 };
+                if let Order::Custom(order) = &keyspace.order {
+                    self.trust(order)?;
+                }
                 change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
                 change.trees.push((id, Some(Arc::new(tree))));
             }
@@ -194,8 +205,11 @@ impl Core {
             Ok(Some(change))
         })?;
         self.catalog.lock().forget_before(end);
-        if let Some(pipeline) = &self.pipeline {
-            pipeline.release_before(end)?;
+        if let Some(pipeline) = &self.pipeline
+            && let Err(error) = pipeline.release_before(end)
+        {
+            // The flush is done; a log file that stays costs space and nothing else.
+            log::warn!("the log is not given back yet: {error}");
         }
         Ok(())
     }
@@ -213,9 +227,10 @@ impl Core {
         for slice in slices {
             // Where bounds moved meanwhile, the slice belongs to several partitions or to one
             // that begins before it.
-            let Some(first) = tree.position(slice.lower.as_deref()).or_else(|| {
-                slice.lower.as_deref().map(|lower| tree.find(order, lower))
-            }) else {
+            let Some(first) = tree
+                .position(slice.lower.as_deref())
+                .or_else(|| slice.lower.as_deref().map(|lower| tree.find(order, lower)))
+            else {
                 continue;
             };
             let run = Arc::new(slice.run);
@@ -262,10 +277,8 @@ fn touched<O: KeyOrder>(
     for (index, partition) in partitions.iter().enumerate() {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
         match lower {
-            Some(lower) if cursor.valid() => {
-                if order.compare(cursor.key(), lower).is_lt() {
-                    cursor.seek(lower, crate::base::SEQ_MAX)?;
-                }
+            Some(lower) if cursor.valid() && order.compare(cursor.key(), lower).is_lt() => {
+                cursor.seek(lower, crate::base::SEQ_MAX)?;
             }
             _ => {}
         }

@@ -31,15 +31,22 @@ impl Core {
             return check_order(state, asked.as_deref());
         }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
+        catalog.check_room()?;
         let id = catalog.next_id();
         let comparator = asked.as_deref().unwrap_or_default();
         let mut payload = Vec::new();
         Op::CreateKeyspace { keyspace: id, name, comparator }.encode(&mut payload);
         let mut made = None;
         // No other thread can make a keyspace meanwhile: the catalog is locked.
-        pipeline.write(&payload, 1, Class::Process, |_| Ok(()), |(), seq| {
-            made = Some(catalog.create(id, name, comparator, seq));
-        })?;
+        pipeline.write(
+            &payload,
+            1,
+            Class::Process,
+            |_| Ok(()),
+            |(), seq| {
+                made = Some(catalog.create(id, name, comparator, seq));
+            },
+        )?;
         made.ok_or(Error::Closed)
     }
 
@@ -62,9 +69,15 @@ impl Core {
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
-        let written = pipeline.write(&payload, 1, Class::Process, |_| Ok(()), |(), seq| {
-            catalog.drop_keyspace(state.id, seq);
-        });
+        let written = pipeline.write(
+            &payload,
+            1,
+            Class::Process,
+            |_| Ok(()),
+            |(), seq| {
+                catalog.drop_keyspace(state.id, seq);
+            },
+        );
         if let Err(error) = written {
             state.unmark_dropped();
             return Err(error);

@@ -5,9 +5,9 @@
 //! flushed once everything below that position is published (R3).
 
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, CustomOrder, KeyOrder, Kind, KeyspaceId, Seq};
+use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, Seq};
 use crate::db::ops::Op;
-use crate::memtable::{Memtable, Pending};
+use crate::memtable::{ChunkPool, Memtable, Pending};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -25,19 +25,22 @@ pub struct MemSet {
     custom: RwLock<BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>>,
     has_custom: AtomicBool,
     capacity_bytes: u64,
+    pool: Arc<ChunkPool>,
 }
 
 impl MemSet {
-    /// An empty set that begins at `start`.
-    pub fn new(start: Seq, capacity_bytes: u64) -> Self {
+    /// An empty set that begins at `start` and takes its memory from `pool`.
+    pub fn new(start: Seq, capacity_bytes: u64, pool: &Arc<ChunkPool>) -> Self {
+        let capacity = capacity_bytes as usize;
         Self {
             start,
             sealed_at: AtomicU64::new(0),
             seal_requested: AtomicBool::new(false),
-            bytewise: Arc::new(Memtable::new(Bytewise, capacity_bytes as usize)),
+            bytewise: Arc::new(Memtable::with_pool(Bytewise, capacity, pool.clone())),
             custom: RwLock::default(),
             has_custom: AtomicBool::new(false),
             capacity_bytes,
+            pool: pool.clone(),
         }
     }
 
@@ -93,7 +96,8 @@ impl MemSet {
         }
         let mut tables = self.custom.write();
         self.has_custom.store(true, Ordering::Release);
-        let make = || Arc::new(Memtable::new(order.clone(), self.capacity_bytes as usize));
+        let (capacity, pool) = (self.capacity_bytes as usize, self.pool.clone());
+        let make = || Arc::new(Memtable::with_pool(order.clone(), capacity, pool));
         tables.entry(keyspace).or_insert_with(make).clone()
     }
 

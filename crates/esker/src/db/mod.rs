@@ -23,12 +23,13 @@ mod files;
 mod flush;
 mod keyspaces;
 mod memset;
-pub mod ops;
 mod open;
+pub mod ops;
 pub mod options;
 mod pace;
 mod read;
 mod replay;
+mod retired;
 pub mod scan;
 mod settings;
 mod shape;
@@ -41,6 +42,7 @@ mod work;
 mod worker;
 mod write;
 
+pub use files::parse_run_name;
 pub use memset::DbOrder;
 pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 pub use verify::{Problem, VerifyReport};
@@ -51,6 +53,7 @@ use crate::cache::BlockCache;
 use crate::commit::Pipeline;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
+use crate::memtable::ChunkPool;
 use crate::sync::{EpochCell, Latch, Signal};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -71,6 +74,7 @@ pub struct Core {
     read_only_end: Seq,
     state: EpochCell<state::State>,
     state_swap: Mutex<()>,
+    retired: retired::Retired,
     /// Held by writers of keyspaces with an order of their own, and by seals (R15).
     placing: Mutex<()>,
     catalog: Mutex<catalog::Catalog>,
@@ -79,6 +83,8 @@ pub struct Core {
     files: Arc<files::Files>,
     snapshots: snapshots::Snapshots,
     cache: Arc<BlockCache>,
+    /// Memory of memtables that were flushed, for the next ones.
+    pool: Arc<ChunkPool>,
     counters: Arc<counters::Counters>,
     pacer: pace::Pacer,
     /// Notified when writers may have room again.
@@ -173,6 +179,12 @@ impl Core {
             codec,
             bits_per_key: if settled { 8 } else { 14 },
         }
+    }
+
+    /// Lets readers see another state. The caller holds `state_swap`.
+    fn swap_state(&self, new: state::State) {
+        self.retired.push(self.state.load_arc());
+        self.state.swap(Arc::new(new));
     }
 
     /// The object of a file that is being written: one per file, kept until its writer is done.

@@ -14,7 +14,6 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
 use crate::db::files::Files;
-use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
@@ -26,6 +25,7 @@ use crate::fs::{Fs, PathKind};
 use crate::manifest::{
     Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version, check_tree, misfit, parse_manifest_name,
 };
+use crate::memtable::ChunkPool;
 use crate::run::{RunFile, Segment, SegmentMeta};
 use crate::sync::{EpochCell, Latch, Signal};
 use crate::{base::FileId, cache::BlockCache, manifest};
@@ -83,7 +83,7 @@ impl Core {
         if found != Found::Database {
             sync_name(fs.as_ref(), path, found)?;
         }
-        let lock = take_lock(fs.as_ref(), path)?;
+        let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
         if look(fs.as_ref(), path)? != Found::Database {
             create(&fs, path, options)?;
@@ -104,16 +104,18 @@ impl Core {
         mut described: Described,
         files: Arc<Files>,
         signal: Arc<Signal>,
-        lock: Box<dyn crate::fs::FileLock>,
+        lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
         let fs = options.fs.clone();
         let log_start = described.log_start;
+        // One memtable's worth of memory is kept for the next one.
+        let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let policy = match options.recovery {
             Recovery::Refuse => crate::wal::Policy::Refuse,
             Recovery::KeepPrefix => crate::wal::Policy::KeepPrefix,
         };
         let log_directory = path.join(LOG_DIRECTORY);
-        let mut replay = replay::Replay::new(log_start, &settings, &mut described.catalog);
+        let mut replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let recovered = crate::wal::recover(
             fs.as_ref(),
             &log_directory,
@@ -145,6 +147,7 @@ impl Core {
             files,
             state: EpochCell::new(Arc::new(State { memsets, version })),
             state_swap: parking_lot::Mutex::default(),
+            retired: Default::default(),
             placing: parking_lot::Mutex::default(),
             pipeline,
             read_only_end: end,
@@ -164,8 +167,9 @@ impl Core {
             closed: Default::default(),
             close_result: parking_lot::Mutex::default(),
             threads: parking_lot::Mutex::default(),
+            pool,
             fork: crate::fs::ForkGuard::new(),
-            lock: parking_lot::Mutex::new(Some(lock)),
+            lock: parking_lot::Mutex::new(lock),
             settings,
         });
         core.after_recovery()?;
@@ -291,9 +295,19 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(found)
 }
 
-fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
+/// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
+/// file would change the directory (C9), and every writer makes it before anything else, so none
+/// has the copy open.
+fn take_lock(
+    fs: &dyn Fs,
+    path: &Path,
+    read_only: bool,
+) -> Result<Option<Box<dyn crate::fs::FileLock>>> {
     let lock_path = path.join(LOCK_NAME);
-    fs.lock(&lock_path).map_err(|error| match error.kind() {
+    if read_only && fs.kind(&lock_path).context("look at", &lock_path)?.is_none() {
+        return Ok(None);
+    }
+    fs.lock(&lock_path).map(Some).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
         _ => Error::io("lock", &lock_path, error),
     })
@@ -440,9 +454,4 @@ pub(super) fn unknown_order(keyspace: &crate::db::catalog::KeyspaceState) -> Opt
         Order::Missing(name) => Some(missing_order(&keyspace.name, name)),
         _ => None,
     }
-}
-
-/// The set of memtables of a database that was just opened.
-pub(super) fn first_memset(at: Seq, settings: &Settings) -> Arc<MemSet> {
-    Arc::new(MemSet::new(at, settings.memtable_bytes))
 }

@@ -4,9 +4,9 @@
 //! hold; applying it to the memtable and replaying it after a crash decode the same bytes
 //! (`docs/file-formats.md`, "Operations").
 
-use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
-use crate::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::base::KeyspaceId;
+use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
+use crate::base::limits::{BOUND_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// One operation, borrowing from the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl<'a> Ops<'a> {
                     return Err(DecodeError("a range delete has unknown flags"));
                 }
                 let mut bound = |flag: u8| -> Decoded<Option<&'a [u8]>> {
-                    (flags & flag != 0).then(|| reader.bytes(KEY_BYTES_MAX + 1)).transpose()
+                    (flags & flag != 0).then(|| reader.bytes(BOUND_BYTES_MAX)).transpose()
                 };
                 Op::DeleteRange { keyspace, start: bound(HAS_START)?, end: bound(HAS_END)? }
             }

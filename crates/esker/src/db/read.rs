@@ -10,7 +10,7 @@
 //! 3. The state is loaded before `visible` is read; see `state`.
 
 use crate::base::codec::hash_key;
-use crate::base::{Bytewise, Kind, Seq};
+use crate::base::{Bytewise, KeyOrder, Kind, Seq};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Timed};
@@ -46,17 +46,25 @@ impl Core {
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
-        let started = self.counters.begin(&[(Counter::Gets, 1)]);
+        let started = self.counters.begin(Counter::Gets);
         let found = match &keyspace.order {
             Order::Bytewise => self.get_ordered(&Bytewise, keyspace, key, at, take),
-            Order::Custom(order) => self.get_ordered(order, keyspace, key, at, take),
+            Order::Custom(order) => {
+                let found = self.get_ordered(order, keyspace, key, at, take);
+                self.trust(order).and(found)
+            }
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
         };
-        if let Ok(Some(_)) = found {
-            self.counters.add(Counter::GetsFound, 1);
+        if !matches!(found, Ok(Some(_))) {
+            self.counters.add(Counter::GetsMissing, 1);
         }
         self.counters.end(Timed::Get, started);
         found
+    }
+
+    /// An error, which also ends all writing, if a user's comparator has panicked (R15).
+    pub(crate) fn trust(&self, order: &impl KeyOrder) -> Result<()> {
+        order.check().inspect_err(|error| self.latch.fail(error.clone()))
     }
 
     #[inline]

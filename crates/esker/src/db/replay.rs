@@ -4,13 +4,14 @@
 //! at the same positions that a running database could have chosen, so their flush is the
 //! ordinary one.
 
-use crate::base::{Seq, Kind};
+use crate::base::{Kind, Seq};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::memset::{MemSet, apply_bytewise, tombstone};
-use crate::db::open::{first_memset, unknown_order};
+use crate::db::open::unknown_order;
 use crate::db::ops::{Op, Ops};
 use crate::db::settings::Settings;
 use crate::error::{Error, Result};
+use crate::memtable::ChunkPool;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,14 +19,27 @@ use std::sync::Arc;
 pub struct Replay<'c> {
     catalog: &'c mut Catalog,
     settings: &'c Settings,
+    pool: &'c Arc<ChunkPool>,
     /// The newest first.
     sets: Vec<Arc<MemSet>>,
 }
 
 impl<'c> Replay<'c> {
     /// Nothing is replayed yet.
-    pub fn new(start: Seq, settings: &'c Settings, catalog: &'c mut Catalog) -> Self {
-        Self { catalog, settings, sets: vec![first_memset(start, settings)] }
+    pub fn new(
+        start: Seq,
+        settings: &'c Settings,
+        pool: &'c Arc<ChunkPool>,
+        catalog: &'c mut Catalog,
+    ) -> Self {
+        let first = Arc::new(MemSet::new(start, settings.memtable_bytes, pool));
+        Self { catalog, settings, pool, sets: vec![first] }
+    }
+
+    /// Begins a set at `start`.
+    fn begin(&mut self, start: Seq) {
+        let set = MemSet::new(start, self.settings.memtable_bytes, self.pool);
+        self.sets.insert(0, Arc::new(set));
     }
 
     /// Applies one batch.
@@ -38,7 +52,7 @@ impl<'c> Replay<'c> {
     ) -> Result<()> {
         if self.sets[0].bytes() >= self.settings.memtable_bytes {
             self.sets[0].seal(position);
-            self.sets.insert(0, first_memset(position, self.settings));
+            self.begin(position);
         }
         let mut count = 0;
         for op in Ops::new(payload) {
@@ -102,7 +116,10 @@ impl<'c> Replay<'c> {
             return self.sets;
         }
         self.sets[0].seal(end);
-        self.sets.insert(0, first_memset(end, self.settings));
+        self.begin(end);
         self.sets
     }
 }
+
+#[cfg(test)]
+mod tests;

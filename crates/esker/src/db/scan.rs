@@ -10,6 +10,7 @@ use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
 use crate::db::Core;
 use crate::db::catalog::KeyspaceState;
 use crate::db::compact::tombstone_lists;
+use crate::db::counters::{Counter, Timed};
 use crate::db::memset::DbOrder;
 use crate::db::state::State;
 use crate::error::{Error, Result};
@@ -17,11 +18,13 @@ use crate::iter::{Bounds, Source, VisibleIter};
 use crate::manifest::{Partition, Tree};
 use crate::memtable::MemCursor;
 use crate::run::RunCursor;
+use crate::sync::pin;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
 /// A cursor over a memtable or a run.
+#[allow(clippy::large_enum_variant, reason = "a few per iterator, and a box would cost each step")]
 pub enum AnyCursor<O: KeyOrder> {
     /// Over a memtable.
     Mem(MemCursor<O>),
@@ -107,6 +110,14 @@ pub struct Scan<O: DbOrder> {
     partition: usize,
     inner: Option<PartitionIter<O>>,
     memory_tombstones: Vec<Arc<Fragments>>,
+    /// Entries shown since the counters were last told.
+    shown: u64,
+}
+
+impl<O: DbOrder> Drop for Scan<O> {
+    fn drop(&mut self) {
+        self.core.counters.add(Counter::Scanned, self.shown);
+    }
 }
 
 impl<O: DbOrder> Scan<O> {
@@ -139,6 +150,7 @@ impl<O: DbOrder> Scan<O> {
             partition: 0,
             inner: None,
             memory_tombstones,
+            shown: 0,
         }
     }
 
@@ -160,6 +172,12 @@ impl<O: DbOrder> Scan<O> {
         self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.value())
     }
 
+    /// An error if the order of the keys was found unable to compare.
+    #[inline]
+    pub fn trust(&self) -> Result<()> {
+        if O::BYTEWISE { Ok(()) } else { self.core.trust(&self.order) }
+    }
+
     /// The order of the keys.
     pub fn order(&self) -> &O {
         &self.order
@@ -176,9 +194,7 @@ impl<O: DbOrder> Scan<O> {
             Bound::Included(key) | Bound::Excluded(key) => self.tree.find(&self.order, key),
             Bound::Unbounded => 0,
         };
-        self.enter(at)?;
-        self.inner_move(|inner| inner.seek_to_first())?;
-        self.skip_empty(Direction::Forward)
+        self.place(at, Direction::Forward, |inner| inner.seek_to_first())
     }
 
     /// Goes to the last entry.
@@ -187,9 +203,7 @@ impl<O: DbOrder> Scan<O> {
             Bound::Included(key) | Bound::Excluded(key) => self.tree.find(&self.order, key),
             Bound::Unbounded => self.tree.partitions().len() - 1,
         };
-        self.enter(at)?;
-        self.inner_move(|inner| inner.seek_to_last())?;
-        self.skip_empty(Direction::Backward)
+        self.place(at, Direction::Backward, |inner| inner.seek_to_last())
     }
 
     /// Goes to the first entry at or behind `key`, within the bounds.
@@ -203,13 +217,28 @@ impl<O: DbOrder> Scan<O> {
         if below_low {
             return self.seek_to_first();
         }
-        self.enter(self.tree.find(&self.order, key))?;
-        self.inner_move(|inner| inner.seek(key))?;
-        self.skip_empty(Direction::Forward)
+        let at = self.tree.find(&self.order, key);
+        self.place(at, Direction::Forward, |inner| inner.seek(key))
+    }
+
+    /// Positions the iterator in a partition, and goes on from there if it has nothing to show.
+    fn place(
+        &mut self,
+        partition: usize,
+        direction: Direction,
+        go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>,
+    ) -> Result<()> {
+        let started = self.core.counters.begin(Counter::Seeks);
+        self.enter(partition)?;
+        self.inner_move(go)?;
+        self.skip_empty(direction)?;
+        self.core.counters.end(Timed::Scan, started);
+        Ok(())
     }
 
     /// Goes to the next entry. The iterator must be valid.
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
         self.inner_move(|inner| inner.next())?;
         if self.valid() { Ok(()) } else { self.skip_empty(Direction::Forward) }
@@ -223,12 +252,11 @@ impl<O: DbOrder> Scan<O> {
     }
 
     #[inline]
-    fn inner_move(
-        &mut self,
-        go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>,
-    ) -> Result<()> {
+    fn inner_move(&mut self, go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>) -> Result<()> {
         let Some(inner) = &mut self.inner else { return Ok(()) };
-        go(inner).map_err(|error| self.locate(error))
+        let moved = go(inner);
+        self.shown += u64::from(inner.valid());
+        moved.map_err(|error| self.locate(error))
     }
 
     #[cold]
@@ -344,6 +372,15 @@ pub struct Scope {
     bounds: Bounds,
 }
 
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // The last one to look at an old state lets the workers know.
+        if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
+            self.core.work.notify();
+        }
+    }
+}
+
 impl Scope {
     /// A scan over the scope, not yet positioned.
     pub fn scan<O: DbOrder>(&self, order: O) -> Scan<O> {
@@ -364,7 +401,7 @@ impl Core {
         if keyspace.dropped_at().is_some() {
             return Err(keyspace.dropped_error());
         }
-        self.counters.add(crate::db::counters::Counter::Scans, 1);
+        self.counters.add(Counter::Scans, 1);
         let (state, at) = self.view(at);
         Ok(Scope { core: self.clone(), keyspace: keyspace.clone(), state, at, bounds })
     }

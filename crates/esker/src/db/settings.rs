@@ -116,3 +116,6 @@ fn read_number(path: &str, parse: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     // through `Fs`.
     std::fs::read_to_string(path).ok().and_then(|text| parse(&text))
 }
+
+#[cfg(test)]
+mod tests;

@@ -244,3 +244,6 @@ pub fn joined<O: KeyOrder>(
         deltas,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,3 +40,6 @@ impl Snapshots {
         self.counts.lock().keys().copied().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

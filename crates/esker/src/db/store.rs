@@ -51,7 +51,12 @@ pub struct Change {
 
 impl Store {
     /// The description that `version` and the log from `log_start` make up.
-    pub fn new(manifest: Manifest, superblock: Superblock, log_start: Seq, version: &Version) -> Self {
+    pub fn new(
+        manifest: Manifest,
+        superblock: Superblock,
+        log_start: Seq,
+        version: &Version,
+    ) -> Self {
         let mut store = Self {
             manifest,
             superblock,
@@ -85,7 +90,8 @@ impl Store {
         self.totals.base_bytes += partition.base.bytes();
         self.totals.delta_bytes += partition.delta_bytes();
         for segment in partition.segments() {
-            let count = self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
+            let count =
+                self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
             *count += 1;
             if *count == 1 {
                 let new = || (0, segment.file().clone());
@@ -171,7 +177,7 @@ impl Core {
         };
         let memsets = now.memsets.iter().filter(|set| !flushed(set)).cloned().collect();
         let version = Arc::new(now.version.with_trees(change.trees.clone()));
-        self.state.swap(Arc::new(State { memsets, version }));
+        self.swap_state(State { memsets, version });
     }
 
     /// Starts a new manifest in place of one that has grown (R12).
@@ -221,8 +227,7 @@ pub(super) fn switch_manifest(
     new: &Manifest,
     superblock: Superblock,
 ) -> Result<Superblock> {
-    let superblock =
-        Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
+    let superblock = Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
     let path = directory.join(manifest_name(old));
     fs.remove_file(&path).context("remove", &path)?;
     fs.sync_dir(directory).context("sync", directory)?;

@@ -5,7 +5,8 @@
 //! 2. A partition is merged by one worker at a time; it is *busy* meanwhile, and only deltas are
 //!    added to it.
 //! 3. Work that failed for want of space is tried again when space may have returned. A partition
-//!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3).
+//!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3);
+//!    merges that failed together are tried again one by one, to find out which of them it was.
 //! 4. Everybody waits on a signal; nobody polls.
 
 use crate::base::KeyspaceId;
@@ -41,6 +42,10 @@ struct Inner {
     forced: HashSet<PartitionKey>,
     busy: HashSet<PartitionKey>,
     damaged: HashMap<PartitionKey, Error>,
+    /// Merges that failed in company.
+    alone: HashSet<PartitionKey>,
+    /// Why merges that somebody waits for failed.
+    failed: HashMap<PartitionKey, Error>,
     flushing: bool,
     merging: usize,
     flush_error: Option<Error>,
@@ -106,6 +111,9 @@ impl Work {
         inner.candidates.retain(|(id, _), _| *id != keyspace);
         let Some(tree) = tree else {
             inner.forced.retain(|(id, _)| *id != keyspace);
+            inner.damaged.retain(|(id, _), _| *id != keyspace);
+            inner.alone.retain(|(id, _)| *id != keyspace);
+            inner.failed.retain(|(id, _), _| *id != keyspace);
             return;
         };
         for partition in tree.partitions() {
@@ -125,7 +133,12 @@ impl Work {
 
     /// Asks for merges of these partitions whatever their score.
     pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
-        self.inner.lock().forced.extend(keys);
+        let mut inner = self.inner.lock();
+        for key in keys {
+            inner.failed.remove(&key);
+            inner.forced.insert(key);
+        }
+        drop(inner);
         self.signal.notify();
     }
 
@@ -133,7 +146,8 @@ impl Work {
     /// them cannot be merged.
     pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
         let inner = self.inner.lock();
-        if let Some(error) = keys.iter().find_map(|key| inner.damaged.get(key)) {
+        let error = |key| inner.damaged.get(key).or_else(|| inner.failed.get(key));
+        if let Some(error) = keys.iter().find_map(error) {
             return Err(error.clone());
         }
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
@@ -143,9 +157,8 @@ impl Work {
     pub fn take_merges(&self) -> Vec<PartitionKey> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        let free = |key: &PartitionKey| {
-            !inner.busy.contains(key) && !inner.damaged.contains_key(key)
-        };
+        let free =
+            |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
         let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
         for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
             due.push((candidate.score, candidate.bytes, key.clone()));
@@ -157,13 +170,20 @@ impl Work {
         due.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut taken: Vec<PartitionKey> = Vec::new();
         let mut bytes = 0;
+        let mut chosen = HashSet::new();
         for (_, size, key) in due {
-            if !taken.is_empty() && (bytes + size > PACK_BYTES || taken.len() >= PACK_COUNT) {
+            let alone = inner.alone.contains(&key);
+            if !taken.is_empty()
+                && (alone || bytes + size > PACK_BYTES || taken.len() >= PACK_COUNT)
+            {
                 break;
             }
-            if !taken.contains(&key) {
+            if chosen.insert(key.clone()) {
                 bytes += size;
                 taken.push(key);
+            }
+            if alone {
+                break;
             }
         }
         inner.merging += taken.len();
@@ -181,12 +201,24 @@ impl Work {
         inner.merging -= keys.len();
         for key in keys {
             inner.busy.remove(key);
+            inner.alone.remove(key);
             match error {
+                Some(Error::Corruption(_) | Error::ComparatorMissing { .. }) if keys.len() > 1 => {
+                    inner.alone.insert(key.clone());
+                    inner.forced.insert(key.clone());
+                }
                 Some(error @ (Error::Corruption(_) | Error::ComparatorMissing { .. })) => {
                     inner.damaged.insert(key.clone(), error.clone());
                 }
-                Some(Error::Closed) | None => {}
-                Some(_) => inner.retry = true,
+                Some(Error::Closed) => {}
+                None => {
+                    inner.failed.remove(key);
+                }
+                Some(error) => {
+                    inner.retry = true;
+                    // Whoever waits for this merge is told and not kept (C8).
+                    inner.failed.insert(key.clone(), error.clone());
+                }
             }
         }
         drop(inner);
@@ -220,6 +252,11 @@ impl Work {
         self.inner.lock().flush_error.clone()
     }
 
+    /// Why merges fail at the moment, if they do.
+    pub fn merge_error(&self) -> Option<Error> {
+        self.inner.lock().failed.values().next().cloned()
+    }
+
     /// Whether something failed that should be tried again after a while.
     pub fn take_retry(&self) -> bool {
         std::mem::take(&mut self.inner.lock().retry)
@@ -240,3 +277,6 @@ impl Work {
         self.inner.lock().candidates.values().map(|candidate| candidate.bytes).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;

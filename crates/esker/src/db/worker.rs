@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// How often a worker looks again for readers that left their epoch.
+const RETIRE_TRIES: u32 = 8;
 /// How long a worker waits before it tries again what failed for a passing reason.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
@@ -32,20 +34,31 @@ impl Core {
     }
 
     fn run_worker(&self) {
+        let mut tries = 0;
         loop {
             let seen = self.work.signal().epoch();
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
-            if self.flush_if_due() || self.merge_if_due() {
+            if self.latch.get().is_some() {
+                // Nothing can be written until the database is reopened (C2).
+                self.work.done().notify();
+                self.work.signal().wait_past(seen);
                 continue;
             }
+            if self.flush_if_due() || self.merge_if_due() {
+                tries = 0;
+                continue;
+            }
+            let retired = self.retired.collect();
             if self.files.has_garbage() {
                 self.files.collect();
                 self.work.done().notify();
                 continue;
             }
-            if self.work.take_retry() {
+            // A reader that was inside an epoch lets go soon and does not tell; an iterator does.
+            tries = if retired { tries + 1 } else { 0 };
+            if self.work.take_retry() || (retired && tries <= RETIRE_TRIES) {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
             } else {
                 self.work.signal().wait_past(seen);
@@ -56,6 +69,10 @@ impl Core {
     /// Flushes the oldest sealed memtables if there are any and nobody else does it. Says whether
     /// something was done.
     pub(super) fn flush_if_due(&self) -> bool {
+        // Nothing can be installed any more, so nothing is written (R8).
+        if self.latch.check().is_err() {
+            return false;
+        }
         let mut due = self.state_now().oldest_sealed().is_some();
         if !due && self.catalog.lock().has_pending_drops() {
             // The manifest learns of a drop, and its space returns, with the next flush.
@@ -74,6 +91,9 @@ impl Core {
 
     /// Merges what is most urgent. Says whether something was done.
     fn merge_if_due(&self) -> bool {
+        if self.latch.check().is_err() {
+            return false;
+        }
         let keys = self.work.take_merges();
         if keys.is_empty() {
             return false;

@@ -12,7 +12,7 @@ use crate::base::{CustomOrder, Seq};
 use crate::commit::{Class, Pipeline};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::counters::{Counter, Timed};
+use crate::db::counters::Timed;
 use crate::db::memset::{MemSet, PendingEntry, apply_bytewise, tombstone};
 use crate::db::ops::{Op, Ops};
 use crate::db::options::Durability;
@@ -80,14 +80,7 @@ impl Core {
         if !self.pacer.is_open() {
             self.wait_for_admission(len)?;
         }
-        let [puts, deletes, range_deletes, bytes] = write.counts;
-        let started = self.counters.begin(&[
-            (Counter::Puts, puts),
-            (Counter::Deletes, deletes),
-            (Counter::RangeDeletes, range_deletes),
-            (Counter::UserBytes, bytes),
-            (Counter::Commits, 1),
-        ]);
+        let started = self.counters.begin_commit(write.counts);
         let custom = write.keyspaces.iter().any(|k| !matches!(k.order, Order::Bytewise));
         let end = if custom {
             self.write_custom(pipeline, write)?
@@ -171,11 +164,7 @@ impl Core {
             let entry = table.insert_pending(keyspace, key, kind, value);
             pending.push(PendingEntry { table, pending: entry, index: index as u64 });
         }
-        if let Some((keyspace, _)) = orders.iter().find(|(_, order)| order.panicked()) {
-            let what = format!("the comparator of keyspace {:?}", keyspace.name);
-            self.latch.fail(Error::UserCodePanicked { what });
-            self.latch.check()?;
-        }
+        orders.iter().try_for_each(|(_, order)| self.trust(*order))?;
         self.commit(pipeline, write, |_, first| {
             for entry in pending {
                 entry.table.publish(entry.pending, first + entry.index);
@@ -248,10 +237,10 @@ impl Core {
             let _swap = self.state_swap.lock();
             let now = self.state.load_arc();
             now.active().seal(position);
-            let set = Arc::new(MemSet::new(position, self.settings.memtable_bytes));
+            let set = Arc::new(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
             let memsets = std::iter::once(set).chain(now.memsets.iter().cloned()).collect();
             let version = now.version.clone();
-            self.state.swap(Arc::new(State { memsets, version }));
+            self.swap_state(State { memsets, version });
         });
         self.work.notify();
         true

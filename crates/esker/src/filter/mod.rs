@@ -117,7 +117,7 @@ impl Filter {
 
     /// Reads a filter from all of `bytes`.
     pub fn decode(bytes: &[u8], probes: u8) -> Decoded<Self> {
-        if bytes.len() % LINE_BYTES != 0 || probes > PROBES_MAX {
+        if !bytes.len().is_multiple_of(LINE_BYTES) || probes > PROBES_MAX {
             return Err(DecodeError("the filter has an impossible size"));
         }
         let lines = bytes.chunks_exact(LINE_BYTES).map(|line| {

@@ -111,6 +111,13 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Makes contents and length durable. After an error the state of the file is unknown and
     /// the call must not be repeated on it (R7, R8).
     fn sync_data(&self) -> io::Result<()>;
+    /// Writes all of `bytes` at `offset` inside the file's allocated length and makes them durable,
+    /// if possible without writing back what else is dirty in the file. After an error the call
+    /// must not be repeated.
+    fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(bytes, offset)?;
+        self.sync_data()
+    }
     /// Gives the device space of `len` bytes from `offset` back; they read as zeros. Fails with
     /// [`io::ErrorKind::Unsupported`] where that is not possible.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;

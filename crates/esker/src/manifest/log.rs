@@ -17,16 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: [u8; 8] = *b"ESKERMF\n";
-const HEADER_LEN: u64 = 64;
-const RECORD_HEADER_LEN: usize = 16;
+pub(super) const HEADER_LEN: u64 = 64;
+pub(super) const RECORD_HEADER_LEN: usize = 16;
 /// A manifest is rewritten when it exceeds this many times its first record, plus a floor.
 const GROWTH_MAX: u64 = 4;
 const GROWTH_FLOOR_BYTES: u64 = 256 << 10;
 /// Space is allocated ahead in steps of this.
 const ALLOCATION_BYTES: u64 = 16 << 10;
 
-const KIND_EDIT: u32 = 1;
-const KIND_SUCCESSOR: u32 = 2;
+pub(super) const KIND_EDIT: u32 = 1;
+pub(super) const KIND_SUCCESSOR: u32 = 2;
 
 /// The file name of manifest `number`.
 pub fn manifest_name(number: u64) -> String {
@@ -90,8 +90,15 @@ impl Manifest {
         let sum = checksum(0, 0, &header[..56]);
         header[56..].copy_from_slice(&sum.to_le_bytes());
         file.write_at(&header, 0).context("write", &path)?;
-        let mut manifest =
-            Self { number, nonce, path, file, end: HEADER_LEN, first_record_bytes: 0, allocated: 0 };
+        let mut manifest = Self {
+            number,
+            nonce,
+            path,
+            file,
+            end: HEADER_LEN,
+            first_record_bytes: 0,
+            allocated: 0,
+        };
         manifest.append(state)?;
         manifest.first_record_bytes = manifest.end;
         fs.sync_dir(directory).context("sync", directory)?;
@@ -221,9 +228,9 @@ pub fn read_records(
             Error::corruption(&path, recovered.end, "manifest edit", detail.to_owned())
         };
         match kind {
-            KIND_EDIT => recovered
-                .edits
-                .push(Edit::decode(payload).map_err(|error| damaged(error.0))?),
+            KIND_EDIT => {
+                recovered.edits.push(Edit::decode(payload).map_err(|error| damaged(error.0))?)
+            }
             KIND_SUCCESSOR => {
                 successor = Some(Reader::new(payload).u64().map_err(|error| damaged(error.0))?);
             }
@@ -253,7 +260,7 @@ fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()
     Ok(())
 }
 
-fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64> {
+pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64> {
     let damaged = |detail: &str| Error::corruption(path, 0, "manifest header", detail);
     if bytes.len() < HEADER_LEN as usize || bytes[..8] != MAGIC {
         return Err(damaged("it does not begin like a manifest"));
@@ -281,7 +288,7 @@ fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64> {
     Ok(nonce)
 }
 
-fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<(u32, &[u8])> {
+pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<(u32, &[u8])> {
     let mut reader = Reader::new(bytes.get(offset..)?);
     let len = reader.u32().ok()? as usize;
     let kind_bytes = reader.take(4).ok()?;

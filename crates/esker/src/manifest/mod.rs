@@ -14,16 +14,15 @@
 
 mod edit;
 mod log;
+mod scan;
 mod superblock;
 mod version;
 
 pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, TreeEdit};
 pub use log::{Manifest, Recovered, manifest_name, parse_manifest_name, read, read_records};
+pub use scan::{Content, Piece, Scan, scan};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock};
 pub use version::{Partition, Tree, Version, check_tree, misfit, run_record};
 
 /// The format version that this build writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
-
-#[cfg(test)]
-mod tests;

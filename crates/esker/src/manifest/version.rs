@@ -87,7 +87,9 @@ pub fn run_record(run: &Run) -> RunRecord {
 impl Default for Tree {
     fn default() -> Self {
         let run = Arc::new(Run::new(Role::Base, Vec::new(), Vec::new()));
-        Self::new(vec![Partition { lower: None, upper: None, base: run, deltas: Vec::new() }.into()])
+        Self::new(vec![
+            Partition { lower: None, upper: None, base: run, deltas: Vec::new() }.into(),
+        ])
     }
 }
 
@@ -178,9 +180,7 @@ impl Version {
 
     /// Every segment that this version refers to, once per reference.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
-        self.trees
-            .iter()
-            .flat_map(|(_, tree)| tree.partitions().iter().flat_map(|p| p.segments()))
+        self.trees.iter().flat_map(|(_, tree)| tree.partitions().iter().flat_map(|p| p.segments()))
     }
 
     /// Applies an edit that was read from a manifest. `segment` turns a description into the one

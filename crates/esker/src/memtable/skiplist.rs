@@ -188,13 +188,18 @@ impl<O: KeyOrder> Skiplist<O> {
     /// The first node that is not less than the target.
     #[inline]
     pub(super) fn seek(&self, target: &Target<'_>) -> Option<NodeRef<'_>> {
+        // What follows the last node before the target is what the search itself saw there. To ask
+        // that node again could give a newer version that was inserted in between, which the
+        // reader must not see.
+        let mut found = None;
         if !self.has_pending.load(Ordering::Relaxed) {
-            return self.descend(0, |node| self.precedes(node, target), |_, _, _| {}).next();
+            self.descend(0, |node| self.precedes(node, target), |_, _, after| found = after);
+            return found;
         }
         // Invariant 4: by key first, then through its versions.
         let by_key = Target { below: PENDING, ..*target };
-        let before = self.descend(0, |node| self.precedes_key(node, &by_key), |_, _, _| {});
-        let mut next = before.next();
+        self.descend(0, |node| self.precedes_key(node, &by_key), |_, _, after| found = after);
+        let mut next = found;
         while let Some(node) = next.filter(|node| self.precedes(*node, target)) {
             next = node.next();
         }
@@ -222,7 +227,9 @@ impl<O: KeyOrder> Skiplist<O> {
 
     /// The first node of the first keyspace that is not less than `keyspace`.
     pub(super) fn seek_keyspace(&self, keyspace: KeyspaceId) -> Option<NodeRef<'_>> {
-        self.descend(0, |node| node.keyspace() < keyspace, |_, _, _| {}).next()
+        let mut found = None;
+        self.descend(0, |node| node.keyspace() < keyspace, |_, _, after| found = after);
+        found
     }
 
     /// The last node of the last keyspace that is not greater than `keyspace`.

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 /// Bytes of a run file before its first segment.
 pub(super) const HEADER_BYTES: usize = 64;
 /// The newest version of the format, and the only one.
-pub(super) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";
 
 /// The name of the file with this id in the data directory.
@@ -46,7 +46,7 @@ pub(super) fn header(id: FileId) -> [u8; HEADER_BYTES] {
     header
 }
 
-fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
+pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
     let corrupt = |detail: &str| Error::corruption(path, 0, "run header", detail);
     let mut reader = Reader::new(header);
     let mut parse = || {
@@ -125,13 +125,14 @@ impl RunFile {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        let file = self.fs.open(&self.path, OpenMode::Read).map_err(|error| match error.kind() {
-            // The manifest names it, so this is damage (C3).
-            io::ErrorKind::NotFound => {
-                Error::corruption(&self.path, 0, "run header", "the file is missing")
-            }
-            _ => Error::io("open", &self.path, error),
-        })?;
+        let file =
+            self.fs.open(&self.path, OpenMode::Read).map_err(|error| match error.kind() {
+                // The manifest names it, so this is damage (C3).
+                io::ErrorKind::NotFound => {
+                    Error::corruption(&self.path, 0, "run header", "the file is missing")
+                }
+                _ => Error::io("open", &self.path, error),
+            })?;
         let mut header = [0; HEADER_BYTES];
         read(&*file, &self.path, &mut header, 0, "run header")?;
         check_header(&header, self.id, &self.path)?;

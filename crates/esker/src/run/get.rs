@@ -159,6 +159,7 @@ impl<'g, O: KeyOrder> Lookup<'_, 'g, O> {
         let block = match self.access {
             Access::Cached(guard) => match self.index.slots.get(i, guard) {
                 Some(view) => {
+                    view.prefetch();
                     view.touch();
                     self.index.slots.cache().count_hit();
                     BlockRef::Epoch(view)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Bytes of the footer.
 pub(super) const FOOTER_BYTES: usize = 40;
-const MAGIC: &[u8; 8] = b"eskerseg";
+pub(super) const MAGIC: &[u8; 8] = b"eskerseg";
 
 /// Where a stored block stands, and what it must be.
 #[derive(Debug, Clone, Copy)]
@@ -47,14 +47,7 @@ impl IndexBuilder {
         self.last.clear();
     }
 
-    pub(super) fn add(
-        &mut self,
-        fence: &[u8],
-        len: u32,
-        codec: Codec,
-        sum: u64,
-        continued: bool,
-    ) {
+    pub(super) fn add(&mut self, fence: &[u8], len: u32, codec: Codec, sum: u64, continued: bool) {
         let shared = fence.iter().zip(&self.last).take_while(|(a, b)| a == b).count();
         put_varint(&mut self.bytes, u64::from(len));
         self.bytes.push(codec as u8 | u8::from(continued) << 2);
@@ -235,7 +228,7 @@ impl Drop for Index {
     }
 }
 
-fn read_place(reader: &mut Reader<'_>, offset: u64) -> Decoded<Place> {
+pub(super) fn read_place(reader: &mut Reader<'_>, offset: u64) -> Decoded<Place> {
     let len = reader.varint_max(stored_max().min(u64::from(u32::MAX)))? as u32;
     if (len as usize) < TRAILER_BYTES {
         return Err(DecodeError("a block is shorter than its trailer"));

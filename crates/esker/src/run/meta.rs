@@ -14,6 +14,7 @@ pub enum SegmentKind {
 
 const TOMBSTONES: u8 = 1;
 const BYTEWISE: u8 = 2;
+const SHADOWED: u8 = 4;
 
 /// What the manifest knows of a segment: where it stands, and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct SegmentMeta {
     pub entries: u64,
     /// How many of them are deletes.
     pub deletes: u64,
+    /// Whether some key has more than one version in it.
+    pub shadowed: bool,
     /// Bytes of keys and values.
     pub raw_bytes: u64,
     /// The first key; for range tombstones the lowest bound, empty if there is none.
@@ -58,6 +61,9 @@ impl SegmentMeta {
         if self.bytewise {
             flags |= BYTEWISE;
         }
+        if self.shadowed {
+            flags |= SHADOWED;
+        }
         out.push(flags);
         put_varint(out, self.file);
         put_varint(out, self.offset);
@@ -76,10 +82,11 @@ impl SegmentMeta {
     /// Reads the stored form.
     pub fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let flags = reader.u8()?;
-        if flags & !(TOMBSTONES | BYTEWISE) != 0 {
+        if flags & !(TOMBSTONES | BYTEWISE | SHADOWED) != 0 {
             return Err(DecodeError("a segment has flags that are not known"));
         }
-        let kind = if flags & TOMBSTONES != 0 { SegmentKind::Tombstones } else { SegmentKind::Data };
+        let kind =
+            if flags & TOMBSTONES != 0 { SegmentKind::Tombstones } else { SegmentKind::Data };
         let file = reader.varint()?;
         let offset = reader.varint()?;
         let len = reader.varint()?;
@@ -92,8 +99,12 @@ impl SegmentMeta {
         let entries = reader.varint()?;
         let deletes = reader.varint_max(entries)?;
         let raw_bytes = reader.varint()?;
-        let min_key = reader.bytes(limits::KEY_BYTES_MAX)?.to_vec();
-        let max_key = reader.bytes(limits::KEY_BYTES_MAX)?.to_vec();
+        let key_max = match kind {
+            SegmentKind::Data => limits::KEY_BYTES_MAX,
+            SegmentKind::Tombstones => limits::BOUND_BYTES_MAX,
+        };
+        let min_key = reader.bytes(key_max)?.to_vec();
+        let max_key = reader.bytes(key_max)?.to_vec();
         let min_seq = reader.varint_max(SEQ_MAX)?;
         let max_seq = min_seq + reader.varint_max(SEQ_MAX - min_seq)?;
         Ok(Self {
@@ -103,6 +114,7 @@ impl SegmentMeta {
             tail_len,
             kind,
             bytewise: flags & BYTEWISE != 0,
+            shadowed: flags & SHADOWED != 0,
             entries,
             deletes,
             raw_bytes,

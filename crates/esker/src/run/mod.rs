@@ -24,6 +24,7 @@ mod file;
 mod get;
 mod index;
 mod meta;
+mod salvage;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -31,9 +32,10 @@ mod verify;
 mod writer;
 
 pub use cursor::RunCursor;
-pub use file::{Reclaim, RunFile, file_name};
+pub use file::{Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name};
 pub use get::{Access, BlockRef, Found, Probe};
 pub use meta::{SegmentKind, SegmentMeta};
+pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;
 pub use writer::{RunWriter, WriterOptions};

@@ -212,12 +212,7 @@ impl Segment {
         Ok(stored)
     }
 
-    fn frame_from(
-        &self,
-        place: &Place,
-        bytes: &[u8],
-        cache: &Arc<BlockCache>,
-    ) -> Result<FrameBuf> {
+    fn frame_from(&self, place: &Place, bytes: &[u8], cache: &Arc<BlockCache>) -> Result<FrameBuf> {
         let decode = || {
             let stored = self.check_stored(place, bytes)?;
             let mut frame = cache.frame(stored.raw_len);

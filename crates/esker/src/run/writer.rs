@@ -52,6 +52,7 @@ struct Open {
     offset: u64,
     entries: u64,
     deletes: u64,
+    shadowed: bool,
     raw_bytes: u64,
     min_key: Vec<u8>,
     min_seq: Seq,
@@ -173,6 +174,7 @@ impl RunWriter {
             }
         }
         self.last_seq = seq;
+        self.open.shadowed |= !fresh;
         self.count(key, seq, kind, value);
         self.block.add(key, tag_of(self.hash), seq, kind, value);
         Ok(())
@@ -267,6 +269,7 @@ impl RunWriter {
             tail_len: 0,
             kind: SegmentKind::Data,
             bytewise: open.bytewise,
+            shadowed: open.shadowed,
             entries: open.entries,
             deletes: open.deletes,
             raw_bytes: open.raw_bytes,
@@ -279,12 +282,7 @@ impl RunWriter {
         self.end_segment(meta, &filter, &index)
     }
 
-    fn end_segment(
-        &mut self,
-        mut meta: SegmentMeta,
-        filter: &Filter,
-        index: &[u8],
-    ) -> Result<()> {
+    fn end_segment(&mut self, mut meta: SegmentMeta, filter: &Filter, index: &[u8]) -> Result<()> {
         if (filter.bytes() + index.len()) as u64 > u64::from(u32::MAX) / 2 {
             return Err(Error::invalid("the index of a segment is too large"));
         }
@@ -308,6 +306,7 @@ impl RunWriter {
             tail_len: 0,
             kind: SegmentKind::Tombstones,
             bytewise: O::BYTEWISE,
+            shadowed: false,
             entries: fragments.len() as u64,
             deletes: 0,
             raw_bytes: payload.len() as u64,

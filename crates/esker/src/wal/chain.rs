@@ -34,6 +34,14 @@ pub struct ChainSegment {
     pub(super) file: Arc<dyn File>,
 }
 
+impl ChainSegment {
+    /// Its bytes exist in the file up to this position, at most its end.
+    pub(super) fn present_end(&self) -> Seq {
+        let present = self.file_len.saturating_sub(HEADER_BYTES).min(self.header.capacity);
+        (self.header.start + present).min(self.end)
+    }
+}
+
 /// The segments that make up the log, in order, and what else is in the directory.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
@@ -53,6 +61,14 @@ impl Chain {
     /// Where the log's space ends; `otherwise` if there are no segments.
     pub fn limit(&self, otherwise: Seq) -> Seq {
         self.segments.last().map_or(otherwise, |segment| segment.end)
+    }
+
+    /// Whether all bytes of `start..end` exist in the files: a length is believed only then (C5).
+    pub(super) fn holds(&self, start: Seq, end: Seq) -> bool {
+        let from = self.segments.partition_point(|segment| segment.end <= start);
+        let reached = self.segments[from..].iter().take_while(|it| it.header.start < end);
+        reached.into_iter().all(|segment| end.min(segment.end) <= segment.present_end())
+            && end <= self.limit(start)
     }
 
     /// The segment whose window holds `position`.

@@ -1,8 +1,8 @@
 //! Showing a log to a human or to `verify`: every segment and every record, valid or not.
 
 use super::chain::{self, Chain};
-use super::format::{ALIGNMENT, Record};
-use super::recover::{Place, Policy, look};
+use super::format::Record;
+use super::recover::{Place, Policy, look, next_candidate};
 use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;
@@ -96,7 +96,7 @@ fn records(
             Place::Record(record) => (Some(Inspected::Record(record)), record.end()),
             Place::BadPayload(record) => (Some(Inspected::BadRecord(record)), record.end()),
             Place::Overlong(record) => (Some(Inspected::BadRecord(record)), stream.limit()),
-            Place::Nothing => (None, position + ALIGNMENT),
+            Place::Nothing => (None, next_candidate(&mut stream, position, chain.limit(position))?),
             Place::End => {
                 return match gap {
                     Some(start) => visitor(Inspected::Gap { start, end: position }),

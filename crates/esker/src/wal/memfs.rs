@@ -72,6 +72,8 @@ pub(crate) struct Knobs {
     pub(crate) fail_sync: AtomicBool,
     /// Writes fail from now on.
     pub(crate) fail_write: AtomicBool,
+    /// Reads at this offset or later fail.
+    pub(crate) fail_reads_from: AtomicU64,
     /// Mapping is not supported.
     pub(crate) no_map: AtomicBool,
     pub(crate) syncs: AtomicU64,
@@ -99,6 +101,7 @@ impl MemFs {
             free: AtomicU64::new(1 << 40),
             fail_sync: AtomicBool::new(false),
             fail_write: AtomicBool::new(false),
+            fail_reads_from: AtomicU64::new(u64::MAX),
             no_map: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
             syncs_after_failure: AtomicU64::new(0),
@@ -282,6 +285,9 @@ impl Fs for MemFs {
 
 impl File for MemFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        if offset >= self.knobs.fail_reads_from.load(Ordering::Relaxed) {
+            return Err(io::Error::other("injected read failure"));
+        }
         let content = self.content.lock();
         let from = offset as usize;
         let bytes = content.live.get(from..from + buffer.len());

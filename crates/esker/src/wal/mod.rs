@@ -21,16 +21,19 @@ mod chain;
 pub mod format;
 mod inspect;
 mod recover;
+mod salvage;
 mod segment;
 mod stream;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 pub(crate) mod memfs;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use chain::{Chain, ChainSegment};
 pub use format::{Record, RecordKind, SegmentHeader};
 pub use inspect::{Inspected, inspect};
 pub use recover::{Policy, Recovered, recover};
+pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
 pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};

@@ -11,8 +11,8 @@
 //!
 //! Damage inside the very last record cannot be told from a torn tail; C4 states that exception.
 
-use super::chain::{self, Chain};
-use super::format::{ALIGNMENT, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
+use super::chain::{self, Chain, ChainSegment};
+use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
 use super::stream::Stream;
 use crate::base::Seq;
 use crate::error::{Error, Result};
@@ -121,6 +121,9 @@ pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Res
     if record.end() > stream.limit() {
         return Ok(Place::Overlong(record));
     }
+    if !chain.holds(position, record.end()) {
+        return Ok(Place::BadPayload(record));
+    }
     if record.kind == RecordKind::Void {
         return Ok(Place::Record(record));
     }
@@ -139,7 +142,7 @@ fn header_at(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Op
     Ok(Record::decode(segment.header.nonce, position, bytes))
 }
 
-fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
+pub(super) fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
     // Header and payload are asked for together, so that both stay in the buffer.
     let len = RECORD_HEADER_LEN as u64 + u64::from(record.payload_len);
     let bytes = stream.bytes(record.position, len)?.unwrap_or_default();
@@ -159,15 +162,19 @@ fn evidence(
         let detail = "the record is longer than the log: a later segment is missing";
         return Ok(Some(damage_at(chain, dir, hole, detail)));
     }
+    if let Some(error) = cut_short(chain, hole, place) {
+        return Ok(Some(error));
+    }
     let after = chain.segments.iter().filter(|segment| segment.end > hole);
     let same_life = after.into_iter().all(|segment| segment.same_life);
     let mut position = match place {
         Place::BadPayload(record) => record.end(),
         _ => hole + ALIGNMENT,
     };
-    while position < stream.limit() {
+    let limit = chain.segments.last().map_or(hole, ChainSegment::present_end);
+    while position < limit {
         let Some(later) = header_at(chain, stream, position)? else {
-            position = next_candidate(stream, position)?;
+            position = next_candidate(stream, position, limit)?;
             continue;
         };
         let (told, word) =
@@ -184,14 +191,28 @@ fn evidence(
     Ok(None)
 }
 
+/// A segment's full length is durable before its first record is written (R4, R9). So a file that
+/// is shorter, but was written to, was cut: what it held is gone, and with it all evidence.
+fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
+    let reach = match place {
+        Place::BadPayload(record) => record.end(),
+        _ => hole,
+    };
+    let written = |segment: &&ChainSegment| segment.end > hole && segment.header.start < reach;
+    let cut = |segment: &&ChainSegment| segment.file_len < HEADER_BYTES + segment.header.capacity;
+    let segment = chain.segments.iter().filter(written).find(cut)?;
+    let detail = "the file is shorter than it was when records were written to it";
+    Some(Error::corruption(&segment.path, segment.file_len, "log segment", detail))
+}
+
 /// The next position after `position` that may hold a header. Unwritten space is zeros and is
 /// skipped by words: a header whose two checksums are both zero would be missed, which happens to
 /// one record in four thousand million at most.
-fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
+pub(super) fn next_candidate(stream: &mut Stream<'_>, position: Seq, limit: Seq) -> Result<Seq> {
     const WINDOW: u64 = 64 << 10;
     let mut from = position + ALIGNMENT;
-    while from < stream.limit() {
-        let len = WINDOW.min(stream.limit() - from);
+    while from < limit {
+        let len = WINDOW.min(limit - from);
         let Some(bytes) = stream.bytes(from, len)? else { break };
         let found = bytes.chunks_exact(ALIGNMENT as usize).position(|word| word != [0; 8]);
         if let Some(index) = found {
@@ -199,14 +220,14 @@ fn next_candidate(stream: &mut Stream<'_>, position: Seq) -> Result<Seq> {
         }
         from += len;
     }
-    Ok(stream.limit())
+    Ok(limit)
 }
 
 /// An error that names the file and offset of `position`.
 fn damage_at(chain: &Chain, dir: &Path, position: Seq, detail: impl Into<String>) -> Error {
     match chain.at(position) {
         Some(segment) => {
-            let offset = super::format::HEADER_BYTES + (position - segment.header.start);
+            let offset = HEADER_BYTES + (position - segment.header.start);
             Error::corruption(&segment.path, offset, "log record", detail)
         }
         None => Error::corruption(dir, position, "log record", detail),

@@ -103,14 +103,20 @@ pub struct Segment {
 
 impl Segment {
     /// Starts a new use of `file`: writes the header and makes it durable. The caller also syncs
-    /// the directory if the file is new, before the first record is written (R4).
-    pub fn prepare(file: Arc<SegmentFile>, mut header: SegmentHeader) -> Result<Self> {
+    /// the directory if the file is `fresh`, before the first record is written (R4).
+    pub fn prepare(file: Arc<SegmentFile>, mut header: SegmentHeader, fresh: bool) -> Result<Self> {
         header.capacity = file.capacity;
         header.incarnation = file.file.incarnation();
         // A positioned write also where the file is mapped: both show the same page cache.
         let page = header.encode_page();
-        file.file.write_at(&page, 0).context("write", &file.path)?;
-        file.file.sync_data().context("sync", &file.path)?;
+        if fresh {
+            file.file.write_at(&page, 0).context("write", &file.path)?;
+            file.file.sync_data().context("sync", &file.path)?;
+        } else {
+            // The rest of a recycled file is dirty with records that nobody needs any more: only
+            // the header page has to reach the device.
+            file.file.write_durably(&page, 0).context("sync", &file.path)?;
+        }
         Ok(Self { header, file })
     }
 

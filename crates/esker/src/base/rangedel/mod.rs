@@ -246,7 +246,7 @@ impl Fragments {
         let count = reader.varint_max((reader.remaining() as u64).min(u32::MAX.into()))?;
         let mut bounds: Vec<Box<[u8]>> = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            let bound = reader.bytes(limits::KEY_BYTES_MAX)?;
+            let bound = reader.bytes(limits::BOUND_BYTES_MAX)?;
             if bounds.last().is_some_and(|last| order.compare(last, bound).is_ge()) {
                 return Err(DecodeError("bounds of range tombstones do not ascend"));
             }

@@ -1,1 +1,193 @@
-//! x
+//! Killed processes and power cuts, also during recovery and again after it (R6, R7).
+
+use super::*;
+use crate::wal::memfs::{Rng, seed};
+use std::sync::mpsc;
+
+/// What a sequential workload knows about its log.
+struct Model {
+    /// Logged batches from `log_start` on, with the ends of their records.
+    batches: Vec<(Batch, Seq)>,
+    log_start: Seq,
+}
+
+impl Model {
+    fn payloads(&self) -> Vec<Vec<u8>> {
+        self.batches.iter().map(|(batch, _)| batch.payload.clone()).collect()
+    }
+}
+
+/// Some random writes, syncs, releases and failed checks.
+fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
+    for _ in 0..steps {
+        let class = match rng.below(10) {
+            0 => Class::Disk,
+            1 | 2 => Class::Buffered,
+            _ => Class::Process,
+        };
+        let len = if rng.below(30) == 0 { 9000 } else { 1 + rng.below(600) };
+        let payload = rng.bytes(len as usize);
+        let fails = rng.below(10) == 0;
+        let check = |start| if fails { Err(Error::ReadOnly) } else { Ok(start) };
+        let mut start = 0;
+        let outcome = log.write(&payload, 1, class, check, |seq, _| start = seq);
+        assert_eq!(outcome.is_err(), fails);
+        if let Ok(end) = outcome
+            && class != Class::Buffered
+        {
+            model.batches.push((Batch { start, operations: 1, payload }, end));
+        }
+        match rng.below(25) {
+            0 => log.sync(log.visible()).unwrap(),
+            1 => {
+                // As the database does: flush up to a sealed position, then give the log back.
+                let sealed = log.seal(|position| position);
+                log.wait_visible(sealed).unwrap();
+                model.log_start = sealed;
+                model.batches.clear();
+                log.release_before(sealed).unwrap();
+            }
+            2 | 3 => {
+                log.prepare_ahead().unwrap();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_loses_nothing() {
+    for kind in KINDS {
+        let mut rng = Rng::new(seed(21));
+        for _ in 0..20 {
+            let mut fs = MemFs::new();
+            let mut log = create(&fs, kind, 16 << 10);
+            let mut model = Model { batches: Vec::new(), log_start: FIRST };
+            for _ in 0..5 {
+                let steps = rng.below(100);
+                work(&log, &mut model, &mut rng, steps);
+                fs = fs.killed();
+                let (batches, recovered) =
+                    replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
+                assert_eq!(payloads(&batches), model.payloads());
+                assert_eq!(recovered.end, log.visible());
+                log = resume(&fs, kind, 16 << 10, recovered);
+                if rng.below(2) == 0 {
+                    // Killed again before the first write, with nothing flushed.
+                    fs = fs.killed();
+                    let (batches, recovered) =
+                        replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
+                    assert_eq!(payloads(&batches), model.payloads());
+                    log = resume(&fs, kind, 16 << 10, recovered);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_power_cut_a_prefix_survives_with_everything_synced() {
+    for kind in KINDS {
+        let mut rng = Rng::new(seed(22));
+        let (mut lost, mut cuts) = (0, 0);
+        for _ in 0..60 {
+            let mut fs = MemFs::new();
+            let mut log = create(&fs, kind, 16 << 10);
+            let mut model = Model { batches: Vec::new(), log_start: FIRST };
+            for _ in 0..4 {
+                let steps = rng.below(80);
+                work(&log, &mut model, &mut rng, steps);
+                let synced = log.synced();
+                let percent = [0, 30, 70, 100][rng.below(4) as usize];
+                fs = fs.power_cut(&mut rng, percent);
+                let (batches, mut recovered) =
+                    replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
+                let kept = batches.len();
+                assert_eq!(payloads(&batches), model.payloads()[..kept]);
+                let must = model.batches.iter().filter(|(_, end)| *end <= synced).count();
+                assert!(kept >= must, "{} synced batches were lost", must - kept);
+                lost += model.batches.len() - kept;
+                cuts += 1;
+                model.batches.truncate(kept);
+                // Cut again during recovery: after resuming, before anything was flushed.
+                while rng.below(3) == 0 {
+                    drop(resume(&fs, kind, 16 << 10, recovered));
+                    fs = fs.power_cut(&mut rng, percent);
+                    let (again, second) =
+                        replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
+                    assert_eq!(again, batches);
+                    recovered = second;
+                }
+                let end = recovered.end;
+                log = resume(&fs, kind, 16 << 10, recovered);
+                // R7: what was replayed is flushed before the first write.
+                model.batches.clear();
+                model.log_start = end;
+                if rng.below(2) == 0 {
+                    log.release_before(end).unwrap();
+                }
+            }
+        }
+        assert!(lost > 0 && cuts == 240, "the cuts took nothing: {lost} of {cuts}");
+    }
+}
+
+#[test]
+fn a_hole_that_nobody_published_is_a_torn_tail() {
+    // The first writer dies between reservation and copy, the second after its copy.
+    let fs = MemFs::new();
+    let log = create(&fs, LogKind::Mapped, 64 << 10);
+    put(&log, b"kept", Class::Process).unwrap();
+    let (reserved, is_reserved) = mpsc::channel();
+    let (logged, is_logged) = mpsc::channel();
+    let image = std::thread::scope(|scope| {
+        let (log, fs) = (&log, &fs);
+        let first = scope.spawn(move || {
+            let mut image = None;
+            let check = |_| {
+                reserved.send(()).unwrap();
+                is_logged.recv().unwrap();
+                image = Some(fs.killed());
+                Ok(())
+            };
+            log.write(b"hole", 1, Class::Process, check, |(), _| {}).unwrap();
+            image.unwrap()
+        });
+        is_reserved.recv().unwrap();
+        let apply = |(), _| logged.send(()).unwrap();
+        log.write(b"behind the hole", 1, Class::Process, |_| Ok(()), apply).unwrap();
+        first.join().unwrap()
+    });
+    let (batches, recovered) = replay(&image).unwrap();
+    assert_eq!(payloads(&batches), [b"kept".to_vec()]);
+    // What stood behind the hole never comes back, also not after more writes and a reopen.
+    let log = resume(&image, LogKind::Mapped, 64 << 10, recovered);
+    put(&log, b"new", Class::Process).unwrap();
+    drop(log);
+    assert_eq!(payloads(&replay(&image).unwrap().0), [b"kept".to_vec(), b"new".to_vec()]);
+    // The living process lost nothing.
+    assert_eq!(replay(&fs).unwrap().0.len(), 3);
+}
+
+#[test]
+fn a_prefix_that_was_kept_stays_kept() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 8 << 10);
+        for number in 0u8..60 {
+            put(&log, &[number; 300], Class::Process).unwrap();
+        }
+        drop(log);
+        let path = segment_paths(&fs).remove(1);
+        fs.patch(&path, 5000, 0xFF);
+        assert!(is_corruption(&replay(&fs).unwrap_err()));
+        let (kept, recovered) = replay_from(&fs, FIRST, Policy::KeepPrefix).unwrap();
+        assert!(!kept.is_empty() && kept.len() < 59);
+        let log = resume(&fs, kind, 8 << 10, recovered);
+        put(&log, b"new", Class::Process).unwrap();
+        drop(log);
+        let mut expected = payloads(&kept);
+        expected.push(b"new".to_vec());
+        assert_eq!(payloads(&replay(&fs).unwrap().0), expected);
+    }
+}

@@ -25,7 +25,7 @@ fn what_was_written_is_replayed_in_order_across_reopens() {
                     .unwrap();
                 assert_eq!(log.visible(), end);
                 let start = start.into_inner();
-                assert!(start % 8 == 0 && end % 8 == 0 && end > start);
+                assert!(start.is_multiple_of(8) && end.is_multiple_of(8) && end > start);
                 expected.push(Batch { start, operations: 1, payload });
             }
             if round % 2 == 0 {
@@ -323,5 +323,60 @@ fn creation_refuses_a_log_with_records_and_repeats_after_a_crash() {
         let again = Pipeline::create(config(&fs, kind, 64 << 10), FIRST, Arc::new(Latch::new()));
         assert!(matches!(again, Err(Error::Exists { .. })));
         assert_eq!(replay(&fs).unwrap().0.len(), 1);
+    }
+}
+
+#[test]
+fn on_the_real_file_system_a_log_lives_through_recycling_and_reopening() {
+    for kind in [LogKind::Plain, LogKind::Auto] {
+        let base = tempfile::tempdir().unwrap();
+        let dir = base.path().join("wal");
+        let open = || {
+            let mut config = LogConfig::new(crate::fs::os(), dir.clone());
+            config.kind = kind;
+            config.segment_bytes_max = 64 << 10;
+            config
+        };
+        let log = Pipeline::create(open(), FIRST, Arc::new(Latch::new())).unwrap();
+        let mut rng = Rng::new(seed(51));
+        let (mut expected, mut from) = (Vec::new(), FIRST);
+        for round in 0..600 {
+            let len = 1 + rng.below(2000) as usize;
+            let payload = rng.bytes(len);
+            let class = if round % 100 == 0 { Class::Disk } else { Class::Process };
+            put(&log, &payload, class).unwrap();
+            expected.push(payload);
+            if log.needs_preparation() {
+                log.prepare_ahead().unwrap();
+            }
+            if round % 150 == 149 {
+                from = log.seal(|position| position);
+                log.release_before(from).unwrap();
+                expected.clear();
+            }
+        }
+        assert!(log.counters().segments_recycled > 0);
+        let replayed = |expected: &[Vec<u8>]| {
+            let mut found = Vec::new();
+            let recovered =
+                recover(&*crate::fs::os(), &dir, from, Policy::Refuse, |_, _, payload| {
+                    found.push(payload.to_vec());
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(found, expected);
+            recovered
+        };
+        for clean in [false, true] {
+            // The first round finds the files as a killed process leaves them.
+            if clean {
+                log.close().unwrap();
+            }
+            assert_eq!(replayed(&expected).clean, clean);
+        }
+        let log = Pipeline::resume(open(), replayed(&expected), Arc::new(Latch::new())).unwrap();
+        put(&log, b"more", Class::Disk).unwrap();
+        expected.push(b"more".to_vec());
+        replayed(&expected);
     }
 }

@@ -19,6 +19,15 @@ impl File for OsFile {
         system::write_all_at(&self.0, bytes, offset)
     }
 
+    #[cfg(target_os = "linux")]
+    fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if system::write_through(&self.0, bytes, offset)? {
+            return Ok(());
+        }
+        self.write_at(bytes, offset)?;
+        self.sync_data()
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

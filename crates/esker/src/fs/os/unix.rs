@@ -143,3 +143,17 @@ fn mount_and_inode(file: &fs::File) -> Option<(u64, u64)> {
     mount[8..].copy_from_slice(&device.to_le_bytes());
     Some((xxhash_rust::xxh3::xxh3_64(&mount), facts.stx_ino))
 }
+
+/// Writes with `RWF_DSYNC`: only the pages of this range are written back, and then the device's
+/// cache is flushed. Returns false where the file system does not know the flag, or where the
+/// write came up short: the caller then takes the long way.
+#[cfg(target_os = "linux")]
+pub(super) fn write_through(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<bool> {
+    use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+    let pieces = [io::IoSlice::new(bytes)];
+    match pwritev2(file, &pieces, offset, ReadWriteFlags::DSYNC) {
+        Ok(written) => Ok(written == bytes.len()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,217 @@
+//! Models of the protocol, run by loom over all interleavings (within a bound of preemptions).
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p esker --lib loom`
+
+use super::ring::{Refused, Ring, Ticket};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+/// Explores all interleavings with at most two preemptions: what more adds is time.
+fn model(f: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(f);
+}
+
+fn reserve(ring: &Ring, len: u64) -> Ticket {
+    loop {
+        match ring.try_reserve(len) {
+            Ok(ticket) => return ticket,
+            Err(Refused::Slots { visible }) => assert!(ring.wait_visible(visible + 8)),
+            Err(Refused::Gate) => assert!(ring.wait_gate()),
+            Err(Refused::Space { end }) => panic!("no space up to {end}"),
+        }
+    }
+}
+
+#[test]
+fn all_completions_are_published_and_no_waiter_sleeps_for_ever() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || {
+                    let ticket = reserve(&ring, 16);
+                    ring.complete(&ticket);
+                    assert!(ring.wait_visible(ticket.end));
+                })
+            })
+            .collect();
+        let ticket = reserve(&ring, 16);
+        ring.complete(&ticket);
+        assert!(ring.wait_visible(ticket.end));
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert_eq!(ring.visible(), 8 + 48);
+    });
+}
+
+#[test]
+fn what_is_visible_was_written() {
+    // The data that a writer stores before it completes is seen by whoever sees it published.
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        let cells = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let (ring, cells) = (Arc::clone(&ring), Arc::clone(&cells));
+                thread::spawn(move || {
+                    let ticket = reserve(&ring, 8);
+                    cells[(ticket.start / 8 - 1) as usize].store(1, Ordering::Relaxed);
+                    ring.complete(&ticket);
+                })
+            })
+            .collect();
+        let visible = ring.visible();
+        for cell in cells.iter().take((visible / 8 - 1) as usize) {
+            assert_eq!(cell.load(Ordering::Relaxed), 1);
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert_eq!(ring.visible(), 24);
+    });
+}
+
+#[test]
+fn a_full_ring_waits_and_reuses_its_slots() {
+    model(|| {
+        let ring = Arc::new(Ring::new(2, 8));
+        ring.raise_limit(1000);
+        let other = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let ticket = reserve(&ring, 8);
+                    ring.complete(&ticket);
+                }
+            })
+        };
+        for _ in 0..2 {
+            let ticket = reserve(&ring, 8);
+            ring.complete(&ticket);
+            assert!(ring.wait_visible(ticket.end));
+        }
+        other.join().unwrap();
+        assert_eq!(ring.visible(), 8 + 32);
+    });
+}
+
+#[test]
+fn a_seal_separates_and_nobody_reserves_meanwhile() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        // Stands for the memtable set: 0 before the seal, 1 after.
+        let set = Arc::new(AtomicU64::new(0));
+        let border = Arc::new(AtomicU64::new(u64::MAX));
+        let writer = {
+            let (ring, set) = (Arc::clone(&ring), Arc::clone(&set));
+            thread::spawn(move || {
+                let ticket = reserve(&ring, 8);
+                let seen = set.load(Ordering::Relaxed);
+                ring.complete(&ticket);
+                (ticket.start, seen)
+            })
+        };
+        let sealed = ring.seal(|position| {
+            assert_eq!(ring.reserved(), position);
+            assert_eq!(ring.try_reserve(8), Err(Refused::Gate));
+            set.store(1, Ordering::Relaxed);
+            border.store(position, Ordering::Relaxed);
+            position
+        });
+        assert!(ring.wait_visible(sealed));
+        let (start, seen) = writer.join().unwrap();
+        assert!(start < sealed || seen == 1, "a later writer must see the new set");
+    });
+}
+
+#[test]
+fn a_stopped_ring_lets_every_waiter_go() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        // This ticket is never completed: its writer unwound.
+        let lost = reserve(&ring, 8);
+        let waiter = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                let ticket = reserve(&ring, 8);
+                ring.complete(&ticket);
+                assert!(!ring.wait_visible(ticket.end));
+            })
+        };
+        ring.stop();
+        assert!(!ring.wait_visible(lost.end));
+        waiter.join().unwrap();
+        assert_eq!(ring.visible(), 8);
+    });
+}
+
+#[test]
+fn space_that_is_raised_is_reserved_once() {
+    // The switch of segments: one thread prepares while others meet the end of the space.
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(16);
+        let prepared = Arc::new(AtomicU64::new(16));
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let (ring, prepared) = (Arc::clone(&ring), Arc::clone(&prepared));
+                thread::spawn(move || {
+                    loop {
+                        match ring.try_reserve(8) {
+                            Ok(ticket) => {
+                                assert!(ticket.end <= prepared.load(Ordering::Relaxed));
+                                ring.complete(&ticket);
+                                return ticket.start;
+                            }
+                            Err(Refused::Space { end }) => {
+                                prepared.fetch_max(end, Ordering::Relaxed);
+                                ring.raise_limit(end);
+                            }
+                            Err(refused) => panic!("{refused:?}"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut starts: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+        starts.sort_unstable();
+        assert_eq!(starts, [8, 16]);
+        assert_eq!(ring.visible(), 24);
+    });
+}
+
+#[test]
+fn shutting_leaves_no_reservation_behind_the_end() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        let writer = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                loop {
+                    match ring.try_reserve(8) {
+                        Ok(ticket) => {
+                            ring.complete(&ticket);
+                            return Some(ticket.end);
+                        }
+                        Err(Refused::Gate) if !ring.wait_gate() => return None,
+                        Err(_) => {}
+                    }
+                }
+            })
+        };
+        let (end, first) = ring.shut();
+        assert!(first);
+        assert!(ring.wait_visible(end));
+        assert!(writer.join().unwrap().is_none_or(|written| written <= end));
+    });
+}

@@ -1,0 +1,60 @@
+use super::*;
+
+fn settings(change: impl FnOnce(&mut Options)) -> Result<Settings> {
+    let mut options = Options::default();
+    change(&mut options);
+    Settings::new(&options)
+}
+
+#[test]
+fn everything_follows_from_the_one_memory_number() {
+    let given = settings(|options| options.memory = Some(256 << 20)).unwrap();
+    assert_eq!(given.memtable_bytes, 8 << 20);
+    assert_eq!(given.write_budget_bytes, 32 << 20);
+    assert_eq!(given.cache_bytes, 128 << 20);
+    assert_eq!(given.batch_bytes_max, 32 << 20);
+}
+
+#[test]
+fn the_shares_fit_into_the_number() {
+    for memory in [1 << 20, 3 << 20, 64 << 20, 1 << 30, 40 << 30] {
+        let given = settings(|options| options.memory = Some(memory)).unwrap();
+        assert!(given.write_budget_bytes + given.cache_bytes <= memory, "{given:?}");
+        assert!(given.memtable_bytes <= MEMTABLE_BYTES_MAX);
+    }
+}
+
+#[test]
+fn a_memtable_size_that_was_asked_for_counts_above_the_floor() {
+    let asked = |bytes| settings(|o| o.memtable_bytes = Some(bytes)).unwrap().memtable_bytes;
+    assert_eq!(asked(1), MEMTABLE_BYTES_MIN);
+    assert_eq!(asked(1 << 20), 1 << 20);
+    assert_eq!(asked(500 << 20), 500 << 20);
+}
+
+#[test]
+fn there_is_always_a_worker() {
+    assert!(settings(|_| {}).unwrap().workers >= 1);
+    assert_eq!(settings(|options| options.workers = Some(0)).unwrap().workers, 1);
+    assert_eq!(settings(|options| options.workers = Some(1000)).unwrap().workers, 64);
+}
+
+#[test]
+fn numbers_beyond_their_limits_are_named() {
+    let error = settings(|options| options.block_bytes = 1).unwrap_err().to_string();
+    assert!(error.contains("block_bytes") && error.contains("256"), "{error}");
+    let error = settings(|options| options.memory = Some(0)).unwrap_err().to_string();
+    assert!(error.contains("memory") && error.contains("1048576"), "{error}");
+}
+
+#[test]
+fn the_default_memory_is_a_part_of_the_machine() {
+    let given = settings(|_| {}).unwrap();
+    assert!(given.memory >= MEMORY_BYTES_MIN);
+    assert_eq!(given.memory, settings(|_| {}).unwrap().memory);
+}
+
+#[test]
+fn numbers_that_cannot_be_read_are_none() {
+    assert_eq!(read_number("/proc/no such file", |_| Some(1)), None);
+}

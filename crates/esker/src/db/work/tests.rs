@@ -1,0 +1,114 @@
+use super::*;
+use std::path::Path;
+
+fn key(number: u8) -> PartitionKey {
+    (0, Some(vec![number]))
+}
+
+fn work() -> Work {
+    Work::new(Arc::new(Signal::new()))
+}
+
+fn damage() -> Error {
+    Error::corruption(Path::new("f"), 0, "block", "damaged")
+}
+
+fn full() -> Error {
+    Error::DiskFull { path: "f".into() }
+}
+
+#[test]
+fn a_forced_merge_is_pending_until_it_ended() {
+    let work = work();
+    let keys = [key(1)];
+    work.force(keys.clone());
+    assert!(work.forced_pending(&keys).unwrap());
+    assert_eq!(work.take_merges(), keys);
+    assert!(work.is_busy(0, Some(&[1])));
+    assert!(work.forced_pending(&keys).unwrap());
+    assert!(work.take_merges().is_empty(), "a partition is merged by one worker at a time");
+    work.end_merges(&keys, None);
+    assert!(!work.forced_pending(&keys).unwrap());
+    assert!(!work.is_busy(0, Some(&[1])) && work.is_quiet());
+}
+
+#[test]
+fn small_merges_are_packed() {
+    let work = work();
+    work.force((0..20).map(key));
+    assert_eq!(work.take_merges().len(), 20);
+}
+
+#[test]
+fn one_damaged_partition_does_not_condemn_those_merged_with_it() {
+    let work = work();
+    let all = [key(1), key(2), key(3)];
+    work.force(all.clone());
+    let taken = work.take_merges();
+    assert_eq!(taken.len(), 3);
+    work.end_merges(&taken, Some(&damage()));
+    for _ in 0..3 {
+        let single = work.take_merges();
+        assert_eq!(single.len(), 1, "each is tried alone");
+        let error = (single[0] == key(2)).then(damage);
+        work.end_merges(&single, error.as_ref());
+    }
+    assert!(work.take_merges().is_empty());
+    assert!(work.is_quiet(), "the damaged one is left alone");
+    assert!(work.forced_pending(&[key(2)]).is_err());
+    assert!(!work.forced_pending(&[key(1), key(3)]).unwrap());
+}
+
+#[test]
+fn who_waits_for_a_merge_hears_that_it_failed() {
+    let work = work();
+    let keys = [key(1)];
+    work.force(keys.clone());
+    let taken = work.take_merges();
+    work.end_merges(&taken, Some(&full()));
+    assert!(matches!(work.forced_pending(&keys), Err(Error::DiskFull { .. })));
+    assert!(matches!(work.merge_error(), Some(Error::DiskFull { .. })));
+    assert!(work.take_retry() && !work.take_retry());
+    work.force(keys.clone());
+    assert!(work.forced_pending(&keys).unwrap(), "a new request begins anew");
+    let taken = work.take_merges();
+    work.end_merges(&taken, None);
+    assert!(!work.forced_pending(&keys).unwrap() && work.merge_error().is_none());
+}
+
+#[test]
+fn what_belonged_to_a_dropped_keyspace_is_forgotten() {
+    let work = work();
+    let options = crate::db::options::Options::default();
+    let settings = Settings::new(&options).unwrap();
+    work.force([key(1), key(2)]);
+    let taken = work.take_merges();
+    work.end_merges(&taken, Some(&full()));
+    work.force([key(1)]);
+    work.refresh(0, None, &settings);
+    assert!(work.take_merges().is_empty() && work.is_quiet() && work.merge_error().is_none());
+}
+
+#[test]
+fn one_flush_runs_at_a_time() {
+    let work = work();
+    assert!(work.begin_flush());
+    assert!(!work.begin_flush() && !work.is_quiet());
+    work.end_flush(Some(full()));
+    assert!(matches!(work.flush_error(), Some(Error::DiskFull { .. })));
+    assert!(work.take_retry());
+    assert!(work.begin_flush());
+    work.end_flush(None);
+    assert!(work.flush_error().is_none());
+}
+
+#[test]
+fn whoever_waits_is_told_of_every_end() {
+    let work = work();
+    let seen = work.done().epoch();
+    work.end_flush(None);
+    work.done().wait_past(seen);
+    let seen = work.done().epoch();
+    work.end_merges(&[], None);
+    work.done().wait_past(seen);
+}

@@ -1,0 +1,138 @@
+//! A manifest: its header, and each record with its edit.
+
+use super::{Fields, bound, key};
+use crate::error::Result;
+use crate::fs::Fs;
+use crate::manifest::{self, Content, Edit, FORMAT_VERSION, PartitionRecord, RunRecord, TreeEdit};
+use crate::run::{SegmentKind, SegmentMeta};
+use std::path::Path;
+
+pub(super) fn show(
+    fs: &dyn Fs,
+    path: &Path,
+    number: Option<u64>,
+    fields: &mut Fields,
+) -> Result<()> {
+    // A manifest under a foreign name is taken at its word.
+    let stored = manifest::scan(fs, path, number.unwrap_or_default())?.number;
+    let scan = manifest::scan(fs, path, number.unwrap_or(stored))?;
+    fields.add("file", "manifest");
+    fields.add("bytes", scan.len);
+    match scan.header {
+        Ok(()) => fields.add("header.format version", FORMAT_VERSION),
+        Err(error) => fields.damage("header.damaged[0]", error)?,
+    }
+    fields.add("header.number", scan.number);
+    fields.add("header.nonce", format!("{:#018x}", scan.nonce));
+    for piece in &scan.pieces {
+        let name = format!("record[{}]", piece.offset);
+        match &piece.content {
+            Content::Edit(edit) => {
+                fields.add(format!("{name}.kind"), "edit");
+                fields.add(format!("{name}.bytes"), piece.len);
+                show_edit(edit, &name, fields);
+            }
+            Content::Successor(number) => {
+                fields.add(format!("{name}.kind"), "successor");
+                fields.add(format!("{name}.manifest"), manifest::manifest_name(*number));
+            }
+            Content::Senseless(what) => {
+                fields.add(format!("{name}.damaged"), what);
+            }
+            Content::Damage => {
+                let what = format!("{} bytes that are no whole record", piece.len);
+                fields.add(format!("damaged[{}]", piece.offset), what);
+            }
+            Content::Unused => {
+                fields.add(format!("unused[{}]", piece.offset), format!("{} bytes", piece.len));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
+    if let Some(position) = edit.log_start {
+        fields.add(format!("{name}.log start"), position);
+    }
+    if let Some(next) = edit.next_file {
+        fields.add(format!("{name}.next file"), next);
+    }
+    if let Some(next) = edit.next_keyspace {
+        fields.add(format!("{name}.next keyspace"), next);
+    }
+    for (i, keyspace) in edit.created.iter().enumerate() {
+        let order = keyspace.comparator.as_deref().unwrap_or("bytewise");
+        let value = format!("{} {:?}, order {order:?}", keyspace.id, keyspace.name);
+        fields.add(format!("{name}.created[{i}]"), value);
+    }
+    for (i, id) in edit.dropped.iter().enumerate() {
+        fields.add(format!("{name}.dropped[{i}]"), id);
+    }
+    for (i, (id, change)) in edit.trees.iter().enumerate() {
+        let name = format!("{name}.tree[{i}]");
+        fields.add(format!("{name}.keyspace"), id);
+        match change {
+            TreeEdit::AddDelta { lower, run } => {
+                fields.add(format!("{name}.kind"), "add delta");
+                fields.add(format!("{name}.lower"), bound(lower.as_deref()));
+                show_run(run, &format!("{name}.delta"), fields);
+            }
+            TreeEdit::Replace { lower, count, partitions } => {
+                fields.add(format!("{name}.kind"), "replace");
+                fields.add(format!("{name}.lower"), bound(lower.as_deref()));
+                fields.add(format!("{name}.count"), count);
+                for (i, partition) in partitions.iter().enumerate() {
+                    show_partition(partition, &format!("{name}.partition[{i}]"), fields);
+                }
+            }
+        }
+    }
+}
+
+fn show_partition(partition: &PartitionRecord, name: &str, fields: &mut Fields) {
+    fields.add(format!("{name}.lower"), bound(partition.lower.as_deref()));
+    show_run(&partition.base, &format!("{name}.base"), fields);
+    for (i, delta) in partition.deltas.iter().enumerate() {
+        show_run(delta, &format!("{name}.delta[{i}]"), fields);
+    }
+}
+
+fn show_run(run: &RunRecord, name: &str, fields: &mut Fields) {
+    if run.is_empty() {
+        fields.add(name, "empty");
+    }
+    for (list, word) in [(&run.segments, "segment"), (&run.tombstones, "tombstones")] {
+        for (i, meta) in list.iter().enumerate() {
+            show_meta(meta, &format!("{name}.{word}[{i}]"), fields);
+        }
+    }
+}
+
+/// A segment's description, in one line for its place and one for its contents.
+pub(super) fn show_meta(meta: &SegmentMeta, name: &str, fields: &mut Fields) {
+    fields.add(
+        format!("{name}.place"),
+        format!(
+            "file {} at {}, {} bytes, tail {}, checksum {:#018x}",
+            meta.file, meta.offset, meta.len, meta.tail_len, meta.checksum
+        ),
+    );
+    let what = match meta.kind {
+        SegmentKind::Data => "entries",
+        SegmentKind::Tombstones => "range tombstones",
+    };
+    fields.add(
+        format!("{name}.content"),
+        format!(
+            "{} {what}, {} deletes, {} raw bytes, sequence numbers {} to {}, {}",
+            meta.entries,
+            meta.deletes,
+            meta.raw_bytes,
+            meta.min_seq,
+            meta.max_seq,
+            if meta.bytewise { "byte order" } else { "custom order" }
+        ),
+    );
+    fields.add(format!("{name}.keys"), format!("{} to {}", key(&meta.min_key), key(&meta.max_key)));
+}

@@ -1,0 +1,162 @@
+//! Showing any file of a database to a human, field by field, without opening the database.
+//!
+//! The answer is a list of fields and values. A field is a path of names and offsets, such as
+//! `record[64].kind`, and no two are the same. What is damaged is shown as damaged, with its
+//! offset, and what stands behind it is still shown. Nothing is changed and nothing is locked: the
+//! file of a running database is shown as it is at that moment. Numbers are decimal, nonces and
+//! checksums hexadecimal, keys escaped and cut where they are long.
+
+mod log;
+mod manifest;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use crate::db::{LOCK_NAME, parse_run_name};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{Fs, OpenMode, PathKind};
+use crate::manifest::{SUPERBLOCK_NAMES, Superblock, parse_manifest_name};
+use crate::wal;
+use std::path::Path;
+
+/// Shows a file of a database: a superblock, a manifest, a log segment, a run file or the lock.
+/// Files are told by their names; one that was renamed is told by its first bytes.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read, [`Error::UnknownFormat`] if a newer build wrote it, and
+/// [`Error::InvalidArgument`] if it is no file of a database.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-inspect-{}", std::process::id()));
+/// esker::Db::open(&dir)?.close()?;
+/// let fields = esker::inspect::file(dir.join("superblock-A"))?;
+/// assert!(fields.contains(&("format version".to_owned(), "1".to_owned())));
+/// # std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub fn file(path: impl AsRef<Path>) -> Result<Vec<(String, String)>> {
+    let path = path.as_ref();
+    let fs = crate::fs::os();
+    let mut fields = Fields::default();
+    match kind_of(fs.as_ref(), path)? {
+        What::Superblock => superblock(fs.as_ref(), path, &mut fields)?,
+        What::Manifest(number) => manifest::show(fs.as_ref(), path, number, &mut fields)?,
+        What::Log => log::show(fs.as_ref(), path, &mut fields)?,
+        What::Run(id) => run::show(fs.as_ref(), path, id, &mut fields)?,
+        What::Lock => {
+            fields.add("file", "lock");
+            fields.add("bytes", size(fs.as_ref(), path)?);
+            fields.add("content", "none: only its lock means something");
+        }
+    }
+    Ok(fields.list)
+}
+
+/// What a file is, and the number that its name gives it.
+enum What {
+    Superblock,
+    Manifest(Option<u64>),
+    Log,
+    Run(Option<u64>),
+    Lock,
+}
+
+fn kind_of(fs: &dyn Fs, path: &Path) -> Result<What> {
+    match fs.kind(path).context("look at", path)? {
+        Some(PathKind::File) => {}
+        Some(PathKind::Directory) => return Err(foreign(path, "is a directory")),
+        None => {
+            let missing = std::io::ErrorKind::NotFound.into();
+            return Err(Error::io("open", path, missing));
+        }
+    }
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let numbers = (parse_manifest_name(name), parse_run_name(name));
+    match numbers {
+        (Some(number), _) => return Ok(What::Manifest(Some(number))),
+        (_, Some(id)) => return Ok(What::Run(Some(id))),
+        _ if SUPERBLOCK_NAMES.contains(&name) => return Ok(What::Superblock),
+        _ if wal::file_number(name).is_some() => return Ok(What::Log),
+        _ if name == LOCK_NAME => return Ok(What::Lock),
+        _ => {}
+    }
+    let file = fs.open(path, OpenMode::Read).context("open", path)?;
+    let mut magic = [0; 8];
+    if file.read_at(&mut magic, 0).is_err() {
+        return Err(foreign(path, "is no file of an Esker database"));
+    }
+    match &magic {
+        b"ESKERSB\n" => Ok(What::Superblock),
+        b"ESKERMF\n" => Ok(What::Manifest(None)),
+        b"eskerrun" => Ok(What::Run(None)),
+        magic if *magic == wal::format::MAGIC => Ok(What::Log),
+        _ => Err(foreign(path, "is no file of an Esker database")),
+    }
+}
+
+fn foreign(path: &Path, what: &str) -> Error {
+    Error::invalid(format!(
+        "{} {what}: name a superblock, a MANIFEST, a file of `wal` or `data`, or the LOCK",
+        path.display()
+    ))
+}
+
+fn size(fs: &dyn Fs, path: &Path) -> Result<u64> {
+    fs.open(path, OpenMode::Read).and_then(|file| file.len()).context("open", path)
+}
+
+fn superblock(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> {
+    fields.add("file", "superblock");
+    fields.add("bytes", size(fs, path)?);
+    match Superblock::read_file(fs, path) {
+        Ok(Some(superblock)) => {
+            fields.add("format version", crate::manifest::FORMAT_VERSION);
+            fields.add("generation", superblock.generation);
+            fields.add("manifest", crate::manifest::manifest_name(superblock.manifest));
+            let id: String = superblock.database.iter().map(|b| format!("{b:02x}")).collect();
+            fields.add("database", id);
+            fields.add("checksum", "right");
+        }
+        Ok(None) => fields.add("damaged[0]", "the file is empty"),
+        Err(error) => fields.damage("damaged[0]", error)?,
+    }
+    Ok(())
+}
+
+/// Fields and values, in the order of the file.
+#[derive(Debug, Default)]
+struct Fields {
+    list: Vec<(String, String)>,
+}
+
+impl Fields {
+    fn add(&mut self, field: impl Into<String>, value: impl ToString) {
+        self.list.push((field.into(), value.to_string()));
+    }
+
+    /// Shows damage; other errors end the inspection.
+    fn damage(&mut self, field: &str, error: Error) -> Result<()> {
+        match error {
+            Error::Corruption(damage) => {
+                let value = format!("{} at {}: {}", damage.section, damage.offset, damage.detail);
+                self.add(field, value);
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+}
+
+/// A key as it is shown: escaped, and cut where it is long.
+fn key(key: &[u8]) -> String {
+    const BYTES_MAX: usize = 256;
+    let cut = &key[..key.len().min(BYTES_MAX)];
+    let more = if cut.len() < key.len() { "…" } else { "" };
+    format!("\"{}{more}\"", cut.escape_ascii())
+}
+
+/// A bound as it is shown.
+fn bound(bound: Option<&[u8]>) -> String {
+    bound.map_or_else(|| "none".to_owned(), key)
+}

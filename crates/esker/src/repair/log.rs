@@ -1,0 +1,151 @@
+//! The log of a damaged database, on top of its trees.
+
+use super::report::State;
+use super::source::Source;
+use super::target::Sink;
+use super::walk::Walk;
+use crate::base::KeyspaceId;
+use crate::db::LOG_DIRECTORY;
+use crate::db::ops::{Op, Ops};
+use crate::error::Result;
+use crate::wal;
+use std::path::Path;
+
+/// What replaying came across.
+#[derive(Default)]
+struct Seen {
+    /// Operations that were saved.
+    operations: u64,
+    /// Operations of keyspaces that are not known.
+    unknown: u64,
+    /// Operations of keyspaces that are skipped.
+    skipped: u64,
+    /// Batches that make no sense.
+    senseless: u64,
+}
+
+/// Gives the operations of the log to the sink, in order.
+pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Source) -> Result<()> {
+    let directory = path.join(LOG_DIRECTORY);
+    let mut seen = Seen::default();
+    // An operation of an unknown keyspace is meaningless where everything is known, because the
+    // keyspace was dropped. Where something is lost, it may be what made the keyspace.
+    let options = walk.options;
+    let fs = options.fs.as_ref();
+    let whole = |start| wal::is_whole(fs, &directory, start).is_ok_and(|whole| whole);
+    let trusted = source.whole && source.log_start.is_some_and(whole);
+    let mut failed = None;
+    let salvaged = wal::salvage(fs, &directory, source.log_start, |_, operations, payload| {
+        let outcome = batch(walk, &mut seen, operations, payload, trusted);
+        outcome.inspect_err(|error| failed = Some(error.clone()))
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let salvaged = match salvaged {
+        Ok(salvaged) => salvaged,
+        Err(error) => return walk.plan.find_error(State::Lost, error),
+    };
+    for error in salvaged.damage {
+        walk.plan.find_error(State::Damaged, error)?;
+    }
+    for lost in &salvaged.lost {
+        let path = lost.place.as_ref().map(|(path, _)| path.as_path());
+        let what = lost.operations.map_or_else(
+            || "an unknown number of operations".to_owned(),
+            |operations| format!("{operations} operations"),
+        );
+        let at = lost.place.as_ref().map_or_else(String::new, |(_, at)| format!(" (offset {at})"));
+        let text = format!("log from {} to {}{at}: {what}", lost.start, lost.end);
+        walk.plan.find(State::Lost, path, text);
+    }
+    seen.report(walk, &directory);
+    let (segments, batches, end) = (salvaged.segments, salvaged.batches, salvaged.end);
+    let text = format!("{segments} segments, {batches} batches up to position {end}");
+    let state = if trusted { State::Whole } else { State::Note };
+    walk.plan.find(state, Some(&directory), text);
+    walk.plan.log.batches = salvaged.batches - seen.senseless;
+    walk.plan.log.operations = seen.operations;
+    walk.plan.log.lost = salvaged.lost.len() as u64 + seen.senseless;
+    Ok(())
+}
+
+impl Seen {
+    fn report<S: Sink>(&self, walk: &mut Walk<'_, S>, directory: &Path) {
+        let mut find = |count: u64, state, what: &str| {
+            if count > 0 {
+                walk.plan.find(state, Some(directory), format!("{count} {what}"));
+            }
+        };
+        let unknown = "operations belong to keyspaces that were dropped";
+        find(self.unknown, State::Note, unknown);
+        let skipped = "operations belong to keyspaces whose comparators were not given";
+        find(self.skipped, State::Lost, skipped);
+        find(self.senseless, State::Lost, "batches make no sense");
+    }
+}
+
+/// Gives one batch to the sink, whole or not at all.
+fn batch<S: Sink>(
+    walk: &mut Walk<'_, S>,
+    seen: &mut Seen,
+    operations: u32,
+    payload: &[u8],
+    trusted: bool,
+) -> Result<()> {
+    let mut count = 0u64;
+    if !Ops::new(payload).all(|op| {
+        count += 1;
+        op.is_ok() && count <= u64::from(operations)
+    }) {
+        seen.senseless += 1;
+        return Ok(());
+    }
+    for op in Ops::new(payload).flatten() {
+        match op {
+            Op::CreateKeyspace { keyspace, name, comparator } => {
+                if !walk.spaces.contains_key(&keyspace) {
+                    let comparator = Some(comparator).filter(|name| !name.is_empty());
+                    walk.space(keyspace, name, comparator)?;
+                }
+            }
+            Op::DropKeyspace { keyspace } => walk.drop_space(keyspace)?,
+            _ => operation(walk, seen, op, trusted)?,
+        }
+    }
+    Ok(())
+}
+
+fn operation<S: Sink>(
+    walk: &mut Walk<'_, S>,
+    seen: &mut Seen,
+    op: Op<'_>,
+    trusted: bool,
+) -> Result<()> {
+    let id = op.keyspace();
+    if !walk.spaces.contains_key(&id) {
+        if trusted {
+            seen.unknown += 1;
+            return Ok(());
+        }
+        let name = format!("keyspace-{id}");
+        let text = format!("keyspace {id} is not known: its operations are saved as {name:?}");
+        walk.plan.find(State::Note, None, text);
+        walk.space(id, &name, None)?;
+    }
+    let Some(number) = walk.spaces.get(&id).and_then(|space| space.number) else {
+        seen.skipped += 1;
+        return Ok(());
+    };
+    seen.operations += 1;
+    walk.sink.take(in_keyspace(op, number))
+}
+
+fn in_keyspace(op: Op<'_>, keyspace: KeyspaceId) -> Op<'_> {
+    match op {
+        Op::Put { key, value, .. } => Op::Put { keyspace, key, value },
+        Op::Delete { key, .. } => Op::Delete { keyspace, key },
+        Op::DeleteRange { start, end, .. } => Op::DeleteRange { keyspace, start, end },
+        other => other,
+    }
+}

@@ -1,0 +1,160 @@
+//! What repair reports, and its form as lines.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// What a finding says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum State {
+    /// This is whole.
+    Whole,
+    /// This is damaged, and nothing is lost by it.
+    Damaged,
+    /// This is lost.
+    Lost,
+    /// This should be known.
+    Note,
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What it says.
+    pub state: State,
+    /// The file, where there is one.
+    pub path: Option<PathBuf>,
+    /// The finding in words.
+    pub text: String,
+}
+
+/// What is saved of one keyspace's tree; what the log adds is not part of it.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Kept {
+    /// Its name.
+    pub keyspace: String,
+    /// Entries: one for each key that is there.
+    pub entries: u64,
+    /// Segments that were read.
+    pub segments: u64,
+    /// Blocks that were read.
+    pub blocks: u64,
+    /// Blocks, or stretches of blocks, that are lost.
+    pub blocks_lost: u64,
+}
+
+/// What is saved of the log.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct KeptLog {
+    /// Batches.
+    pub batches: u64,
+    /// Operations in them.
+    pub operations: u64,
+    /// Records, or stretches of the log, that are lost.
+    pub lost: u64,
+}
+
+/// What can be saved, and what is lost.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Everything that was found, in the order in which a reader meets it.
+    pub findings: Vec<Finding>,
+    /// What is saved of each keyspace.
+    pub keyspaces: Vec<Kept>,
+    /// What is saved of the log.
+    pub log: KeptLog,
+}
+
+/// What [`super::salvage`] did.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// What was found and saved.
+    pub plan: Plan,
+    /// The new database.
+    pub to: PathBuf,
+    /// Operations that were written into it.
+    pub operations: u64,
+}
+
+impl Plan {
+    /// Whether nothing is damaged or lost.
+    pub fn is_whole(&self) -> bool {
+        self.findings.iter().all(|f| !matches!(f.state, State::Damaged | State::Lost))
+    }
+
+    /// Whether something is lost.
+    pub fn has_losses(&self) -> bool {
+        self.findings.iter().any(|finding| finding.state == State::Lost)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole => "whole",
+            Self::Damaged => "damaged",
+            Self::Lost => "lost",
+            Self::Note => "note",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.state)?;
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { keyspace, entries, segments, blocks, blocks_lost } = self;
+        write!(
+            f,
+            "keeps: keyspace {keyspace:?}: {entries} entries from {segments} segments \
+             ({blocks} blocks, {blocks_lost} lost)"
+        )
+    }
+}
+
+impl fmt::Display for KeptLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { batches, operations, lost } = self;
+        write!(f, "keeps: log: {operations} operations in {batches} batches ({lost} lost)")
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        for kept in &self.keyspaces {
+            writeln!(f, "{kept}")?;
+        }
+        write!(f, "{}", self.log)
+    }
+}
+
+impl fmt::Display for Salvaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.plan)?;
+        write!(f, "written: {}: {} operations", self.to.display(), self.operations)
+    }
+}
+
+/// A key as it is shown: escaped, and cut where it is long.
+pub(super) fn shown(key: &[u8]) -> String {
+    const BYTES_MAX: usize = 64;
+    let cut = &key[..key.len().min(BYTES_MAX)];
+    let more = if cut.len() < key.len() { "…" } else { "" };
+    format!("\"{}{more}\"", cut.escape_ascii())
+}

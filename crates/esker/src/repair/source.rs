@@ -1,0 +1,212 @@
+//! What a damaged database says about itself: superblocks and manifests, as far as they go.
+
+use super::report::{Finding, Plan, State};
+use crate::base::{KeyspaceId, Seq};
+use crate::db::DATA_DIRECTORY;
+use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::Fs;
+use crate::manifest::{
+    self, Content, Edit, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Version,
+    manifest_name, parse_manifest_name,
+};
+use crate::run::{RunFile, Segment, SegmentMeta};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The description of the database.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    /// Keyspaces by number; the one that is always there among them.
+    pub keyspaces: BTreeMap<KeyspaceId, KeyspaceRecord>,
+    /// The trees.
+    pub version: Version,
+    /// Where the log must begin; `None`: not known.
+    pub log_start: Option<Seq>,
+    /// Whether this is all that the database says, so that what is not in it does not count.
+    pub whole: bool,
+}
+
+impl Plan {
+    pub(super) fn find(&mut self, state: State, path: Option<&Path>, text: impl Into<String>) {
+        let path = path.map(Path::to_owned);
+        self.findings.push(Finding { state, path, text: text.into() });
+    }
+
+    /// Notes an error; a version that is not known ends the work (C9).
+    pub(super) fn find_error(&mut self, state: State, error: Error) -> Result<()> {
+        match error {
+            error @ Error::UnknownFormat { .. } => return Err(error),
+            Error::Corruption(damage) => {
+                let text = format!("{} at {}: {}", damage.section, damage.offset, damage.detail);
+                self.find(state, Some(&damage.path), text);
+            }
+            error => self.find(state, None, error.to_string()),
+        }
+        Ok(())
+    }
+}
+
+/// Reads the description as well as it can be read.
+pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Source> {
+    let named = superblocks(fs.as_ref(), path, plan)?;
+    let mut source = Source::default();
+    let always = KeyspaceRecord {
+        id: DEFAULT_KEYSPACE_ID,
+        name: DEFAULT_KEYSPACE.to_owned(),
+        comparator: None,
+    };
+    source.keyspaces.insert(always.id, always);
+    let Some((number, scan)) = choose(fs.as_ref(), path, named, plan)? else {
+        plan.find(
+            State::Lost,
+            None,
+            "no manifest can be read: names of keyspaces, dropped segments and the order of \
+             runs are not known",
+        );
+        return Ok(source);
+    };
+    source.apply(fs, path, number, &scan, plan);
+    let strict = named.map(|number| manifest::read(fs.as_ref(), path, number));
+    source.whole &= strict.is_some_and(|read| read.is_ok_and(|read| read.number == number));
+    Ok(source)
+}
+
+/// The number of the manifest that the superblocks name.
+fn superblocks(fs: &dyn Fs, path: &Path, plan: &mut Plan) -> Result<Option<u64>> {
+    let mut newest: Option<Superblock> = None;
+    for name in SUPERBLOCK_NAMES {
+        let file = path.join(name);
+        match Superblock::read_file(fs, &file) {
+            Ok(Some(found)) => {
+                let text = format!("names {}", manifest_name(found.manifest));
+                plan.find(State::Whole, Some(&file), text);
+                if newest.is_none_or(|newest| newest.generation < found.generation) {
+                    newest = Some(found);
+                }
+            }
+            Ok(None) => plan.find(State::Damaged, Some(&file), "it is missing or empty"),
+            Err(error) => plan.find_error(State::Damaged, error)?,
+        }
+    }
+    Ok(newest.map(|superblock| superblock.manifest))
+}
+
+/// The manifest to go by: the one that the superblocks name, or its successor, or else the newest
+/// one that holds a whole state.
+fn choose(
+    fs: &dyn Fs,
+    path: &Path,
+    named: Option<u64>,
+    plan: &mut Plan,
+) -> Result<Option<(u64, Scan)>> {
+    let mut chosen = None;
+    let mut next = named;
+    while let Some(number) = next {
+        let Some(scan) = scan(fs, path, number, plan)? else { break };
+        next = scan.successor().filter(|successor| *successor > number);
+        chosen = Some((number, scan));
+    }
+    if chosen.is_some() {
+        return Ok(chosen);
+    }
+    let entries = fs.list(path).context("list", path)?;
+    let mut numbers: Vec<u64> =
+        entries.iter().filter_map(|entry| parse_manifest_name(&entry.name)).collect();
+    numbers.sort_unstable();
+    while let Some(number) = numbers.pop() {
+        // What the superblocks name was looked at already.
+        if Some(number) == named {
+            continue;
+        }
+        if let Some(scan) = scan(fs, path, number, plan)? {
+            let file = path.join(manifest_name(number));
+            let text = "is taken because no superblock names a better one; it may be older";
+            plan.find(State::Note, Some(&file), text);
+            return Ok(Some((number, scan)));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a manifest; `None` if it holds no whole state.
+fn scan(fs: &dyn Fs, path: &Path, number: u64, plan: &mut Plan) -> Result<Option<Scan>> {
+    let file = path.join(manifest_name(number));
+    let scan = match manifest::scan(fs, &file, number) {
+        Ok(scan) => scan,
+        Err(error) => return plan.find_error(State::Lost, error).map(|()| None),
+    };
+    if let Err(error) = &scan.header {
+        plan.find_error(State::Damaged, error.clone())?;
+    }
+    let last = scan.pieces.iter().rposition(|p| !matches!(p.content, Content::Damage));
+    for (i, piece) in scan.pieces.iter().enumerate() {
+        let at = format!("{} bytes at {}", piece.len, piece.offset);
+        match &piece.content {
+            Content::Damage if last.is_some_and(|last| i > last) => {
+                let text = format!("{at} behind the last record: an edit that was not finished");
+                plan.find(State::Note, Some(&file), text);
+            }
+            Content::Damage => {
+                plan.find(State::Lost, Some(&file), format!("{at} are no record: edits are lost"));
+            }
+            Content::Senseless(what) => {
+                plan.find(State::Lost, Some(&file), format!("record at {}: {what}", piece.offset));
+            }
+            _ => {}
+        }
+    }
+    if !scan.has_state() {
+        plan.find(State::Lost, Some(&file), "its first record, the whole state, is not there");
+        return Ok(None);
+    }
+    Ok(Some(scan))
+}
+
+impl Source {
+    fn apply(&mut self, fs: &Arc<dyn Fs>, path: &Path, number: u64, scan: &Scan, plan: &mut Plan) {
+        let file = path.join(manifest_name(number));
+        let data: PathBuf = path.join(DATA_DIRECTORY);
+        let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
+            Segment::new(meta.clone(), RunFile::new(fs, &data, meta.file, None))
+        };
+        let mut edits = 0;
+        self.whole = true;
+        for (offset, edit) in scan.edits() {
+            self.names(edit);
+            // Edits of one record fit together or not at all; behind lost ones, some do not.
+            match self.version.apply(edit, &mut segment) {
+                Ok(version) => {
+                    self.version = version;
+                    self.log_start = edit.log_start.or(self.log_start);
+                    edits += 1;
+                }
+                Err(what) => {
+                    self.whole = false;
+                    let text = format!("the edit at {offset} does not fit: {what}");
+                    plan.find(State::Lost, Some(&file), text);
+                }
+            }
+        }
+        self.whole &= scan.header.is_ok();
+        let partitions: usize =
+            self.version.trees().iter().map(|(_, t)| t.partitions().len()).sum();
+        let text = format!(
+            "{edits} edits: {} keyspaces, {partitions} partitions, log from {}",
+            self.keyspaces.len(),
+            self.log_start.map_or_else(|| "an unknown position".to_owned(), |at| at.to_string()),
+        );
+        let state = if self.whole { State::Whole } else { State::Damaged };
+        plan.find(state, Some(&file), text);
+    }
+
+    fn names(&mut self, edit: &Edit) {
+        for record in &edit.created {
+            self.keyspaces.insert(record.id, record.clone());
+        }
+        for id in &edit.dropped {
+            self.keyspaces.remove(id);
+        }
+    }
+}

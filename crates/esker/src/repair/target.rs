@@ -1,0 +1,153 @@
+//! Where saved entries go: nowhere, for a plan, or through the engine into a new database.
+
+use crate::base::Comparator;
+use crate::db::catalog::KeyspaceState;
+use crate::db::ops::Op;
+use crate::db::options::{Durability, Options};
+use crate::db::{Core, Write};
+use crate::error::Result;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of operations that are written together.
+const BATCH_BYTES: usize = 48 << 10;
+
+/// Takes what is saved, in the order in which it is to count.
+pub(super) trait Sink {
+    /// Makes a keyspace, or finds the one that is there, and answers its number here.
+    fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32>;
+    /// Drops a keyspace.
+    fn drop_keyspace(&mut self, name: &str) -> Result<()>;
+    /// Takes an operation in a keyspace with a number of this sink.
+    fn take(&mut self, op: Op<'_>) -> Result<()>;
+}
+
+/// Keeps nothing.
+#[derive(Debug, Default)]
+pub(super) struct Nowhere {
+    next: u32,
+}
+
+impl Sink for Nowhere {
+    fn keyspace(&mut self, _: &str, _: Option<Arc<dyn Comparator>>) -> Result<u32> {
+        self.next += 1;
+        Ok(self.next)
+    }
+
+    fn drop_keyspace(&mut self, _: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self, _: Op<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A new database.
+pub(super) struct Target {
+    core: Arc<Core>,
+    keyspaces: Vec<Arc<KeyspaceState>>,
+    /// The keyspaces of the batch.
+    touched: Vec<Arc<KeyspaceState>>,
+    payload: Vec<u8>,
+    operations: u32,
+    counts: [u64; 4],
+    written: u64,
+}
+
+impl Target {
+    pub(super) fn create(path: &Path, options: &Options) -> Result<Self> {
+        let mut options = options.clone();
+        options.read_only = false;
+        options.create_if_missing = true;
+        options.error_if_exists = true;
+        Ok(Self {
+            core: Core::open(path, &options)?,
+            keyspaces: Vec::new(),
+            touched: Vec::new(),
+            payload: Vec::new(),
+            operations: 0,
+            counts: [0; 4],
+            written: 0,
+        })
+    }
+
+    fn write(&mut self) -> Result<()> {
+        if self.operations == 0 {
+            return Ok(());
+        }
+        let keyspaces: Vec<&KeyspaceState> = self.touched.iter().map(Arc::as_ref).collect();
+        // Nothing is acknowledged before the flush at the end, so there is no need for a log.
+        self.core.write(&Write {
+            payload: &self.payload,
+            operations: self.operations,
+            keyspaces: &keyspaces,
+            durability: Durability::Buffered,
+            counts: self.counts,
+        })?;
+        self.written += u64::from(self.operations);
+        self.payload.clear();
+        self.touched.clear();
+        self.operations = 0;
+        self.counts = [0; 4];
+        Ok(())
+    }
+
+    /// Makes everything durable and closes the database; answers how many operations it took.
+    pub(super) fn finish(mut self) -> Result<u64> {
+        self.write()?;
+        self.core.flush()?;
+        self.core.close()?;
+        Ok(self.written)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // After an error the new database is not complete and says so nowhere; its threads and
+        // its lock have to end all the same. What the close fails with changes nothing.
+        let _ = self.core.close();
+    }
+}
+
+impl Sink for Target {
+    fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32> {
+        self.write()?;
+        let state = self.core.keyspace(name, order)?;
+        self.keyspaces.push(state);
+        Ok(self.keyspaces.len() as u32 - 1)
+    }
+
+    fn drop_keyspace(&mut self, name: &str) -> Result<()> {
+        self.write()?;
+        self.core.drop_keyspace(name).map(|_| ())
+    }
+
+    fn take(&mut self, op: Op<'_>) -> Result<()> {
+        let state = self.keyspaces[op.keyspace() as usize].clone();
+        let keyspace = state.id;
+        let (count, bytes, op) = match op {
+            Op::Put { key, value, .. } => {
+                self.core.check_value_len(value.len() as u64)?;
+                (0, key.len() + value.len(), Op::Put { keyspace, key, value })
+            }
+            Op::Delete { key, .. } => (1, key.len(), Op::Delete { keyspace, key }),
+            Op::DeleteRange { start, end, .. } => {
+                let bytes = [start, end].iter().flatten().map(|bound| bound.len()).sum();
+                (2, bytes, Op::DeleteRange { keyspace, start, end })
+            }
+            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } => return Ok(()),
+        };
+        if !self.payload.is_empty() && self.payload.len() + bytes > BATCH_BYTES {
+            self.write()?;
+        }
+        if self.touched.iter().all(|touched| touched.id != keyspace) {
+            self.touched.push(state);
+        }
+        op.encode(&mut self.payload);
+        self.operations += 1;
+        self.counts[count] += 1;
+        self.counts[3] += bytes as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,416 @@
+//! Reading what is whole of a damaged run file, for repair and for inspection.
+//!
+//! Ordinary reads trust nothing that any referrer contradicts. Here the question is another one:
+//! what can still be read without ever reading something wrong? A stored block carries a checksum
+//! of its own, salted with file id and offset, so a block proves itself, whatever became of the
+//! manifest, of its file's header or of its segment's tail.
+//!
+//! 1. Nothing is emitted that its own checksum does not cover.
+//! 2. A lost place never hides another: every block is sought where the index says; without a
+//!    usable index blocks are sought one behind the other, as they were written.
+
+use super::file::{HEADER_BYTES, check_header};
+use super::file_name;
+use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_place};
+use super::meta::{SegmentKind, SegmentMeta};
+use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
+use crate::base::rangedel::Fragments;
+use crate::base::{FileId, KeyOrder, limits};
+use crate::block::{Block, Codec, Layout, RAW_BYTES_MAX, Stored, TRAILER_BYTES};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{File, Fs, OpenMode};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that are searched for segments at a time.
+const SCAN_BYTES: u64 = 1 << 20;
+
+/// A run file that may be damaged anywhere.
+#[derive(Debug)]
+pub struct DamagedFile {
+    id: FileId,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    len: u64,
+    header: Result<()>,
+}
+
+/// A part of a segment that cannot be read.
+#[derive(Debug, Clone)]
+pub struct LostPart {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// The part of the format.
+    pub section: &'static str,
+    /// What does not fit.
+    pub detail: &'static str,
+    /// The first key that may be concerned, and the first key (or last possible one) behind.
+    pub range: (Vec<u8>, Vec<u8>),
+}
+
+impl DamagedFile {
+    /// Opens run file `id` of the data directory `dir`.
+    pub fn open(fs: &dyn Fs, dir: &Path, id: FileId) -> Result<Self> {
+        Self::open_path(fs, dir.join(file_name(id)), id)
+    }
+
+    /// Opens a run file at any path. A header that is whole and of an unknown version is refused:
+    /// then everything behind it may mean something else (C9).
+    pub fn open_path(fs: &dyn Fs, path: PathBuf, id: FileId) -> Result<Self> {
+        let file = fs.open(&path, OpenMode::Read).context("open", &path)?;
+        let len = file.len().context("measure", &path)?;
+        let mut bytes = [0; HEADER_BYTES];
+        let header = match file.read_at(&mut bytes, 0) {
+            Ok(()) => check_header(&bytes, id, &path),
+            Err(_) => Err(Error::corruption(&path, 0, "run header", "it cannot be read")),
+        };
+        let sealed = bytes[56..] == checksum(id, 0, &bytes[..56]).to_le_bytes();
+        match header {
+            Err(error @ Error::UnknownFormat { .. }) if sealed => Err(error),
+            header => Ok(Self { id, path, file, len, header }),
+        }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What is wrong with its header, if anything is.
+    pub fn header(&self) -> &Result<()> {
+        &self.header
+    }
+
+    fn read(&self, offset: u64, len: u64) -> Decoded<Vec<u8>> {
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(DecodeError("the file ends before"));
+        }
+        let mut bytes = vec![0; len as usize];
+        self.file
+            .read_at(&mut bytes, offset)
+            .map_err(|_| DecodeError("the device does not give it back"))?;
+        Ok(bytes)
+    }
+
+    /// The segments of the file, found by the marks in their footers: no manifest is needed.
+    /// Slices that were given back have no mark any more.
+    pub fn segments(&self) -> Vec<SegmentMeta> {
+        let mut found: Vec<SegmentMeta> = Vec::new();
+        let mut at = 0;
+        while at < self.len {
+            let len = SCAN_BYTES.min(self.len - at);
+            // The last bytes of a piece are searched again with the next one.
+            let step = if at + len == self.len { len } else { len - MAGIC.len() as u64 + 1 };
+            if let Ok(bytes) = self.read(at, len) {
+                let marks = bytes.windows(MAGIC.len()).enumerate();
+                let marks = marks.filter(|(_, bytes)| *bytes == MAGIC).map(|(i, _)| at + i as u64);
+                found.extend(marks.filter_map(|mark| self.segment_at(mark)));
+            }
+            at += step.max(1);
+        }
+        found.dedup_by_key(|meta| meta.end());
+        found
+    }
+
+    /// The segment whose footer has its mark at `mark`, if what the footer says makes sense.
+    fn segment_at(&self, mark: u64) -> Option<SegmentMeta> {
+        let end = mark + 16;
+        let footer_at = end.checked_sub(FOOTER_BYTES as u64)?;
+        let bytes = self.read(footer_at, FOOTER_BYTES as u64).ok()?;
+        let footer = Footer::parse(&bytes)?;
+        let tail_len = FOOTER_BYTES as u64 + footer.lens.iter().sum::<u64>();
+        let tail_offset = end.checked_sub(tail_len)?;
+        let info_at = footer_at.checked_sub(footer.lens[2])?;
+        let info = self.read(info_at, footer.lens[2]).ok()?;
+        let mut meta = SegmentMeta::decode(&mut Reader::new(&info)).ok()?;
+        let begins = tail_offset.checked_sub(footer.blocks_len)?;
+        if meta.file != self.id || meta.offset != begins {
+            return None;
+        }
+        meta.tail_len = u32::try_from(tail_len).ok()?;
+        meta.len = end - begins;
+        meta.checksum = footer.checksum;
+        Some(meta)
+    }
+
+    /// A reader of the blocks of a data segment.
+    pub fn blocks(self: &Arc<Self>, meta: &SegmentMeta) -> SegmentReader {
+        SegmentReader::open(self.clone(), meta)
+    }
+
+    /// Whether a segment's tail is whole and the one that `meta` describes.
+    pub fn check_tail(&self, meta: &SegmentMeta) -> Decoded<()> {
+        Tail::parse(&self.read(meta.tail_offset(), u64::from(meta.tail_len))?, meta).map(|_| ())
+    }
+
+    /// The range tombstones of a segment of that kind.
+    pub fn fragments<O: KeyOrder>(&self, order: &O, meta: &SegmentMeta) -> Decoded<Fragments> {
+        if meta.kind != SegmentKind::Tombstones {
+            return Err(DecodeError("data stands among range tombstones"));
+        }
+        let bytes = self.read(meta.tail_offset(), u64::from(meta.tail_len))?;
+        let tail = Tail::parse(&bytes, meta)?;
+        Fragments::decode(order, &mut Reader::new(tail.index))
+    }
+}
+
+/// A footer that looks like one; its checksum is not looked at.
+struct Footer {
+    /// Lengths of filter, index and description.
+    lens: [u64; 3],
+    blocks_len: u64,
+    checksum: u64,
+}
+
+impl Footer {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let mut len = || reader.u32().ok().map(u64::from);
+        let lens = [len()?, len()?, len()?];
+        reader.take(4).ok()?;
+        let blocks_len = reader.u64().ok()?;
+        if reader.take(8).ok()? != MAGIC {
+            return None;
+        }
+        Some(Self { lens, blocks_len, checksum: reader.u64().ok()? })
+    }
+}
+
+/// Reads the blocks of a segment one after the other, and notes what is lost between them.
+#[derive(Debug)]
+pub struct SegmentReader {
+    file: Arc<DamagedFile>,
+    meta: SegmentMeta,
+    /// Where the index says that blocks stand, with their fences.
+    places: Vec<(Place, Vec<u8>)>,
+    /// Whether the index is whole; otherwise it is only a hint.
+    trusted: bool,
+    next: usize,
+    at: u64,
+    raw: Vec<u8>,
+    layout: Option<Layout>,
+    place: Option<Found>,
+    lost: Vec<LostPart>,
+    blocks: u64,
+}
+
+/// Where a block was found.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    /// Its offset in the file.
+    pub offset: u64,
+    /// The length of the stored block.
+    pub len: u64,
+    /// How it is compressed.
+    pub codec: Codec,
+}
+
+impl SegmentReader {
+    fn open(file: Arc<DamagedFile>, meta: &SegmentMeta) -> Self {
+        let mut reader = Self {
+            at: meta.offset,
+            meta: meta.clone(),
+            places: Vec::new(),
+            trusted: false,
+            next: 0,
+            raw: Vec::new(),
+            layout: None,
+            place: None,
+            lost: Vec::new(),
+            blocks: 0,
+            file,
+        };
+        if let Err(error) = reader.load_index() {
+            reader.lose(meta.tail_offset(), u64::from(meta.tail_len), "segment tail", error.0);
+        }
+        reader
+    }
+
+    /// Reads the index; where the tail is damaged, as much of it as makes sense.
+    fn load_index(&mut self) -> Decoded<()> {
+        let bytes = self.file.read(self.meta.tail_offset(), u64::from(self.meta.tail_len))?;
+        match Tail::parse(&bytes, &self.meta) {
+            Ok(tail) => {
+                self.places = read_places(tail.index, self.meta.offset).0;
+                self.trusted = true;
+                Ok(())
+            }
+            Err(error) => {
+                let footer = &bytes[bytes.len().saturating_sub(FOOTER_BYTES)..];
+                if let Some(footer) = Footer::parse(footer) {
+                    let start = footer.lens[0].min(bytes.len() as u64) as usize;
+                    let end = (footer.lens[0] + footer.lens[1]).min(bytes.len() as u64) as usize;
+                    self.places = read_places(&bytes[start..end], self.meta.offset).0;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What is known of the segment.
+    pub fn meta(&self) -> &SegmentMeta {
+        &self.meta
+    }
+
+    /// The file that holds it.
+    pub fn file(&self) -> &Arc<DamagedFile> {
+        &self.file
+    }
+
+    /// What was found lost so far.
+    pub fn lost(&self) -> &[LostPart] {
+        &self.lost
+    }
+
+    /// How many blocks were read so far.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// Where the present block stands.
+    pub fn place(&self) -> Option<Found> {
+        self.place
+    }
+
+    /// The present block.
+    pub fn block(&self) -> Option<Block<'_>> {
+        self.layout.as_ref().map(|layout| Block::new(&self.raw, layout))
+    }
+
+    /// Goes to the next block that is whole; false if there is none.
+    pub fn advance(&mut self) -> bool {
+        self.layout = None;
+        self.place = None;
+        loop {
+            let step = if self.trusted { self.step_indexed() } else { self.step_searching() };
+            match step {
+                Step::Block => {
+                    self.blocks += 1;
+                    return true;
+                }
+                Step::Lost => {}
+                Step::End => return false,
+            }
+        }
+    }
+
+    fn step_indexed(&mut self) -> Step {
+        let Some((place, _)) = self.places.get(self.next) else { return Step::End };
+        let place = *place;
+        self.next += 1;
+        match self.take(place.offset, u64::from(place.len)) {
+            Ok(()) => Step::Block,
+            Err(error) => {
+                self.lose(place.offset, u64::from(place.len), "block", error.0);
+                Step::Lost
+            }
+        }
+    }
+
+    /// Without an index, blocks stand one behind the other. Where one is lost, the damaged index
+    /// may still know where a later one begins.
+    fn step_searching(&mut self) -> Step {
+        let end = self.meta.tail_offset().min(self.file.len);
+        if self.at >= end {
+            return Step::End;
+        }
+        if let Some(len) = self.length_at(self.at, end)
+            && self.take(self.at, len).is_ok()
+        {
+            self.at += len;
+            return Step::Block;
+        }
+        let hint = self.places.iter().map(|(place, _)| place.offset).find(|o| *o > self.at);
+        let next = hint.filter(|hint| *hint < end).unwrap_or(end);
+        self.lose(self.at, next - self.at, "block", "no whole block is found here");
+        self.at = next;
+        Step::Lost
+    }
+
+    /// The length of the stored block at `offset`, which ends before `end`: the one for which the
+    /// trailer's checksum is right.
+    fn length_at(&self, offset: u64, end: u64) -> Option<u64> {
+        let bytes = self.file.read(offset, end - offset).ok()?;
+        (TRAILER_BYTES..=bytes.len())
+            .find(|len| trailer_fits(self.file.id, offset, &bytes[..*len]))
+            .map(|len| len as u64)
+    }
+
+    fn take(&mut self, offset: u64, len: u64) -> Decoded<()> {
+        let bytes = self.file.read(offset, len)?;
+        let own = bytes.last_chunk::<8>().ok_or(DecodeError("a block is too short"))?;
+        let stored = Stored::check(&bytes, self.file.id, offset, u64::from_le_bytes(*own))?;
+        self.raw.clear();
+        self.raw.resize(stored.raw_len, 0);
+        stored.decode_into(&mut self.raw)?;
+        self.layout = Some(Layout::parse(&self.raw)?);
+        self.place = Some(Found { offset, len, codec: stored.codec });
+        Ok(())
+    }
+
+    fn lose(&mut self, offset: u64, len: u64, section: &'static str, detail: &'static str) {
+        let begin = self.places.partition_point(|(place, _)| place.offset <= offset);
+        let after = self.places.partition_point(|(place, _)| place.offset < offset + len);
+        let fence = |i: Option<usize>| i.and_then(|i| self.places.get(i)).map(|(_, key)| key);
+        let low = fence(begin.checked_sub(1)).unwrap_or(&self.meta.min_key).clone();
+        let high = fence(Some(after)).unwrap_or(&self.meta.max_key).clone();
+        self.lost.push(LostPart { offset, len, section, detail, range: (low, high) });
+    }
+}
+
+enum Step {
+    Block,
+    Lost,
+    End,
+}
+
+/// Whether these bytes end like a stored block: codec and raw length are looked at first, because
+/// they sort almost everything out before a checksum has to be computed.
+fn trailer_fits(file: FileId, offset: u64, bytes: &[u8]) -> bool {
+    let (payload, trailer) = bytes.split_at(bytes.len() - TRAILER_BYTES);
+    let mut raw_len = [0; 4];
+    raw_len.copy_from_slice(&trailer[1..5]);
+    let (raw_len, payload_len) = (u64::from(u32::from_le_bytes(raw_len)), payload.len() as u64);
+    let fits = match Codec::from_u8(trailer[0]) {
+        Some(Codec::Raw) => raw_len == payload_len,
+        // A block is compressed only where that makes it smaller.
+        Some(Codec::Lz4 | Codec::Zstd) => raw_len > payload_len && raw_len <= RAW_BYTES_MAX,
+        None => false,
+    };
+    fits && trailer[5..] == checksum(file, offset, &bytes[..bytes.len() - 8]).to_le_bytes()
+}
+
+/// The places and fences of an index, as far as they make sense; and whether all of them do.
+fn read_places(index: &[u8], mut offset: u64) -> (Vec<(Place, Vec<u8>)>, bool) {
+    let mut places: Vec<(Place, Vec<u8>)> = Vec::new();
+    let mut reader = Reader::new(index);
+    let Ok(count) = reader.varint() else { return (places, false) };
+    let mut read = |places: &[(Place, Vec<u8>)]| -> Decoded<(Place, Vec<u8>)> {
+        let place = read_place(&mut reader, offset)?;
+        offset = place.end();
+        let before = places.last().map_or(&[][..], |(_, fence)| fence);
+        let shared = reader.varint_max(before.len() as u64)? as usize;
+        let mut fence = before[..shared].to_vec();
+        fence.extend_from_slice(reader.bytes(limits::KEY_BYTES_MAX - shared)?);
+        Ok((place, fence))
+    };
+    while (places.len() as u64) < count {
+        match read(&places) {
+            Ok(place) => places.push(place),
+            Err(_) => return (places, false),
+        }
+    }
+    (places, true)
+}

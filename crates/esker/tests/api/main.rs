@@ -1,0 +1,120 @@
+//! The public interface, one behaviour per test. Everything here goes through `esker::` names
+//! only, on the real file system, with options small enough that every test flushes and merges.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+mod batches;
+mod durability;
+mod iterators;
+mod keyspaces;
+mod life;
+mod limits;
+mod maintenance;
+mod orders;
+mod reads;
+mod snapshots;
+mod statistics;
+
+use esker::{Db, Iter, Options};
+use std::path::{Path, PathBuf};
+
+/// A directory for one database, removed at the end.
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("db")
+    }
+
+    /// Opens with sizes small enough that little data makes many runs and partitions.
+    fn open(&self) -> Db {
+        Db::open_with(self.path(), small()).unwrap()
+    }
+}
+
+fn small() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(4 << 20);
+    options.memtable_bytes = Some(32 << 10);
+    options.partition_bytes = 64 << 10;
+    options.segment_bytes = 8 << 10;
+    options.block_bytes = 512;
+    options.log_segment_bytes = 64 << 10;
+    options.workers = Some(1);
+    options
+}
+
+/// A database and the directory that it stands in.
+fn fresh() -> (Place, Db) {
+    let place = Place::new();
+    let db = place.open();
+    (place, db)
+}
+
+fn key(number: usize) -> String {
+    format!("key{number:06}")
+}
+
+/// Inserts `numbers` with values that tell their number and the round.
+fn fill(db: &Db, numbers: impl IntoIterator<Item = usize>, round: usize) {
+    for number in numbers {
+        db.insert(key(number), value(number, round)).unwrap();
+    }
+}
+
+fn value(number: usize, round: usize) -> String {
+    format!("value {number} of round {round} {}", "x".repeat(number % 60))
+}
+
+/// The keys that an iterator returns, as text.
+fn keys(iter: impl Iterator<Item = esker::Result<(Vec<u8>, Vec<u8>)>>) -> Vec<String> {
+    iter.map(|entry| String::from_utf8(entry.unwrap().0).unwrap()).collect()
+}
+
+fn entries(iter: Iter) -> Vec<(Vec<u8>, Vec<u8>)> {
+    iter.map(|entry| entry.unwrap()).collect()
+}
+
+fn text(value: Option<Vec<u8>>) -> Option<String> {
+    value.map(|value| String::from_utf8(value).unwrap())
+}
+
+/// Bytes that the device holds for the run files of a database, and how many there are.
+fn run_files(path: &Path) -> (u64, usize) {
+    let entries = std::fs::read_dir(path.join("data")).unwrap();
+    let sizes: Vec<u64> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| allocated(&std::fs::metadata(path).unwrap()))
+        .collect();
+    (sizes.iter().sum(), sizes.len())
+}
+
+/// Waits for the background until `enough` holds for the bytes of the run files, and returns them.
+/// Space returns when the last reader has left its epoch, and epochs are shared by all tests of
+/// this process, so one wait may be too few; the number of waits is bounded, not their time.
+fn settled(db: &Db, path: &Path, enough: impl Fn(u64) -> bool) -> u64 {
+    for _ in 0..10_000 {
+        db.wait_until_idle().unwrap();
+        if enough(run_files(path).0) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    run_files(path).0
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len()
+}

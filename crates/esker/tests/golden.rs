@@ -1,0 +1,319 @@
+//! A database of format version 1 that was written once and is kept: every later build reads it.
+//!
+//! `golden/v1/db` was copied while it was open, so its log holds records that no run has, and
+//! `golden/v1/expected.txt` lists what it holds. It has several keyspaces, one with a comparator,
+//! raw, LZ4 and zstd blocks, bases and deltas, range deletes, and a keyspace that was dropped. To
+//! write a new one, for a new format version only:
+//!
+//!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v2 cargo test -p esker --test golden
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+use esker::base::codec::checksum;
+use esker::{Batch, Comparator, Compression, Db, ErrorKind, Options};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Orders keys by their lengths, then by their bytes.
+struct ShortFirst;
+
+impl Comparator for ShortFirst {
+    fn name(&self) -> &str {
+        "short-first"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(4 << 20);
+    options.partition_bytes = 4 << 10;
+    options.segment_bytes = 2 << 10;
+    options.block_bytes = 512;
+    options.log_segment_bytes = 16 << 10;
+    options.comparators = vec![Arc::new(ShortFirst)];
+    options
+}
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A copy of the database that is kept.
+fn sample() -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("db");
+    copy(&golden().join("db"), &path);
+    (temporary, path)
+}
+
+fn bytes_of(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(bytes_of(&path));
+        } else {
+            found.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+/// Everything that a database holds, one entry a line.
+fn listing(db: &Db) -> String {
+    let mut lines = String::new();
+    for name in db.keyspaces().unwrap() {
+        for entry in db.keyspace(&name).unwrap().iter().unwrap() {
+            let (key, value) = entry.unwrap();
+            let (key, value) = (key.escape_ascii(), value.escape_ascii());
+            writeln!(lines, "{name}\t{key}\t{value}").unwrap();
+        }
+    }
+    lines
+}
+
+fn expected() -> String {
+    fs::read_to_string(golden().join("expected.txt")).unwrap()
+}
+
+fn read_only() -> Options {
+    let mut options = options();
+    options.read_only = true;
+    options
+}
+
+#[test]
+fn it_is_read_without_changing_a_byte() {
+    let (_temporary, path) = sample();
+    let before = bytes_of(&path);
+    let db = Db::open_with(&path, read_only()).unwrap();
+    assert_eq!(listing(&db), expected());
+    let report = db.verify().unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    db.close().unwrap();
+    assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+}
+
+#[test]
+fn it_is_opened_for_writing_and_goes_on() {
+    let (_temporary, path) = sample();
+    let db = Db::open_with(&path, options()).unwrap();
+    assert_eq!(listing(&db), expected());
+    db.insert("new", "entry").unwrap();
+    db.compact().unwrap();
+    let mut with_new = expected();
+    with_new.push_str("default\tnew\tentry\n");
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&listing(&db)), sorted(&with_new));
+    db.close().unwrap();
+    let db = Db::open_with(&path, options()).unwrap();
+    assert_eq!(sorted(&listing(&db)), sorted(&with_new));
+    let report = db.verify().unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+#[test]
+fn it_is_saved_whole_by_a_repair() {
+    let (temporary, path) = sample();
+    let to = temporary.path().join("new");
+    let salvaged = esker::repair::salvage(&path, &to, &options()).unwrap();
+    assert!(salvaged.plan.is_whole(), "{salvaged}");
+    let db = Db::open_with(&to, options()).unwrap();
+    assert_eq!(listing(&db), expected());
+}
+
+/// The fields of every file of the database, as `esker inspect` shows them.
+fn fields(path: &Path) -> Vec<(PathBuf, String, String)> {
+    let shown = |path: PathBuf| {
+        let fields = esker::inspect::file(&path).unwrap();
+        fields.into_iter().map(move |(field, value)| (path.clone(), field, value))
+    };
+    bytes_of(path).into_keys().flat_map(shown).collect()
+}
+
+#[test]
+fn it_holds_what_a_format_has_to_keep() {
+    let (_temporary, path) = sample();
+    let fields = fields(&path);
+    let has = |file: &str, field: &str, value: &str| {
+        let found = fields.iter().any(|(path, name, content)| {
+            let path = path.strip_prefix(&_temporary).unwrap().to_str().unwrap();
+            path.contains(file) && name.contains(field) && content.contains(value)
+        });
+        assert!(found, "no {field:?} with {value:?} in {file:?}");
+    };
+    for codec in ["Raw", "Lz4", "Zstd"] {
+        has("data", ".block[", codec);
+    }
+    has("data", ".content", "range tombstones");
+    has("data", ".content", "custom order");
+    has("MANIFEST", ".base.segment[", "file");
+    has("MANIFEST", ".delta", "file");
+    has("MANIFEST", ".kind", "add delta");
+    has("MANIFEST", ".partition[1].lower", "\"");
+    for operation in ["put", "delete keyspace", "delete range", "create", "drop"] {
+        has("wal", ".op[", operation);
+    }
+    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+    assert!(damaged.is_none(), "{damaged:?}");
+    let bytes: usize = bytes_of(&path).values().map(Vec::len).sum();
+    assert!(bytes < 200 << 10, "{bytes} bytes are too many to keep");
+}
+
+fn raise_version(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] += 1;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Raises the version in a header of 64 bytes whose checksum is salted with `salt`.
+fn raise_sealed_version(path: &Path, salt: u64) {
+    raise_version(path, 8);
+    let mut bytes = fs::read(path).unwrap();
+    let sum = checksum(salt, 0, &bytes[..56]);
+    bytes[56..64].copy_from_slice(&sum.to_le_bytes());
+    fs::write(path, bytes).unwrap();
+}
+
+/// Files of a directory whose names start so.
+fn files(directory: &Path, start: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let fits = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
+    paths.filter(fits).collect()
+}
+
+#[test]
+fn a_newer_version_of_any_file_is_refused_and_left_alone() {
+    let refused = |what: &str, raise: &dyn Fn(&Path)| {
+        let (_temporary, path) = sample();
+        raise(&path);
+        let before = bytes_of(&path);
+        for options in [options(), read_only()] {
+            let error = Db::open_with(&path, options).map(|_| ()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{what}: {error}");
+        }
+        assert!(bytes_of(&path) == before, "{what}: the refusal changed a byte");
+    };
+    refused("superblock-A", &|path| raise_sealed_version(&path.join("superblock-A"), 0));
+    refused("superblock-B", &|path| raise_sealed_version(&path.join("superblock-B"), 0));
+    refused("manifest", &|path| raise_sealed_version(&files(path, "MANIFEST")[0], 0));
+    refused("log", &|path| {
+        for log in files(&path.join("wal"), "0") {
+            // Both copies of the header.
+            raise_version(&log, 8);
+            raise_version(&log, 2048 + 8);
+        }
+    });
+}
+
+/// Run files are opened when something is first read from them.
+#[test]
+fn a_newer_version_of_a_run_file_is_refused_when_it_is_read() {
+    let (_temporary, path) = sample();
+    for (id, run) in files(&path.join("data"), "0").into_iter().map(|run| {
+        let name = run.file_stem().unwrap().to_str().unwrap();
+        (name.parse().unwrap(), run.clone())
+    }) {
+        raise_sealed_version(&run, id);
+    }
+    let before = bytes_of(&path);
+    let db = Db::open_with(&path, read_only()).unwrap();
+    let error = db.iter().and_then(|mut iter| iter.next().transpose()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{error}");
+    db.close().unwrap();
+    assert!(bytes_of(&path) == before);
+}
+
+/// Writes a new golden database, if the environment says where.
+#[test]
+fn write_golden() {
+    let Some(target) = std::env::var_os("ESKER_WRITE_GOLDEN") else { return };
+    // Tests run in the directory of their crate; the path is meant from the workspace.
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(target);
+    let temporary = tempfile::tempdir().unwrap();
+    let live = temporary.path().join("db");
+    fill_bases(&live);
+    let db = Db::open_with(&live, options()).unwrap();
+    let second = db.keyspace("second").unwrap();
+    let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
+    // Deltas: too little for a merge.
+    db.insert("key0010", "newer in a delta").unwrap();
+    db.remove("key0011").unwrap();
+    db.remove_range("key0020".."key0023").unwrap();
+    second.insert("key0010", "newer in a delta").unwrap();
+    ordered.insert("aa10", "newer in a delta").unwrap();
+    db.flush().unwrap();
+    // What only the log has.
+    db.insert("key0030", "only in the log").unwrap();
+    db.remove("key0031").unwrap();
+    db.remove_range("key0040".."key0043").unwrap();
+    let late = db.keyspace("late").unwrap();
+    let mut batch = Batch::new();
+    batch.insert(&late, "key", "made in the log");
+    batch.insert(&second, "\x00\u{ff}binary", [0, 255, 10]);
+    batch.remove(&ordered, "aa12");
+    db.write(batch).unwrap();
+    db.keyspace("gone").unwrap().insert("key", "dropped").unwrap();
+    db.drop_keyspace("gone").unwrap();
+    db.sync().unwrap();
+    fs::remove_dir_all(target.join("db")).ok();
+    copy(&live, &target.join("db"));
+    fs::write(target.join("expected.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
+}
+
+/// Bases with LZ4 blocks, and with zstd blocks in one keyspace.
+fn fill_bases(live: &Path) {
+    let value = |i: u32, more: &str| format!("value {i:04} {more}{}", ".".repeat(40));
+    for (name, compression) in [("default", Compression::Lz4), ("second", Compression::Zstd)] {
+        let mut options = options();
+        options.compression = compression;
+        let db = Db::open_with(live, options).unwrap();
+        let keyspace = db.keyspace(name).unwrap();
+        for i in 0..300 {
+            keyspace.insert(format!("key{i:04}"), value(i, name)).unwrap();
+        }
+        db.flush().unwrap();
+        // Without something to merge with, what was flushed would be taken over as it is.
+        for i in (0..300).step_by(2) {
+            keyspace.insert(format!("key{i:04}"), value(i, "written twice")).unwrap();
+        }
+        db.flush().unwrap();
+        keyspace.compact().unwrap();
+        db.close().unwrap();
+    }
+    let db = Db::open_with(live, options()).unwrap();
+    let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
+    for i in 0..40 {
+        ordered.insert(format!("{}{i}", "a".repeat(i % 4)), value(i as u32, "ordered")).unwrap();
+    }
+    db.flush().unwrap();
+    ordered.compact().unwrap();
+    db.wait_until_idle().unwrap();
+    db.close().unwrap();
+}
