@@ -67,7 +67,15 @@ impl Core {
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>> {
         let settings = Settings::new(options)?;
         let fs = options.fs.clone();
-        let found = look(fs.as_ref(), path)?;
+        let found = match look(fs.as_ref(), path) {
+            // Someone may be making a database there just now; under the lock we know.
+            Err(_) if is_locked(fs.as_ref(), path) => {
+                return Err(Error::Locked { path: path.to_owned() });
+            }
+            // And if they were done in the meantime, another look says so.
+            Err(_) => look(fs.as_ref(), path)?,
+            Ok(found) => found,
+        };
         match found {
             Found::Database if options.error_if_exists => {
                 return Err(Error::Exists { path: path.to_owned() });
@@ -85,14 +93,22 @@ impl Core {
         }
         let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
-        if look(fs.as_ref(), path)? != Found::Database {
-            create(&fs, path, options)?;
+        match look(fs.as_ref(), path)? {
+            Found::Database if options.error_if_exists => {
+                return Err(Error::Exists { path: path.to_owned() });
+            }
+            Found::Database => {}
+            Found::Nothing | Found::Empty => create(&fs, path, options)?,
         }
         let signal = Arc::new(Signal::new());
         let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal.clone());
         let described = describe(&fs, path, &files, options)?;
         let core = Self::recover(path, options, settings, described, files, signal, lock)?;
-        core.start_threads()?;
+        if let Err(error) = core.start_threads() {
+            // Those that were started hold the database open.
+            let _ = core.close();
+            return Err(error);
+        }
         Ok(core)
     }
 
@@ -295,14 +311,13 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(found)
 }
 
-/// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
-/// file would change the directory (C9), and every writer makes it before anything else, so none
-/// has the copy open.
-fn take_lock(
-    fs: &dyn Fs,
-    path: &Path,
-    read_only: bool,
-) -> Result<Option<Box<dyn crate::fs::FileLock>>> {
+/// Whether somebody has the database open; a lock file is not made for this question.
+fn is_locked(fs: &dyn Fs, path: &Path) -> bool {
+    matches!(fs.kind(&path.join(LOCK_NAME)), Ok(Some(_)))
+        && matches!(take_lock(fs, path), Err(Error::Locked { .. }))
+}
+
+fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
     let lock_path = path.join(LOCK_NAME);
     if read_only && fs.kind(&lock_path).context("look at", &lock_path)?.is_none() {
         return Ok(None);
