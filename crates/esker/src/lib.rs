@@ -25,14 +25,17 @@ pub mod iter;
 pub mod merge;
 
 pub mod commit;
+// Under the model checker only the protocols are compiled, not what is built on them.
+#[cfg(not(loom))]
 pub mod db;
+#[cfg(all(test, loom))]
+#[path = "db/models.rs"]
+mod models;
 
-pub mod repair;
-
-pub mod inspect;
-
+#[cfg(not(loom))]
 mod api;
 
+#[cfg(not(loom))]
 pub use api::{
     Batch, BytesWritten, Comparator, Compression, Db, Durability, Iter, Keyspace, Latency,
     LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, Snapshot, Stalls, Stats, TreeShape,
