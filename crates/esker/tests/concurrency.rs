@@ -77,6 +77,8 @@ struct Call {
     begin: u64,
     end: u64,
     writes: bool,
+    #[allow(dead_code, reason = "shown when the test fails")]
+    how: &'static str,
 }
 
 /// Whether the calls on one key could have happened one at a time, each at a moment between its
@@ -134,12 +136,7 @@ fn the_test_of_linearizability_finds_stale_reads() {
         // Old after new was complete.
         vec![call(1, 0, 1, true), call(2, 2, 3, true), call(1, 4, 5, false)],
         // New, then old again.
-        vec![
-            call(1, 0, 1, true),
-            call(2, 2, 9, true),
-            call(2, 3, 4, false),
-            call(1, 5, 6, false),
-        ],
+        vec![call(1, 0, 1, true), call(2, 2, 9, true), call(2, 3, 4, false), call(1, 5, 6, false)],
         // Before it was written.
         vec![call(1, 0, 1, true), call(2, 5, 6, true), call(2, 2, 3, false)],
     ] {
@@ -648,9 +645,8 @@ fn nothing_reappears_in_a_keyspace_that_was_dropped() {
         let db = Db::open_with(dir.path(), orders()).unwrap();
         let steady = db.keyspace("steady").unwrap();
         let keys = |keyspace: &Keyspace| -> BTreeSet<String> {
-            let key = |entry: esker::Result<(Vec<u8>, _)>| {
-                String::from_utf8(entry.unwrap().0).unwrap()
-            };
+            let key =
+                |entry: esker::Result<(Vec<u8>, _)>| String::from_utf8(entry.unwrap().0).unwrap();
             keyspace.iter().unwrap().map(key).collect()
         };
         // In an order of its own every other generation.
