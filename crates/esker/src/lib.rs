@@ -33,6 +33,12 @@ pub mod db;
 mod models;
 
 #[cfg(not(loom))]
+pub mod repair;
+
+#[cfg(not(loom))]
+pub mod inspect;
+
+#[cfg(not(loom))]
 mod api;
 
 #[cfg(not(loom))]

@@ -114,7 +114,11 @@ fn assert_linearizable(key: u64, calls: &[Call]) {
     for pair in forward.windows(2) {
         assert!(
             pair[0].last_begin <= pair[1].first_end,
-            "key {key}: the values of {pair:?} were both current at one time"
+            "key {key}: the values of {pair:?} were both current at one time: {:#?}",
+            calls
+                .iter()
+                .filter(|call| pair.iter().any(|zone| zone.value == call.value))
+                .collect::<Vec<_>>()
         );
     }
     for zone in backward {
@@ -129,7 +133,7 @@ fn assert_linearizable(key: u64, calls: &[Call]) {
 
 #[test]
 fn the_test_of_linearizability_finds_stale_reads() {
-    let call = |value, begin, end, writes| Call { key: 0, value, begin, end, writes };
+    let call = |value, begin, end, writes| Call { key: 0, value, begin, end, writes, how: "" };
     let good = [call(1, 0, 1, true), call(2, 2, 5, true), call(1, 3, 4, false)];
     assert_linearizable(0, &good);
     for bad in [
@@ -155,7 +159,7 @@ fn contend(db: &Db, keyspace: &Keyspace, seed: u64, writes: u64, key: fn(u64, u6
     let mut calls = Vec::new();
     for at in 0..KEYS {
         keyspace.insert(key(at, 0), padded(at, 8)).unwrap();
-        calls.push(Call { key: at, value: at, begin: 0, end: 0, writes: true });
+        calls.push(Call { key: at, value: at, begin: 0, end: 0, writes: true, how: "first" });
     }
     let writer = |id: u64| {
         let mut rng = Rng::of_thread(seed, id);
@@ -165,21 +169,26 @@ fn contend(db: &Db, keyspace: &Keyspace, seed: u64, writes: u64, key: fn(u64, u6
             let value = KEYS + n * WRITERS + id;
             let bytes = padded(value, rng.below(120));
             let begin = now();
-            match rng.below(8) {
+            let how = match rng.below(8) {
                 0 => {
                     let mut batch = Batch::new();
                     batch.insert(keyspace, key(at, rng.next()), padded(u64::MAX, 9));
                     batch.insert(keyspace, key(KEYS + rng.below(1500), 0), &bytes);
                     batch.insert(keyspace, key(at, rng.next()), &bytes);
                     db.write(batch).unwrap();
+                    "batch"
                 }
                 1 => {
                     let class = Durability::Buffered;
                     keyspace.insert_with(key(at, rng.next()), &bytes, class).unwrap();
+                    "buffered"
                 }
-                _ => keyspace.insert(key(at, rng.next()), &bytes).unwrap(),
-            }
-            calls.push(Call { key: at, value, begin, end: now(), writes: true });
+                _ => {
+                    keyspace.insert(key(at, rng.next()), &bytes).unwrap();
+                    "insert"
+                }
+            };
+            calls.push(Call { key: at, value, begin, end: now(), writes: true, how });
             for _ in 0..3 {
                 keyspace.insert(key(KEYS + rng.below(1500), 0), &bytes).unwrap();
             }
@@ -193,20 +202,23 @@ fn contend(db: &Db, keyspace: &Keyspace, seed: u64, writes: u64, key: fn(u64, u6
         while !stop.load(Ordering::Acquire) {
             let at = rng.below(KEYS);
             let begin = now();
-            let value = match rng.below(4) {
+            let (how, value) = match rng.below(4) {
                 0 => {
                     let sought = key(at, rng.next());
                     let mut iter = keyspace.iter().unwrap();
                     iter.seek(&sought).unwrap();
-                    number(iter.next_entry().unwrap().expect("the key is there").1)
+                    ("seek", number(iter.next_entry().unwrap().expect("the key is there").1))
                 }
-                1 => number(keyspace.multi_get([key(at, 1)]).unwrap()[0].as_ref().unwrap()),
+                1 => {
+                    let values = keyspace.multi_get([key(at, 1)]).unwrap();
+                    ("multi_get", number(values[0].as_ref().unwrap()))
+                }
                 _ => {
                     assert!(keyspace.get_into(key(at, rng.next()), &mut buffer).unwrap());
-                    number(&buffer)
+                    ("get", number(&buffer))
                 }
             };
-            calls.push(Call { key: at, value, begin, end: now(), writes: false });
+            calls.push(Call { key: at, value, begin, end: now(), writes: false, how });
             // Something cold, so that blocks are loaded and evicted.
             keyspace.get(key(KEYS + rng.below(1500), 0)).unwrap();
         }

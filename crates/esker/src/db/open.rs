@@ -314,10 +314,17 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
 /// Whether somebody has the database open; a lock file is not made for this question.
 fn is_locked(fs: &dyn Fs, path: &Path) -> bool {
     matches!(fs.kind(&path.join(LOCK_NAME)), Ok(Some(_)))
-        && matches!(take_lock(fs, path), Err(Error::Locked { .. }))
+        && matches!(take_lock(fs, path, false), Err(Error::Locked { .. }))
 }
 
-fn take_lock(fs: &dyn Fs, path: &Path) -> Result<Box<dyn crate::fs::FileLock>> {
+/// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
+/// file would change the directory (C9), and every writer makes it before anything else, so none
+/// has the copy open.
+fn take_lock(
+    fs: &dyn Fs,
+    path: &Path,
+    read_only: bool,
+) -> Result<Option<Box<dyn crate::fs::FileLock>>> {
     let lock_path = path.join(LOCK_NAME);
     if read_only && fs.kind(&lock_path).context("look at", &lock_path)?.is_none() {
         return Ok(None);
