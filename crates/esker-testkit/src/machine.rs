@@ -256,7 +256,7 @@ impl Machine {
         let held = moment.map(|index| &self.held[index].snapshot);
         let mut low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
         let mut high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        if !is_folded(slot) && how % 2 == 0 {
+        if !is_folded(slot) && how.is_multiple_of(2) {
             // Byte order has a next key, so all kinds of bounds work there.
             low = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
             high = end.as_deref().map_or(Bound::Unbounded, Bound::Included);

@@ -25,14 +25,23 @@ pub mod iter;
 pub mod merge;
 
 pub mod commit;
+// Under the model checker only the protocols are compiled, not what is built on them.
+#[cfg(not(loom))]
 pub mod db;
+#[cfg(all(test, loom))]
+#[path = "db/models.rs"]
+mod models;
 
+#[cfg(not(loom))]
 pub mod repair;
 
+#[cfg(not(loom))]
 pub mod inspect;
 
+#[cfg(not(loom))]
 mod api;
 
+#[cfg(not(loom))]
 pub use api::{
     Batch, BytesWritten, Comparator, Compression, Db, Durability, Iter, Keyspace, Latency,
     LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, Snapshot, Stalls, Stats, TreeShape,

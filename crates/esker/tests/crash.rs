@@ -9,6 +9,8 @@
 //! `ESKER_CRASH_POINTS` sets how many clones are checked (500 unless told), `ESKER_SEED` replays
 //! the workload of one seed.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
 use esker::{Db, Durability};
 use esker_testkit::crashfs::Hook;
 use esker_testkit::harness::{self, read_all, small_options};
@@ -313,7 +315,7 @@ fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64) 
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn wanted() -> u64 {
-    number("ESKER_CRASH_POINTS").unwrap_or(500)
+    number("ESKER_CRASH_POINTS").unwrap_or(8_000)
 }
 
 #[test]
@@ -325,8 +327,9 @@ fn what_survives_is_a_prefix_with_all_that_was_durable() {
 /// A harness that cannot fail proves nothing: a disk that ignores syncs must be noticed.
 #[test]
 fn a_disk_that_does_not_sync_is_noticed() {
+    type Mutation = (&'static str, fn(&CrashFs));
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mutations: [(&str, fn(&CrashFs)); 2] = [
+    let mutations: [Mutation; 2] = [
         ("ignore_sync_dir", |disk| disk.ignore_sync_dir(true)),
         ("ignore_sync_data", |disk| disk.ignore_sync_data(true)),
     ];

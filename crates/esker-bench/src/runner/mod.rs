@@ -1,9 +1,9 @@
 //! Executes workloads on one open database, one after the other.
 //!
-//! A step has a plan ([`plan`]): how many threads, how many operations or how long. The measured
-//! threads work ([`job`]) while two more watch: one samples their counters for the rates of single
-//! seconds and the progress bar ([`monitor`]), one is idle to know the machine's own pauses. When
-//! the measured threads have ended, everything is merged into a report ([`summary`]).
+//! A step has a plan (`plan`): how many threads, how many operations or how long. The measured
+//! threads work (`job`) while two more watch: one samples their counters for the rates of single
+//! seconds and the progress bar (`monitor`), one is idle to know the machine's own pauses. When
+//! the measured threads have ended, everything is merged into a report (`summary`).
 //!
 //! The runner also remembers what lies between steps: which keys are present, and how much was
 //! written to the device and by users since open.

@@ -37,7 +37,7 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 pub struct Iter {
     inner: Inner,
     /// Keeps the database open.
-    _handle: Arc<super::database::Handle>,
+    handle: Arc<super::database::Handle>,
 }
 
 enum Inner {
@@ -102,6 +102,13 @@ impl<O: DbOrder> End<O> {
 }
 
 impl<O: DbOrder> Ends<O> {
+    /// Gives up everything without letting go of it.
+    fn leak(&mut self) {
+        std::mem::forget((self.front.scan.take(), self.back.scan.take()));
+        let nothing = Box::new(|| -> Scan<O> { unreachable!("the iterator is being dropped") });
+        std::mem::forget(std::mem::replace(&mut self.make, nothing));
+    }
+
     fn new(order: O, make: Box<dyn Fn() -> Scan<O> + Send + Sync>) -> Self {
         let end = || End { scan: None, place: Place::Outside };
         Self { make, order, front: end(), back: end() }
@@ -181,15 +188,16 @@ impl Iter {
                 return Err(Error::ComparatorMissing { keyspace, comparator: comparator.clone() });
             }
         };
-        Ok(Self { inner, _handle: handle.clone() })
+        Ok(Self { inner, handle: handle.clone() })
     }
 
     /// Places the front on the first key at or behind `key`, forward or back, within the range
     /// of the iterator. `next` then returns that entry.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`].
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.handle.core.check_open()?;
         match &mut self.inner {
             Inner::Bytewise(ends) => ends.seek(key.as_ref()),
             Inner::Custom(ends) => ends.seek(key.as_ref()),
@@ -199,7 +207,7 @@ impl Iter {
     /// The next entry from the front, without a copy: it is borrowed until the next call.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`].
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         self.entry(true)
@@ -208,7 +216,7 @@ impl Iter {
     /// The next entry from the back, without a copy: it is borrowed until the next call.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`].
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     #[inline]
     pub fn next_back_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         self.entry(false)
@@ -216,6 +224,7 @@ impl Iter {
 
     #[inline]
     fn entry(&mut self, forward: bool) -> Result<Option<(&[u8], &[u8])>> {
+        self.handle.core.check_open()?;
         Ok(match &mut self.inner {
             Inner::Bytewise(ends) => ends.advance(forward)?.map(|scan| (scan.key(), scan.value())),
             Inner::Custom(ends) => ends.advance(forward)?.map(|scan| (scan.key(), scan.value())),
@@ -225,6 +234,19 @@ impl Iter {
     fn pair(&mut self, forward: bool) -> Option<Result<Pair>> {
         let copied = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
         self.entry(forward).map(|entry| entry.map(copied)).transpose()
+    }
+}
+
+impl Drop for Iter {
+    fn drop(&mut self) {
+        // What an iterator lets go of may take locks, which in a forked child may be held by a
+        // thread that is not there (R26).
+        if self.handle.core.is_forked() {
+            match &mut self.inner {
+                Inner::Bytewise(ends) => ends.leak(),
+                Inner::Custom(ends) => ends.leak(),
+            }
+        }
     }
 }
 

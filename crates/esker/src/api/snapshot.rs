@@ -37,7 +37,10 @@ struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.handle.core.release_snapshot(self.seq);
+        // In a forked child the list may be locked by a thread that is not there (R26).
+        if !self.handle.core.is_forked() {
+            self.handle.core.release_snapshot(self.seq);
+        }
     }
 }
 

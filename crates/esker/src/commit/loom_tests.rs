@@ -215,3 +215,49 @@ fn shutting_leaves_no_reservation_behind_the_end() {
         assert!(writer.join().unwrap().is_none_or(|written| written <= end));
     });
 }
+
+/// `db::write::seal` and `db::flush` on the real ring: which set takes a write follows from its
+/// position, and a flush reads a sealed set once everything below its end is published (R3).
+fn seal_and_flush(wait_for_writers: bool) {
+    model(move || {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        // The start of the second set, and what each set holds.
+        let second_start = Arc::new(AtomicU64::new(u64::MAX));
+        let sets = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let writer = {
+            let (ring, sets) = (Arc::clone(&ring), Arc::clone(&sets));
+            let second_start = Arc::clone(&second_start);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let ticket = reserve(&ring, 8);
+                    let set = usize::from(second_start.load(Ordering::Acquire) <= ticket.start);
+                    sets[set].fetch_add(1, Ordering::Relaxed);
+                    ring.complete(&ticket);
+                }
+            })
+        };
+        let end = ring.seal(|position| {
+            second_start.store(position, Ordering::Release);
+            position
+        });
+        if wait_for_writers {
+            assert!(ring.wait_visible(end));
+        }
+        let flushed = sets[0].load(Ordering::Relaxed);
+        assert_eq!(flushed, (end - 8) / 8, "a flush left out what stands below its end");
+        writer.join().unwrap();
+        assert_eq!(sets[1].load(Ordering::Relaxed), 2 - flushed);
+    });
+}
+
+#[test]
+fn a_flush_has_everything_below_its_end() {
+    seal_and_flush(true);
+}
+
+#[test]
+#[should_panic(expected = "a flush left out")]
+fn a_flush_that_does_not_wait_is_found_out() {
+    seal_and_flush(false);
+}

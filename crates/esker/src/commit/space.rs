@@ -90,8 +90,9 @@ impl Space {
             end: segment.end.min(start),
             file_bytes: segment.file_len,
         });
-        // The successor names the segment that holds the last byte that counts.
-        let before = chain.segments.iter().rev().find(|segment| segment.header.start <= start);
+        // The successor names the segment that holds the last byte that counts. One that starts at
+        // the end holds none, and may never have been synced: a power cut would break the chain.
+        let before = chain.segments.iter().rev().find(|segment| segment.header.start < start);
         let maker = Maker {
             next_serial: chain.next_serial.max(1),
             next_number: chain.next_number.max(1),
@@ -129,8 +130,8 @@ impl Space {
         for path in &chain.stale {
             let _ = self.fs.remove_file(path);
         }
-        // Windows that start behind the end were prepared or filled by a life that ended.
-        let superseded = chain.segments.iter().filter(|segment| segment.header.start > start);
+        // Windows that start at the end or behind were prepared or filled by a life that ended.
+        let superseded = chain.segments.iter().filter(|segment| segment.header.start >= start);
         for segment in superseded {
             let _ = self.fs.remove_file(&segment.path);
             maker.retired.retain(|retired| retired.path != segment.path);

@@ -203,8 +203,11 @@ impl Core {
         }
     }
 
-    /// What the database knows about itself.
+    /// What the database knows about itself; nothing in a forked child (R26).
     pub fn stats(&self) -> Stats {
+        if self.is_forked() {
+            return Stats::default();
+        }
         let log = self.pipeline.as_ref().map(|pipeline| pipeline.counters()).unwrap_or_default();
         let state = self.state_now();
         let cache = self.cache.stats();

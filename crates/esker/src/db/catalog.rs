@@ -10,7 +10,7 @@
 use crate::base::{Comparator, CustomOrder, KeyspaceId, Seq};
 use crate::error::{Error, Result};
 use crate::manifest::KeyspaceRecord;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -244,9 +244,10 @@ impl Catalog {
         let dropped: Vec<_> = due()
             .filter_map(|c| if let Change::Dropped(id) = c { Some(*id) } else { None })
             .collect();
+        let gone: HashSet<KeyspaceId> = dropped.iter().copied().collect();
         let created = due()
             .filter_map(|c| if let Change::Created(state) = c { Some(state) } else { None })
-            .filter(|state| !dropped.contains(&state.id))
+            .filter(|state| !gone.contains(&state.id))
             .map(|state| state.record())
             .collect();
         (created, dropped)
@@ -265,13 +266,20 @@ impl Catalog {
     /// What a new manifest has to say: the keyspaces that the old manifest knows and that the
     /// changes before `log_start` made; later changes are still in the log.
     pub fn durable_records(&self, log_start: Seq) -> Vec<KeyspaceRecord> {
-        let outside = |id: KeyspaceId| {
-            self.pending.iter().any(|(at, change)| match change {
-                Change::Created(state) => state.id == id && *at >= log_start,
-                Change::Dropped(dropped) => *dropped == id && *at < log_start,
+        // There may be many changes, so that this must not look at all of them for each keyspace.
+        let outside: HashSet<KeyspaceId> = self
+            .pending
+            .iter()
+            .filter_map(|(at, change)| match change {
+                Change::Created(state) => (*at >= log_start).then_some(state.id),
+                Change::Dropped(dropped) => (*at < log_start).then_some(*dropped),
             })
-        };
-        self.by_id.values().filter(|state| !outside(state.id)).map(|state| state.record()).collect()
+            .collect();
+        self.by_id
+            .values()
+            .filter(|state| !outside.contains(&state.id))
+            .map(|state| state.record())
+            .collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! A run file is unlinked, and a dead slice punched, only after
 //! 1. the edit that dropped it is synced (it is marked obsolete after that), and
 //! 2. the last reader let go of it (the mark takes effect when the last reference is dropped).
+//!
 //! Both are only noted here; a worker does the system calls.
 
 use crate::base::FileId;

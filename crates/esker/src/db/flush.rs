@@ -74,10 +74,13 @@ impl Core {
         writer: &mut Option<RunWriter>,
     ) -> Result<Slices> {
         let mut slices = Slices::default();
+        let end = set.sealed_at().unwrap_or(set.start);
+        let (_, dropped) = self.catalog.lock().pending_before(end);
         for id in set.keyspaces() {
+            // What was written to a keyspace goes with it if this flush also carries the drop. A
+            // later drop is only in the log and may still be lost.
             let keyspace = self.catalog.lock().by_id(id).cloned();
-            // What was written to a keyspace before its drop goes with it.
-            let Some(keyspace) = keyspace.filter(|k| k.dropped_at().is_none()) else { continue };
+            let Some(keyspace) = keyspace.filter(|_| !dropped.contains(&id)) else { continue };
             let tree = version.tree(id).cloned().unwrap_or_default();
             let written = match &keyspace.order {
                 Order::Bytewise => self.write_keyspace(&Bytewise, &keyspace, set, &tree, writer)?,
@@ -274,10 +277,8 @@ fn touched<O: KeyOrder>(
     for (index, partition) in partitions.iter().enumerate() {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
         match lower {
-            Some(lower) if cursor.valid() => {
-                if order.compare(cursor.key(), lower).is_lt() {
-                    cursor.seek(lower, crate::base::SEQ_MAX)?;
-                }
+            Some(lower) if cursor.valid() && order.compare(cursor.key(), lower).is_lt() => {
+                cursor.seek(lower, crate::base::SEQ_MAX)?;
             }
             _ => {}
         }

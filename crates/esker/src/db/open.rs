@@ -44,7 +44,7 @@ pub const DATA_DIRECTORY: &str = "data";
 pub const FIRST_POSITION: Seq = 64;
 
 /// What stands at a path.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
     /// An empty directory, or one in which making a database was cut off.
@@ -67,7 +67,15 @@ impl Core {
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>> {
         let settings = Settings::new(options)?;
         let fs = options.fs.clone();
-        let found = look(fs.as_ref(), path)?;
+        let found = match look(fs.as_ref(), path) {
+            // Someone may be making a database there just now; under the lock we know.
+            Err(_) if is_locked(fs.as_ref(), path) => {
+                return Err(Error::Locked { path: path.to_owned() });
+            }
+            // And if they were done in the meantime, another look says so.
+            Err(_) => look(fs.as_ref(), path)?,
+            Ok(found) => found,
+        };
         match found {
             Found::Database if options.error_if_exists => {
                 return Err(Error::Exists { path: path.to_owned() });
@@ -79,20 +87,28 @@ impl Core {
         }
         if found == Found::Nothing {
             fs.create_dir(path).context("create", path)?;
-            if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                fs.sync_dir(parent).context("sync", parent)?;
-            }
+        }
+        if found != Found::Database {
+            sync_name(fs.as_ref(), path, found)?;
         }
         let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
-        if look(fs.as_ref(), path)? != Found::Database {
-            create(&fs, path, options)?;
+        match look(fs.as_ref(), path)? {
+            Found::Database if options.error_if_exists => {
+                return Err(Error::Exists { path: path.to_owned() });
+            }
+            Found::Database => {}
+            Found::Nothing | Found::Empty => create(&fs, path, options)?,
         }
         let signal = Arc::new(Signal::new());
         let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal.clone());
         let described = describe(&fs, path, &files, options)?;
         let core = Self::recover(path, options, settings, described, files, signal, lock)?;
-        core.start_threads()?;
+        if let Err(error) = core.start_threads() {
+            // Those that were started hold the database open.
+            let _ = core.close();
+            return Err(error);
+        }
         Ok(core)
     }
 
@@ -210,6 +226,22 @@ fn log_config(
     config
 }
 
+/// Makes the name of the directory durable. An empty one that is already there may be what an
+/// open left that was cut off before it came to this.
+fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match fs.sync_dir(parent) {
+        // Whoever made the directory for us may not let us read the one above it.
+        Err(error)
+            if found == Found::Empty && error.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            Ok(())
+        }
+        other => other.context("sync", parent),
+    }
+}
+
 /// Looks at a path without changing anything.
 fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
     match fs.kind(path).context("look at", path)? {
@@ -277,6 +309,12 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
         Ok(())
     })?;
     Ok(found)
+}
+
+/// Whether somebody has the database open; a lock file is not made for this question.
+fn is_locked(fs: &dyn Fs, path: &Path) -> bool {
+    matches!(fs.kind(&path.join(LOCK_NAME)), Ok(Some(_)))
+        && matches!(take_lock(fs, path, false), Err(Error::Locked { .. }))
 }
 
 /// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
@@ -388,14 +426,10 @@ fn begin_manifest(
     files: &Arc<Files>,
     read_only: bool,
 ) -> Result<Store> {
-    let mut old = if read_only {
-        Manifest::open_read_only(fs, path, &described.manifest)?
-    } else {
-        Manifest::reopen(fs, path, &described.manifest)?
-    };
     files.raise_next_id(described.next_file);
     let (log_start, superblock) = (described.log_start, described.superblock);
     if read_only {
+        let old = Manifest::open_read_only(fs, path, &described.manifest)?;
         return Ok(Store::new(old, superblock, log_start, &described.version));
     }
     let live: std::collections::HashSet<FileId> =
@@ -410,8 +444,12 @@ fn begin_manifest(
         dropped: Vec::new(),
         trees: described.version.tree_edits(),
     };
-    let new = Manifest::create(fs, path, old.number() + 1, &state)?;
-    let superblock = switch_manifest(fs, path, &mut old, &new, superblock)?;
+    let old = described.manifest.number;
+    let new = Manifest::create(fs, path, old + 1, &state)?;
+    // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
+    // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
+    // misses the name, since both manifests say the same until both superblocks are written.
+    let superblock = switch_manifest(fs, path, old, &new, superblock)?;
     // Only now: until the superblocks are written, they may name a manifest that was retired, and
     // the way to the present one leads through it (R12).
     remove_old_manifests(fs, path, new.number())?;

@@ -24,6 +24,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// A cursor over a memtable or a run.
+#[allow(clippy::large_enum_variant, reason = "a few per iterator, and a box would cost each step")]
 pub enum AnyCursor<O: KeyOrder> {
     /// Over a memtable.
     Mem(MemCursor<O>),
@@ -237,6 +238,7 @@ impl<O: DbOrder> Scan<O> {
 
     /// Goes to the next entry. The iterator must be valid.
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
         self.inner_move(|inner| inner.next())?;
         if self.valid() { Ok(()) } else { self.skip_empty(Direction::Forward) }

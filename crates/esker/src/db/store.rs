@@ -194,8 +194,11 @@ impl Core {
                 return Ok(());
             }
         };
+        // The old one names its successor first (R12).
+        let named = store.manifest.append_successor(next.number());
+        let old = store.manifest.number();
         let switched =
-            switch_manifest(fs, &self.path, &mut store.manifest, &next, store.superblock);
+            named.and_then(|()| switch_manifest(fs, &self.path, old, &next, store.superblock));
         store.superblock = switched.inspect_err(|error| self.latch.fail(error.clone()))?;
         store.manifest = next;
         Ok(())
@@ -215,18 +218,17 @@ impl Core {
     }
 }
 
-/// Hands over from one manifest to the next: the old one names it, both superblocks follow, then
-/// the old one goes (R12).
+/// Hands over from one manifest to the next: both superblocks name it, then the old one goes
+/// (R12).
 pub(super) fn switch_manifest(
     fs: &dyn crate::fs::Fs,
     directory: &std::path::Path,
-    old: &mut Manifest,
+    old: u64,
     new: &Manifest,
     superblock: Superblock,
 ) -> Result<Superblock> {
-    old.append_successor(new.number())?;
     let superblock = Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
-    let path = directory.join(manifest_name(old.number()));
+    let path = directory.join(manifest_name(old));
     fs.remove_file(&path).context("remove", &path)?;
     fs.sync_dir(directory).context("sync", directory)?;
     Ok(superblock)

@@ -159,25 +159,10 @@ impl Manifest {
         Ok(())
     }
 
-    /// Opens a manifest that was just read, only to name its successor behind its last whole
-    /// record.
-    pub fn reopen(fs: &dyn Fs, directory: &Path, recovered: &Recovered) -> Result<Self> {
-        Self::open_as(fs, directory, recovered, OpenMode::ReadWrite)
-    }
-
     /// The manifest that was just read, for a database that only reads.
     pub fn open_read_only(fs: &dyn Fs, directory: &Path, recovered: &Recovered) -> Result<Self> {
-        Self::open_as(fs, directory, recovered, OpenMode::Read)
-    }
-
-    fn open_as(
-        fs: &dyn Fs,
-        directory: &Path,
-        recovered: &Recovered,
-        mode: OpenMode,
-    ) -> Result<Self> {
         let path = directory.join(manifest_name(recovered.number));
-        let file = fs.open(&path, mode).context("open", &path)?;
+        let file = fs.open(&path, OpenMode::Read).context("open", &path)?;
         Ok(Self {
             number: recovered.number,
             nonce: recovered.nonce,

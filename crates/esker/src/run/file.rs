@@ -6,7 +6,7 @@
 
 use crate::base::FileId;
 use crate::base::codec::{Reader, checksum};
-use crate::error::{Error, IoContext, Result};
+use crate::error::{Error, Result};
 use crate::fs::{Advice, File, Fs, OpenMode};
 use parking_lot::Mutex;
 use std::fmt;
@@ -125,7 +125,14 @@ impl RunFile {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        let file = self.fs.open(&self.path, OpenMode::Read).context("open", &self.path)?;
+        let file =
+            self.fs.open(&self.path, OpenMode::Read).map_err(|error| match error.kind() {
+                // The manifest names it, so this is damage (C3).
+                io::ErrorKind::NotFound => {
+                    Error::corruption(&self.path, 0, "run header", "the file is missing")
+                }
+                _ => Error::io("open", &self.path, error),
+            })?;
         let mut header = [0; HEADER_BYTES];
         read(&*file, &self.path, &mut header, 0, "run header")?;
         check_header(&header, self.id, &self.path)?;

@@ -25,7 +25,7 @@ fn an_iterator_returns_every_key_once_in_order_with_its_newest_value() {
     assert_eq!(keys(db.iter().unwrap()), left);
     for (found, stored) in entries(db.iter().unwrap()) {
         let number: usize = std::str::from_utf8(&found[3..]).unwrap().parse().unwrap();
-        let round = if number % 3 == 0 { 2 } else { 1 };
+        let round = if number.is_multiple_of(3) { 2 } else { 1 };
         assert_eq!(text(Some(stored)), Some(value(number, round)));
     }
 }
@@ -61,8 +61,7 @@ fn alternating_ends_meet_in_the_middle() {
     fill(&db, 0..101, 1);
     let mut iter = db.iter().unwrap();
     let (mut front, mut back) = (Vec::new(), Vec::new());
-    loop {
-        let Some(entry) = iter.next() else { break };
+    while let Some(entry) = iter.next() {
         front.push(entry.unwrap().0);
         let Some(entry) = iter.next_back() else { break };
         back.push(entry.unwrap().0);

@@ -135,7 +135,7 @@ fn a_swapped_block_is_noticed() {
         world.segments(2, &twins)[0].verify(&Bytewise).unwrap();
         let whole = file.bytes.lock().clone();
         file.bytes.lock()[range.clone()].copy_from_slice(&source[range]);
-        let error = world.segments(2, &[twin.clone()])[0].verify(&Bytewise).unwrap_err();
+        let error = world.segments(2, std::slice::from_ref(twin))[0].verify(&Bytewise).unwrap_err();
         assert!(matches!(&error, Error::Corruption(c) if c.section == section), "{error}");
         *file.bytes.lock() = whole;
     }
@@ -174,7 +174,7 @@ fn a_block_with_a_forged_checksum_does_no_harm() {
         let file = world.mem.file(&world.path(1));
         let whole = file.bytes.lock().clone();
         let places: BTreeMap<u64, u32> = {
-            let segment = &world.segments(1, &[honest.clone()])[0];
+            let segment = &world.segments(1, std::slice::from_ref(&honest))[0];
             let index = segment.index(&world.cache).unwrap();
             index.places.iter().map(|place| (place.offset, place.len)).collect()
         };

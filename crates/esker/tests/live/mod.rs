@@ -1,0 +1,98 @@
+//! What the tests of a running database share: options under which everything happens all the
+//! time, seeds, random numbers and waiting for the collector of the epochs.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use esker::Options;
+use std::path::Path;
+
+/// Buffers so small that flushes, merges, splits and evictions never stop.
+pub fn tiny() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(2 << 20);
+    options.memtable_bytes = Some(16 << 10);
+    options.partition_bytes = 32 << 10;
+    options.segment_bytes = 4 << 10;
+    options.block_bytes = 512;
+    options.log_segment_bytes = 64 << 10;
+    options.workers = Some(2);
+    options
+}
+
+/// The seed of this run: `ESKER_SEED` or one drawn from the clock; it is printed.
+pub fn seed(test: &str) -> u64 {
+    let drawn = || {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.expect("the clock stands after 1970").as_nanos() as u64
+    };
+    let given = std::env::var("ESKER_SEED").ok();
+    let seed = given.map_or_else(drawn, |seed| seed.parse().expect("ESKER_SEED is a number"));
+    eprintln!("{test}: ESKER_SEED={seed}");
+    seed
+}
+
+/// `count` times `ESKER_ROUNDS`, which makes campaigns of these tests.
+pub fn rounds(count: u64) -> u64 {
+    let rounds = std::env::var("ESKER_ROUNDS").ok();
+    count * rounds.map_or(1, |rounds| rounds.parse().expect("ESKER_ROUNDS is a number"))
+}
+
+/// SplitMix64: any seed is as good as any other.
+#[derive(Debug, Clone)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    /// The generator of one thread among those of a seed.
+    pub fn of_thread(seed: u64, thread: u64) -> Self {
+        let mut rng = Self(seed ^ thread.wrapping_mul(0xa076_1d64_78bd_642f));
+        rng.next();
+        rng
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// A number in front of so many bytes that say nothing.
+pub fn padded(number: u64, padding: u64) -> Vec<u8> {
+    let mut value = number.to_be_bytes().to_vec();
+    value.extend((0..padding).map(|i| (number.wrapping_mul(i + 3) >> 7) as u8));
+    value
+}
+
+/// The number in front.
+pub fn number(value: &[u8]) -> u64 {
+    u64::from_be_bytes(*value.first_chunk().expect("values begin with a number"))
+}
+
+/// How many threads this process has.
+#[cfg(target_os = "linux")]
+pub fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("/proc is mounted").count()
+}
+
+/// The descriptors of this process that lead to something under `path`.
+#[cfg(target_os = "linux")]
+pub fn descriptors_under(path: &Path) -> Vec<std::path::PathBuf> {
+    let open = std::fs::read_dir("/proc/self/fd").expect("/proc is mounted");
+    open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .filter(|target| target.starts_with(path))
+        .collect()
+}
+
+/// Lets the collector of the epochs run until `done`: what is retired goes with later calls,
+/// whoever makes them.
+pub fn collect_until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        esker::sync::pin().flush();
+        std::thread::yield_now();
+    }
+}
