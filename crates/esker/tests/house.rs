@@ -59,6 +59,11 @@ impl Source {
         let names = words(&self.code, "mod").into_iter().filter(hidden).filter_map(|at| {
             let (name, _) = self.code[at + 3..].split_once(';')?;
             let name = name.trim();
+            let placed = self.text[..at].trim_end().lines().last().unwrap_or_default();
+            let placed = placed.strip_prefix("#[path = \"");
+            if let Some(path) = placed.and_then(|rest| rest.strip_suffix(".rs\"]")) {
+                return Some(format!("{dir}/{path}"));
+            }
             name.bytes().all(is_word).then(|| format!("{dir}/{name}"))
         });
         names.collect()

@@ -1,4 +1,8 @@
-//! The public interface.
+//! The public interface: a database, its keyspaces, batches, snapshots, iterators.
+//!
+//! Everything here is a thin skin over `db`: it checks arguments, encodes operations and turns
+//! ranges into bounds. Handles are reference-counted and share one core, so the database closes
+//! when the last of them is gone; nothing here holds a lock while it calls down.
 
 mod batch;
 mod database;

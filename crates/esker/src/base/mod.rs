@@ -1,5 +1,9 @@
 //! What every layer agrees on: sequence numbers, kinds of entries, key order, limits, and the
 //! checked decoding of bytes that come from a disk. Nothing here does I/O.
+//!
+//! A sequence number is a position in the log (R1), so it orders writes of all keyspaces, and a
+//! reader at `s` sees what is numbered below `s`. A key order is a type parameter from here up to
+//! the iterators: bytewise code is compiled without a trace of the other kind.
 
 pub mod codec;
 mod cursor;

@@ -14,6 +14,7 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
 use crate::db::files::Files;
+use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
@@ -126,25 +127,9 @@ impl Core {
         let log_start = described.log_start;
         // One memtable's worth of memory is kept for the next one.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
-        let policy = match options.recovery {
-            Recovery::Refuse => crate::wal::Policy::Refuse,
-            Recovery::KeepPrefix => crate::wal::Policy::KeepPrefix,
-        };
         let log_directory = path.join(LOG_DIRECTORY);
-        let mut replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
-        let recovered = crate::wal::recover(
-            fs.as_ref(),
-            &log_directory,
-            log_start,
-            policy,
-            |position, operations, payload| {
-                replay.batch(&log_directory, position, operations, payload)
-            },
-        )?;
-        let memsets = replay.finish(recovered.end);
-        if let Some(damage) = &recovered.damage {
-            log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
-        }
+        let replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
+        let (recovered, memsets) = replay_log(&log_directory, log_start, options, replay)?;
         let latch = Arc::new(Latch::new());
         let store = begin_manifest(fs.as_ref(), path, &described, &files, options.read_only)?;
         let version = Arc::new(described.version);
@@ -205,6 +190,28 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Reads the log back into memtables, newest first.
+fn replay_log(
+    directory: &Path,
+    start: Seq,
+    options: &Options,
+    mut replay: replay::Replay<'_>,
+) -> Result<(crate::wal::Recovered, Vec<Arc<MemSet>>)> {
+    let policy = match options.recovery {
+        Recovery::Refuse => crate::wal::Policy::Refuse,
+        Recovery::KeepPrefix => crate::wal::Policy::KeepPrefix,
+    };
+    let batch = |position, operations, payload: &[u8]| {
+        replay.batch(directory, position, operations, payload)
+    };
+    let recovered = crate::wal::recover(options.fs.as_ref(), directory, start, policy, batch)?;
+    if let Some(damage) = &recovered.damage {
+        log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
+    }
+    let memsets = replay.finish(recovered.end);
+    Ok((recovered, memsets))
 }
 
 fn log_config(
