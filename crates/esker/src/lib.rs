@@ -29,8 +29,8 @@ pub mod commit;
 #[cfg(not(loom))]
 pub mod db;
 #[cfg(all(test, loom))]
-#[path = "db/models.rs"]
-mod models;
+#[path = "db/loom_tests.rs"]
+mod loom_tests;
 
 #[cfg(not(loom))]
 pub mod repair;
