@@ -2,7 +2,7 @@
 
 use esker::{Batch, Db};
 
-fn main() -> esker::Result<()> {
+pub(crate) fn main() -> esker::Result<()> {
     let db = Db::open("my-database")?;
 
     db.insert("hello", "world")?;

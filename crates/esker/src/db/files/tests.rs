@@ -119,3 +119,11 @@ fn one_object_stands_for_a_file_that_is_being_written() {
     assert_eq!(again.id(), 4);
     assert!(crate::fs::os().open(again.path(), OpenMode::Read).is_ok());
 }
+
+#[test]
+fn nothing_goes_while_a_live_file_is_missing() {
+    let place = place();
+    let orphan = place.make(9);
+    place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
+    assert!(orphan.exists(), "it may be needed for a repair");
+}

@@ -1,0 +1,184 @@
+//! Rules that no other test holds as a whole, named by their number. The table in
+//! `docs/testing.md` says where the others are.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+use esker::{Db, ErrorKind, LogKind, Options, Recovery};
+use std::path::{Path, PathBuf};
+
+fn small() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(4 << 20);
+    options.memtable_bytes = Some(32 << 10);
+    options.log_segment_bytes = 64 << 10;
+    options.workers = Some(1);
+    options
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    (directory, path)
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for path in files(from) {
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[at] ^= 0x10;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn r01_an_empty_database_takes_well_under_a_mebibyte() {
+    let (_keep, path) = place();
+    let db = Db::open(&path).unwrap();
+    assert!(db.stats().log_file_bytes <= 512 << 10, "{}", db.stats().log_file_bytes);
+    db.close().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn r09_space_of_the_log_is_allocated_before_it_is_mapped() {
+    use std::os::unix::fs::MetadataExt;
+    let (_keep, path) = place();
+    let mut options = small();
+    options.log = LogKind::Mapped;
+    let db = Db::open_with(&path, options).unwrap();
+    for number in 0..3000 {
+        db.insert(format!("{number}"), vec![1; 100]).unwrap();
+    }
+    for file in files(&path.join("wal")) {
+        let metadata = std::fs::metadata(&file).unwrap();
+        assert!(metadata.blocks() * 512 >= metadata.len(), "{} has holes", file.display());
+    }
+    db.close().unwrap();
+}
+
+#[test]
+fn r12_either_superblock_leads_to_the_newest_state() {
+    let (keep, path) = place();
+    for round in 0..5 {
+        let db = Db::open_with(&path, small()).unwrap();
+        db.insert(format!("{round}"), "v").unwrap();
+        db.close().unwrap();
+    }
+    for name in ["superblock-A", "superblock-B"] {
+        let damaged = keep.path().join(name);
+        copy(&path, &damaged);
+        flip(&damaged.join(name), 30);
+        let db = Db::open_with(&damaged, small()).unwrap();
+        assert_eq!(db.iter().unwrap().count(), 5, "without {name}");
+        assert!(db.verify().unwrap().problems.is_empty(), "open renews both superblocks");
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn r14_no_keyspace_pins_the_log() {
+    let (_keep, path) = place();
+    let db = Db::open_with(&path, small()).unwrap();
+    let cold = db.keyspace("cold").unwrap();
+    cold.insert("k", "v").unwrap();
+    for round in 0..20 {
+        for number in 0..500 {
+            db.insert(format!("{number}"), vec![round; 100]).unwrap();
+        }
+    }
+    db.wait_until_idle().unwrap();
+    let stats = db.stats();
+    assert!(
+        stats.log_file_bytes < stats.written.log / 2,
+        "{} bytes of log were written and {} are kept",
+        stats.written.log,
+        stats.log_file_bytes
+    );
+    assert_eq!(cold.get("k").unwrap().unwrap(), b"v");
+}
+
+#[test]
+fn r22_nothing_that_a_reader_holds_is_given_back() {
+    let (_keep, path) = place();
+    let db = Db::open_with(&path, small()).unwrap();
+    let gone = db.keyspace("gone").unwrap();
+    for number in 0..3000 {
+        gone.insert(format!("{number:05}"), vec![1; 50]).unwrap();
+    }
+    db.flush().unwrap();
+    let mut iter = gone.iter().unwrap();
+    iter.next().unwrap().unwrap();
+    db.drop_keyspace("gone").unwrap();
+    db.wait_until_idle().unwrap();
+    assert_eq!(iter.by_ref().map(|entry| entry.unwrap()).count(), 2999);
+}
+
+/// A copy of a database whose log was not closed, with a byte changed in the middle of its log.
+fn with_damaged_log(keep: &Path, options: &Options) -> PathBuf {
+    let path = keep.join("db");
+    let db = Db::open_with(&path, options.clone()).unwrap();
+    for number in 0..200 {
+        db.insert(format!("{number:04}"), "some value").unwrap();
+    }
+    db.sync().unwrap();
+    for number in 200..300 {
+        db.insert(format!("{number:04}"), "some value").unwrap();
+    }
+    let crashed = keep.join("crashed");
+    copy(&path, &crashed);
+    db.close().unwrap();
+    let log = files(&crashed.join("wal"))
+        .into_iter()
+        .find(|file| {
+            let bytes = std::fs::read(file).unwrap();
+            bytes.windows(4).any(|window| window == b"0100")
+        })
+        .unwrap();
+    let bytes = std::fs::read(&log).unwrap();
+    let at = bytes.windows(4).position(|window| window == b"0100").unwrap();
+    flip(&log, at);
+    crashed
+}
+
+#[test]
+fn r30_open_refuses_a_damaged_log_and_names_the_ways_out() {
+    let (keep, _) = place();
+    let crashed = with_damaged_log(keep.path(), &small());
+    let error = Db::open_with(&crashed, small()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert!(error.to_string().contains("esker repair --plan"), "{error}");
+    let again = Db::open_with(&crashed, small()).unwrap_err();
+    assert_eq!(again.to_string(), error.to_string(), "a refusal changes nothing");
+}
+
+#[test]
+fn r30_the_prefix_before_the_damage_can_be_kept() {
+    let (keep, _) = place();
+    let crashed = with_damaged_log(keep.path(), &small());
+    let mut options = small();
+    options.recovery = Recovery::KeepPrefix;
+    let db = Db::open_with(&crashed, options).unwrap();
+    let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
+    let expected: Vec<_> = (0..100).map(|number| format!("{number:04}").into_bytes()).collect();
+    assert_eq!(keys, expected);
+    db.insert("later", "v").unwrap();
+    db.close().unwrap();
+    let db = Db::open_with(&crashed, small()).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 101, "what was given up does not come back");
+}
