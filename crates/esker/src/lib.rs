@@ -29,7 +29,6 @@ pub mod commit;
 #[cfg(not(loom))]
 pub mod db;
 #[cfg(all(test, loom))]
-#[path = "db/loom_tests.rs"]
 mod loom_tests;
 
 #[cfg(not(loom))]
