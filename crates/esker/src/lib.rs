@@ -29,8 +29,7 @@ pub mod commit;
 #[cfg(not(loom))]
 pub mod db;
 #[cfg(all(test, loom))]
-#[path = "db/models.rs"]
-mod models;
+mod loom_tests;
 
 #[cfg(not(loom))]
 pub mod repair;

@@ -15,7 +15,7 @@ use esker::{Db, Durability};
 use esker_testkit::crashfs::Hook;
 use esker_testkit::harness::{self, read_all, small_options};
 use esker_testkit::model::{COUNTERS, Model, Op};
-use esker_testkit::ops::{BUFFERED, Generator, LOGGED, count};
+use esker_testkit::ops::{BUFFERED, Generator, LOGGED, count, counted};
 use esker_testkit::oracle::{Entry, Floor, History};
 use esker_testkit::{CrashFs, Rng};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -287,6 +287,101 @@ fn workload(seed: u64, prepare: impl FnOnce(&CrashFs)) -> u64 {
     clones.iter().map(|(clone, point)| check(clone, *point, &writer.history, rng.next(), 1)).sum()
 }
 
+/// Several writers at once: the positions that writes return give the commit order afterwards.
+fn crowd(seed: u64) -> u64 {
+    let mut rng = Rng::new(seed);
+    let disk = CrashFs::new();
+    let db = open(&disk, &mut rng).unwrap();
+    let mut model = Model::new();
+    harness::write_one(&db, &Op::Create(1), Durability::Process).unwrap();
+    harness::write_one(&db, &Op::Create(COUNTERS), Durability::Process).unwrap();
+    db.sync().unwrap();
+    [Op::Create(1), Op::Create(COUNTERS)].iter().for_each(|op| model.apply(op));
+    // By writer: how many writes are acknowledged, and up to which position they are durable.
+    let progress: Arc<Vec<[AtomicU64; 2]>> = Arc::new((0..3).map(|_| Default::default()).collect());
+    let clones = Arc::new(Mutex::new(Vec::new()));
+    let (taken, source, seen) = (clones.clone(), disk.clone(), progress.clone());
+    let dice = Mutex::new(Rng::new(rng.next()));
+    let every = 20 + rng.below(60);
+    disk.set_hook(Some(Arc::new(move |_, _| {
+        let (chosen, kind, seed) = {
+            let mut dice = dice.lock().unwrap();
+            (dice.below(every) == 0, dice.below(5) as usize, dice.next())
+        };
+        if !chosen || taken.lock().unwrap().len() >= 12 {
+            return;
+        }
+        let floors: Vec<[u64; 2]> =
+            seen.iter().map(|of| [0, 1].map(|which| of[which].load(Ordering::SeqCst))).collect();
+        let chance = CHANCES.get(kind).copied();
+        let clone = match chance {
+            Some(chance) => source.crash_clone(seed, chance),
+            None => source.kill_clone(),
+        };
+        taken.lock().unwrap().push((clone, chance, floors));
+    })));
+    let counter = |writer: usize| format!("writer{writer}").into_bytes();
+    let mut writes: Vec<(u64, usize, Vec<Op>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|writer| {
+                let (db, model, progress, seed) = (&db, &model, &progress[writer], rng.next());
+                scope.spawn(move || {
+                    let mut make = Generator::new(seed, 120);
+                    let mut written = Vec::new();
+                    for number in 1..=120_u64 {
+                        let mut ops = make.batch(model, 6);
+                        ops.push(count(&counter(writer), number));
+                        let durable = make.rng.percent(8);
+                        let class = if durable { Durability::Disk } else { Durability::Process };
+                        let position = harness::write(db, &ops, class).unwrap();
+                        written.push((position, writer, ops));
+                        progress[0].store(number, Ordering::SeqCst);
+                        if durable {
+                            progress[1].store(position, Ordering::SeqCst);
+                        }
+                        if writer == 0 && make.rng.percent(4) {
+                            db.flush().unwrap();
+                            progress[1].store(position, Ordering::SeqCst);
+                        }
+                    }
+                    written
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    disk.set_hook(None);
+    writes.sort_by_key(|(position, ..)| *position);
+    db.close().unwrap();
+    let clones = std::mem::take(&mut *clones.lock().unwrap());
+    for (clone, chance, floors) in &clones {
+        let what = format!("seed {seed}, chance {chance:?}, floors {floors:?}");
+        let db = open(clone, &mut rng).unwrap_or_else(|error| panic!("{what}: open: {error}"));
+        let found = read_all(&db).unwrap_or_else(|error| panic!("{what}: read: {error}"));
+        let counts: Vec<u64> = (0..3).map(|writer| counted(&found, &counter(writer))).collect();
+        // The latest write that any counter tells of ends the prefix.
+        let mut numbers = [0; 3];
+        let (mut end, mut expected) = (0, model.clone());
+        for (index, (_, writer, _)) in writes.iter().enumerate() {
+            numbers[*writer] += 1;
+            if numbers[*writer] == counts[*writer] {
+                end = end.max(index + 1);
+            }
+        }
+        writes[..end].iter().for_each(|(.., ops)| expected.apply_all(ops));
+        if let Some(wrong) = expected.difference(&found) {
+            panic!("{what}: counters {counts:?}: {wrong}");
+        }
+        let last = end.checked_sub(1).map_or(0, |last| writes[last].0);
+        for (floor, count) in floors.iter().zip(&counts) {
+            assert!(chance.is_some() || *count >= floor[0], "{what}: {counts:?} after a kill");
+            assert!(last >= floor[1], "{what}: durable up to {}, found {last}", floor[1]);
+        }
+        assert!(db.verify().unwrap().problems.is_empty(), "{what}: verify");
+    }
+    clones.len() as u64
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("the variable holds a number"))
 }
@@ -322,6 +417,12 @@ fn wanted() -> u64 {
 fn what_survives_is_a_prefix_with_all_that_was_durable() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     campaign("one writer", 1, wanted(), |seed| workload(seed, |_| {}));
+}
+
+#[test]
+fn what_survives_of_several_writers_is_a_prefix() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    campaign("three writers", 10_001, wanted() / 8, crowd);
 }
 
 /// A harness that cannot fail proves nothing: a disk that ignores syncs must be noticed.

@@ -6,6 +6,7 @@
 //! iterator ends early without an error, and verify names the damage where a key is lost.
 //!
 //! `ESKER_DAMAGE=full` tries every bit of every file; otherwise a sample, one bit in so many.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, ErrorKind, Options};
@@ -133,7 +134,7 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
         let is = matches!(error.kind(), ErrorKind::Corruption | ErrorKind::UnknownFormat);
         assert!(is, "{what}: {error:?}");
     };
-    let (mut reports, mut wrong) = (0, vec![None; states.len()]);
+    let (mut reports, mut wrong) = (Vec::new(), vec![None; states.len()]);
     let names = db.keyspaces().unwrap();
     for (state, wrong) in states.iter().zip(&mut wrong) {
         if state.names() != names {
@@ -149,7 +150,7 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
                     Ok(found) => *wrong = Some(format!("{slot} {key:?}: {found:?}")),
                     Err(error) => {
                         damaged(&error);
-                        reports += 1;
+                        reports.push(error);
                     }
                 }
             }
@@ -165,7 +166,7 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
                     match (next, want.next()) {
                         (Some(Err(error)), _) => {
                             damaged(&error);
-                            reports += 1;
+                            reports.push(error);
                             break;
                         }
                         (Some(Ok(found)), Some(want)) if found == *want => {}
@@ -187,8 +188,14 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
         panic!("{what}: wrong answers, compared with the latest state: {last:?}");
     }
     let report = db.verify().unwrap_or_else(|error| panic!("{what}: verify: {error}"));
-    if reports > 0 {
-        assert!(!report.problems.is_empty(), "{what}: verify does not find it");
+    if let Some(first) = reports.first() {
+        if report.problems.is_empty() {
+            // A merge may have dropped what was damaged without reading it, because a range
+            // delete covers it. Then nothing is damaged any more, and nothing is missing.
+            let found = harness::read_all(&db).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let merged = db.stats().merges > 0 && states.contains(&found);
+            assert!(merged, "{what}: verify misses {first}");
+        }
         return Outcome::Reported;
     }
     // Writes go on, unless the damage is where they must read first.

@@ -6,6 +6,7 @@
 //! is lost, reads are right, and the database opens again when the disk is well.
 //!
 //! `ESKER_FAULTS=full` tries every n; otherwise n grows by a quarter from 12 on.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use esker::{Db, Durability, Error, ErrorKind, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};

@@ -2,6 +2,7 @@
 //!
 //! `ESKER_MODEL_OPS` sets how many operations are done (60,000 unless told), `ESKER_SEED` replays
 //! one run of them. Small runs go through proptest, which makes a failing one smaller.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use esker_testkit::Rng;
 use esker_testkit::machine::{KINDS, Machine, Step};

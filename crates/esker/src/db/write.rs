@@ -199,6 +199,7 @@ impl Core {
                     if let Some(error) = self.work.flush_error() {
                         return Err(error);
                     }
+                    self.seal_before_waiting()?;
                     // Whoever frees memory notifies; the limit is for a flush that hangs.
                     Duration::from_secs(1)
                 }
@@ -212,6 +213,17 @@ impl Core {
                 return Ok(());
             }
         }
+    }
+
+    /// Seals full memtables that could not be sealed by the writer who filled them, because too
+    /// many waited for their flush then. If every writer waits, nobody else would do it.
+    fn seal_before_waiting(&self) -> Result<()> {
+        let state = self.state.load_arc();
+        if state.active().take_seal_request() && !self.seal(self.writable()?, &state) {
+            // A flush is still to end, and its end wakes those who wait, to try again.
+            state.active().renew_seal_request();
+        }
+        Ok(())
     }
 
     /// Seals the active memtables if they are full, and decides the pace anew.

@@ -249,7 +249,8 @@ fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()
         return Err(Error::corruption(path, HEADER_LEN, "manifest edit", detail));
     }
     let end = recovered.end as usize;
-    recovered.torn = bytes[end..].iter().any(|byte| *byte != 0);
+    // The padding of the last record may be cut off.
+    recovered.torn = bytes.get(end..).unwrap_or_default().iter().any(|byte| *byte != 0);
     let later = (end + 8..bytes.len()).step_by(8);
     for offset in later.filter(|_| recovered.torn) {
         if record_at(bytes, offset, recovered.nonce).is_some() {
