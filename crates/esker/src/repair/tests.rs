@@ -63,6 +63,20 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Copies a database that is open. Its background may still give space back, so a copy during
+/// which files came or went is made again.
+fn copy_of_one_moment(db: &Db, from: &Path, to: &Path) {
+    loop {
+        db.wait_until_idle().unwrap();
+        let before = files(from);
+        let copied = std::panic::catch_unwind(|| copy(from, to));
+        if copied.is_ok() && files(from) == before {
+            return;
+        }
+        let _ = fs::remove_dir_all(to);
+    }
+}
+
 impl Sample {
     fn new(seed: u64, compression: Compression) -> Self {
         let temporary = tempfile::tempdir().unwrap();
@@ -121,7 +135,7 @@ impl Sample {
             }
         }
         let directory = temporary.path().join("sample");
-        copy(&live, &directory);
+        copy_of_one_moment(&db, &live, &directory);
         db.close().unwrap();
         Self { _temporary: temporary, directory, content, written }
     }

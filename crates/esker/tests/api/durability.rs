@@ -1,4 +1,4 @@
-use super::{Place, fill, fresh, key, small, text};
+use super::{Place, fill, fresh, key, open_roomy, small, text};
 use esker::{Batch, Db, Durability, ErrorKind, LogKind};
 
 /// The database as another process would find it if this one died now: a copy of its files.
@@ -184,12 +184,12 @@ fn a_crashed_database_loses_nothing_and_can_crash_again() {
     let mut place = Place::new();
     let mut expected = 0;
     for round in 0..4 {
-        let db = place.open();
+        let db = open_roomy(&place);
         assert_eq!(db.iter().unwrap().count(), expected);
         fill(&db, expected..expected + 700, round);
         expected += 700;
         place = as_after_a_crash(&place);
         drop(db);
     }
-    assert_eq!(place.open().iter().unwrap().count(), expected);
+    assert_eq!(open_roomy(&place).iter().unwrap().count(), expected);
 }

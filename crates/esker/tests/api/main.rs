@@ -38,6 +38,15 @@ impl Place {
     }
 }
 
+/// Opens with sizes so large that nothing happens in the background to a little data: for tests
+/// that copy the files of an open database.
+fn open_roomy(place: &Place) -> Db {
+    let mut options = Options::default();
+    options.memory = Some(64 << 20);
+    options.workers = Some(1);
+    Db::open_with(place.path(), options).unwrap()
+}
+
 fn small() -> Options {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
