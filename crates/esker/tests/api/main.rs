@@ -98,8 +98,9 @@ fn text(value: Option<Vec<u8>>) -> Option<String> {
 fn run_files(path: &Path) -> (u64, usize) {
     let entries = std::fs::read_dir(path.join("data")).unwrap();
     let sizes: Vec<u64> = entries
-        .map(|entry| entry.unwrap().path())
-        .map(|path| allocated(&std::fs::metadata(path).unwrap()))
+        // A worker may remove a file while this looks.
+        .filter_map(|entry| std::fs::metadata(entry.unwrap().path()).ok())
+        .map(|metadata| allocated(&metadata))
         .collect();
     (sizes.iter().sum(), sizes.len())
 }
