@@ -5,6 +5,8 @@
 //! that there was background work to race with. The schedule is the system's, so a seed repeats
 //! the choices of the threads and not their order. `ESKER_ROUNDS` multiplies the work.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
 mod live;
 
 use esker::{Batch, Comparator, Db, Durability, ErrorKind, Keyspace, Options};

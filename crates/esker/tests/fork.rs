@@ -1,5 +1,7 @@
 //! A forked child gets [`ErrorKind::Forked`] from every call, what it drops does nothing, and its
 //! parent goes on unharmed (R26).
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 #![cfg(unix)]
 #![allow(unsafe_code, reason = "only unsafe code can fork")]
 

@@ -4,6 +4,8 @@
 //! One interruption is not enough of a test: what the second opening removes may be what the
 //! first one, cut off, still leads through.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
 use esker::{Db, Durability, LogKind, Options};
 use esker_testkit::CrashFs;
 use std::sync::{Arc, Mutex};
