@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
+/// What a keyspace held.
+type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+
 /// From the greatest key to the smallest.
 struct Reverse;
 
@@ -775,7 +778,7 @@ fn snapshots_stay_as_they_were_while_merges_run() {
                         }
                     })
                 };
-                let mut kept: Vec<(esker::Snapshot, [BTreeMap<Vec<u8>, Vec<u8>>; 2])> = Vec::new();
+                let mut kept: Vec<(esker::Snapshot, [Content; 2])> = Vec::new();
                 start.wait();
                 while !stop.load(Ordering::Acquire) {
                     match rng.below(12) {
