@@ -10,12 +10,19 @@
 pub mod crashfs;
 pub mod digest;
 pub mod faultfs;
-pub mod harness;
-pub mod machine;
-pub mod model;
-pub mod ops;
-pub mod oracle;
 mod rng;
+
+// Under the model checker the engine is built without its interface, and so without these.
+#[cfg(not(loom))]
+pub mod harness;
+#[cfg(not(loom))]
+pub mod machine;
+#[cfg(not(loom))]
+pub mod model;
+#[cfg(not(loom))]
+pub mod ops;
+#[cfg(not(loom))]
+pub mod oracle;
 
 pub use crashfs::CrashFs;
 pub use faultfs::FaultFs;
