@@ -5,7 +5,7 @@
 //! reads would cost a tenth of a fast get.
 
 use crate::db::stats::Latency;
-use crate::sync::Stripes;
+use crate::sync::{Lane, Stripes};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,12 +31,14 @@ pub enum Counter {
     UserBytes,
     Gets,
     GetsMissing,
+    GetsElsewhere,
     Seeks,
     Scans,
     Scanned,
 }
 
-const COUNTERS: usize = Counter::Scanned as usize + 1;
+/// How many counters there are.
+pub const COUNTERS: usize = Counter::Scanned as usize + 1;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +160,21 @@ impl Counters {
             return None;
         }
         sample(self.calls.lane().add(call as usize, 1))
+    }
+
+    /// The calling thread's counters, for a call that counts more than once.
+    #[inline]
+    pub fn lane(&self) -> Lane<'_, COUNTERS> {
+        self.calls.lane()
+    }
+
+    /// Counts a call in a lane and says when it began, if it is to be timed.
+    #[inline]
+    pub fn begin_in(lane: Lane<'_, COUNTERS>, call: Counter) -> Option<Instant> {
+        if cfg!(feature = "bench-no-stats") {
+            return None;
+        }
+        sample(lane.add(call as usize, 1))
     }
 
     /// Counts a committed batch: puts, deletes, range deletes, bytes of keys and values.

@@ -13,7 +13,7 @@ use crate::base::codec::hash_key;
 use crate::base::{Bytewise, KeyOrder, Kind, Seq};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::counters::{Counter, Timed};
+use crate::db::counters::{Counter, Counters, Timed};
 use crate::db::memset::DbOrder;
 use crate::db::state::State;
 use crate::db::store::missing_order;
@@ -46,7 +46,8 @@ impl Core {
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
-        let started = self.counters.begin(Counter::Gets);
+        let lane = self.counters.lane();
+        let started = Counters::begin_in(lane, Counter::Gets);
         let found = match &keyspace.order {
             Order::Bytewise => self.get_ordered(&Bytewise, keyspace, key, at, take),
             Order::Custom(order) => {
@@ -55,8 +56,8 @@ impl Core {
             }
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
         };
-        if !matches!(found, Ok(Some(_))) {
-            self.counters.add(Counter::GetsMissing, 1);
+        if !matches!(found, Ok(Some(_))) && !cfg!(feature = "bench-no-stats") {
+            lane.add(Counter::GetsMissing as usize, 1);
         }
         self.counters.end(Timed::Get, started);
         found
@@ -93,7 +94,10 @@ impl Core {
         let search = Search { order, keyspace, key, below };
         let answer = self.search(&search, &state, Access::Read, &mut take);
         match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
-            Answer::Present(value) => self.checked(keyspace, below, Some(value)),
+            Answer::Present(value) => {
+                self.counters.add(Counter::GetsElsewhere, 1);
+                self.checked(keyspace, below, Some(value))
+            }
             Answer::Absent | Answer::NeedsIo => self.checked(keyspace, below, None),
         }
     }
@@ -133,7 +137,11 @@ impl Core {
             let Some(table) = O::table(set, keyspace.id) else { continue };
             let cover = table.tombstone_seq(keyspace.id, key, below);
             if let Some(found) = table.get_hashed(keyspace.id, key, hash, below) {
-                return Ok(settle(found.seq, found.kind, cover, found.value));
+                let answer = settle(found.seq, found.kind, cover, found.value);
+                if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
+                    self.counters.add(Counter::GetsElsewhere, 1);
+                }
+                return Ok(answer);
             }
             if cover > 0 {
                 return Ok(Answer::Absent);

@@ -132,7 +132,8 @@ pub struct Stats {
     pub written: BytesWritten,
     /// Bytes of blocks read from files.
     pub bytes_read: u64,
-    /// Blocks found in the cache.
+    /// Point reads that a cached block answered with a value, and blocks that iterators found in
+    /// the cache.
     pub cache_hits: u64,
     /// Blocks read because they were not cached.
     pub cache_misses: u64,

@@ -161,7 +161,6 @@ impl<'g, O: KeyOrder> Lookup<'_, 'g, O> {
                 Some(view) => {
                     view.prefetch();
                     view.touch();
-                    self.index.slots.cache().count_hit();
                     BlockRef::Epoch(view)
                 }
                 None if self.excluded() => return Ok(Probe::Absent),

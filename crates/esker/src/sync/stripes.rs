@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Threads with a stripe of their own.
 const OWNED: usize = 64;
+/// A power of two above `OWNED`, so that no index needs a check.
+const STRIPES: usize = 128;
 
 /// Not given out yet.
 const UNKNOWN: usize = usize::MAX;
@@ -59,7 +61,7 @@ struct Stripe<const N: usize>([AtomicU64; N]);
 /// `N` counters, one stripe of them per thread.
 #[derive(Debug)]
 pub struct Stripes<const N: usize> {
-    stripes: Box<[Stripe<N>]>,
+    stripes: Box<[Stripe<N>; STRIPES]>,
 }
 
 /// The stripe of the calling thread.
@@ -72,7 +74,7 @@ pub struct Lane<'a, const N: usize> {
 impl<const N: usize> Default for Stripes<N> {
     fn default() -> Self {
         let stripe = |_| Stripe(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self { stripes: (0..=OWNED).map(stripe).collect() }
+        Self { stripes: Box::new(std::array::from_fn(stripe)) }
     }
 }
 
@@ -81,7 +83,7 @@ impl<const N: usize> Stripes<N> {
     #[inline]
     pub fn lane(&self) -> Lane<'_, N> {
         let number = stripe_of_thread();
-        Lane { counters: &self.stripes[number].0, owned: number < OWNED }
+        Lane { counters: &self.stripes[number % STRIPES].0, owned: number < OWNED }
     }
 
     /// The sum of a counter over all threads.
