@@ -247,7 +247,9 @@ impl Core {
                 edits.push(edit);
             }
         }
-        let (tree, splits) = shape::split_full(Tree::new(partitions), &self.settings);
+        let (tree, splits) = shape::split_full(Tree::new(partitions), &self.settings, |p| {
+            self.work.is_busy(id, p.lower.as_deref())
+        });
         edits.extend(splits);
         (tree, edits)
     }

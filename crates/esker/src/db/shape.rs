@@ -129,10 +129,15 @@ pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> Tree
     }
 }
 
-/// Splits every partition without deltas whose base is too big; the edits say so. (Those with
+/// Splits every partition without deltas whose base is too big, unless it is busy; the edits say so. (Those with
 /// deltas are split by their next merge.)
-pub fn split_full(tree: Tree, settings: &Settings) -> (Tree, Vec<TreeEdit>) {
-    let too_big = |p: &Arc<Partition>| p.deltas.is_empty() && is_full(&p.base, settings);
+pub fn split_full(
+    tree: Tree,
+    settings: &Settings,
+    busy: impl Fn(&Partition) -> bool,
+) -> (Tree, Vec<TreeEdit>) {
+    let too_big =
+        |p: &Arc<Partition>| p.deltas.is_empty() && is_full(&p.base, settings) && !busy(p);
     if !tree.partitions().iter().any(too_big) {
         return (tree, Vec::new());
     }

@@ -94,7 +94,12 @@ impl Core {
         if self.latch.check().is_err() {
             return false;
         }
-        let keys = self.work.take_merges();
+        // Changes of the tree look at what is busy and are published under this lock. So a merge
+        // that begins sees every change that did not see it.
+        let keys = {
+            let _one_at_a_time = self.store.lock();
+            self.work.take_merges()
+        };
         if keys.is_empty() {
             return false;
         }

@@ -130,7 +130,8 @@ fn only_partitions_without_deltas_are_split_at_once() {
     let delta = vec![run(Role::Delta, &[("p", "q")])];
     let (lower, base) = (Some(b"o".to_vec()), run(Role::Base, &MANY));
     let with_deltas = Arc::new(Partition { lower, upper: None, base, deltas: delta });
-    let (tree, edits) = split_full(Tree::new(vec![full, with_deltas.clone()]), &settings());
+    let (tree, edits) =
+        split_full(Tree::new(vec![full, with_deltas.clone()]), &settings(), |_| false);
     assert_eq!((tree.partitions().len(), edits.len()), (3, 1));
     assert!(Arc::ptr_eq(&tree.partitions()[2], &with_deltas));
 }
