@@ -12,6 +12,7 @@ use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::flush::give_up;
 use crate::db::shape;
 use crate::db::store::{Change, missing_order};
 use crate::db::work::PartitionKey;
@@ -67,14 +68,20 @@ impl Core {
             delta_bytes += old.delta_bytes();
             let base = match &keyspace.order {
                 Order::Bytewise => self.merge_partition(&Bytewise, &old, &mut writer),
-                Order::Custom(order) => self.merge_partition(order, &old, &mut writer),
+                Order::Custom(order) => {
+                    let merged = self.merge_partition(order, &old, &mut writer);
+                    // Disorder that the writer refused may come from a panic (R15).
+                    self.trust(order).and(merged)
+                }
                 Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
             };
             let bounds = (
                 old.lower.as_deref().unwrap_or_default(),
                 old.upper.as_deref().unwrap_or_default(),
             );
-            let base = base.map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))?;
+            let base = base
+                .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
+                .inspect_err(|_| give_up(writer.take()))?;
             merged.push(Merged { keyspace, old, base });
         }
         let background = &self.counters.background;

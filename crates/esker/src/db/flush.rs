@@ -53,7 +53,9 @@ impl Core {
             pipeline.wait_visible(end)?;
         }
         let mut writer = None;
-        let slices = self.write_slices(&set, &state.version, &mut writer)?;
+        let slices = self
+            .write_slices(&set, &state.version, &mut writer)
+            .inspect_err(|_| give_up(writer.take()))?;
         let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
         if let Some(writer) = writer {
             writer.finish()?;
@@ -85,7 +87,9 @@ impl Core {
             let written = match &keyspace.order {
                 Order::Bytewise => self.write_keyspace(&Bytewise, &keyspace, set, &tree, writer)?,
                 Order::Custom(order) => {
-                    self.write_keyspace(order, &keyspace, set, &tree, writer)?
+                    let written = self.write_keyspace(order, &keyspace, set, &tree, writer);
+                    // Disorder that the writer refused may come from a panic (R15).
+                    self.trust(order).and(written)?
                 }
                 Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
             };
@@ -264,6 +268,13 @@ impl Core {
     /// The state of readers, for those that only look.
     pub(super) fn state_now(&self) -> Arc<State> {
         self.state.load_arc()
+    }
+}
+
+/// Removes the file of a flush or merge that failed: on a full disk its space is needed (C7).
+pub(super) fn give_up(writer: Option<RunWriter>) {
+    if let Some(Err(error)) = writer.map(RunWriter::abandon) {
+        log::warn!("the file of a failed flush or merge stays until the next open: {error}");
     }
 }
 
