@@ -132,7 +132,7 @@ impl Core {
         let survivors = gc.surviving(order, &all_within(order, old, &tombstones));
         let mut tombstone_segments = Vec::new();
         if !survivors.is_empty() {
-            let writer = self.merge_writer(output.writer)?;
+            let writer = self.writer(output.writer, true)?;
             writer.add_tombstones::<O>(&survivors)?;
             tombstone_segments = self.take_segments(writer);
         }
@@ -151,16 +151,6 @@ impl Core {
         Ok(())
     }
 
-    fn merge_writer<'w>(&self, writer: &'w mut Option<RunWriter>) -> Result<&'w mut RunWriter> {
-        if writer.is_none() {
-            let id = self.files.next_id();
-            let options = self.writer_options(true);
-            let directory = self.files.directory();
-            *writer = Some(RunWriter::create(&self.fs, directory, id, options)?);
-        }
-        Ok(writer.as_mut().unwrap_or_else(|| unreachable!("it was made just now")))
-    }
-
     fn rewrite<O: KeyOrder>(
         &self,
         order: &O,
@@ -177,7 +167,7 @@ impl Core {
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
         let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
             .within(old.lower.clone(), old.upper.clone());
-        let writer = self.merge_writer(output.writer)?;
+        let writer = self.writer(output.writer, true)?;
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {

@@ -125,7 +125,7 @@ impl Core {
             let stream =
                 MergeStream::new(order.clone(), cursors, vec![Arc::new(clipped)], gc.clone())
                     .within(lower.clone(), upper);
-            let writer = self.writer(writer)?;
+            let writer = self.writer(writer, false)?;
             let run = self.write_slice(order, writer, stream, survivors)?;
             if !run.is_empty() {
                 slices.push(Slice { lower, run });
@@ -159,14 +159,13 @@ impl Core {
     pub(super) fn writer<'w>(
         &self,
         writer: &'w mut Option<RunWriter>,
+        settled: bool,
     ) -> Result<&'w mut RunWriter> {
-        if writer.is_none() {
-            let id = self.files.next_id();
-            let options = self.writer_options(false);
-            let directory = self.files.directory();
-            *writer = Some(RunWriter::create(&self.fs, directory, id, options)?);
+        if let Some(writer) = writer {
+            return Ok(writer);
         }
-        Ok(writer.as_mut().unwrap_or_else(|| unreachable!("it was made just now")))
+        let (id, options) = (self.files.next_id(), self.writer_options(settled));
+        Ok(writer.insert(RunWriter::create(&self.fs, self.files.directory(), id, options)?))
     }
 
     /// The segments written since the last call, as objects.
