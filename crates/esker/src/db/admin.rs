@@ -82,7 +82,7 @@ impl Core {
             self.retired.collect();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
-            if self.work.is_quiet() && !sealed && !drops && !self.files.has_garbage() {
+            if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
                 return Ok(());
             }
             // A merge that fails is tried again, but nobody is kept waiting for it (C8).

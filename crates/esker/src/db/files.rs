@@ -34,6 +34,7 @@ pub struct Files {
     directory: PathBuf,
     next: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
+    /// Held while space is given back; what was taken out of `garbage` is not gone before.
     collecting: Mutex<()>,
     outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
     work: Arc<Signal>,
@@ -120,10 +121,17 @@ impl Files {
         !self.garbage.lock().is_empty()
     }
 
+    /// Whether nothing is left to give back, and nothing is being given back just now.
+    pub fn is_clean(&self) -> bool {
+        // In this order: what was taken out of the list is gone when `collecting` is free again.
+        !self.has_garbage() && !self.collecting.is_locked()
+    }
+
     /// Gives back what can be given back. Failures leave files behind, which the next open
-    /// removes, so they are logged and not returned.
-    pub fn collect(&self) {
-        let Some(_one_at_a_time) = self.collecting.try_lock() else { return };
+    /// removes, so they are logged and not returned. Says whether this thread did it; if another
+    /// one is at it, that one looks again afterwards.
+    pub fn collect(&self) -> bool {
+        let Some(_one_at_a_time) = self.collecting.try_lock() else { return false };
         let garbage = std::mem::take(&mut *self.garbage.lock());
         let mut removed = false;
         for item in &garbage {
@@ -143,6 +151,7 @@ impl Files {
         if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
             log::warn!("cannot sync {}: {error}", self.directory.display());
         }
+        true
     }
 
     fn remove(&self, id: FileId) -> Result<()> {

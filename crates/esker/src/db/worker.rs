@@ -51,8 +51,7 @@ impl Core {
                 continue;
             }
             let retired = self.retired.collect();
-            if self.files.has_garbage() {
-                self.files.collect();
+            if self.files.has_garbage() && self.files.collect() {
                 self.work.done().notify();
                 continue;
             }
