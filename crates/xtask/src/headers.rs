@@ -1,0 +1,72 @@
+//! Headers: what C programs see of the C interfaces, generated from their Rust sources.
+//!
+//! They are checked in, so that nobody needs this program to use the library; a test generates
+//! them again and compares, so that they are never behind.
+
+use crate::Result;
+use std::fs;
+use std::path::Path;
+
+/// One header.
+struct Header {
+    /// The directory of the crate that it shows, which holds a `cbindgen.toml`.
+    source: &'static str,
+    /// The header that is checked in.
+    file: &'static str,
+}
+
+/// All headers.
+const HEADERS: &[Header] =
+    &[Header { source: "crates/esker-ffi", file: "crates/esker-capi/include/esker.h" }];
+
+/// Writes all headers, or only compares them.
+pub(crate) fn run(workspace: &Path, check: bool) -> Result<()> {
+    let mut behind = Vec::new();
+    for Header { source, file } in HEADERS {
+        let wanted = generate(&workspace.join(source))?;
+        let path = workspace.join(file);
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        if stored == wanted {
+            continue;
+        }
+        if check {
+            behind.push(*file);
+            continue;
+        }
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)
+                .map_err(|e| format!("cannot make {}: {e}", parent.display()))?;
+        }
+        fs::write(&path, wanted).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    if behind.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{} is not what its source says: run `cargo xtask headers`", behind.join(", ")))
+}
+
+/// The header of the crate in `directory`.
+fn generate(directory: &Path) -> Result<String> {
+    let failed = |error: &dyn std::fmt::Display| {
+        format!("cannot generate the header of {}: {error}", directory.display())
+    };
+    let config = cbindgen::Config::from_file(directory.join("cbindgen.toml"))
+        .map_err(|error| failed(&error))?;
+    let bindings = cbindgen::Builder::new()
+        .with_config(config)
+        .with_crate(directory)
+        .generate()
+        .map_err(|error| failed(&error))?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    String::from_utf8(text).map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_headers_are_what_their_sources_say() {
+        super::run(&crate::workspace(), true).unwrap();
+    }
+}
