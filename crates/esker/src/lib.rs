@@ -42,8 +42,8 @@ mod api;
 
 #[cfg(not(loom))]
 pub use api::{
-    Batch, BytesWritten, Comparator, Compression, Db, Durability, Iter, Keyspace, Latency,
-    LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, Snapshot, Stalls, Stats, TreeShape,
-    VerifyReport,
+    Batch, BytesWritten, Comparator, Compression, Cursor, Db, Durability, Iter, Keyspace, Latency,
+    LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, SegmentShape, Snapshot, Stalls,
+    Stats, TreeShape, VerifyReport,
 };
 pub use error::{Corruption, Error, ErrorKind, Result};

@@ -6,7 +6,7 @@ use super::iterator::{Pair, bounds};
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
 use crate::db::{Write, check_key};
-use crate::{Batch, Durability, Error, Iter, Result};
+use crate::{Batch, Cursor, Durability, Error, Iter, Result, SegmentShape};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -170,6 +170,33 @@ impl Keyspace {
         Ok(self.handle.core.get(&self.state, key.as_ref(), None, copy)?.is_some())
     }
 
+    /// Hands the value under a key to `take`, without a copy in between; says what `take` made of
+    /// it, or `None` if there is no value.
+    ///
+    /// `take` runs while the engine holds the value in place, so it should be brief and must not
+    /// call the database.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-with-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get_with("apple", |value| value.len())?, Some(3));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn get_with<R>(
+        &self,
+        key: impl AsRef<[u8]>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        self.handle.core.get(&self.state, key.as_ref(), None, take)
+    }
+
     /// Whether a key has a value.
     ///
     /// # Errors
@@ -256,6 +283,17 @@ impl Keyspace {
         Iter::new(&self.handle, &self.state, bounds(range), at)
     }
 
+    /// A cursor, on no entry yet, over every entry as of now.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`].
+    ///
+    /// # Example
+    /// See [`Cursor`].
+    pub fn cursor(&self) -> Result<Cursor> {
+        Cursor::new(&self.handle, &self.state, None)
+    }
+
     /// The entry with the smallest key.
     ///
     /// # Errors
@@ -287,5 +325,50 @@ impl Keyspace {
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let bounds = bounds(half_open(&self.state.order, &range)?);
         self.handle.core.compact(Some(&self.state), &bounds)
+    }
+
+    /// About how many bytes the entries of a range take in files. What is still in memory does not
+    /// count, nor do indexes and filters of segments that the range covers in part.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-size-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let fruit = db.default_keyspace();
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.approximate_size::<&str>(..)?, 0);
+    /// db.flush()?;
+    /// assert!(fruit.approximate_size::<&str>(..)? > 0);
+    /// assert_eq!(fruit.approximate_size("b"..)?, 0);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        let range = half_open(&self.state.order, &range)?;
+        self.handle.core.approximate_size(&self.state, range.0.as_deref(), range.1.as_deref())
+    }
+
+    /// The segments that hold the entries, partition after partition and in each from new to old.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-segments-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// db.insert("apple", "red")?;
+    /// db.flush()?;
+    /// let segments = db.default_keyspace().segments()?;
+    /// assert_eq!(segments[0].smallest, b"apple");
+    /// assert_eq!(segments[0].entries, 1);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn segments(&self) -> Result<Vec<SegmentShape>> {
+        self.handle.core.segments(&self.state)
     }
 }

@@ -5,6 +5,7 @@
 //! when the last of them is gone; nothing here holds a lock while it calls down.
 
 mod batch;
+mod cursor;
 mod database;
 mod iterator;
 mod keyspace;
@@ -15,9 +16,12 @@ mod stats;
 pub use crate::base::Comparator;
 pub use crate::db::{Problem, VerifyReport};
 pub use batch::Batch;
+pub use cursor::Cursor;
 pub use database::Db;
 pub use iterator::Iter;
 pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};
 pub use snapshot::Snapshot;
-pub use stats::{BytesWritten, Latency, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
+pub use stats::{
+    BytesWritten, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
+};

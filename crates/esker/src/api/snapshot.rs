@@ -3,7 +3,7 @@
 use super::database::Handle;
 use super::iterator::Pair;
 use crate::base::Seq;
-use crate::{Iter, Keyspace, Result};
+use crate::{Cursor, Iter, Keyspace, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
@@ -63,6 +63,19 @@ impl Snapshot {
         core.get(keyspace.state(), key.as_ref(), self.at(), <[u8]>::to_vec)
     }
 
+    /// Hands the value that a key had to `take`, as [`Keyspace::get_with`] does.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn get_with<R>(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        self.registration.handle.core.get(keyspace.state(), key.as_ref(), self.at(), take)
+    }
+
     /// Whether a key had a value.
     ///
     /// # Errors
@@ -110,6 +123,14 @@ impl Snapshot {
     /// As [`Keyspace::prefix`].
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         keyspace.prefix_at(prefix.as_ref(), self.at())
+    }
+
+    /// A cursor, on no entry yet, over every entry that there was.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`].
+    pub fn cursor(&self, keyspace: &Keyspace) -> Result<Cursor> {
+        Cursor::new(&keyspace.handle, keyspace.state(), self.at())
     }
 
     /// The entry with the smallest key that there was.

@@ -8,7 +8,7 @@
 //! | `flush`, `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `work`, `worker` | who does what in the background |
 //! | `catalog`, `keyspaces` | named keyspaces |
-//! | `admin`, `counters`, `stats`, `settings`, `options` | the rest |
+//! | `admin`, `counters`, `stats`, `sizes`, `settings`, `options` | the rest |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `catalog`, `store`, the
 //! pipeline's gate, `state_swap`, `totals`, and last the one inside `work`. No lock is held while
@@ -33,6 +33,7 @@ mod retired;
 pub mod scan;
 mod settings;
 mod shape;
+mod sizes;
 mod snapshots;
 mod state;
 pub mod stats;

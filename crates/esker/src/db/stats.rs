@@ -92,6 +92,28 @@ pub struct LevelShape {
     pub entries: u64,
 }
 
+/// One segment of a tree: a sorted piece of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentShape {
+    /// 0: in a partition's base; 1: in its oldest delta, and so on.
+    pub age: u64,
+    /// The number of the file that holds it.
+    pub file: u64,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Entries, deletes included; or range tombstones, if it holds those.
+    pub entries: u64,
+    /// Its first key; for range tombstones the lowest bound, empty if there is none.
+    pub smallest: Vec<u8>,
+    /// Its last key; for range tombstones the highest bound, empty if there is none.
+    pub largest: Vec<u8>,
+    /// Whether it holds range tombstones.
+    pub tombstones: bool,
+}
+
 /// What a database knows about itself. Counters count since open.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]

@@ -131,6 +131,25 @@ impl Segment {
         self.index(cache).map(|_| ())
     }
 
+    /// About how many of the segment's bytes stand before `key`: whole blocks, and with the last
+    /// of them the tail. Reads the index if it is not in memory.
+    pub fn bytes_before<O: KeyOrder>(
+        &self,
+        order: &O,
+        key: &[u8],
+        cache: &Arc<BlockCache>,
+    ) -> Result<u64> {
+        if order.compare(key, &self.meta.min_key).is_le() {
+            return Ok(0);
+        }
+        if order.compare(key, &self.meta.max_key).is_gt() {
+            return Ok(self.meta.len);
+        }
+        let index = self.index(cache)?;
+        let block = index.first_block(order, key).unwrap_or(0);
+        Ok(index.places[block].offset - self.meta.offset)
+    }
+
     /// The range tombstones, if they are in memory.
     #[inline]
     pub fn fragments_cached(&self) -> Option<&Fragments> {

@@ -1,0 +1,195 @@
+//! Cursors: an iterator that stands on an entry.
+
+use crate::base::{Bytewise, CustomOrder};
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::scan::{Scan, Scope};
+use crate::iter::Bounds;
+use crate::{Error, Result};
+use std::fmt;
+use std::sync::Arc;
+
+/// A position in a keyspace that moves both ways, over the keyspace as it was when the cursor was
+/// made.
+///
+/// Where an [`crate::Iter`] hands out entries from its two ends, a cursor stands on one entry,
+/// whose key and value stay readable until it moves: the shape that other stores and languages
+/// call an iterator. It begins on no entry; [`Cursor::seek`] and its kin place it. It holds no
+/// lock. After an error it stands on no entry, and steps repeat the error until the cursor is
+/// placed anew.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-cursor-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// for key in ["a", "c", "e"] {
+///     db.insert(key, "1")?;
+/// }
+/// let mut cursor = db.default_keyspace().cursor()?;
+/// assert!(!cursor.valid());
+/// cursor.seek("b")?;
+/// assert_eq!(cursor.key(), b"c");
+/// cursor.prev()?;
+/// assert_eq!(cursor.key(), b"a");
+/// cursor.prev()?;
+/// assert!(!cursor.valid());
+/// cursor.seek_to_last()?;
+/// assert_eq!(cursor.key(), b"e");
+/// # drop(cursor); db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct Cursor {
+    /// Goes before the scope, whose end tells the workers that the state is free.
+    inner: Inner,
+    scope: Option<Scope>,
+    error: Option<Error>,
+    /// Keeps the database open.
+    handle: Arc<super::database::Handle>,
+}
+
+#[allow(clippy::large_enum_variant, reason = "a box would cost each step")]
+enum Inner {
+    Bytewise(Scan<Bytewise>),
+    Custom(Scan<CustomOrder>),
+    /// In a forked child, while the cursor is dropped.
+    Gone,
+}
+
+macro_rules! scan {
+    ($cursor:expr, $scan:ident => $call:expr, $gone:expr) => {
+        match $cursor {
+            Inner::Bytewise($scan) => $call,
+            Inner::Custom($scan) => $call,
+            Inner::Gone => $gone,
+        }
+    };
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor").field("valid", &self.valid()).finish_non_exhaustive()
+    }
+}
+
+impl Cursor {
+    /// A cursor as of `at` or of now.
+    pub(super) fn new(
+        handle: &Arc<super::database::Handle>,
+        keyspace: &Arc<KeyspaceState>,
+        at: Option<crate::base::Seq>,
+    ) -> Result<Self> {
+        handle.core.check_open()?;
+        let scope = handle.core.scan_scope(keyspace, Bounds::default(), at)?;
+        let inner = match &keyspace.order {
+            Order::Bytewise => Inner::Bytewise(scope.scan(Bytewise)),
+            Order::Custom(order) => Inner::Custom(scope.scan(order.clone())),
+            Order::Missing(comparator) => {
+                let keyspace = keyspace.name.clone();
+                return Err(Error::ComparatorMissing { keyspace, comparator: comparator.clone() });
+            }
+        };
+        Ok(Self { inner, scope: Some(scope), error: None, handle: handle.clone() })
+    }
+
+    /// Whether the cursor stands on an entry.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.error.is_none() && scan!(&self.inner, scan => scan.valid(), false)
+    }
+
+    /// The key under the cursor; empty if there is none.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        scan!(&self.inner, scan => scan.key(), &[])
+    }
+
+    /// The value under the cursor; empty if there is none.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        scan!(&self.inner, scan => scan.value(), &[])
+    }
+
+    /// The error that the last move ended with, if it did.
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    /// Goes to the first entry.
+    ///
+    /// # Errors
+    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    pub fn seek_to_first(&mut self) -> Result<()> {
+        self.go(Scan::seek_to_first, Scan::seek_to_first)
+    }
+
+    /// Goes to the last entry.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_to_first`].
+    pub fn seek_to_last(&mut self) -> Result<()> {
+        self.go(Scan::seek_to_last, Scan::seek_to_last)
+    }
+
+    /// Goes to the first entry at or behind `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_to_first`].
+    #[inline]
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
+        self.go(|scan| scan.seek(key), |scan| scan.seek(key))
+    }
+
+    /// Goes to the next entry. A cursor on no entry stays where it is.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_to_first`].
+    #[inline]
+    pub fn next(&mut self) -> Result<()> {
+        self.check_step()?;
+        if self.valid() { self.go(Scan::next, Scan::next) } else { Ok(()) }
+    }
+
+    /// Goes to the entry before. A cursor on no entry stays where it is.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_to_first`].
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        self.check_step()?;
+        if self.valid() { self.go(Scan::prev, Scan::prev) } else { Ok(()) }
+    }
+
+    /// A step from an error goes nowhere.
+    #[inline]
+    fn check_step(&self) -> Result<()> {
+        self.error.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Moves the scan and keeps what it came to.
+    #[inline]
+    fn go(
+        &mut self,
+        bytewise: impl FnOnce(&mut Scan<Bytewise>) -> Result<()>,
+        custom: impl FnOnce(&mut Scan<CustomOrder>) -> Result<()>,
+    ) -> Result<()> {
+        let moved = self.handle.core.check_open().and_then(|()| match &mut self.inner {
+            Inner::Bytewise(scan) => bytewise(scan),
+            // What was compared counts only while the order can be trusted (R15).
+            Inner::Custom(scan) => custom(scan).and_then(|()| scan.trust()),
+            Inner::Gone => Ok(()),
+        });
+        self.error = moved.as_ref().err().cloned();
+        moved
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        // What a cursor lets go of may take locks, which in a forked child may be held by a
+        // thread that is not there (R26).
+        if self.handle.core.is_forked() {
+            std::mem::forget(std::mem::replace(&mut self.inner, Inner::Gone));
+            std::mem::forget(self.scope.take());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How much of the files a range of keys takes, and which segments there are.
+
+use crate::base::{Bytewise, KeyOrder};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::stats::SegmentShape;
+use crate::db::store::missing_order;
+use crate::error::Result;
+use crate::manifest::Partition;
+use crate::run::{Run, Segment, SegmentKind};
+
+impl Core {
+    /// About how many bytes of files hold the keys from `low` up to `high`.
+    pub fn approximate_size(
+        &self,
+        keyspace: &KeyspaceState,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Result<u64> {
+        self.check_open()?;
+        if keyspace.dropped_at().is_some() {
+            return Err(keyspace.dropped_error());
+        }
+        let sum = match &keyspace.order {
+            Order::Bytewise => self.size_ordered(&Bytewise, keyspace, low, high),
+            Order::Custom(order) => {
+                let sum = self.size_ordered(order, keyspace, low, high);
+                self.trust(order).and(sum)
+            }
+            Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
+        };
+        sum.map_err(|error| error.in_keyspace(&keyspace.name, None))
+    }
+
+    fn size_ordered<O: KeyOrder>(
+        &self,
+        order: &O,
+        keyspace: &KeyspaceState,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Result<u64> {
+        if let (Some(low), Some(high)) = (low, high)
+            && order.compare(low, high).is_ge()
+        {
+            return Ok(0);
+        }
+        let state = self.state_now();
+        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(0) };
+        let mut sum = 0;
+        for partition in tree.partitions() {
+            // A segment may reach beyond its partition; the neighbours count the other parts.
+            let low = later(order, low, partition.lower.as_deref());
+            let high = earlier(order, high, partition.upper.as_deref());
+            if let (Some(low), Some(high)) = (low, high)
+                && order.compare(low, high).is_ge()
+            {
+                continue;
+            }
+            for segment in partition.runs().flat_map(|run| run.segments()) {
+                let before = match low {
+                    Some(low) => segment.bytes_before(order, low, &self.cache)?,
+                    None => 0,
+                };
+                let upto = match high {
+                    Some(high) => segment.bytes_before(order, high, &self.cache)?,
+                    None => segment.meta().len,
+                };
+                sum += upto.saturating_sub(before);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The segments of a keyspace, partition after partition, in each from new to old.
+    pub fn segments(&self, keyspace: &KeyspaceState) -> Result<Vec<SegmentShape>> {
+        self.check_open()?;
+        let state = self.state_now();
+        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Vec::new()) };
+        Ok(tree.partitions().iter().flat_map(|partition| shapes(partition)).collect())
+    }
+}
+
+/// The greater of two lower bounds.
+fn later<'a, O: KeyOrder>(order: &O, a: Option<&'a [u8]>, b: Option<&'a [u8]>) -> Option<&'a [u8]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if order.compare(a, b).is_ge() { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The lesser of two upper bounds.
+fn earlier<'a, O: KeyOrder>(
+    order: &O,
+    a: Option<&'a [u8]>,
+    b: Option<&'a [u8]>,
+) -> Option<&'a [u8]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if order.compare(a, b).is_le() { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+fn shapes(partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
+    let oldest = partition.deltas.len() as u64;
+    let of_run = move |(at, run): (usize, &Run)| {
+        let age = oldest - at as u64;
+        let all = run.segments().iter().chain(run.tombstones());
+        all.map(|segment| shape(age, segment)).collect::<Vec<_>>()
+    };
+    partition.runs().map(|run| run.as_ref()).enumerate().flat_map(of_run)
+}
+
+fn shape(age: u64, segment: &Segment) -> SegmentShape {
+    let meta = segment.meta();
+    SegmentShape {
+        age,
+        file: meta.file,
+        offset: meta.offset,
+        bytes: meta.len,
+        entries: meta.entries,
+        smallest: meta.min_key.clone(),
+        largest: meta.max_key.clone(),
+        tombstones: meta.kind == SegmentKind::Tombstones,
+    }
+}
