@@ -144,6 +144,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_to_first`].
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
         self.check_step()?;
         if self.valid() { self.go(Scan::next, Scan::next) } else { Ok(()) }
