@@ -1,13 +1,51 @@
-//! The functions of libesker, the C interface of Esker. The crate `esker-capi` makes the shared
-//! and the static library of them.
+//! The functions of libesker, the C interface of Esker.
+//!
+//! This crate holds them as a Rust library, for tests and fuzzing; `esker-capi` makes the shared
+//! and the static library of them, and keeps their header, which is generated from this source.
+//! The engine does the work; what stands here turns pointers and lengths into what the engine
+//! takes, and its answers into what C can hold.
+//!
+//! # The contract of the border
+//!
+//! Every exported function is `unsafe` for the same reason, so it is told once. Callers promise:
+//!
+//! - **B1** A pointer to a handle is NULL, or came from this library and was not freed since. What
+//!   lies behind it is checked for its kind by a word that each handle begins with; only a pointer
+//!   to freed or foreign memory cannot be told.
+//! - **B2** A pointer to bytes with a length points to that many readable bytes, until the call
+//!   returns; with the length zero it may be anything.
+//! - **B3** A pointer to a result is NULL or points to a writable place of its type.
+//! - **B4** Batches, iterators, transactions, options and values are used by one thread at a time.
+//!   Databases, keyspaces, snapshots and what callbacks are made of may be used by many at once.
+//!   Nothing is freed while another thread uses it.
+//! - **B5** Callbacks return, and neither throw nor jump out.
+//!
+//! The library promises in turn: no panic crosses the border (`border::border` catches it), a
+//! result is NULL or zero after an error, and nothing is kept outside of handles.
 
-#![allow(unsafe_code, reason = "C calls this, and its names are as C sees them")]
+#![allow(non_camel_case_types, reason = "types are named as C sees them")]
+#![allow(clippy::missing_safety_doc, reason = "the contract is the same for all and stands above")]
 
-use std::ffi::c_char;
+mod batch;
+mod border;
+mod callbacks;
+mod database;
+mod error;
+mod iterator;
+mod json;
+mod keyspace;
+mod maintenance;
+mod options;
+mod snapshot;
+mod value;
 
-/// The version of this library, such as `0.1.0`. The text is constant and ends with a zero byte.
-// SAFETY: no other function of this name exists in a program that links this library.
-#[unsafe(no_mangle)]
-pub extern "C" fn esker_version() -> *const c_char {
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
-}
+pub use batch::*;
+pub use callbacks::*;
+pub use database::*;
+pub use error::*;
+pub use iterator::*;
+pub use keyspace::*;
+pub use maintenance::*;
+pub use options::*;
+pub use snapshot::*;
+pub use value::*;

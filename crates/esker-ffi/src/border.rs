@@ -1,0 +1,446 @@
+//! The border: handles that know their kind, checked pointers and lengths, and the one place
+//! where panics are caught.
+//!
+//! A handle is a [`Handle`] in a box of its own, which C sees as a pointer to an opaque type. It
+//! begins with a word that names its kind and changes when it is freed, so that NULL, a handle of
+//! another kind and, mostly by luck, one that was freed are told instead of followed. Kinds that
+//! only one thread may use at a time note that they are in use: a callback that reaches for the
+//! handle under which it runs gets an error, not a second exclusive reference.
+
+#![allow(unsafe_code, reason = "this is where pointers from C become references")]
+
+use crate::error::{ErrorInfo, esker_code, esker_error};
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_void};
+use std::ops::{Bound, Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The engine says so.
+    Engine(esker::Error),
+    /// The call itself is wrong: NULL, a wrong handle, a wrong length.
+    Misuse(String),
+    /// A panic was caught: a defect of the library.
+    Panic(String),
+}
+
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl From<esker::Error> for Fault {
+    fn from(error: esker::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// The call is wrong in this way.
+pub(crate) fn misuse<T>(what: impl Into<String>) -> Result<T> {
+    Err(Fault::Misuse(what.into()))
+}
+
+/// A kind of handle: the type that C names, and what lies behind it.
+pub(crate) trait Kind {
+    type Inner;
+    /// What stands at the begin of such a handle while it lives.
+    const WORD: u64;
+    /// What messages call it.
+    const NAME: &'static str;
+}
+
+/// Declares the type that C sees and the [`Kind`] it stands for. The documentation of the type is
+/// written where cbindgen sees it, so the type itself is declared outside of the macro.
+macro_rules! kind {
+    ($opaque:ident, $word:literal, $inner:ty) => {
+        impl $crate::border::Kind for $opaque {
+            type Inner = $inner;
+            const WORD: u64 = u64::from_le_bytes(*$word);
+            const NAME: &'static str = stringify!($opaque);
+        }
+    };
+}
+pub(crate) use kind;
+
+/// What stands at the begin of a handle that was freed.
+const FREED: u64 = u64::from_le_bytes(*b"freed...");
+
+/// What a handle is made of.
+#[repr(C)]
+pub(crate) struct Handle<T> {
+    word: AtomicU64,
+    in_use: AtomicBool,
+    inner: UnsafeCell<T>,
+}
+
+impl<T> Handle<T> {
+    /// A handle of kind `K`, to be boxed.
+    pub(crate) fn new<K: Kind<Inner = T>>(inner: T) -> Self {
+        Self {
+            word: AtomicU64::new(K::WORD),
+            in_use: AtomicBool::new(false),
+            inner: UnsafeCell::new(inner),
+        }
+    }
+}
+
+/// A new handle, which the caller owns from now on.
+pub(crate) fn give<K: Kind>(inner: K::Inner) -> *mut K {
+    Box::into_raw(Box::new(Handle::new::<K>(inner))).cast()
+}
+
+/// The handle behind a pointer from C, if it is of kind `K`.
+///
+/// # Safety
+/// B1 holds for `pointer`, for as long as the result is used.
+unsafe fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K::Inner>> {
+    let name = K::NAME;
+    if pointer.is_null() {
+        return misuse(format!("the {name} is NULL: give one"));
+    }
+    let handle = pointer.cast::<Handle<K::Inner>>();
+    // SAFETY: by B1 some handle lies there, and each begins with its word, on its alignment.
+    let aligned = pointer.cast::<AtomicU64>().is_aligned();
+    let word = aligned.then(|| unsafe { &*pointer.cast::<AtomicU64>() }.load(Ordering::Relaxed));
+    match word {
+        // SAFETY: the word says that it is a live handle of this kind.
+        Some(word) if word == K::WORD => Ok(unsafe { &*handle }),
+        Some(FREED) => misuse(format!("the {name} was freed before: it cannot be used any more")),
+        _ => misuse(format!("this is no {name}: give one")),
+    }
+}
+
+/// What lies behind a handle that many threads may use at once.
+///
+/// # Safety
+/// B1 holds for `pointer`, for as long as the result is used; kind `K` is never asked for by
+/// [`exclusive`].
+pub(crate) unsafe fn shared<'a, K: Kind>(pointer: *const K) -> Result<&'a K::Inner> {
+    // SAFETY: B1, and nobody has an exclusive reference to a handle of this kind.
+    Ok(unsafe { &*find(pointer)?.inner.get() })
+}
+
+/// The same for a pointer that may be NULL.
+///
+/// # Safety
+/// As [`shared`].
+pub(crate) unsafe fn shared_or_null<'a, K: Kind>(
+    pointer: *const K,
+) -> Result<Option<&'a K::Inner>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as this function's.
+    unsafe { shared(pointer) }.map(Some)
+}
+
+/// The only reference to what lies behind a handle, until it is dropped.
+pub(crate) struct Exclusive<'a, T> {
+    handle: &'a Handle<T>,
+}
+
+/// What lies behind a handle that one thread uses at a time.
+///
+/// # Safety
+/// B1 and B4 hold for `pointer`, for as long as the result is used; kind `K` is never asked for by
+/// [`shared`].
+pub(crate) unsafe fn exclusive<'a, K: Kind>(pointer: *const K) -> Result<Exclusive<'a, K::Inner>> {
+    // SAFETY: B1.
+    let handle = unsafe { find(pointer)? };
+    // Threads do not meet here (B4), so reading and noting need not be one step; what is noticed
+    // is a callback that uses the handle under which it was called.
+    if handle.in_use.load(Ordering::Relaxed) {
+        let name = K::NAME;
+        return misuse(format!("the {name} is in use by the call that called this function"));
+    }
+    handle.in_use.store(true, Ordering::Relaxed);
+    Ok(Exclusive { handle })
+}
+
+impl<T> Deref for Exclusive<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: `in_use` was taken, and only one `Exclusive` takes it at a time (B4).
+        unsafe { &*self.handle.inner.get() }
+    }
+}
+
+impl<T> DerefMut for Exclusive<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as for `deref`.
+        unsafe { &mut *self.handle.inner.get() }
+    }
+}
+
+impl<T> Drop for Exclusive<'_, T> {
+    fn drop(&mut self) {
+        self.handle.in_use.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Frees a handle. NULL, a handle of another kind and one that is in use stay as they are.
+///
+/// # Safety
+/// B1 and B4 hold for `pointer`, and nobody uses it from now on.
+pub(crate) unsafe fn free<K: Kind>(pointer: *mut K) {
+    quiet((), || {
+        // SAFETY: B1.
+        let handle = unsafe { find(pointer)? };
+        if handle.in_use.load(Ordering::Relaxed) {
+            return misuse("it is in use");
+        }
+        handle.word.store(FREED, Ordering::Relaxed);
+        // SAFETY: it was made by `give`, its word said so, and nobody else uses it.
+        drop(unsafe { Box::from_raw(pointer.cast::<Handle<K::Inner>>()) });
+        Ok(())
+    });
+}
+
+/// Runs the body of an exported function: catches panics, and tells of a failure by code and, if
+/// there is room for it, by an error handle.
+///
+/// # Safety
+/// B3 holds for `error`.
+#[inline]
+pub(crate) unsafe fn border(
+    error: *mut *mut esker_error,
+    call: impl FnOnce() -> Result<()>,
+) -> esker_code {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => {
+            if !error.is_null() {
+                // SAFETY: B3.
+                unsafe { error.write(std::ptr::null_mut()) };
+            }
+            esker_code::ESKER_OK
+        }
+        // SAFETY: as this function's.
+        Ok(Err(fault)) => unsafe { tell(error, fault) },
+        // SAFETY: as this function's.
+        Err(panic) => unsafe { tell(error, Fault::Panic(panic_text(panic))) },
+    }
+}
+
+/// # Safety
+/// B3 holds for `error`.
+#[cold]
+unsafe fn tell(error: *mut *mut esker_error, fault: Fault) -> esker_code {
+    let info = ErrorInfo::new(&fault);
+    let code = info.code;
+    if !error.is_null() {
+        // SAFETY: B3.
+        unsafe { error.write(give::<esker_error>(info)) };
+    }
+    code
+}
+
+/// What a panic says.
+#[cold]
+fn panic_text(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    // What was thrown may panic when it is dropped.
+    std::mem::forget(panic);
+    text.unwrap_or_else(|| "it says nothing".to_owned())
+}
+
+/// Runs the body of an exported function that cannot tell of a failure.
+#[inline]
+pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> Result<T>) -> T {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.unwrap_or(otherwise),
+        Err(panic) => {
+            panic_text(panic);
+            otherwise
+        }
+    }
+}
+
+/// The place for a result, set to `empty` at once, so that no error leaves it as it was.
+///
+/// # Safety
+/// B3 holds for `pointer`, for as long as the result is used.
+pub(crate) unsafe fn place<'a, T>(
+    pointer: *mut T,
+    name: &'static str,
+    empty: T,
+) -> Result<&'a mut T> {
+    if pointer.is_null() {
+        return misuse(format!("the place for {name} is NULL: give one"));
+    }
+    if !pointer.is_aligned() {
+        return misuse(format!("the place for {name} is not aligned"));
+    }
+    // SAFETY: B3; it may be uninitialised before, not after.
+    unsafe {
+        pointer.write(empty);
+        Ok(&mut *pointer)
+    }
+}
+
+/// Writes a result that the caller may do without.
+///
+/// # Safety
+/// B3 holds for `pointer`.
+pub(crate) unsafe fn write_if<T>(pointer: *mut T, value: T) {
+    if !pointer.is_null() && pointer.is_aligned() {
+        // SAFETY: B3.
+        unsafe { pointer.write(value) };
+    }
+}
+
+/// Bytes from C.
+///
+/// # Safety
+/// B2 holds for `data` and `len`, for as long as the result is used.
+pub(crate) unsafe fn bytes<'a>(
+    data: *const c_void,
+    len: usize,
+    name: &'static str,
+) -> Result<&'a [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return misuse(format!("the {name} is NULL and its length is {len}"));
+    }
+    if isize::try_from(len).is_err() {
+        return misuse(format!("the length of the {name} is {len}: no memory is that large"));
+    }
+    // SAFETY: B2, and the length fits.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
+}
+
+/// One end of a range: NULL with the length 0 is no bound.
+///
+/// # Safety
+/// As [`bytes`].
+pub(crate) unsafe fn bound<'a>(
+    data: *const c_void,
+    len: usize,
+    name: &'static str,
+) -> Result<Option<&'a [u8]>> {
+    if data.is_null() && len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: as this function's.
+    unsafe { bytes(data, len, name) }.map(Some)
+}
+
+/// A half-open range, as the engine takes it.
+pub(crate) type Range<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// The range from `start` up to, not including, `end`.
+///
+/// # Safety
+/// As [`bytes`], for both ends.
+pub(crate) unsafe fn range<'a>(
+    (start, start_len): (*const c_void, usize),
+    (end, end_len): (*const c_void, usize),
+) -> Result<Range<'a>> {
+    // SAFETY: as this function's.
+    let (start, end) = unsafe { (bound(start, start_len, "start")?, bound(end, end_len, "end")?) };
+    let start = start.map_or(Bound::Unbounded, Bound::Included);
+    Ok((start, end.map_or(Bound::Unbounded, Bound::Excluded)))
+}
+
+/// A text from C: bytes with a length, or up to a zero byte if the length is `ESKER_NUL`.
+///
+/// # Safety
+/// As [`bytes`]; with `ESKER_NUL`, a zero byte ends what is readable.
+pub(crate) unsafe fn text_bytes<'a>(
+    data: *const c_char,
+    len: usize,
+    name: &'static str,
+) -> Result<&'a [u8]> {
+    if len != ESKER_NUL {
+        // SAFETY: as this function's.
+        return unsafe { bytes(data.cast(), len, name) };
+    }
+    if data.is_null() {
+        return misuse(format!("the {name} is NULL: give one"));
+    }
+    // SAFETY: as this function's.
+    Ok(unsafe { std::ffi::CStr::from_ptr(data) }.to_bytes())
+}
+
+/// The length of a text that ends with a zero byte; the header says the same in C.
+pub(crate) const ESKER_NUL: usize = usize::MAX;
+
+/// A name from C, which is UTF-8.
+///
+/// # Safety
+/// As [`text_bytes`].
+pub(crate) unsafe fn name<'a>(
+    data: *const c_char,
+    len: usize,
+    what: &'static str,
+) -> Result<&'a str> {
+    // SAFETY: as this function's.
+    let bytes = unsafe { text_bytes(data, len, what)? };
+    std::str::from_utf8(bytes).map_err(|_| {
+        esker::Error::InvalidArgument { what: format!("the {what} is not UTF-8: give UTF-8") }.into()
+    })
+}
+
+/// A path from C: bytes on Unix, UTF-8 elsewhere.
+///
+/// # Safety
+/// As [`text_bytes`].
+pub(crate) unsafe fn path<'a>(data: *const c_char, len: usize) -> Result<&'a std::path::Path> {
+    #[cfg(unix)]
+    // SAFETY: as this function's.
+    let path = std::os::unix::ffi::OsStrExt::from_bytes(unsafe { text_bytes(data, len, "path")? });
+    #[cfg(not(unix))]
+    // SAFETY: as this function's.
+    let path: &str = unsafe { name(data, len, "path")? };
+    let path: &std::ffi::OsStr = AsRef::as_ref(path);
+    if path.is_empty() {
+        return misuse("the path is empty: give one");
+    }
+    Ok(path.as_ref())
+}
+
+/// Bytes as C takes them: a zero byte, which is not counted, follows.
+#[derive(Debug, Clone)]
+pub(crate) struct Text(Box<[u8]>);
+
+impl Text {
+    pub(crate) fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        let mut bytes = bytes.into();
+        bytes.push(0);
+        Self(bytes.into_boxed_slice())
+    }
+
+    /// Of a path, its bytes on Unix and a readable form elsewhere.
+    pub(crate) fn of_path(path: &std::path::Path) -> Self {
+        #[cfg(unix)]
+        return Self::new(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()));
+        #[cfg(not(unix))]
+        Self::new(path.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const c_char {
+        self.0.as_ptr().cast()
+    }
+}
+
+/// Answers with a text, and with its length if that is wanted.
+///
+/// # Safety
+/// B3 holds for `len`.
+pub(crate) unsafe fn answer(text: Option<&Text>, len: *mut usize) -> *const c_char {
+    // SAFETY: as this function's.
+    unsafe { write_if(len, text.map_or(0, Text::len)) };
+    text.map_or(std::ptr::null(), Text::as_ptr)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,336 @@
+//! Errors as C sees them: a code, and a handle with the details.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{Fault, Handle, Text, answer, free, kind, quiet, shared, write_if};
+use std::ffi::c_char;
+
+/// What a call came to. The numbers never change; later versions may add some.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum esker_code {
+    /// It is done.
+    ESKER_OK = 0,
+    /// The operating system refused an operation on a file.
+    ESKER_IO = 1,
+    /// Bytes on disk are not what was written.
+    ESKER_CORRUPTION = 2,
+    /// Another handle, in this process or another, has the database open.
+    ESKER_LOCKED = 3,
+    /// The directory holds something else than an Esker database.
+    ESKER_NOT_A_DATABASE = 4,
+    /// There is no database, and the options forbid making one.
+    ESKER_MISSING = 5,
+    /// There is a database, and the options demand a new one.
+    ESKER_EXISTS = 6,
+    /// A file was written by a format version that this build does not know.
+    ESKER_UNKNOWN_FORMAT = 7,
+    /// The key is longer than 65,535 bytes.
+    ESKER_KEY_TOO_LONG = 8,
+    /// The value is larger than an eighth of the memory option, or than 1 GiB.
+    ESKER_VALUE_TOO_LARGE = 9,
+    /// The batch is larger than an eighth of the memory option.
+    ESKER_BATCH_TOO_LARGE = 10,
+    /// The device has no room; writes go on by themselves when there is some.
+    ESKER_DISK_FULL = 11,
+    /// An earlier failure, see `esker_error_cause`, ended writing until the database is reopened.
+    ESKER_POISONED = 12,
+    /// The database was closed.
+    ESKER_CLOSED = 13,
+    /// This is a child process of the one that opened the database.
+    ESKER_FORKED = 14,
+    /// The keyspace was dropped.
+    ESKER_KEYSPACE_DROPPED = 15,
+    /// The keyspace needs a comparator that was not given.
+    ESKER_COMPARATOR_MISSING = 16,
+    /// The keyspace has another comparator than the one given.
+    ESKER_COMPARATOR_MISMATCH = 17,
+    /// A callback failed in a way that the library could contain.
+    ESKER_USER_CODE_PANICKED = 18,
+    /// The database is open read-only.
+    ESKER_READ_ONLY = 19,
+    /// An argument is outside of what the call accepts.
+    ESKER_INVALID_ARGUMENT = 20,
+    /// The call is wrong: NULL, a handle of another kind, a length that cannot be.
+    ESKER_MISUSE = 100,
+    /// The library has a defect, which was contained. Please report the message.
+    ESKER_PANIC = 101,
+    /// An error that this version of the C interface has no code for; its message says what.
+    ESKER_OTHER = 102,
+}
+
+use esker_code::*;
+
+/// The details of an error. Whoever receives one frees it with `esker_error_free`.
+pub struct esker_error(());
+
+kind!(esker_error, b"eskerror", ErrorInfo);
+
+/// What lies behind an [`esker_error`].
+pub(crate) struct ErrorInfo {
+    pub(crate) code: esker_code,
+    message: Text,
+    path: Option<Text>,
+    offset: Option<u64>,
+    section: Option<Text>,
+    keyspace: Option<Text>,
+    keys: Option<(Text, Text)>,
+    os_code: i32,
+    /// It belongs to this error and is freed with it, and only so.
+    cause: Option<Box<Handle<ErrorInfo>>>,
+    is_cause: bool,
+}
+
+/// The code of an engine's error.
+fn code_of(error: &esker::Error) -> esker_code {
+    use esker::ErrorKind as Kind;
+    match error.kind() {
+        Kind::Io => ESKER_IO,
+        Kind::Corruption => ESKER_CORRUPTION,
+        Kind::Locked => ESKER_LOCKED,
+        Kind::NotADatabase => ESKER_NOT_A_DATABASE,
+        Kind::Missing => ESKER_MISSING,
+        Kind::Exists => ESKER_EXISTS,
+        Kind::UnknownFormat => ESKER_UNKNOWN_FORMAT,
+        Kind::KeyTooLong => ESKER_KEY_TOO_LONG,
+        Kind::ValueTooLarge => ESKER_VALUE_TOO_LARGE,
+        Kind::BatchTooLarge => ESKER_BATCH_TOO_LARGE,
+        Kind::DiskFull => ESKER_DISK_FULL,
+        Kind::Poisoned => ESKER_POISONED,
+        Kind::Closed => ESKER_CLOSED,
+        Kind::Forked => ESKER_FORKED,
+        Kind::KeyspaceDropped => ESKER_KEYSPACE_DROPPED,
+        Kind::ComparatorMissing => ESKER_COMPARATOR_MISSING,
+        Kind::ComparatorMismatch => ESKER_COMPARATOR_MISMATCH,
+        Kind::UserCodePanicked => ESKER_USER_CODE_PANICKED,
+        Kind::ReadOnly => ESKER_READ_ONLY,
+        Kind::InvalidArgument => ESKER_INVALID_ARGUMENT,
+        _ => ESKER_OTHER,
+    }
+}
+
+impl ErrorInfo {
+    fn plain(code: esker_code, message: String) -> Self {
+        Self {
+            code,
+            message: Text::new(message),
+            path: None,
+            offset: None,
+            section: None,
+            keyspace: None,
+            keys: None,
+            os_code: 0,
+            cause: None,
+            is_cause: false,
+        }
+    }
+
+    pub(crate) fn new(fault: &Fault) -> Self {
+        match fault {
+            Fault::Engine(error) => Self::of_engine(error),
+            Fault::Misuse(what) => Self::plain(ESKER_MISUSE, what.clone()),
+            Fault::Panic(what) => {
+                Self::plain(ESKER_PANIC, format!("the library panicked ({what}): please report it"))
+            }
+        }
+    }
+
+    fn of_engine(error: &esker::Error) -> Self {
+        use esker::Error;
+        let mut info = Self::plain(code_of(error), error.to_string());
+        match error {
+            Error::Io { path, source, .. } => {
+                info.path = Some(Text::of_path(path));
+                info.os_code = source.raw_os_error().unwrap_or_default();
+            }
+            Error::Corruption(corruption) => {
+                info.path = Some(Text::of_path(&corruption.path));
+                info.offset = Some(corruption.offset);
+                info.section = Some(Text::new(corruption.section));
+                info.keyspace = corruption.keyspace.as_deref().map(Text::new);
+                let keys = corruption.key_range.as_ref();
+                info.keys = keys
+                    .map(|(low, high)| (Text::new(low.as_slice()), Text::new(high.as_slice())));
+            }
+            Error::Locked { path }
+            | Error::NotADatabase { path, .. }
+            | Error::Missing { path }
+            | Error::Exists { path }
+            | Error::UnknownFormat { path, .. }
+            | Error::DiskFull { path } => info.path = Some(Text::of_path(path)),
+            Error::KeyspaceDropped { keyspace }
+            | Error::ComparatorMissing { keyspace, .. }
+            | Error::ComparatorMismatch { keyspace, .. } => {
+                info.keyspace = Some(Text::new(keyspace.as_str()));
+            }
+            Error::Poisoned { cause } => {
+                let cause = Self { is_cause: true, ..Self::of_engine(cause) };
+                info.cause = Some(Box::new(Handle::new::<esker_error>(cause)));
+            }
+            _ => {}
+        }
+        info
+    }
+}
+
+/// The name of a code, one lower-case word with dashes such as `not-a-database`; `unknown` for a
+/// number that is none. The text is constant and ends with a zero byte.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
+    let name = match code {
+        0 => c"ok",
+        1 => c"io",
+        2 => c"corruption",
+        3 => c"locked",
+        4 => c"not-a-database",
+        5 => c"missing",
+        6 => c"exists",
+        7 => c"unknown-format",
+        8 => c"key-too-long",
+        9 => c"value-too-large",
+        10 => c"batch-too-large",
+        11 => c"disk-full",
+        12 => c"poisoned",
+        13 => c"closed",
+        14 => c"forked",
+        15 => c"keyspace-dropped",
+        16 => c"comparator-missing",
+        17 => c"comparator-mismatch",
+        18 => c"user-code-panicked",
+        19 => c"read-only",
+        20 => c"invalid-argument",
+        100 => c"misuse",
+        101 => c"panic",
+        102 => c"other",
+        _ => c"unknown",
+    };
+    name.as_ptr()
+}
+
+/// The code of an error; `ESKER_OK` for NULL, `ESKER_MISUSE` for what is no error handle.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_code(error: *const esker_error) -> esker_code {
+    if error.is_null() {
+        return ESKER_OK;
+    }
+    quiet(ESKER_MISUSE, || Ok(shared(error)?.code))
+}
+
+/// The message of an error: one line that names what failed and the remedy, UTF-8, ending with a
+/// zero byte. It lives as long as the error. Never NULL.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_message(error: *const esker_error) -> *const c_char {
+    let otherwise = if error.is_null() { c"no error" } else { c"this is no esker_error" };
+    quiet(otherwise.as_ptr(), || Ok(shared(error)?.message.as_ptr()))
+}
+
+/// The file or directory that an error is about, or NULL. A zero byte follows; its length goes to
+/// `len`, which may be NULL. It lives as long as the error.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_path(
+    error: *const esker_error,
+    len: *mut usize,
+) -> *const c_char {
+    text_of(error, len, |info| info.path.as_ref())
+}
+
+/// The offset in the file, in bytes, at which damage was found; false if the error has none.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_offset(error: *const esker_error, offset: *mut u64) -> bool {
+    write_if(offset, 0);
+    quiet(false, || {
+        let Some(known) = shared(error)?.offset else { return Ok(false) };
+        write_if(offset, known);
+        Ok(true)
+    })
+}
+
+/// The part of the file format in which damage was found, such as `block`, or NULL; as
+/// `esker_error_path`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_section(
+    error: *const esker_error,
+    len: *mut usize,
+) -> *const c_char {
+    text_of(error, len, |info| info.section.as_ref())
+}
+
+/// The keyspace that an error is about, or NULL; as `esker_error_path`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_keyspace(
+    error: *const esker_error,
+    len: *mut usize,
+) -> *const c_char {
+    text_of(error, len, |info| info.keyspace.as_ref())
+}
+
+/// The lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_low_key(
+    error: *const esker_error,
+    len: *mut usize,
+) -> *const c_char {
+    text_of(error, len, |info| info.keys.as_ref().map(|(low, _)| low))
+}
+
+/// The key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_high_key(
+    error: *const esker_error,
+    len: *mut usize,
+) -> *const c_char {
+    text_of(error, len, |info| info.keys.as_ref().map(|(_, high)| high))
+}
+
+/// The operating system's number for an `ESKER_IO` error (`errno`), or 0.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_os_code(error: *const esker_error) -> i32 {
+    quiet(0, || Ok(shared(error)?.os_code))
+}
+
+/// The earlier failure behind an `ESKER_POISONED` error, or NULL. It belongs to the error: it lives
+/// as long, and freeing it does nothing.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_cause(error: *const esker_error) -> *const esker_error {
+    quiet(std::ptr::null(), || {
+        let cause = shared(error)?.cause.as_ref();
+        Ok(cause.map_or(std::ptr::null(), |cause| std::ptr::from_ref(&**cause).cast()))
+    })
+}
+
+/// Frees an error. NULL is fine.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_free(error: *mut esker_error) {
+    if quiet(false, || Ok(!shared(error.cast_const())?.is_cause)) {
+        free(error);
+    }
+}
+
+/// A text of an error.
+///
+/// # Safety
+/// B1 for `error`, B3 for `len`.
+unsafe fn text_of(
+    error: *const esker_error,
+    len: *mut usize,
+    which: impl FnOnce(&'static ErrorInfo) -> Option<&'static Text>,
+) -> *const c_char {
+    write_if(len, 0);
+    quiet(std::ptr::null(), || Ok(answer(which(shared(error)?), len)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Values and lists: bytes that the library hands out and takes back.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{Text, answer, exclusive, free, give, kind, quiet, shared, write_if};
+use std::ffi::c_char;
+
+/// Bytes that the library hands out: a value, or a text such as statistics. It is released with
+/// `esker_value_free`, and stays readable until then, also after the database was closed.
+pub struct esker_value(());
+
+kind!(esker_value, b"eskvalue", ValueInner);
+
+/// What lies behind an [`esker_value`]: the bytes of the value in memory of its own. How the bytes
+/// are held is not part of the interface, so a later version may refer to a pinned block instead
+/// (R25).
+#[derive(Debug, Default)]
+pub(crate) struct ValueInner {
+    bytes: Vec<u8>,
+}
+
+impl ValueInner {
+    /// The buffer, to be filled anew.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Forgets the value and keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+}
+
+/// A value handle for bytes.
+pub(crate) fn give_value(bytes: Vec<u8>) -> *mut esker_value {
+    give(ValueInner { bytes })
+}
+
+/// A value handle for a text, behind which a zero byte stands that is not counted.
+pub(crate) fn give_text(text: String) -> *mut esker_value {
+    let mut bytes = text.into_bytes();
+    bytes.reserve_exact(1);
+    bytes.push(0);
+    bytes.pop();
+    give(ValueInner { bytes })
+}
+
+/// An empty value, to be filled again and again by `esker_get_into`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_value_new() -> *mut esker_value {
+    quiet(std::ptr::null_mut(), || Ok(give_value(Vec::new())))
+}
+
+/// The bytes of a value; their number goes to `len`, which may be NULL. They stay where they are
+/// until the value is freed or filled anew. Not NULL, also for an empty value, unless the handle is
+/// none. Behind texts (statistics, reports) stands a zero byte that is not counted; behind values
+/// of the database there is none.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_value_data(
+    value: *const esker_value,
+    len: *mut usize,
+) -> *const c_char {
+    write_if(len, 0);
+    quiet(std::ptr::null(), || {
+        let value = exclusive(value)?;
+        write_if(len, value.bytes.len());
+        Ok(value.bytes.as_ptr().cast())
+    })
+}
+
+/// Releases a value. NULL is fine.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_value_free(value: *mut esker_value) {
+    free(value);
+}
+
+/// A list of names. It is freed with `esker_list_free`.
+pub struct esker_list(());
+
+kind!(esker_list, b"eskelist", Vec<Text>);
+
+/// A list handle for names.
+pub(crate) fn give_list(names: Vec<String>) -> *mut esker_list {
+    give(names.into_iter().map(Text::new).collect())
+}
+
+/// How many names a list has; 0 for what is no list.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_list_len(list: *const esker_list) -> usize {
+    quiet(0, || Ok(shared(list)?.len()))
+}
+
+/// The name at a place, counted from 0; NULL behind the last. A zero byte follows; the length goes
+/// to `len`, which may be NULL. It lives as long as the list.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_list_get(
+    list: *const esker_list,
+    index: usize,
+    len: *mut usize,
+) -> *const c_char {
+    write_if(len, 0);
+    quiet(std::ptr::null(), || Ok(answer(shared(list)?.get(index), len)))
+}
+
+/// Frees a list. NULL is fine.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_list_free(list: *mut esker_list) {
+    free(list);
+}
