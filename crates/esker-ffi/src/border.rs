@@ -12,8 +12,10 @@
 use crate::error::{ErrorInfo, esker_code, esker_error};
 use std::any::Any;
 use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_void};
+use std::ffi::{OsStr, c_char, c_void};
 use std::ops::{Bound, Deref, DerefMut};
+#[cfg(unix)]
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -99,14 +101,15 @@ unsafe fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K::Inner>> {
     if pointer.is_null() {
         return misuse(format!("the {name} is NULL: give one"));
     }
-    let handle = pointer.cast::<Handle<K::Inner>>();
-    // SAFETY: by B1 some handle lies there, and each begins with its word, on its alignment.
-    let aligned = pointer.cast::<AtomicU64>().is_aligned();
-    let word = aligned.then(|| unsafe { &*pointer.cast::<AtomicU64>() }.load(Ordering::Relaxed));
-    match word {
+    let word = pointer.cast::<AtomicU64>();
+    if !word.is_aligned() {
+        return misuse(format!("this is no {name}: give one"));
+    }
+    // SAFETY: by B1 some handle lies there, and each begins with its word.
+    match unsafe { &*word }.load(Ordering::Relaxed) {
         // SAFETY: the word says that it is a live handle of this kind.
-        Some(word) if word == K::WORD => Ok(unsafe { &*handle }),
-        Some(FREED) => misuse(format!("the {name} was freed before: it cannot be used any more")),
+        word if word == K::WORD => Ok(unsafe { &*pointer.cast::<Handle<K::Inner>>() }),
+        FREED => misuse(format!("the {name} was freed before: it cannot be used any more")),
         _ => misuse(format!("this is no {name}: give one")),
     }
 }
@@ -382,7 +385,8 @@ pub(crate) unsafe fn name<'a>(
     // SAFETY: as this function's.
     let bytes = unsafe { text_bytes(data, len, what)? };
     std::str::from_utf8(bytes).map_err(|_| {
-        esker::Error::InvalidArgument { what: format!("the {what} is not UTF-8: give UTF-8") }.into()
+        esker::Error::InvalidArgument { what: format!("the {what} is not UTF-8: give UTF-8") }
+            .into()
     })
 }
 
@@ -393,11 +397,10 @@ pub(crate) unsafe fn name<'a>(
 pub(crate) unsafe fn path<'a>(data: *const c_char, len: usize) -> Result<&'a std::path::Path> {
     #[cfg(unix)]
     // SAFETY: as this function's.
-    let path = std::os::unix::ffi::OsStrExt::from_bytes(unsafe { text_bytes(data, len, "path")? });
+    let path: &OsStr = OsStrExt::from_bytes(unsafe { text_bytes(data, len, "path")? });
     #[cfg(not(unix))]
     // SAFETY: as this function's.
-    let path: &str = unsafe { name(data, len, "path")? };
-    let path: &std::ffi::OsStr = AsRef::as_ref(path);
+    let path: &OsStr = AsRef::as_ref(unsafe { name(data, len, "path")? });
     if path.is_empty() {
         return misuse("the path is empty: give one");
     }
@@ -418,7 +421,7 @@ impl Text {
     /// Of a path, its bytes on Unix and a readable form elsewhere.
     pub(crate) fn of_path(path: &std::path::Path) -> Self {
         #[cfg(unix)]
-        return Self::new(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()));
+        return Self::new(path.as_os_str().as_bytes());
         #[cfg(not(unix))]
         Self::new(path.to_string_lossy().into_owned())
     }

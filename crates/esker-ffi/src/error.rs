@@ -150,8 +150,8 @@ impl ErrorInfo {
                 info.section = Some(Text::new(corruption.section));
                 info.keyspace = corruption.keyspace.as_deref().map(Text::new);
                 let keys = corruption.key_range.as_ref();
-                info.keys = keys
-                    .map(|(low, high)| (Text::new(low.as_slice()), Text::new(high.as_slice())));
+                info.keys =
+                    keys.map(|(low, high)| (Text::new(low.as_slice()), Text::new(high.as_slice())));
             }
             Error::Locked { path }
             | Error::NotADatabase { path, .. }

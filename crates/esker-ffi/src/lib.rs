@@ -15,8 +15,8 @@
 //! - **B2** A pointer to bytes with a length points to that many readable bytes, until the call
 //!   returns; with the length zero it may be anything.
 //! - **B3** A pointer to a result is NULL or points to a writable place of its type.
-//! - **B4** Batches, iterators, transactions, options and values are used by one thread at a time.
-//!   Databases, keyspaces, snapshots and what callbacks are made of may be used by many at once.
+//! - **B4** Batches, iterators, transactions and options are used by one thread at a time.
+//!   Databases, keyspaces, snapshots, values, errors and what callbacks are made of may be used by many at once.
 //!   Nothing is freed while another thread uses it.
 //! - **B5** Callbacks return, and neither throw nor jump out.
 //!
@@ -24,6 +24,7 @@
 //! result is NULL or zero after an error, and nothing is kept outside of handles.
 
 #![allow(non_camel_case_types, reason = "types are named as C sees them")]
+#![allow(clippy::too_many_arguments, reason = "C passes a pointer and a length for each text")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is the same for all and stands above")]
 
 mod batch;

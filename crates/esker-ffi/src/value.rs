@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Text, answer, exclusive, free, give, kind, quiet, shared, write_if};
+use crate::border::{Text, answer, free, give, kind, quiet, shared, write_if};
 use std::ffi::c_char;
 
 /// Bytes that the library hands out: a value, or a text such as statistics. It is released with
@@ -15,21 +15,9 @@ kind!(esker_value, b"eskvalue", ValueInner);
 /// What lies behind an [`esker_value`]: the bytes of the value in memory of its own. How the bytes
 /// are held is not part of the interface, so a later version may refer to a pinned block instead
 /// (R25).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ValueInner {
     bytes: Vec<u8>,
-}
-
-impl ValueInner {
-    /// The buffer, to be filled anew.
-    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
-    }
-
-    /// Forgets the value and keeps its memory.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-    }
 }
 
 /// A value handle for bytes.
@@ -46,15 +34,8 @@ pub(crate) fn give_text(text: String) -> *mut esker_value {
     give(ValueInner { bytes })
 }
 
-/// An empty value, to be filled again and again by `esker_get_into`.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub extern "C" fn esker_value_new() -> *mut esker_value {
-    quiet(std::ptr::null_mut(), || Ok(give_value(Vec::new())))
-}
-
 /// The bytes of a value; their number goes to `len`, which may be NULL. They stay where they are
-/// until the value is freed or filled anew. Not NULL, also for an empty value, unless the handle is
+/// until the value is freed. Not NULL, also for an empty value, unless the handle is
 /// none. Behind texts (statistics, reports) stands a zero byte that is not counted; behind values
 /// of the database there is none.
 // SAFETY: the name is this library's; the contract is the border's.
@@ -65,7 +46,7 @@ pub unsafe extern "C" fn esker_value_data(
 ) -> *const c_char {
     write_if(len, 0);
     quiet(std::ptr::null(), || {
-        let value = exclusive(value)?;
+        let value = shared(value)?;
         write_if(len, value.bytes.len());
         Ok(value.bytes.as_ptr().cast())
     })

@@ -1,6 +1,7 @@
 //! Cursors: an iterator that stands on an entry.
 
 use crate::base::{Bytewise, CustomOrder};
+use crate::db::DbOrder;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::scan::{Scan, Scope};
 use crate::iter::Bounds;
@@ -71,14 +72,15 @@ impl fmt::Debug for Cursor {
 }
 
 impl Cursor {
-    /// A cursor as of `at` or of now.
+    /// A cursor over the keys within `bounds`, as of `at` or of now.
     pub(super) fn new(
         handle: &Arc<super::database::Handle>,
         keyspace: &Arc<KeyspaceState>,
+        bounds: Bounds,
         at: Option<crate::base::Seq>,
     ) -> Result<Self> {
         handle.core.check_open()?;
-        let scope = handle.core.scan_scope(keyspace, Bounds::default(), at)?;
+        let scope = handle.core.scan_scope(keyspace, bounds, at)?;
         let inner = match &keyspace.order {
             Order::Bytewise => Inner::Bytewise(scope.scan(Bytewise)),
             Order::Custom(order) => Inner::Custom(scope.scan(order.clone())),
@@ -139,6 +141,16 @@ impl Cursor {
         self.go(|scan| scan.seek(key), |scan| scan.seek(key))
     }
 
+    /// Goes to the last entry at or before `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_to_first`].
+    #[inline]
+    pub fn seek_back(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
+        self.go(|scan| at_or_before(scan, key), |scan| at_or_before(scan, key))
+    }
+
     /// Goes to the next entry. A cursor on no entry stays where it is.
     ///
     /// # Errors
@@ -182,6 +194,15 @@ impl Cursor {
         self.error = moved.as_ref().err().cloned();
         moved
     }
+}
+
+/// Moves a scan to the last entry at or before `key`.
+fn at_or_before<O: DbOrder>(scan: &mut Scan<O>, key: &[u8]) -> Result<()> {
+    scan.seek(key)?;
+    if !scan.valid() {
+        return scan.seek_to_last();
+    }
+    if scan.order().compare(scan.key(), key).is_gt() { scan.prev() } else { Ok(()) }
 }
 
 impl Drop for Cursor {

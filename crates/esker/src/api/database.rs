@@ -6,6 +6,7 @@ use crate::db::catalog::DEFAULT_KEYSPACE;
 use crate::db::{VerifyReport, catalog::check_name};
 use crate::iter::Bounds;
 use crate::{Batch, Comparator, Durability, Iter, Keyspace, Options, Result, Snapshot, Stats};
+use std::borrow::Borrow;
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
@@ -252,7 +253,7 @@ impl Db {
         self.default.last_key_value()
     }
 
-    /// Commits a batch: all of it or nothing. Returns the log position behind it, to wait on with
+    /// Commits a batch, given or lent: all of it or nothing. Returns the log position behind it, to wait on with
     /// [`Db::wait_durable`]; 0 if the batch is empty.
     ///
     /// # Errors
@@ -260,16 +261,16 @@ impl Db {
     ///
     /// # Example
     /// See [`Batch`].
-    pub fn write(&self, batch: Batch) -> Result<u64> {
-        batch.write(self.core(), self.core().durability())
+    pub fn write(&self, batch: impl Borrow<Batch>) -> Result<u64> {
+        batch.borrow().write(self.core(), self.core().durability())
     }
 
     /// Like [`Db::write`], with its own durability class.
     ///
     /// # Errors
     /// As [`Db::write`].
-    pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<u64> {
-        batch.write(self.core(), durability)
+    pub fn write_with(&self, batch: impl Borrow<Batch>, durability: Durability) -> Result<u64> {
+        batch.borrow().write(self.core(), durability)
     }
 
     /// Waits until everything logged before a position survives power loss.

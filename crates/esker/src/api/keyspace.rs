@@ -291,7 +291,24 @@ impl Keyspace {
     /// # Example
     /// See [`Cursor`].
     pub fn cursor(&self) -> Result<Cursor> {
-        Cursor::new(&self.handle, &self.state, None)
+        self.cursor_in::<&[u8]>(..)
+    }
+
+    /// A cursor that stands nowhere yet and keeps within a range of keys.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    pub fn cursor_in<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Cursor> {
+        self.cursor_at(range, None)
+    }
+
+    pub(super) fn cursor_at<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        at: Option<u64>,
+    ) -> Result<Cursor> {
+        let bounds = bounds(half_open(&self.state.order, &range)?);
+        Cursor::new(&self.handle, &self.state, bounds, at)
     }
 
     /// The entry with the smallest key.

@@ -130,7 +130,19 @@ impl Snapshot {
     /// # Errors
     /// As [`Keyspace::iter`].
     pub fn cursor(&self, keyspace: &Keyspace) -> Result<Cursor> {
-        Cursor::new(&keyspace.handle, keyspace.state(), self.at())
+        self.cursor_in::<&[u8]>(keyspace, ..)
+    }
+
+    /// A cursor as of then that stands nowhere yet and keeps within a range of keys.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    pub fn cursor_in<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<Cursor> {
+        keyspace.cursor_at(range, self.at())
     }
 
     /// The entry with the smallest key that there was.

@@ -49,11 +49,19 @@ impl Dice {
 #[test]
 fn a_cursor_moves_both_ways_like_one_on_a_map() {
     let (_place, db, model) = mixed();
-    let entries: Vec<(&[u8], &[u8])> =
-        model.iter().map(|(key, value)| (key.as_slice(), value.as_slice())).collect();
-    for seed in 1..20_u64 {
+    let space = db.default_keyspace();
+    for seed in 1..40_u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut cursor = db.default_keyspace().cursor().unwrap();
+        // Every other cursor keeps within a range.
+        let (low, high) = (key(dice.roll(900)), key(1000 + dice.roll(900)));
+        let (mut cursor, shown) = if seed % 2 == 0 {
+            (space.cursor().unwrap(), model.range(Vec::new()..))
+        } else {
+            let range = low.clone().into_bytes()..high.clone().into_bytes();
+            (space.cursor_in(low.as_str()..high.as_str()).unwrap(), model.range(range))
+        };
+        let entries: Vec<(&[u8], &[u8])> =
+            shown.map(|(key, value)| (key.as_slice(), value.as_slice())).collect();
         assert!(at(&cursor).is_none());
         // Where the cursor should stand, among the entries of the model.
         let mut place: Option<usize> = None;
@@ -72,9 +80,15 @@ fn a_cursor_moves_both_ways_like_one_on_a_map() {
                     if dice.roll(2) == 0 {
                         sought.push(b'!');
                     }
-                    cursor.seek(&sought).unwrap();
-                    let found = entries.partition_point(|(key, _)| *key < sought.as_slice());
-                    place = (found < entries.len()).then_some(found);
+                    if dice.roll(2) == 0 {
+                        cursor.seek(&sought).unwrap();
+                        let found = entries.partition_point(|(key, _)| *key < sought.as_slice());
+                        place = (found < entries.len()).then_some(found);
+                    } else {
+                        cursor.seek_back(&sought).unwrap();
+                        let behind = entries.partition_point(|(key, _)| *key <= sought.as_slice());
+                        place = behind.checked_sub(1);
+                    }
                 }
                 5..12 => {
                     cursor.next().unwrap();

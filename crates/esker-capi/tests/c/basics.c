@@ -1,0 +1,281 @@
+/* Everything that goes well: each function does what its documentation says. */
+#include "check.h"
+
+static esker_db *open_small(const char *path) {
+  esker_options *options = esker_options_new();
+  esker_db *db = NULL;
+  CHECK(options != NULL);
+  OK(esker_options_set(options, ESKER_OPTION_MEMORY, 16 << 20, &error));
+  OK(esker_options_set(options, ESKER_OPTION_DURABILITY, ESKER_DURABILITY_PROCESS, &error));
+  OK(esker_options_set(options, ESKER_OPTION_CREATE_IF_MISSING, 1, &error));
+  OK(esker_options_set(options, ESKER_OPTION_ERROR_IF_EXISTS, 0, &error));
+  OK(esker_options_set(options, ESKER_OPTION_READ_ONLY, 0, &error));
+  OK(esker_options_set(options, ESKER_OPTION_WORKERS, 1, &error));
+  OK(esker_options_set(options, ESKER_OPTION_COMPRESSION, ESKER_COMPRESSION_LZ4, &error));
+  OK(esker_options_set(options, ESKER_OPTION_LOG, ESKER_LOG_AUTO, &error));
+  OK(esker_options_set(options, ESKER_OPTION_RECOVERY, ESKER_RECOVERY_REFUSE, &error));
+  OK(esker_options_set(options, ESKER_OPTION_SYNC_INTERVAL_MS, 1000, &error));
+  OK(esker_options_set(options, ESKER_OPTION_MEMTABLE_BYTES, 1 << 20, &error));
+  OK(esker_options_set(options, ESKER_OPTION_PARTITION_BYTES, 1 << 20, &error));
+  OK(esker_options_set(options, ESKER_OPTION_SEGMENT_BYTES, 64 << 10, &error));
+  OK(esker_options_set(options, ESKER_OPTION_BLOCK_BYTES, 4 << 10, &error));
+  OK(esker_options_set(options, ESKER_OPTION_LOG_SEGMENT_BYTES, 1 << 20, &error));
+  OK(esker_open(path, ESKER_NUL, options, &db, &error));
+  esker_options_free(options);
+  return db;
+}
+
+static esker_keyspace *keyspace_of(const esker_db *db, const char *name) {
+  esker_keyspace *keyspace = NULL;
+  OK(esker_keyspace_open(db, name, ESKER_NUL, NULL, &keyspace, &error));
+  return keyspace;
+}
+
+static void reads_and_writes(const esker_keyspace *ks) {
+  char buffer[8];
+  size_t length = 0;
+  bool found = false;
+  esker_value *values[3];
+  const void *keys[3] = {"one", "none", "two"};
+  size_t lengths[3] = {3, 4, 3};
+
+  OK(esker_put(ks, T("one"), T("1"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_put(ks, T("two"), T("22"), ESKER_DURABILITY_BUFFERED, &error));
+  OK(esker_put(ks, T("three"), T("333"), ESKER_DURABILITY_PROCESS, &error));
+  OK(esker_put(ks, T("empty"), NULL, 0, ESKER_DURABILITY_DISK, &error));
+  OK(esker_put(ks, NULL, 0, T("under the empty key"), ESKER_DURABILITY_DEFAULT, &error));
+  CHECK(holds(ks, "one", "1") && holds(ks, "two", "22") && holds(ks, "three", "333"));
+  CHECK(holds(ks, "empty", "") && holds(ks, "", "under the empty key"));
+  CHECK(holds(ks, "four", NULL));
+
+  OK(esker_contains(ks, T("one"), &found, &error));
+  CHECK(found);
+  OK(esker_contains(ks, T("four"), &found, &error));
+  CHECK(!found);
+
+  OK(esker_get_copy(ks, T("three"), buffer, sizeof buffer, &length, &found, &error));
+  CHECK(found && same(buffer, length, "333"));
+  OK(esker_get_copy(ks, T("three"), buffer, 2, &length, &found, &error));
+  CHECK(found && length == 3);
+  OK(esker_get_copy(ks, T("three"), NULL, 0, &length, &found, &error));
+  CHECK(found && length == 3);
+  OK(esker_get_copy(ks, T("four"), buffer, sizeof buffer, &length, &found, &error));
+  CHECK(!found && length == 0);
+
+  OK(esker_multi_get(ks, keys, lengths, 3, values, &error));
+  CHECK(same(esker_value_data(values[0], &length), 1, "1"));
+  CHECK(length == 1 && values[1] == NULL && values[2] != NULL);
+  esker_value_free(values[0]);
+  esker_value_free(values[1]);
+  esker_value_free(values[2]);
+  OK(esker_multi_get(ks, NULL, NULL, 0, NULL, &error));
+
+  OK(esker_delete(ks, T("one"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_delete(ks, T("one"), ESKER_DURABILITY_PROCESS, &error));
+  CHECK(holds(ks, "one", NULL));
+  OK(esker_delete_range(ks, T("t"), T("u"), ESKER_DURABILITY_DEFAULT, &error));
+  CHECK(holds(ks, "two", NULL) && holds(ks, "three", NULL) && holds(ks, "empty", ""));
+  OK(esker_delete_range(ks, NULL, 0, NULL, 0, ESKER_DURABILITY_PROCESS, &error));
+  CHECK(holds(ks, "empty", NULL) && holds(ks, "", NULL));
+}
+
+static void batches(const esker_db *db, const esker_keyspace *a, const esker_keyspace *b) {
+  esker_batch *batch = esker_batch_new();
+  uint64_t position = 1;
+  CHECK(batch != NULL && esker_batch_len(batch) == 0);
+  OK(esker_write(db, batch, ESKER_DURABILITY_DEFAULT, &position, &error));
+  CHECK(position == 0);
+  OK(esker_batch_put(batch, a, T("x"), T("1"), &error));
+  OK(esker_batch_put(batch, b, T("y"), T("2"), &error));
+  OK(esker_batch_delete(batch, a, T("x"), &error));
+  OK(esker_batch_put(batch, a, T("z"), T("3"), &error));
+  OK(esker_batch_delete_range(batch, b, T("q"), T("r"), &error));
+  CHECK(esker_batch_len(batch) == 5);
+  OK(esker_write(db, batch, ESKER_DURABILITY_DEFAULT, &position, &error));
+  CHECK(position > 0);
+  OK(esker_wait_durable(db, position, &error));
+  CHECK(holds(a, "x", NULL) && holds(a, "z", "3") && holds(b, "y", "2"));
+  /* It stays as it is and may be written again. */
+  OK(esker_delete(a, T("z"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_write(db, batch, ESKER_DURABILITY_PROCESS, NULL, &error));
+  CHECK(holds(a, "z", "3"));
+  OK(esker_batch_clear(batch, &error));
+  CHECK(esker_batch_len(batch) == 0);
+  esker_batch_free(batch);
+}
+
+/* Whether the iterator stands on this key, whose value is the same text. */
+static bool stands(const esker_iter *iter, const char *key) {
+  size_t key_length = 99, value_length = 99;
+  const char *found = esker_iter_key(iter, &key_length);
+  const char *value = esker_iter_value(iter, &value_length);
+  OK(esker_iter_error(iter, &error));
+  if (key == NULL) {
+    return !esker_iter_valid(iter) && found == NULL && value == NULL && key_length == 0;
+  }
+  return esker_iter_valid(iter) && same(found, key_length, key) && same(value, value_length, key);
+}
+
+static void iterators(const esker_db *db, const esker_keyspace *ks) {
+  static const char *const KEYS[] = {"a", "c", "e", "g"};
+  esker_snapshot *snapshot = NULL;
+  esker_iter *iter = NULL;
+  esker_value *value = NULL;
+  bool found = false;
+  const void *keys[2] = {"a", "b"};
+  size_t lengths[2] = {1, 1};
+  esker_value *values[2];
+  size_t i;
+  for (i = 0; i < 4; i++) {
+    OK(esker_put(ks, T(KEYS[i]), T(KEYS[i]), ESKER_DURABILITY_DEFAULT, &error));
+  }
+  OK(esker_snapshot_new(db, &snapshot, &error));
+  OK(esker_put(ks, T("b"), T("b"), ESKER_DURABILITY_DEFAULT, &error));
+
+  OK(esker_iter_new(ks, NULL, NULL, 0, NULL, 0, &iter, &error));
+  CHECK(stands(iter, NULL));
+  OK(esker_iter_first(iter, &error));
+  CHECK(stands(iter, "a"));
+  OK(esker_iter_next(iter, &error));
+  CHECK(stands(iter, "b"));
+  OK(esker_iter_prev(iter, &error));
+  CHECK(stands(iter, "a"));
+  OK(esker_iter_prev(iter, &error));
+  CHECK(stands(iter, NULL));
+  OK(esker_iter_last(iter, &error));
+  CHECK(stands(iter, "g"));
+  OK(esker_iter_next(iter, &error));
+  CHECK(stands(iter, NULL));
+  OK(esker_iter_seek(iter, T("d"), &error));
+  CHECK(stands(iter, "e"));
+  OK(esker_iter_seek_back(iter, T("d"), &error));
+  CHECK(stands(iter, "c"));
+  esker_iter_free(iter);
+
+  /* Within bounds, as of the snapshot. */
+  OK(esker_iter_new(ks, snapshot, T("a"), T("e"), &iter, &error));
+  OK(esker_iter_first(iter, &error));
+  CHECK(stands(iter, "a"));
+  OK(esker_iter_next(iter, &error));
+  CHECK(stands(iter, "c"));
+  OK(esker_iter_next(iter, &error));
+  CHECK(stands(iter, NULL));
+  esker_iter_free(iter);
+
+  OK(esker_snapshot_contains(snapshot, ks, T("b"), &found, &error));
+  CHECK(!found);
+  OK(esker_snapshot_get(snapshot, ks, T("b"), &value, &error));
+  CHECK(value == NULL);
+  OK(esker_snapshot_get(snapshot, ks, T("a"), &value, &error));
+  CHECK(value != NULL);
+  esker_value_free(value);
+  OK(esker_snapshot_multi_get(snapshot, ks, keys, lengths, 2, values, &error));
+  CHECK(values[0] != NULL && values[1] == NULL);
+  esker_value_free(values[0]);
+  esker_snapshot_free(snapshot);
+}
+
+static void upkeep(const esker_db *db, const esker_keyspace *ks) {
+  esker_value *json = NULL;
+  size_t problems = 9, length = 0;
+  uint64_t size = 0;
+  const char *text;
+  OK(esker_flush(db, &error));
+  OK(esker_compact(db, &error));
+  OK(esker_keyspace_compact(ks, T("a"), NULL, 0, &error));
+  OK(esker_wait_until_idle(db, &error));
+  OK(esker_sync(db, &error));
+  OK(esker_approximate_size(ks, NULL, 0, NULL, 0, &size, &error));
+  CHECK(size > 0);
+  OK(esker_stats(db, &json, &error));
+  text = esker_value_data(json, &length);
+  CHECK(strlen(text) == length && text[0] == '{' && text[length - 1] == '}');
+  CHECK(strstr(text, "\"puts\":") != NULL && strstr(text, "\"trees\":") != NULL);
+  esker_value_free(json);
+  OK(esker_verify(db, &problems, &json, &error));
+  CHECK(problems == 0);
+  text = esker_value_data(json, NULL);
+  CHECK(strstr(text, "\"problems\":[]") != NULL);
+  esker_value_free(json);
+  OK(esker_verify(db, NULL, NULL, &error));
+}
+
+static void names(const esker_db *db, const char *path) {
+  esker_list *list = NULL;
+  size_t length = 0;
+  bool dropped = false;
+  OK(esker_keyspaces(db, &list, &error));
+  CHECK(esker_list_len(list) == 3);
+  CHECK(strcmp(esker_list_get(list, 0, &length), "a") == 0 && length == 1);
+  CHECK(strcmp(esker_list_get(list, 2, NULL), "default") == 0);
+  CHECK(esker_list_get(list, 3, &length) == NULL && length == 0);
+  esker_list_free(list);
+  OK(esker_drop_keyspace(db, "a", 1, &dropped, &error));
+  CHECK(dropped);
+  OK(esker_drop_keyspace(db, "a", ESKER_NUL, &dropped, &error));
+  CHECK(!dropped);
+  CHECK(strcmp(esker_db_path(db, &length), path) == 0 && length == strlen(path));
+}
+
+static void repair(const char *path, const char *to) {
+  esker_options *options = esker_options_new();
+  esker_value *json = NULL;
+  bool whole = false;
+  OK(esker_repair_plan(path, ESKER_NUL, options, &whole, &json, &error));
+  CHECK(whole && strstr(esker_value_data(json, NULL), "\"whole\":true") != NULL);
+  esker_value_free(json);
+  OK(esker_repair_plan(path, strlen(path), NULL, NULL, NULL, &error));
+  OK(esker_repair(path, ESKER_NUL, to, ESKER_NUL, NULL, &json, &error));
+  CHECK(strstr(esker_value_data(json, NULL), "\"operations\":") != NULL);
+  esker_value_free(json);
+  esker_options_free(options);
+}
+
+int main(int count, char **arguments) {
+  char path[4096], to[4096];
+  esker_db *db;
+  esker_keyspace *a, *b;
+  size_t length = 0;
+  CHECK(count == 2);
+  snprintf(path, sizeof path, "%s", below(arguments[1], "db"));
+  snprintf(to, sizeof to, "%s", below(arguments[1], "saved"));
+  CHECK(strchr(esker_version(), '.') != NULL);
+
+  db = open_small(path);
+  a = keyspace_of(db, "a");
+  b = keyspace_of(db, "b");
+  CHECK(strcmp(esker_keyspace_name(a, &length), "a") == 0 && length == 1);
+  reads_and_writes(a);
+  batches(db, a, b);
+  OK(esker_delete_range(b, NULL, 0, NULL, 0, ESKER_DURABILITY_DEFAULT, &error));
+  iterators(db, b);
+  upkeep(db, b);
+  names(db, path);
+  esker_keyspace_free(a);
+  OK(esker_close(db, &error));
+  OK(esker_close(db, &error));
+  esker_keyspace_free(b);
+  esker_db_free(db);
+
+  repair(path, to);
+  OK(esker_open(to, strlen(to), NULL, &db, &error));
+  b = keyspace_of(db, "b");
+  CHECK(holds(b, "g", "g"));
+  esker_keyspace_free(b);
+  /* The last handle closes it. */
+  esker_db_free(db);
+
+  /* Freeing nothing is fine. */
+  esker_db_free(NULL);
+  esker_keyspace_free(NULL);
+  esker_batch_free(NULL);
+  esker_iter_free(NULL);
+  esker_snapshot_free(NULL);
+  esker_value_free(NULL);
+  esker_list_free(NULL);
+  esker_options_free(NULL);
+  esker_comparator_free(NULL);
+  esker_error_free(NULL);
+  puts("basics: ok");
+  return 0;
+}

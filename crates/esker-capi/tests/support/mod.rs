@@ -1,0 +1,139 @@
+//! Building the library, and compiling and running programs against it.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Where the two libraries are.
+pub struct Libraries {
+    pub shared: PathBuf,
+    pub fixed: PathBuf,
+}
+
+/// The libraries, built with the profile of this test.
+pub fn libraries() -> &'static Libraries {
+    static BUILT: OnceLock<Libraries> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let profile = if cfg!(debug_assertions) { "test" } else { "release" };
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--package", "esker-capi", "--lib", "--profile", profile]);
+        cargo.args(["--message-format", "json-render-diagnostics"]);
+        cargo.current_dir(workspace());
+        let output = run(&mut cargo);
+        let mut files = Vec::new();
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let message: serde_json::Value = serde_json::from_str(line).unwrap();
+            if message["reason"] == "compiler-artifact" && message["target"]["name"] == "esker" {
+                let names = message["filenames"].as_array().unwrap();
+                files.extend(names.iter().map(|name| PathBuf::from(name.as_str().unwrap())));
+            }
+        }
+        let named = |name: &str| {
+            let found = files.iter().find(|file| file.file_name().is_some_and(|n| n == name));
+            found.unwrap_or_else(|| panic!("no {name} among {files:?}")).clone()
+        };
+        let shared = if cfg!(target_os = "macos") { "libesker.dylib" } else { "libesker.so" };
+        Libraries { shared: named(shared), fixed: named("libesker.a") }
+    })
+}
+
+pub fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn workspace() -> PathBuf {
+    package().join("../..").canonicalize().unwrap()
+}
+
+/// Runs a command, which must succeed.
+pub fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// How a program is compiled.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Language {
+    C99,
+    Cpp17,
+}
+
+/// How a program gets the library.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Linked {
+    Shared,
+    Fixed,
+}
+
+/// What is linked with a static library made by Rust on Linux; other systems need less.
+const SYSTEM_LIBRARIES: &[&str] = &["-lpthread", "-ldl", "-lm"];
+
+/// The compiler for a language: `CC`, `CXX`, or the usual names.
+pub fn compiler(language: Language) -> String {
+    let (variable, usual) = match language {
+        Language::C99 => ("CC", "cc"),
+        Language::Cpp17 => ("CXX", "c++"),
+    };
+    std::env::var(variable).unwrap_or_else(|_| usual.to_owned())
+}
+
+/// Whether this machine can compile a language.
+pub fn has(language: Language) -> bool {
+    let found = Command::new(compiler(language)).arg("--version").output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("LEFT OUT: there is no {}", compiler(language));
+    }
+    found
+}
+
+/// Compiles a program with all warnings as errors; `more` are further arguments. The program's
+/// file is named after the source and `tag`.
+pub fn compile(
+    source: &Path,
+    language: Language,
+    linked: Linked,
+    tag: &str,
+    more: &[&str],
+) -> PathBuf {
+    let libraries = libraries();
+    let name = format!("{}-{tag}", source.file_stem().unwrap().to_string_lossy());
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut command = Command::new(compiler(language));
+    command.arg(match language {
+        Language::C99 => "-std=c99",
+        Language::Cpp17 => "-std=c++17",
+    });
+    command.args(["-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]).args(more);
+    command.arg("-I").arg(package().join("include")).arg("-I").arg(package().join("tests/c"));
+    command.arg(source).arg("-o").arg(&program);
+    match linked {
+        Linked::Shared => {
+            let directory = libraries.shared.parent().unwrap();
+            command.arg("-L").arg(directory).arg("-lesker");
+            command.arg(format!("-Wl,-rpath,{}", directory.display()));
+        }
+        Linked::Fixed => {
+            command.arg(&libraries.fixed).args(SYSTEM_LIBRARIES);
+        }
+    }
+    run(&mut command);
+    program
+}
+
+/// Runs a program in a directory of its own, which is its first argument; what it prints.
+pub fn execute(program: &Path, more: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program);
+    command.arg(directory.path()).args(more).current_dir(directory.path());
+    String::from_utf8(run(&mut command).stdout).unwrap()
+}

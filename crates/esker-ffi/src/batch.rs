@@ -1,0 +1,137 @@
+//! Batches: several writes that happen together or not at all.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{border, bytes, exclusive, free, give, kind, quiet, range, shared, write_if};
+use crate::database::esker_db;
+use crate::error::{esker_code, esker_error};
+use crate::keyspace::esker_keyspace;
+use crate::options::durability;
+use esker::Batch;
+use std::ffi::c_void;
+
+/// Writes that are committed together, over any number of keyspaces of one database. Later
+/// operations win over earlier ones. It is used by one thread at a time.
+pub struct esker_batch(());
+
+kind!(esker_batch, b"eskbatch", Batch);
+
+/// An empty batch. Freed with `esker_batch_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_batch_new() -> *mut esker_batch {
+    quiet(std::ptr::null_mut(), || Ok(give(Batch::new())))
+}
+
+/// Frees a batch. NULL is fine.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_free(batch: *mut esker_batch) {
+    free(batch);
+}
+
+/// Adds the insertion of a value under a key. Lengths are checked when the batch is written.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_put(
+    batch: *mut esker_batch,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        exclusive(batch)?.insert(keyspace, key, value);
+        Ok(())
+    })
+}
+
+/// Adds the removal of a key.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_delete(
+    batch: *mut esker_batch,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let key = bytes(key, key_len, "key")?;
+        exclusive(batch)?.remove(keyspace, key);
+        Ok(())
+    })
+}
+
+/// Adds the removal of every key from `start` up to, not including, `end`. NULL with the length 0
+/// is no bound on that side.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_delete_range(
+    batch: *mut esker_batch,
+    keyspace: *const esker_keyspace,
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let range = range((start, start_len), (end, end_len))?;
+        Ok(exclusive(batch)?.remove_range::<&[u8]>(keyspace, range)?)
+    })
+}
+
+/// How many operations a batch holds; 0 for what is no batch.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_len(batch: *const esker_batch) -> usize {
+    quiet(0, || Ok(exclusive(batch)?.len()))
+}
+
+/// Forgets all operations, and keeps the memory for new ones.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_clear(
+    batch: *mut esker_batch,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        exclusive(batch)?.clear();
+        Ok(())
+    })
+}
+
+/// Commits a batch: all of it or nothing. The batch stays as it is, and may be written again or
+/// cleared. `durability` is an `esker_durability`. `position`, which may be NULL, is the log
+/// position behind it, for `esker_wait_durable`; 0 if the batch is empty.
+///
+/// Errors: as `esker_put`; `ESKER_BATCH_TOO_LARGE`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_write(
+    db: *const esker_db,
+    batch: *const esker_batch,
+    durability: i32,
+    position: *mut u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(position, 0);
+        let db = &shared(db)?.db;
+        let batch = exclusive(batch)?;
+        let written = match self::durability(durability)? {
+            None => db.write(&*batch)?,
+            Some(class) => db.write_with(&*batch, class)?,
+        };
+        write_if(position, written);
+        Ok(())
+    })
+}

@@ -1,0 +1,155 @@
+//! Reports as JSON: statistics, verify and repair. Times are in microseconds, sizes in bytes.
+//!
+//! Names of keyspaces are UTF-8 and stand as they are; paths are shown as text.
+
+use esker::repair::{Kept, Plan, Salvaged};
+use esker::{Latency, LevelShape, Stats, TreeShape, VerifyReport};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
+fn latency(latency: &Latency) -> Value {
+    json!({
+        "samples": latency.samples,
+        "p50": micros(latency.p50),
+        "p99": micros(latency.p99),
+        "p999": micros(latency.p999),
+        "max": micros(latency.max),
+    })
+}
+
+fn level(level: &LevelShape) -> Value {
+    json!({
+        "runs": level.runs,
+        "segments": level.segments,
+        "bytes": level.bytes,
+        "entries": level.entries,
+    })
+}
+
+fn tree(tree: &TreeShape) -> Value {
+    json!({
+        "keyspace": tree.keyspace,
+        "partitions": tree.partitions,
+        "base": level(&tree.base),
+        "deltas": tree.deltas.iter().map(level).collect::<Vec<_>>(),
+    })
+}
+
+/// The statistics of a database, with the fields that `esker stats --json` has.
+pub(crate) fn stats(stats: &Stats) -> String {
+    json!({
+        "puts": stats.puts,
+        "deletes": stats.deletes,
+        "range_deletes": stats.range_deletes,
+        "commits": stats.commits,
+        "gets": stats.gets,
+        "gets_found": stats.gets_found,
+        "scans": stats.scans,
+        "scanned": stats.scanned,
+        "syncs": stats.syncs,
+        "flushes": stats.flushes,
+        "merges": stats.merges,
+        "segments_adopted": stats.segments_adopted,
+        "put_latency_us": latency(&stats.put_latency),
+        "get_latency_us": latency(&stats.get_latency),
+        "scan_latency_us": latency(&stats.scan_latency),
+        "sync_latency_us": latency(&stats.sync_latency),
+        "bytes_written": {
+            "user": stats.written.user,
+            "log": stats.written.log,
+            "flush": stats.written.flush,
+            "merge": stats.written.merge,
+            "manifest": stats.written.manifest,
+        },
+        "bytes_read": stats.bytes_read,
+        "cache_hits": stats.cache_hits,
+        "cache_misses": stats.cache_misses,
+        "stalls_us": {
+            "flush_debt": micros(stats.stalls.flush_debt),
+            "merge_debt": micros(stats.stalls.merge_debt),
+            "memory": micros(stats.stalls.memory),
+            "log_space": micros(stats.stalls.log_space),
+            "sync": micros(stats.stalls.sync),
+        },
+        "memory": {
+            "limit": stats.memory.limit,
+            "memtables": stats.memory.memtables,
+            "cache": stats.memory.cache,
+            "indexes": stats.memory.indexes,
+        },
+        "merge_debt": stats.merge_debt,
+        "data_file_bytes": stats.data_file_bytes,
+        "log_file_bytes": stats.log_file_bytes,
+        "write_amplification": stats.write_amplification(),
+        "trees": stats.trees.iter().map(tree).collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+/// What verify read and found.
+pub(crate) fn verify(report: &VerifyReport) -> String {
+    let problem = |problem: &esker::Problem| {
+        json!({
+            "path": problem.path.to_string_lossy(),
+            "kind": problem.error.kind().as_str(),
+            "message": problem.error.to_string(),
+        })
+    };
+    json!({
+        "files": report.files,
+        "blocks": report.blocks,
+        "entries": report.entries,
+        "bytes": report.bytes,
+        "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+fn plan_value(plan: &Plan) -> Value {
+    let finding = |finding: &esker::repair::Finding| {
+        json!({
+            "state": finding.state.to_string(),
+            "path": finding.path.as_ref().map(|path| path.to_string_lossy()),
+            "text": finding.text,
+        })
+    };
+    let kept = |kept: &Kept| {
+        json!({
+            "keyspace": kept.keyspace,
+            "entries": kept.entries,
+            "segments": kept.segments,
+            "blocks": kept.blocks,
+            "blocks_lost": kept.blocks_lost,
+        })
+    };
+    json!({
+        "whole": plan.is_whole(),
+        "losses": plan.has_losses(),
+        "findings": plan.findings.iter().map(finding).collect::<Vec<_>>(),
+        "keyspaces": plan.keyspaces.iter().map(kept).collect::<Vec<_>>(),
+        "log": {
+            "batches": plan.log.batches,
+            "operations": plan.log.operations,
+            "lost": plan.log.lost,
+        },
+    })
+}
+
+/// What could be saved of a database.
+pub(crate) fn plan(plan: &Plan) -> String {
+    plan_value(plan).to_string()
+}
+
+/// What was saved of a database.
+pub(crate) fn salvaged(salvaged: &Salvaged) -> String {
+    json!({
+        "plan": plan_value(&salvaged.plan),
+        "to": salvaged.to.to_string_lossy(),
+        "operations": salvaged.operations,
+    })
+    .to_string()
+}

@@ -1,0 +1,320 @@
+//! One keyspace: reads, single writes, its name and its upkeep.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{
+    Result, Text, answer, border, bytes, free, kind, misuse, place, quiet, range, shared, write_if,
+};
+use crate::error::{esker_code, esker_error};
+use crate::options::durability;
+use crate::value::{esker_value, give_value};
+use esker::{Batch, Db, Keyspace};
+use std::ffi::{c_char, c_void};
+
+/// A named, ordered map inside a database. It may be used from any thread.
+pub struct esker_keyspace(());
+
+kind!(esker_keyspace, b"eskspace", KeyspaceInner);
+
+/// What lies behind an [`esker_keyspace`].
+pub(crate) struct KeyspaceInner {
+    pub(crate) db: Db,
+    pub(crate) keyspace: Keyspace,
+    name: Text,
+}
+
+impl KeyspaceInner {
+    pub(crate) fn new(db: Db, keyspace: Keyspace) -> Self {
+        let name = Text::new(keyspace.name());
+        Self { db, keyspace, name }
+    }
+}
+
+/// Frees the handle. NULL is fine. The keyspace stays in the database.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_free(keyspace: *mut esker_keyspace) {
+    free(keyspace);
+}
+
+/// The name; a zero byte follows, the length goes to `len`, which may be NULL. It lives as long as
+/// the handle. NULL if this is no `esker_keyspace`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_name(
+    keyspace: *const esker_keyspace,
+    len: *mut usize,
+) -> *const c_char {
+    write_if(len, 0);
+    quiet(std::ptr::null(), || Ok(answer(Some(&shared(keyspace)?.name), len)))
+}
+
+/// Inserts a value under a key, in place of the one that is there. `durability` is an
+/// `esker_durability`.
+///
+/// Errors: `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`, `ESKER_DISK_FULL`, `ESKER_POISONED`,
+/// `ESKER_KEYSPACE_DROPPED`, `ESKER_READ_ONLY`, `ESKER_CLOSED`, `ESKER_FORKED`. After an error the
+/// write may be there or not.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_put(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    durability: i32,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        match self::durability(durability)? {
+            None => keyspace.insert(key, value)?,
+            Some(class) => keyspace.insert_with(key, value, class)?,
+        }
+        Ok(())
+    })
+}
+
+/// Removes a key, if it is there. As `esker_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_delete(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    durability: i32,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let key = bytes(key, key_len, "key")?;
+        match self::durability(durability)? {
+            None => keyspace.remove(key)?,
+            Some(class) => keyspace.remove_with(key, class)?,
+        }
+        Ok(())
+    })
+}
+
+/// Removes every key from `start` up to, not including, `end`; it costs the same whatever the
+/// range holds. NULL with the length 0 is no bound on that side. As `esker_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_delete_range(
+    keyspace: *const esker_keyspace,
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+    durability: i32,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let inner = shared(keyspace)?;
+        let range = range((start, start_len), (end, end_len))?;
+        let class = self::durability(durability)?;
+        let mut batch = Batch::new();
+        batch.remove_range::<&[u8]>(&inner.keyspace, range)?;
+        match class {
+            None => inner.db.write(batch)?,
+            Some(class) => inner.db.write_with(batch, class)?,
+        };
+        Ok(())
+    })
+}
+
+/// The value under a key, or NULL if there is none, in `value`; released with `esker_value_free`.
+/// The value is copied once, into memory of its own. That is no part of the interface: a later
+/// version may hand out a reference to a pinned block instead.
+///
+/// Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read,
+/// `ESKER_KEYSPACE_DROPPED`, `ESKER_CLOSED`, `ESKER_FORKED`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_get(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(value, "value", std::ptr::null_mut())?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let found = keyspace.get(bytes(key, key_len, "key")?)?;
+        *place = found.map_or(std::ptr::null_mut(), give_value);
+        Ok(())
+    })
+}
+
+/// Copies the value under a key into a buffer of the caller, without allocating: at most
+/// `capacity` bytes of it. `found` says whether there is a value, `value_len` how long it is, which
+/// may be more than the buffer took: then give a larger one. `buffer` may be NULL if `capacity` is
+/// 0. As `esker_get`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_get_copy(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    buffer: *mut c_void,
+    capacity: usize,
+    value_len: *mut usize,
+    found: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let value_len = place(value_len, "value_len", 0)?;
+        let found = place(found, "found", false)?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        if buffer.is_null() && capacity > 0 {
+            return misuse(format!("the buffer is NULL and its capacity is {capacity}"));
+        }
+        let len = keyspace.get_with(bytes(key, key_len, "key")?, |value| {
+            let taken = value.len().min(capacity);
+            if taken > 0 {
+                std::ptr::copy_nonoverlapping(value.as_ptr(), buffer.cast::<u8>(), taken);
+            }
+            value.len()
+        })?;
+        *found = len.is_some();
+        *value_len = len.unwrap_or(0);
+        Ok(())
+    })
+}
+
+/// Whether a key has a value. As `esker_get`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_contains(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    found: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let found = place(found, "found", false)?;
+        *found = shared(keyspace)?.keyspace.contains_key(bytes(key, key_len, "key")?)?;
+        Ok(())
+    })
+}
+
+/// The values under `count` keys, all as of one moment. `keys` and `key_lens` have `count` places
+/// and so has `values`, of which each becomes a value, or NULL where there is none. After an error
+/// all are NULL. As `esker_get`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_multi_get(
+    keyspace: *const esker_keyspace,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let places = Places::new(values, count)?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let keys = key_list(keys, key_lens, count)?;
+        places.fill(keyspace.multi_get(keys)?);
+        Ok(())
+    })
+}
+
+/// The places for the results of a multi-get.
+pub(crate) struct Places<'a>(&'a mut [*mut esker_value]);
+
+impl Places<'_> {
+    /// Sets all places to NULL.
+    ///
+    /// # Safety
+    /// B3 for `count` places.
+    pub(crate) unsafe fn new(values: *mut *mut esker_value, count: usize) -> Result<Self> {
+        if count == 0 {
+            return Ok(Self(&mut []));
+        }
+        check_array(values, count, "values")?;
+        for index in 0..count {
+            values.add(index).write(std::ptr::null_mut());
+        }
+        Ok(Self(std::slice::from_raw_parts_mut(values, count)))
+    }
+
+    pub(crate) fn fill(self, found: Vec<Option<Vec<u8>>>) {
+        for (place, value) in self.0.iter_mut().zip(found) {
+            *place = value.map_or(std::ptr::null_mut(), give_value);
+        }
+    }
+}
+
+fn check_array<T>(array: *const T, count: usize, name: &str) -> Result<()> {
+    if array.is_null() || !array.is_aligned() {
+        return misuse(format!("the array of {name} is NULL or not aligned"));
+    }
+    let fits = count.checked_mul(size_of::<T>()).is_some_and(|size| isize::try_from(size).is_ok());
+    if fits { Ok(()) } else { misuse(format!("{count} {name} are more than memory holds")) }
+}
+
+/// The keys of a multi-get.
+///
+/// # Safety
+/// B2 for both arrays and for each key.
+pub(crate) unsafe fn key_list<'a>(
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+) -> Result<Vec<&'a [u8]>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    check_array(keys, count, "keys")?;
+    check_array(key_lens, count, "lengths")?;
+    let keys = std::slice::from_raw_parts(keys, count);
+    let key_lens = std::slice::from_raw_parts(key_lens, count);
+    keys.iter().zip(key_lens).map(|(key, len)| bytes(*key, *len, "key")).collect()
+}
+
+/// Flushes, and merges whatever a merge can make smaller, from `start` up to, not including, `end`.
+/// NULL with the length 0 is no bound on that side.
+///
+/// Errors: what reading and writing can fail with; `ESKER_CORRUPTION` if some of it is damaged.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_compact(
+    keyspace: *const esker_keyspace,
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let range = range((start, start_len), (end, end_len))?;
+        Ok(shared(keyspace)?.keyspace.compact_range::<&[u8]>(range)?)
+    })
+}
+
+/// About how many bytes on the device the keys from `start` up to, not including, `end` take, of
+/// what was flushed. NULL with the length 0 is no bound on that side.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_approximate_size(
+    keyspace: *const esker_keyspace,
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+    size: *mut u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(size, "size", 0)?;
+        let range = range((start, start_len), (end, end_len))?;
+        *place = shared(keyspace)?.keyspace.approximate_size::<&[u8]>(range)?;
+        Ok(())
+    })
+}

@@ -1,0 +1,166 @@
+//! Upkeep: flush, compact, statistics, verify, repair.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{Result, border, exclusive, path, place, shared, write_if};
+use crate::database::esker_db;
+use crate::error::{esker_code, esker_error};
+use crate::json;
+use crate::options::esker_options;
+use crate::value::{esker_value, give_text};
+use esker::repair;
+use std::ffi::c_char;
+
+/// Writes what is in memory to files.
+///
+/// Errors: `ESKER_DISK_FULL`, `ESKER_IO`, `ESKER_POISONED`, `ESKER_CLOSED`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_flush(
+    db: *const esker_db,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || Ok(shared(db)?.db.flush()?))
+}
+
+/// Flushes, and merges whatever a merge can make smaller, in all keyspaces.
+///
+/// Errors: as `esker_keyspace_compact`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_compact(
+    db: *const esker_db,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || Ok(shared(db)?.db.compact()?))
+}
+
+/// Waits until the background has nothing more to do.
+///
+/// Errors: what stops the background for good.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_wait_until_idle(
+    db: *const esker_db,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || Ok(shared(db)?.db.wait_until_idle()?))
+}
+
+/// What the database knows about itself, as JSON: counters since open, sampled latencies and
+/// stalls in microseconds, sizes in bytes, and the shape of each keyspace's tree. The text goes to
+/// `json`; released with `esker_value_free`. The names of its fields stay; new ones may come.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_stats(
+    db: *const esker_db,
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(json, "json", std::ptr::null_mut())?;
+        let db = &shared(db)?.db;
+        // Statistics are there after close too, but not in a forked child (R26).
+        if let Err(forked @ esker::Error::Forked) = db.keyspaces() {
+            return Err(forked.into());
+        }
+        *place = give_text(json::stats(&db.stats()));
+        Ok(())
+    })
+}
+
+/// Reads everything that is stored and reports what is damaged: how many problems there are in
+/// `problems`, and the report as JSON in `json`, of which either may be NULL. Released with
+/// `esker_value_free`. Damage is no error of this call.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_verify(
+    db: *const esker_db,
+    problems: *mut usize,
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(problems, 0);
+        write_if(json, std::ptr::null_mut());
+        let report = shared(db)?.db.verify()?;
+        write_if(problems, report.problems.len());
+        answer_json(json, || json::verify(&report));
+        Ok(())
+    })
+}
+
+/// Says what is whole in the database in a directory, what is lost, and what `esker_repair` would
+/// save, as JSON. Changes nothing. Comparators are taken from the options, which may be NULL;
+/// `whole` may be NULL and says whether nothing is damaged or lost. Damage is no error of this call.
+///
+/// Errors: `ESKER_MISSING` and `ESKER_NOT_A_DATABASE` if there is none, `ESKER_LOCKED` if it is
+/// open, `ESKER_UNKNOWN_FORMAT`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_repair_plan(
+    directory: *const c_char,
+    directory_len: usize,
+    options: *const esker_options,
+    whole: *mut bool,
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(whole, false);
+        write_if(json, std::ptr::null_mut());
+        let plan = repair::plan(path(directory, directory_len)?, &options_of(options)?)?;
+        write_if(whole, plan.is_whole());
+        answer_json(json, || json::plan(&plan));
+        Ok(())
+    })
+}
+
+/// Saves everything readable of the database in a directory into a new one at `to`, which must not
+/// exist or be an empty directory, and reports as `esker_repair_plan`. The damaged one is not
+/// changed.
+///
+/// Errors: as `esker_repair_plan`; `ESKER_EXISTS` if something stands at `to`,
+/// `ESKER_INVALID_ARGUMENT` if it lies inside of the directory, and what opening and writing the
+/// new database can fail with. What was written until then is not to be used.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_repair(
+    directory: *const c_char,
+    directory_len: usize,
+    to: *const c_char,
+    to_len: usize,
+    options: *const esker_options,
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(json, std::ptr::null_mut());
+        let (from, to) = (path(directory, directory_len)?, path(to, to_len)?);
+        let salvaged = repair::salvage(from, to, &options_of(options)?)?;
+        answer_json(json, || json::salvaged(&salvaged));
+        Ok(())
+    })
+}
+
+/// The options behind a pointer, or the default ones.
+///
+/// # Safety
+/// B1 for `options`.
+unsafe fn options_of(options: *const esker_options) -> Result<esker::Options> {
+    if options.is_null() {
+        return Ok(esker::Options::default());
+    }
+    Ok(exclusive(options)?.clone())
+}
+
+/// Answers with a text, if it is wanted.
+///
+/// # Safety
+/// B3 for `place`.
+unsafe fn answer_json(place: *mut *mut esker_value, text: impl FnOnce() -> String) {
+    if !place.is_null() {
+        write_if(place, give_text(text()));
+    }
+}

@@ -1,0 +1,217 @@
+//! Options: a handle that is filled number by number, so that new options need no new function.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{Result, border, exclusive, free, give, kind, quiet, shared};
+use crate::callbacks::esker_comparator;
+use crate::error::{esker_code, esker_error};
+use esker::{Compression, Durability, Error, LogKind, Recovery};
+use std::time::Duration;
+
+/// What a finished write survives.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum esker_durability {
+    /// What the database's options say.
+    ESKER_DURABILITY_DEFAULT = 0,
+    /// Nothing until it is flushed: the write is not logged.
+    ESKER_DURABILITY_BUFFERED = 1,
+    /// The death of the process. This is the default of the options.
+    ESKER_DURABILITY_PROCESS = 2,
+    /// Power loss: acknowledged after a sync that a group of writers shares.
+    ESKER_DURABILITY_DISK = 3,
+}
+
+/// How blocks are compressed, for `ESKER_OPTION_COMPRESSION`.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum esker_compression {
+    /// Raw where data is young, LZ4 where it has settled. The default.
+    ESKER_COMPRESSION_AUTO = 0,
+    /// Never.
+    ESKER_COMPRESSION_NONE = 1,
+    /// LZ4 everywhere.
+    ESKER_COMPRESSION_LZ4 = 2,
+    /// Zstandard where data has settled, raw where it is young.
+    ESKER_COMPRESSION_ZSTD = 3,
+}
+
+/// How the log is written, for `ESKER_OPTION_LOG`.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum esker_log {
+    /// Mapped where the file system can map, else plain. The default.
+    ESKER_LOG_AUTO = 0,
+    /// One system call for each record.
+    ESKER_LOG_PLAIN = 1,
+    /// Copies into shared mappings.
+    ESKER_LOG_MAPPED = 2,
+}
+
+/// What open does about a damaged log, for `ESKER_OPTION_RECOVERY`.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum esker_recovery {
+    /// Refuses, and names the choices. The default.
+    ESKER_RECOVERY_REFUSE = 0,
+    /// Keeps what stands before the damage and gives up the rest of the log.
+    ESKER_RECOVERY_KEEP_PREFIX = 1,
+}
+
+/// What `esker_options_set` sets. Flags are 0 for no and 1 for yes.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum esker_option {
+    /// Bytes of memory for everything, at least 1 MiB; 0, the default: a quarter of the machine's
+    /// or of the control group's limit.
+    ESKER_OPTION_MEMORY = 1,
+    /// What a write survives unless it says otherwise, an `esker_durability`. Default: PROCESS.
+    ESKER_OPTION_DURABILITY = 2,
+    /// Whether open makes a database where there is none. Default: yes.
+    ESKER_OPTION_CREATE_IF_MISSING = 3,
+    /// Whether open refuses a database that is there. Default: no.
+    ESKER_OPTION_ERROR_IF_EXISTS = 4,
+    /// Opens without changing a byte: no writes, no background work. Default: no.
+    ESKER_OPTION_READ_ONLY = 5,
+    /// Background worker threads; 0, the default: half the cores, at least one.
+    ESKER_OPTION_WORKERS = 6,
+    /// An `esker_compression`. Default: AUTO.
+    ESKER_OPTION_COMPRESSION = 7,
+    /// An `esker_log`. Default: AUTO.
+    ESKER_OPTION_LOG = 8,
+    /// An `esker_recovery`. Default: REFUSE.
+    ESKER_OPTION_RECOVERY = 9,
+    /// The longest that a PROCESS write stays unsynced, in milliseconds; 0: only `esker_sync` and
+    /// the system decide. Default: 5000.
+    ESKER_OPTION_SYNC_INTERVAL_MS = 10,
+    /// Bytes of one write buffer; 0, the default: from the memory. Small sizes are for tests.
+    ESKER_OPTION_MEMTABLE_BYTES = 11,
+    /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
+    ESKER_OPTION_PARTITION_BYTES = 12,
+    /// Bytes of one segment of a run. Default: 1 MiB. Small sizes are for tests.
+    ESKER_OPTION_SEGMENT_BYTES = 13,
+    /// Bytes of one block before compression. Default: 4 KiB.
+    ESKER_OPTION_BLOCK_BYTES = 14,
+    /// Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
+    ESKER_OPTION_LOG_SEGMENT_BYTES = 15,
+}
+
+/// The options of a database. They are copied when a database is opened with them.
+pub struct esker_options(());
+
+kind!(esker_options, b"eskoptns", esker::Options);
+
+fn refuse<T>(what: String) -> Result<T> {
+    Err(Error::InvalidArgument { what }.into())
+}
+
+/// A durability class from C; `None`: the default one.
+pub(crate) fn durability(number: i32) -> Result<Option<Durability>> {
+    match number {
+        0 => Ok(None),
+        1 => Ok(Some(Durability::Buffered)),
+        2 => Ok(Some(Durability::Process)),
+        3 => Ok(Some(Durability::Disk)),
+        _ => refuse(format!("{number} is no durability: give an esker_durability")),
+    }
+}
+
+fn set(options: &mut esker::Options, option: i32, value: u64) -> Result<()> {
+    let one_of = |what: &str| format!("{value} is no value of option {option}: give {what}");
+    let flag = || match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => refuse(one_of("0 or 1")),
+    };
+    let small = || u32::try_from(value).or_else(|_| refuse(one_of("less than 4 GiB")));
+    match option {
+        1 => options.memory = (value != 0).then_some(value),
+        2 => {
+            let class = i32::try_from(value).or_else(|_| refuse(one_of("an esker_durability")))?;
+            options.durability = durability(class)?.unwrap_or_default();
+        }
+        3 => options.create_if_missing = flag()?,
+        4 => options.error_if_exists = flag()?,
+        5 => options.read_only = flag()?,
+        6 => {
+            let workers = usize::try_from(value).or_else(|_| refuse(one_of("fewer")))?;
+            options.workers = (workers != 0).then_some(workers);
+        }
+        7 => {
+            options.compression = match value {
+                0 => Compression::Auto,
+                1 => Compression::None,
+                2 => Compression::Lz4,
+                3 => Compression::Zstd,
+                _ => return refuse(one_of("an esker_compression")),
+            }
+        }
+        8 => {
+            options.log = match value {
+                0 => LogKind::Auto,
+                1 => LogKind::Plain,
+                2 => LogKind::Mapped,
+                _ => return refuse(one_of("an esker_log")),
+            }
+        }
+        9 => {
+            options.recovery = match value {
+                0 => Recovery::Refuse,
+                1 => Recovery::KeepPrefix,
+                _ => return refuse(one_of("an esker_recovery")),
+            }
+        }
+        10 => options.sync_interval = (value != 0).then(|| Duration::from_millis(value)),
+        11 => options.memtable_bytes = (value != 0).then_some(value),
+        12 => options.partition_bytes = value,
+        13 => options.segment_bytes = small()?,
+        14 => options.block_bytes = small()?,
+        15 => options.log_segment_bytes = small()?,
+        _ => return refuse(format!("{option} is no option: give an esker_option")),
+    }
+    Ok(())
+}
+
+/// New options, all at their defaults. They are freed with `esker_options_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_options_new() -> *mut esker_options {
+    quiet(std::ptr::null_mut(), || Ok(give(esker::Options::default())))
+}
+
+/// Sets one option, an `esker_option`, to a value. `ESKER_INVALID_ARGUMENT` for a value that the
+/// option cannot have; sizes are checked when a database is opened.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_set(
+    options: *mut esker_options,
+    option: i32,
+    value: u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || set(&mut *exclusive(options)?, option, value))
+}
+
+/// Adds a comparator that keyspaces of the database may need, found by its name. The options keep
+/// it, so the handle may be freed.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_add_comparator(
+    options: *mut esker_options,
+    comparator: *const esker_comparator,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let comparator = shared(comparator)?.clone();
+        exclusive(options)?.comparators.push(comparator);
+        Ok(())
+    })
+}
+
+/// Frees options. NULL is fine. Databases opened with them go on.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_free(options: *mut esker_options) {
+    free(options);
+}

@@ -1,0 +1,100 @@
+//! Snapshots.
+
+#![allow(unsafe_code, reason = "these are exported functions")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{border, bytes, free, give, kind, place, shared};
+use crate::database::esker_db;
+use crate::error::{esker_code, esker_error};
+use crate::keyspace::{Places, esker_keyspace, key_list};
+use crate::value::{esker_value, give_value};
+use esker::Snapshot;
+use std::ffi::c_void;
+
+/// The state of the whole database at one moment. It may be used from any thread. While it lives,
+/// merges keep what it sees.
+pub struct esker_snapshot(());
+
+kind!(esker_snapshot, b"esksnaps", Snapshot);
+
+/// The state of the database now. Freed with `esker_snapshot_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_new(
+    db: *const esker_db,
+    snapshot: *mut *mut esker_snapshot,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(snapshot, "snapshot", std::ptr::null_mut())?;
+        *place = give(shared(db)?.db.snapshot()?);
+        Ok(())
+    })
+}
+
+/// Frees a snapshot. NULL is fine.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_free(snapshot: *mut esker_snapshot) {
+    free(snapshot);
+}
+
+/// The value that a key had; otherwise as `esker_get`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_get(
+    snapshot: *const esker_snapshot,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(value, "value", std::ptr::null_mut())?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let found = shared(snapshot)?.get(keyspace, bytes(key, key_len, "key")?)?;
+        *place = found.map_or(std::ptr::null_mut(), give_value);
+        Ok(())
+    })
+}
+
+/// Whether a key had a value. As `esker_get`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_contains(
+    snapshot: *const esker_snapshot,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    found: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let found = place(found, "found", false)?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        *found = shared(snapshot)?.contains_key(keyspace, bytes(key, key_len, "key")?)?;
+        Ok(())
+    })
+}
+
+/// The values that `count` keys had; otherwise as `esker_multi_get`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_multi_get(
+    snapshot: *const esker_snapshot,
+    keyspace: *const esker_keyspace,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let places = Places::new(values, count)?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let keys = key_list(keys, key_lens, count)?;
+        places.fill(shared(snapshot)?.multi_get(keyspace, keys)?);
+        Ok(())
+    })
+}
