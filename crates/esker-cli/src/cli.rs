@@ -5,7 +5,9 @@
 //! (see `token`): plain text, or hexadecimal after `0x`.
 
 use crate::bench::BenchArgs;
-use crate::commands::{compact, del, get, inspect, keyspaces, put, repair, scan, stats, verify};
+use crate::commands::{
+    checkpoint, compact, del, get, inspect, keyspaces, put, repair, scan, stats, verify,
+};
 use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
 use crate::token;
@@ -40,6 +42,7 @@ pub enum Command {
     Keyspaces(keyspaces::KeyspacesArgs),
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
+    Checkpoint(checkpoint::CheckpointArgs),
     Compact(compact::CompactArgs),
     Inspect(inspect::InspectArgs),
     Repair(repair::RepairArgs),

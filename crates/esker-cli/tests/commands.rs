@@ -134,3 +134,16 @@ fn every_command_explains_itself() {
     }
     assert!(succeed(["--version"]).starts_with("esker "));
 }
+
+#[test]
+fn checkpoint_makes_a_second_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    let (db, copy) = (text(&path), text(&copy));
+    succeed(["put", db, "k", "v"]);
+    assert_eq!(succeed(["checkpoint", db, "--to", copy]), "");
+    succeed(["put", db, "k", "w"]);
+    assert_eq!(succeed(["get", copy, "k"]), "v\n");
+    assert_eq!(run(["checkpoint", db, "--to", copy]).status.code(), Some(1));
+    assert_eq!(succeed(["get", copy, "k"]), "v\n");
+}

@@ -201,6 +201,11 @@ impl CrashFs {
         self.0.state.lock().settings.ignore_sync_data = ignore;
     }
 
+    /// Makes everything under `/name` lie on another device, to which no hard link leads.
+    pub fn set_other_device(&self, name: Option<&str>) {
+        self.0.state.lock().settings.other_device = name.map(str::to_owned);
+    }
+
     /// Cuts mapped writes at multiples of `bytes` (4096 unless told), each piece an operation of
     /// its own, so that a kill between them leaves a torn record.
     pub fn set_mapped_chunk(&self, bytes: u64) {
@@ -310,6 +315,34 @@ impl Fs for CrashFs {
         let place = state.place(path)?;
         let inode = place.inode.ok_or(io::ErrorKind::NotFound)?;
         state.file(inode)?;
+        state.remove(place, what)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let what = format!("link {} to {}", from.display(), to.display());
+        self.0.begin(&what);
+        let mut state = self.0.state.lock();
+        if state.is_elsewhere(from)? != state.is_elsewhere(to)? {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        let (from, to) = (state.place(from)?, state.place(to)?);
+        let inode = from.inode.ok_or(io::ErrorKind::NotFound)?;
+        state.file(inode)?;
+        if to.inode.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.link(inode, to, what)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let what = format!("remove_dir {}", path.display());
+        self.0.begin(&what);
+        let mut state = self.0.state.lock();
+        let place = state.place(path)?;
+        let inode = place.inode.ok_or(io::ErrorKind::NotFound)?;
+        if !state.dir(inode)?.live.is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
         state.remove(place, what)
     }
 

@@ -23,7 +23,7 @@ pub(super) struct FileNode {
     pub(super) dirty: BTreeSet<usize>,
     /// Open handles.
     pub(super) open: u64,
-    /// Names in live directories: 0 or 1.
+    /// Names in live directories.
     pub(super) names: u64,
     /// Whether the file has neither a name nor a handle: only a crash brings it back, as it was
     /// on the platter.
@@ -66,6 +66,8 @@ pub(super) struct Settings {
     pub(super) ignore_sync_dir: bool,
     pub(super) ignore_sync_data: bool,
     pub(super) mapped_chunk: u64,
+    /// The first name of the paths that lie on a device of their own.
+    pub(super) other_device: Option<String>,
 }
 
 /// 1. An entry change stays in `pending` until it is durable, and changes of one name become
@@ -105,6 +107,7 @@ impl State {
                 ignore_sync_dir: false,
                 ignore_sync_data: false,
                 mapped_chunk: BLOCK,
+                other_device: None,
             },
             operations: 0,
             log: VecDeque::new(),
@@ -155,6 +158,12 @@ impl State {
         Ok(names)
     }
 
+    /// Whether a path lies on the other device.
+    pub(super) fn is_elsewhere(&self, path: &Path) -> io::Result<bool> {
+        let first = Self::names(path)?.into_iter().next();
+        Ok(first.is_some() && first == self.settings.other_device)
+    }
+
     /// The inode at a path, if there is one. Relative paths start at the root.
     pub(super) fn lookup(&mut self, path: &Path) -> io::Result<Option<u64>> {
         let mut at = ROOT;
@@ -192,6 +201,11 @@ impl State {
 
     pub(super) fn remove(&mut self, place: Place, what: String) -> io::Result<()> {
         self.change(EntryChange { what, entries: vec![(place.dir, place.name, None)] })
+    }
+
+    /// Gives a file another name, which is free.
+    pub(super) fn link(&mut self, inode: u64, to: Place, what: String) -> io::Result<()> {
+        self.change(EntryChange { what, entries: vec![(to.dir, to.name, Some(inode))] })
     }
 
     pub(super) fn rename(&mut self, from: Place, to: Place, what: String) -> io::Result<()> {

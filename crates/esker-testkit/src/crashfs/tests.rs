@@ -615,3 +615,45 @@ fn a_clone_is_one_moment_while_others_write() {
         }
     });
 }
+
+#[test]
+fn a_link_is_a_second_name_until_the_last_goes() {
+    let fs = CrashFs::new();
+    let file = durable(&fs, "/a", b"shared");
+    assert_eq!(file.links().expect("links"), 1);
+    fs.hard_link(path("/a"), path("/b")).expect("link");
+    assert_eq!(file.links().expect("links"), 2);
+    assert_eq!(fs.hard_link(path("/a"), path("/b")).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    // A name that no directory sync made durable goes with the power.
+    assert_eq!(names(&fs.crash_clone(1, 0), "/"), ["a"]);
+    fs.sync_dir(path("/")).expect("sync_dir");
+    let crashed = fs.crash_clone(1, 0);
+    assert_eq!(read(&crashed, "/b").as_deref(), Some(&b"shared"[..]));
+    fs.remove_file(path("/a")).expect("remove");
+    assert_eq!((file.links().expect("links"), read(&fs, "/b").is_some()), (1, true));
+    // What is written through one name is read through the other.
+    crashed.open(path("/a"), OpenMode::ReadWrite).expect("open").write_at(b"S", 0).expect("write");
+    assert_eq!(read(&crashed, "/b").as_deref(), Some(&b"Shared"[..]));
+}
+
+#[test]
+fn no_link_leads_to_another_device() {
+    let fs = CrashFs::new();
+    durable(&fs, "/a", b"x");
+    fs.create_dir(path("/far")).expect("create_dir");
+    fs.set_other_device(Some("far"));
+    let error = fs.hard_link(path("/a"), path("/far/a")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CrossesDevices);
+    fs.hard_link(path("/a"), path("/b")).expect("on this device");
+}
+
+#[test]
+fn only_empty_directories_are_removed() {
+    let fs = CrashFs::new();
+    fs.create_dir(path("/d")).expect("create_dir");
+    create(&fs, "/d/f");
+    assert_eq!(fs.remove_dir(path("/d")).unwrap_err().kind(), ErrorKind::DirectoryNotEmpty);
+    fs.remove_file(path("/d/f")).expect("remove");
+    fs.remove_dir(path("/d")).expect("remove_dir");
+    assert_eq!(fs.kind(path("/d")).expect("kind"), None);
+}

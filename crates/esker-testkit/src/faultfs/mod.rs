@@ -214,6 +214,15 @@ impl Fs for FaultFs {
         self.admit(Op::Remove, &[path], (), || self.0.inner.remove_file(path))
     }
 
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.allow(Op::Link, &[from, to])?;
+        self.0.inner.hard_link(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.admit(Op::RemoveDir, &[path], (), || self.0.inner.remove_dir(path))
+    }
+
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.admit(Op::SyncDir, &[path], (), || self.0.inner.sync_dir(path))
     }

@@ -20,6 +20,8 @@ pub enum Op {
     Kind,
     Rename,
     Remove,
+    RemoveDir,
+    Link,
     SyncDir,
     Lock,
     FreeBytes,
@@ -37,7 +39,7 @@ pub enum Op {
 
 impl Op {
     /// All kinds, for sweeps.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Open,
         Self::Create,
         Self::CreateDir,
@@ -45,6 +47,8 @@ impl Op {
         Self::Kind,
         Self::Rename,
         Self::Remove,
+        Self::RemoveDir,
+        Self::Link,
         Self::SyncDir,
         Self::Lock,
         Self::FreeBytes,

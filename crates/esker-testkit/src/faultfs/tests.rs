@@ -64,6 +64,8 @@ fn every_kind_of_call_can_fail_and_then_does_nothing() {
             Op::Kind => kind(fs.kind(wal)),
             Op::Rename => kind(fs.rename(name, Path::new("/x"))),
             Op::Remove => kind(fs.remove_file(name)),
+            Op::RemoveDir => kind(fs.remove_dir(Path::new("/wal/d"))),
+            Op::Link => kind(fs.hard_link(name, Path::new("/wal/2"))),
             Op::SyncDir => kind(fs.sync_dir(wal)),
             Op::Lock => kind(fs.lock(Path::new("/wal/LOCK"))),
             Op::FreeBytes => kind(fs.free_bytes(wal)),

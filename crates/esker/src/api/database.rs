@@ -311,6 +311,37 @@ impl Db {
         Snapshot::new(&self.default.handle)
     }
 
+    /// Makes a database of its own in another directory, with what this one holds at one moment
+    /// over all keyspaces, while reads and writes go on. Everything written before the call is in
+    /// it. When the call returns, it is durable.
+    ///
+    /// What is in memory is flushed first. Data files are shared by hard links, so that this takes
+    /// neither long nor space, or copied where the target lies on another device or the file
+    /// system has no links. Neither database depends on the other afterwards.
+    ///
+    /// # Errors
+    /// [`crate::Error::Exists`] if anything stands at the path, and nothing is changed;
+    /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Io`],
+    /// [`crate::Error::Poisoned`]. After an error there is no database at the path.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-checkpoint-{}", std::process::id()));
+    /// # let copy = dir.with_extension("monday");
+    /// let db = esker::Db::open(&dir)?;
+    /// db.insert("stock", "100")?;
+    /// db.checkpoint(&copy)?;
+    /// db.insert("stock", "40")?;
+    /// let monday = esker::Db::open(&copy)?;
+    /// assert_eq!(monday.get("stock")?.as_deref(), Some(&b"100"[..]));
+    /// # monday.close()?; db.close()?;
+    /// # std::fs::remove_dir_all(&dir).ok(); std::fs::remove_dir_all(&copy).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.core().checkpoint(path.as_ref())
+    }
+
     /// Writes what is in memory to runs.
     ///
     /// # Errors

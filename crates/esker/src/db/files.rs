@@ -34,7 +34,8 @@ pub struct Files {
     directory: PathBuf,
     next: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
-    /// Held while space is given back; what was taken out of `garbage` is not gone before.
+    /// Held while space is given back, and while files are linked; what was taken out of `garbage`
+    /// is not gone before.
     collecting: Mutex<()>,
     outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
     work: Arc<Signal>,
@@ -152,6 +153,12 @@ impl Files {
             log::warn!("cannot sync {}: {error}", self.directory.display());
         }
         true
+    }
+
+    /// Runs `f` while no space is given back: linking and punching exclude each other (R22).
+    pub fn hold_still<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _collecting = self.collecting.lock();
+        f()
     }
 
     fn remove(&self, id: FileId) -> Result<()> {

@@ -8,6 +8,7 @@
 //! | `flush`, `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `work`, `worker` | who does what in the background |
 //! | `catalog`, `keyspaces` | named keyspaces |
+//! | `checkpoint` | a second database that shares files with this one |
 //! | `admin`, `counters`, `stats`, `sizes`, `settings`, `options` | the rest |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `catalog`, `store`, the
@@ -17,6 +18,7 @@
 
 mod admin;
 pub mod catalog;
+mod checkpoint;
 mod compact;
 mod counters;
 mod files;

@@ -355,11 +355,17 @@ fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
     let fs = fs.as_ref();
     let state = Edit { log_start: Some(FIRST_POSITION), next_file: Some(1), ..Edit::default() };
     let manifest = Manifest::create(fs, path, 1, &state)?;
+    let database = new_identity(path)?;
+    Superblock { generation: 0, manifest: manifest.number(), database }.write(fs, path)?;
+    Ok(())
+}
+
+/// Random bytes that tell a new database from every other.
+pub(super) fn new_identity(path: &Path) -> Result<[u8; 16]> {
     let mut database = [0; 16];
     getrandom::fill(&mut database)
         .map_err(|error| Error::io("draw random bytes for", path, std::io::Error::other(error)))?;
-    Superblock { generation: 0, manifest: manifest.number(), database }.write(fs, path)?;
-    Ok(())
+    Ok(database)
 }
 
 /// Reads what the manifest says, and checks that it makes sense.

@@ -63,6 +63,18 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must be free. Fails with
+    /// [`io::ErrorKind::CrossesDevices`] if the two lie on different devices, and with
+    /// [`io::ErrorKind::Unsupported`] where files have one name only.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Removes a directory, which must be empty.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Makes the entries (creations, renames, removals) of a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of a file, creating it if it is missing. Fails at once with

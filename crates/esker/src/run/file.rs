@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of a run file before its first segment.
-pub(super) const HEADER_BYTES: usize = 64;
+pub const HEADER_BYTES: usize = 64;
 /// The newest version of the format, and the only one.
 pub const VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";

@@ -32,7 +32,7 @@ mod verify;
 mod writer;
 
 pub use cursor::RunCursor;
-pub use file::{Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name};
+pub use file::{HEADER_BYTES, Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name};
 pub use get::{Access, BlockRef, Found, Probe};
 pub use meta::{SegmentKind, SegmentMeta};
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};

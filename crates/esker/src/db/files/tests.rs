@@ -127,3 +127,15 @@ fn nothing_goes_while_a_live_file_is_missing() {
     place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
     assert!(orphan.exists(), "it may be needed for a repair");
 }
+
+#[test]
+fn nothing_is_given_back_while_files_are_linked() {
+    let place = place();
+    let path = place.make(1);
+    Reclaim::file(&*place.files, 1);
+    place.files.hold_still(|| {
+        assert!(!place.files.collect() && path.exists());
+        assert!(!place.files.is_clean());
+    });
+    assert!(place.files.collect() && !path.exists());
+}

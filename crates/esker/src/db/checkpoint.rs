@@ -1,0 +1,217 @@
+//! Checkpoint: a second database, at another path, with what this one holds at one moment (R23).
+//!
+//! 1. What is in memory is flushed first, so that the moment is the position at which the log
+//!    begins: the manifest's state describes all of it, over all keyspaces, and no log is needed.
+//! 2. Run files never change where something refers to them, so they are linked, or copied where
+//!    the target lies on another device or the file system has no links. Manifest, superblocks
+//!    and log are written anew: the two databases change on their own from there.
+//! 3. The state that is linked is held meanwhile, so nothing that it refers to is given back; and
+//!    space is given back only before or after the linking (R22).
+//! 4. The superblocks come last, when everything that they lead to is durable. What a crash
+//!    leaves before that is not taken for a database; after an error it is removed.
+
+use crate::base::{FileId, Seq};
+use crate::commit::{LogConfig, LogKind, Pipeline};
+use crate::db::Core;
+use crate::db::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, new_identity};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{FileLock, Fs, OpenMode};
+use crate::manifest::{Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version};
+use crate::run::{HEADER_BYTES, RunFile};
+use crate::sync::Latch;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes that are copied at once.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// The stretches of a run file that a version refers to.
+type Slices = Vec<(u64, u64)>;
+
+impl Core {
+    /// Makes a database at `target`, where nothing may stand yet, with what this one holds now.
+    pub fn checkpoint(&self, target: &Path) -> Result<()> {
+        self.writable()?;
+        let exists = || Error::Exists { path: target.to_owned() };
+        if self.fs.kind(target).context("look at", target)?.is_some() {
+            return Err(exists());
+        }
+        self.flush()?;
+        let (version, state) = self.durable_state();
+        let fs = self.fs.as_ref();
+        fs.create_dir(target).context("create", target)?;
+        // Whoever else makes a database here at the same time, or opens this one too early, meets
+        // the lock.
+        let lock_path = target.join(LOCK_NAME);
+        let lock = match fs.lock(&lock_path) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(exists()),
+            Err(error) => {
+                clear_name(fs, target);
+                return Err(Error::io("lock", &lock_path, error));
+            }
+            Ok(lock) => lock,
+        };
+        let others = fs
+            .list(target)
+            .map(|entries| entries.iter().any(|entry| entry.name != LOCK_NAME))
+            .context("list", target);
+        if !matches!(others, Ok(false)) {
+            drop(lock);
+            clear_name(fs, target);
+            return Err(others.err().unwrap_or_else(exists));
+        }
+        let made = self.lay_out(target, &version, &state).and_then(|()| sync_name(fs, target));
+        if made.is_err() {
+            clear(fs, target, lock);
+        }
+        made
+    }
+
+    /// The version and the description that go with the position at which the log begins.
+    fn durable_state(&self) -> (Arc<Version>, Edit) {
+        let store = self.store.lock();
+        let version = self.state_now().version.clone();
+        let state = self.whole_state(&version, store.log_start());
+        (version, state)
+    }
+
+    fn lay_out(&self, target: &Path, version: &Version, state: &Edit) -> Result<()> {
+        let fs = self.fs.as_ref();
+        let data = target.join(DATA_DIRECTORY);
+        fs.create_dir(&data).context("create", &data)?;
+        let mut files: BTreeMap<FileId, (Arc<RunFile>, Slices)> = BTreeMap::new();
+        for segment in version.segments() {
+            let (file, meta) = (segment.file(), segment.meta());
+            let new = || (file.clone(), vec![(0, HEADER_BYTES as u64)]);
+            files.entry(file.id()).or_insert_with(new).1.push((meta.offset, meta.len));
+        }
+        self.files.hold_still(|| {
+            files.into_values().try_for_each(|(file, slices)| {
+                self.check_open()?;
+                take_over(fs, &file, slices, &data)
+            })
+        })?;
+        // Space that could not be given back meanwhile can be now.
+        self.work.notify();
+        self.work.done().notify();
+        fs.sync_dir(&data).context("sync", &data)?;
+        begin_log(&self.fs, target, state.log_start.unwrap_or_default())?;
+        let manifest = Manifest::create(fs, target, 1, state)?;
+        let database = new_identity(target)?;
+        Superblock { generation: 0, manifest: manifest.number(), database }.write(fs, target)?;
+        Ok(())
+    }
+}
+
+/// An empty log that begins at the moment of the checkpoint (R11).
+fn begin_log(fs: &Arc<dyn Fs>, target: &Path, first: Seq) -> Result<()> {
+    let mut config = LogConfig::new(fs.clone(), target.join(LOG_DIRECTORY));
+    config.kind = LogKind::Plain;
+    Pipeline::create(config, first, Arc::new(Latch::new())).map(drop)
+}
+
+/// Links a run file into `directory`, or copies what is used of it.
+fn take_over(fs: &dyn Fs, file: &RunFile, slices: Slices, directory: &Path) -> Result<()> {
+    let to = directory.join(crate::run::file_name(file.id()));
+    match fs.hard_link(file.path(), &to) {
+        Ok(()) => Ok(()),
+        Err(error) if cannot_link(error.kind()) => copy(fs, file.path(), slices, &to),
+        Err(error) => Err(Error::io("link", &to, error)),
+    }
+}
+
+/// Whether this is how a file system says that it has no link to offer here. Some that have no
+/// links at all say that they are not permitted; a copy then tells whether anything is.
+fn cannot_link(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::CrossesDevices | Kind::Unsupported | Kind::TooManyLinks | Kind::PermissionDenied
+    )
+}
+
+fn copy(fs: &dyn Fs, from: &Path, mut slices: Slices, to: &Path) -> Result<()> {
+    slices.sort_unstable();
+    // A segment that several partitions share is named once for each.
+    slices.dedup();
+    let source = fs.open(from, OpenMode::Read).context("open", from)?;
+    let file = fs.open(to, OpenMode::CreateNew).context("create", to)?;
+    let mut buffer = Vec::new();
+    for (offset, len) in slices {
+        let mut done = 0;
+        while done < len {
+            let step = COPY_BYTES.min(len - done);
+            buffer.resize(step as usize, 0);
+            source.read_at(&mut buffer, offset + done).context("read", from)?;
+            file.write_at(&buffer, offset + done).context("write", to)?;
+            done += step;
+        }
+    }
+    file.sync_data().context("sync", to)
+}
+
+/// Makes the name of the new directory durable.
+fn sync_name(fs: &dyn Fs, target: &Path) -> Result<()> {
+    let Some(parent) = target.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    fs.sync_dir(parent).context("sync", parent)
+}
+
+/// Removes what a failed checkpoint left, the superblocks durably before the rest. The lock says
+/// that all of it is ours.
+fn clear(fs: &dyn Fs, target: &Path, lock: Box<dyn FileLock>) {
+    let attempt = || -> Result<()> {
+        for name in SUPERBLOCK_NAMES {
+            let path = target.join(name);
+            if fs.kind(&path).context("look at", &path)?.is_some() {
+                fs.remove_file(&path).context("remove", &path)?;
+            }
+        }
+        fs.sync_dir(target).context("sync", target)?;
+        let data = target.join(DATA_DIRECTORY);
+        for directory in [data, target.join(LOG_DIRECTORY), target.to_owned()] {
+            if fs.kind(&directory).context("look at", &directory)?.is_none() {
+                continue;
+            }
+            for entry in fs.list(&directory).context("list", &directory)? {
+                if entry.name != LOCK_NAME {
+                    let path = directory.join(&entry.name);
+                    fs.remove_file(&path).context("remove", &path)?;
+                }
+            }
+            if directory != target {
+                fs.remove_dir(&directory).context("remove", &directory)?;
+            }
+        }
+        Ok(())
+    };
+    let cleared = attempt();
+    // Some systems remove no file that is locked.
+    drop(lock);
+    if let Err(error) = cleared {
+        log::warn!("a checkpoint that failed left something behind: {error}");
+        return;
+    }
+    clear_name(fs, target);
+}
+
+/// Removes the directory of a failed checkpoint, which holds nothing but perhaps the lock file;
+/// if it does hold something, it stays.
+fn clear_name(fs: &dyn Fs, target: &Path) {
+    let lock_path = target.join(LOCK_NAME);
+    let attempt = || {
+        let entries = fs.list(target)?;
+        if entries.iter().any(|entry| entry.name != LOCK_NAME) {
+            return Ok(());
+        }
+        if !entries.is_empty() {
+            fs.remove_file(&lock_path)?;
+        }
+        fs.remove_dir(target)
+    };
+    if let Err(error) = attempt() {
+        log::warn!("the directory of a checkpoint that failed stays: {error}");
+    }
+}
