@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -128,6 +129,37 @@ pub enum Error {
     },
     /// The database was opened read-only.
     ReadOnly,
+    /// What a transaction read was changed before it could commit: nothing of it is written
+    /// (R20). To begin it again may succeed; [`crate::Db::transact`] does so.
+    Conflict {
+        /// The keyspace.
+        keyspace: String,
+        /// A key that was changed, where it is known; empty otherwise.
+        key: Vec<u8>,
+        /// What is known of the change.
+        cause: ConflictCause,
+    },
+    /// Two or more transactions wait for each other's locks; this one is to give way.
+    Deadlock {
+        /// The keyspace.
+        keyspace: String,
+        /// The key whose lock was asked for.
+        key: Vec<u8>,
+    },
+    /// Another transaction kept a lock for longer than this one waits.
+    LockTimeout {
+        /// The keyspace.
+        keyspace: String,
+        /// The key whose lock was asked for.
+        key: Vec<u8>,
+        /// How long it waited.
+        waited: Duration,
+    },
+    /// The program itself ended a transaction (see [`Error::aborted`]).
+    Aborted {
+        /// Why.
+        reason: String,
+    },
     /// An argument is outside what the call accepts.
     InvalidArgument {
         /// What is wrong with it and what would be right.
@@ -151,6 +183,19 @@ pub struct Corruption {
     pub key_range: Option<(Vec<u8>, Vec<u8>)>,
     /// What does not fit.
     pub detail: String,
+}
+
+/// What is known of the change that a transaction conflicts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConflictCause {
+    /// A key that it read was written.
+    KeyChanged,
+    /// A key within a range that it read was written, or a part of that range was removed.
+    RangeChanged,
+    /// It began so long ago that the memtables since then are not all kept: whether something
+    /// changed is not known.
+    HistoryTooOld,
 }
 
 /// The coarse kind of an [`Error`], stable enough for scripts.
@@ -177,6 +222,10 @@ pub enum ErrorKind {
     ComparatorMismatch,
     UserCodePanicked,
     ReadOnly,
+    Conflict,
+    Deadlock,
+    LockTimeout,
+    Aborted,
     InvalidArgument,
 }
 
@@ -203,6 +252,10 @@ impl ErrorKind {
             Self::ComparatorMismatch => "comparator-mismatch",
             Self::UserCodePanicked => "user-code-panicked",
             Self::ReadOnly => "read-only",
+            Self::Conflict => "conflict",
+            Self::Deadlock => "deadlock",
+            Self::LockTimeout => "lock-timeout",
+            Self::Aborted => "aborted",
             Self::InvalidArgument => "invalid-argument",
         }
     }
@@ -231,6 +284,10 @@ impl Error {
             Self::ComparatorMismatch { .. } => ErrorKind::ComparatorMismatch,
             Self::UserCodePanicked { .. } => ErrorKind::UserCodePanicked,
             Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Deadlock { .. } => ErrorKind::Deadlock,
+            Self::LockTimeout { .. } => ErrorKind::LockTimeout,
+            Self::Aborted { .. } => ErrorKind::Aborted,
             Self::InvalidArgument { .. } => ErrorKind::InvalidArgument,
         }
     }
@@ -263,6 +320,17 @@ impl Error {
     /// An argument that the call does not accept.
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::InvalidArgument { what: what.into() }
+    }
+
+    /// The error by which the closure of [`crate::Db::transact`] stops: nothing is written, and
+    /// nothing is tried again.
+    pub fn aborted(reason: impl Into<String>) -> Self {
+        Self::Aborted { reason: reason.into() }
+    }
+
+    /// Whether a transaction that ended so may succeed if it is begun again.
+    pub fn wants_retry(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::Deadlock { .. })
     }
 
     /// This error as the cause of a refusal to write.
@@ -364,7 +432,43 @@ impl fmt::Display for Error {
                 write!(f, "{what} panicked: mend it and reopen the database")
             }
             Self::ReadOnly => write!(f, "the database is open read-only: open it for writing"),
+            Self::Conflict { .. }
+            | Self::Deadlock { .. }
+            | Self::LockTimeout { .. }
+            | Self::Aborted { .. } => self.fmt_of_transaction(f),
             Self::InvalidArgument { what } => write!(f, "{what}"),
+        }
+    }
+}
+
+impl Error {
+    /// The messages of transactions.
+    fn fmt_of_transaction(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict { keyspace, cause, .. } => {
+                let what = match cause {
+                    ConflictCause::KeyChanged => "a key that the transaction read was changed",
+                    ConflictCause::RangeChanged => "a range that the transaction read was changed",
+                    ConflictCause::HistoryTooOld => {
+                        "the transaction began too long ago to know whether what it read changed"
+                    }
+                };
+                write!(f, "{what} (keyspace {keyspace:?}): begin it again")
+            }
+            Self::Deadlock { keyspace, key } => write!(
+                f,
+                "transactions wait for each other over a key of {} bytes in keyspace {keyspace:?}: \
+                 roll this one back and begin it again",
+                key.len()
+            ),
+            Self::LockTimeout { keyspace, key, waited } => write!(
+                f,
+                "a key of {} bytes in keyspace {keyspace:?} stayed locked for {waited:?}: \
+                 roll back, or wait longer",
+                key.len()
+            ),
+            Self::Aborted { reason } => write!(f, "the transaction was ended: {reason}"),
+            _ => Ok(()),
         }
     }
 }

@@ -43,7 +43,7 @@ mod api;
 #[cfg(not(loom))]
 pub use api::{
     Batch, BytesWritten, Comparator, Compression, Cursor, Db, Durability, Iter, Keyspace, Latency,
-    LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, SegmentShape, Snapshot, Stalls,
-    Stats, TreeShape, VerifyReport,
+    LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot,
+    Stalls, Stats, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
 };
-pub use error::{Corruption, Error, ErrorKind, Result};
+pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result};

@@ -4,6 +4,8 @@ use crate::base::Bytewise;
 use crate::base::KeyOrder;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
+use crate::db::txn::reads::ReadSet;
+use crate::db::txn::writes::{OwnValue, OwnWrites};
 use crate::db::{Write, check_key};
 use crate::{Durability, Error, Keyspace, Result};
 use std::ops::{Bound, RangeBounds};
@@ -117,8 +119,34 @@ impl Batch {
         *self = Self { payload, ..Self::default() };
     }
 
+    /// Adds what a transaction wrote to a keyspace.
+    pub(super) fn extend_from(&mut self, keyspace: &Keyspace, writes: &OwnWrites) -> Result<()> {
+        for (start, end) in writes.removed() {
+            let low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+            let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            self.remove_range::<&[u8]>(keyspace, (low, high))?;
+        }
+        for (key, value) in writes.keys() {
+            match value {
+                OwnValue::Put(value) => self.insert(keyspace, key, value),
+                OwnValue::Deleted => self.remove(keyspace, key),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the batch; 0 if it is empty.
     pub(super) fn write(&self, core: &crate::db::Core, durability: Durability) -> Result<u64> {
+        self.write_if_unchanged(core, durability, None)
+    }
+
+    /// Writes the batch if nothing in `reads` has changed since it was read.
+    pub(super) fn write_if_unchanged(
+        &self,
+        core: &crate::db::Core,
+        durability: Durability,
+        reads: Option<&ReadSet>,
+    ) -> Result<u64> {
         if self.is_empty() {
             return Ok(0);
         }
@@ -128,13 +156,14 @@ impl Batch {
         }
         core.check_value_len(self.largest_value)?;
         let keyspaces: Vec<&KeyspaceState> = self.keyspaces.iter().map(Arc::as_ref).collect();
-        core.write(&Write {
+        let write = Write {
             payload: &self.payload,
             operations: self.operations,
             keyspaces: &keyspaces,
             durability,
             counts: self.counts,
-        })
+        };
+        core.write_if_unchanged(&write, reads)
     }
 }
 

@@ -5,7 +5,10 @@ use crate::db::Core;
 use crate::db::catalog::DEFAULT_KEYSPACE;
 use crate::db::{VerifyReport, catalog::check_name};
 use crate::iter::Bounds;
-use crate::{Batch, Comparator, Durability, Iter, Keyspace, Options, Result, Snapshot, Stats};
+use crate::{
+    Batch, Comparator, Durability, Iter, Keyspace, Options, Result, Snapshot, Stats, Transaction,
+    TransactionOptions,
+};
 use std::borrow::Borrow;
 use std::ops::RangeBounds;
 use std::path::Path;
@@ -271,6 +274,71 @@ impl Db {
     /// As [`Db::write`].
     pub fn write_with(&self, batch: impl Borrow<Batch>, durability: Durability) -> Result<u64> {
         batch.borrow().write(self.core(), durability)
+    }
+
+    /// Begins a transaction, which reads the database as it is now.
+    ///
+    /// # Errors
+    /// [`crate::Error::Closed`].
+    ///
+    /// # Example
+    /// See [`Transaction`].
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TransactionOptions::default())
+    }
+
+    /// Begins a transaction with options.
+    ///
+    /// # Errors
+    /// As [`Db::begin`].
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(&self.default.handle, &options)
+    }
+
+    /// Runs `f` in a transaction and commits it. After a conflict everything begins anew, so `f`
+    /// should have no effect but through its transaction. Where `f` returns an error nothing is
+    /// written and that error is returned; [`crate::Error::aborted`] makes one.
+    ///
+    /// # Errors
+    /// What `f` returns, and as [`Transaction::commit`]; [`crate::Error::Conflict`] only after
+    /// [`TransactionOptions::attempts`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-transact-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let accounts = db.keyspace("accounts")?;
+    /// accounts.insert("alice", [90])?;
+    /// let pay = |amount: u8| {
+    ///     db.transact(|tx| {
+    ///         let alice = tx.get(&accounts, "alice")?.map_or(0, |value| value[0]);
+    ///         let Some(rest) = alice.checked_sub(amount) else {
+    ///             return Err(esker::Error::aborted("alice has not got that much"));
+    ///         };
+    ///         tx.insert(&accounts, "alice", [rest])?;
+    ///         tx.insert(&accounts, "bob", [amount])?;
+    ///         Ok(rest)
+    ///     })
+    /// };
+    /// assert_eq!(pay(30)?, 60);
+    /// assert!(matches!(pay(70), Err(esker::Error::Aborted { .. })));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn transact<R>(&self, f: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
+        self.transact_with(TransactionOptions::default(), f)
+    }
+
+    /// Like [`Db::transact`], with options.
+    ///
+    /// # Errors
+    /// As [`Db::transact`].
+    pub fn transact_with<R>(
+        &self,
+        options: TransactionOptions,
+        f: impl FnMut(&Transaction) -> Result<R>,
+    ) -> Result<R> {
+        super::transaction::transact(&self.default.handle, &options, f)
     }
 
     /// Waits until everything logged before a position survives power loss.

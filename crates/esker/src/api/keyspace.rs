@@ -6,6 +6,7 @@ use super::iterator::{Pair, bounds};
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
 use crate::db::{Write, check_key};
+use crate::iter::Bounds;
 use crate::{Batch, Cursor, Durability, Error, Iter, Result, SegmentShape};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
@@ -248,7 +249,10 @@ impl Keyspace {
         range: impl RangeBounds<K>,
         at: Option<u64>,
     ) -> Result<Iter> {
-        let bounds = bounds(half_open(&self.state.order, &range)?);
+        self.iter_within(bounds(half_open(&self.state.order, &range)?), at)
+    }
+
+    pub(super) fn iter_within(&self, bounds: Bounds, at: Option<u64>) -> Result<Iter> {
         Iter::new(&self.handle, &self.state, bounds, at)
     }
 

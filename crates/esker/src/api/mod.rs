@@ -12,6 +12,8 @@ mod keyspace;
 mod options;
 mod snapshot;
 mod stats;
+mod transaction;
+mod transaction_iter;
 
 pub use crate::base::Comparator;
 pub use crate::db::{Problem, VerifyReport};
@@ -25,3 +27,5 @@ pub use snapshot::Snapshot;
 pub use stats::{
     BytesWritten, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
 };
+pub use transaction::{Savepoint, Transaction, TransactionOptions};
+pub use transaction_iter::TransactionIter;

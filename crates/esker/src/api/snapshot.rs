@@ -50,6 +50,11 @@ impl Snapshot {
         Ok(Self { registration: Arc::new(Registration { handle: handle.clone(), seq }) })
     }
 
+    /// The position that it shows.
+    pub(super) fn seq(&self) -> Seq {
+        self.registration.seq
+    }
+
     fn at(&self) -> Option<Seq> {
         Some(self.registration.seq)
     }

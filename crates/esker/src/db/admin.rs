@@ -255,6 +255,7 @@ impl Core {
             memory: MemoryUse {
                 limit: self.settings.memory,
                 memtables: state.memsets.iter().map(|set| set.bytes()).sum::<u64>()
+                    + self.transactions.kept_bytes()
                     + self.pool.bytes() as u64,
                 cache: cache.bytes,
                 indexes: cache.index_bytes,

@@ -49,6 +49,12 @@ impl KeyspaceState {
         self.dropped_at.load(Ordering::Acquire) <= seq
     }
 
+    /// Whether its keys are in another order than that of their bytes.
+    #[inline]
+    pub fn has_own_order(&self) -> bool {
+        !matches!(self.order, Order::Bytewise)
+    }
+
     /// Where it was dropped, if it was.
     pub fn dropped_at(&self) -> Option<Seq> {
         Some(self.dropped_at.load(Ordering::Acquire)).filter(|seq| *seq != u64::MAX)

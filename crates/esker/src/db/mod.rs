@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `open`, `replay` | from a path to a running database |
 //! | `write`, `ops`, `memset`, `pace` | the way of a write |
+//! | `txn` | what a commit must know about the writes since its transaction began |
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
 //! | `flush`, `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `work`, `worker` | who does what in the background |
@@ -12,7 +13,7 @@
 //! | `admin`, `counters`, `stats`, `sizes`, `settings`, `options` | the rest |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `catalog`, `store`, the
-//! pipeline's gate, `state_swap`, `totals`, and last the one inside `work`. No lock is held while
+//! pipeline's gate, `state_swap`, `totals`, and last those inside `work` and `transactions`. No lock is held while
 //! a reader runs, and none across a sync except `store` (one change at a time) and `catalog`
 //! (making a keyspace).
 
@@ -40,6 +41,7 @@ mod snapshots;
 mod state;
 pub mod stats;
 mod store;
+pub mod txn;
 mod verify;
 mod work;
 mod worker;
@@ -85,6 +87,7 @@ pub struct Core {
     totals: Mutex<store::Totals>,
     files: Arc<files::Files>,
     snapshots: snapshots::Snapshots,
+    transactions: txn::Transactions,
     cache: Arc<BlockCache>,
     /// Memory of memtables that were flushed, for the next ones.
     pool: Arc<ChunkPool>,

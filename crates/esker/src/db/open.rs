@@ -19,6 +19,7 @@ use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
 use crate::db::store::{Store, missing_order, switch_manifest};
+use crate::db::txn::Transactions;
 use crate::db::work::Work;
 use crate::db::{Core, replay};
 use crate::error::{Error, IoContext, Result};
@@ -157,6 +158,7 @@ impl Core {
             totals: parking_lot::Mutex::new(store.totals()),
             store: parking_lot::Mutex::new(store),
             snapshots: Default::default(),
+            transactions: Transactions::new(settings.history_bytes),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
             pacer: Default::default(),

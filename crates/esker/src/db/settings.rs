@@ -4,6 +4,7 @@
 //! | share of `memory` | for |
 //! |---|---|
 //! | 1/8 | memtables: one that takes writes and up to three that wait for their flush |
+//! | 1/16 | flushed memtables that open transactions may still need |
 //! | 1/2 | cached blocks |
 //! | the rest | indexes, filters, buffers of flushes and merges |
 
@@ -17,6 +18,8 @@ const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
 /// Write buffers: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
+/// Memory of so many memtables may be kept, after their flush, for transactions that began before.
+pub const HISTORY_SETS: u64 = 2;
 /// The fraction of a base that its deltas may reach before they are merged: 1/3.
 pub const LAZINESS: f64 = 1.0 / 3.0;
 /// Deltas above which a partition is merged whatever their size.
@@ -31,6 +34,8 @@ pub struct Settings {
     pub memtable_bytes: u64,
     /// Bytes that all memtables together may take: the only hard stop for writers.
     pub write_budget_bytes: u64,
+    /// Bytes of flushed memtables that are kept for open transactions.
+    pub history_bytes: u64,
     /// Bytes of cached blocks.
     pub cache_bytes: u64,
     /// Largest value and batch.
@@ -81,6 +86,7 @@ impl Settings {
             memory,
             memtable_bytes,
             write_budget_bytes: memtable_bytes * (SEALED_MAX + 1),
+            history_bytes: memtable_bytes * HISTORY_SETS,
             cache_bytes: memory / 2,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
             workers: options.workers.unwrap_or((cores / 2).max(1)).clamp(1, 64),

@@ -175,6 +175,10 @@ impl Core {
         let flushed = |set: &Arc<MemSet>| {
             change.flushed.as_ref().is_some_and(|flushed| Arc::ptr_eq(flushed, set))
         };
+        if let Some(set) = &change.flushed {
+            // Before the set leaves the state, so that no commit misses it.
+            self.transactions.flushed(set);
+        }
         let memsets = now.memsets.iter().filter(|set| !flushed(set)).cloned().collect();
         let version = Arc::new(now.version.with_trees(change.trees.clone()));
         self.swap_state(State { memsets, version });

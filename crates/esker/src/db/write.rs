@@ -8,7 +8,7 @@
 //! 3. A set is sealed by the writer that filled it; a worker flushes it.
 
 use crate::base::limits::KEY_BYTES_MAX;
-use crate::base::{CustomOrder, Seq};
+use crate::base::{CustomOrder, SEQ_MAX, Seq};
 use crate::commit::{Class, Pipeline};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
@@ -20,6 +20,8 @@ use crate::db::pace::{Admission, Debts};
 use crate::db::settings::SEALED_MAX;
 use crate::db::state::State;
 use crate::db::store::missing_order;
+use crate::db::txn::reads::ReadSet;
+use crate::db::txn::validate::Which;
 use crate::error::{Error, Result};
 use crate::sync::pin;
 use std::sync::Arc;
@@ -44,6 +46,13 @@ pub struct Write<'a> {
     pub counts: [u64; 4],
 }
 
+/// What must not have changed when a write takes its place, and up to where that is known.
+#[derive(Debug, Clone, Copy)]
+struct Watch<'a> {
+    reads: &'a ReadSet,
+    seen: Seq,
+}
+
 /// Checks the length of a key.
 #[inline]
 pub fn check_key(key: &[u8]) -> Result<()> {
@@ -64,6 +73,24 @@ impl Core {
         Ok(())
     }
 
+    /// The largest batch.
+    pub fn batch_bytes_max(&self) -> u64 {
+        self.settings.batch_bytes_max
+    }
+
+    /// Registers a transaction that begins now (see [`crate::db::txn`]); returns where it begins,
+    /// and its number.
+    pub fn begin_transaction(&self) -> Result<(Seq, u64)> {
+        self.check_open()?;
+        let number = self.transactions.next_number();
+        Ok((self.transactions.register(|| self.visible()), number))
+    }
+
+    /// Ends a transaction that began at `begin`.
+    pub fn end_transaction(&self, begin: Seq) {
+        self.transactions.release(begin);
+    }
+
     /// The pipeline, if writes are taken at all.
     pub(super) fn writable(&self) -> Result<&Pipeline> {
         self.check_open()?;
@@ -72,6 +99,12 @@ impl Core {
 
     /// Writes a batch. Returns the log position behind it.
     pub fn write(&self, write: &Write<'_>) -> Result<Seq> {
+        self.write_if_unchanged(write, None)
+    }
+
+    /// Writes a batch, provided that nothing in `reads` was written since it was read; otherwise
+    /// [`Error::Conflict`], and nothing is written (R20).
+    pub fn write_if_unchanged(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
         let pipeline = self.writable()?;
         let len = write.payload.len() as u64;
         if len > self.settings.batch_bytes_max {
@@ -80,12 +113,19 @@ impl Core {
         if !self.pacer.is_open() {
             self.wait_for_admission(len)?;
         }
+        // What can be judged now need not be judged while others wait, and a conflict that is seen
+        // here takes up no place in the log.
+        let seen = pipeline.visible();
+        let mut watch = reads.map(|reads| Watch { reads, seen });
+        if let Some(watch) = &watch {
+            self.validate(watch.reads, 0, seen, Which::All)?;
+        }
         let started = self.counters.begin_commit(write.counts);
-        let custom = write.keyspaces.iter().any(|k| !matches!(k.order, Order::Bytewise));
-        let end = if custom {
-            self.write_custom(pipeline, write)?
+        let custom = write.keyspaces.iter().any(|k| k.has_own_order());
+        let end = if custom || reads.is_some_and(|reads| reads.has_own_order()) {
+            self.write_custom(pipeline, write, watch.take())?
         } else {
-            self.commit(pipeline, write, |state, first| {
+            self.commit(pipeline, write, watch, |state, first| {
                 let set = state.memset_of(first);
                 apply_all(set, write.payload, first);
                 set.bytes()
@@ -103,6 +143,7 @@ impl Core {
         &self,
         pipeline: &Pipeline,
         write: &Write<'_>,
+        watch: Option<Watch<'_>>,
         apply: impl FnOnce(&State, Seq) -> u64,
     ) -> Result<Seq> {
         let class = match write.durability {
@@ -113,10 +154,19 @@ impl Core {
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so whoever reserved behind
             // it sees the mark here.
-            match write.keyspaces.iter().find(|keyspace| keyspace.dropped_before(seq)) {
-                Some(dropped) => Err(dropped.dropped_error()),
-                None => Ok(()),
+            if let Some(gone) = write.keyspaces.iter().find(|k| k.dropped_before(seq)) {
+                return Err(gone.dropped_error());
             }
+            let Some(Watch { reads, seen }) = watch else { return Ok(()) };
+            if seen == seq {
+                // Nobody came in between.
+                return Ok(());
+            }
+            // The log is the order of all writes: once those before this one are applied, the
+            // memtables know what it has to take into account. They wait for nothing that is
+            // held here.
+            pipeline.wait_visible(seq)?;
+            self.validate(reads, seen, seq, Which::Bytewise)
         };
         let mut bytes = 0;
         let end = pipeline.write(write.payload, write.operations, class, check, |(), first| {
@@ -135,9 +185,19 @@ impl Core {
     /// Writes a batch that touches keyspaces with an order of their own: their entries are put in
     /// place before reservation, invisible, and get their sequence numbers after it, so that no
     /// user code runs in between (R15).
-    fn write_custom(&self, pipeline: &Pipeline, write: &Write<'_>) -> Result<Seq> {
+    fn write_custom(
+        &self,
+        pipeline: &Pipeline,
+        write: &Write<'_>,
+        watch: Option<Watch<'_>>,
+    ) -> Result<Seq> {
         // Seals take this lock too: between placing and publishing, the set stays the same.
         let placing = self.placing.lock();
+        if let Some(Watch { reads, seen }) = watch {
+            // Who writes to such keyspaces holds the lock until everything is applied, so all that
+            // will ever stand before this write in them is in their memtables now.
+            self.validate(reads, seen, SEQ_MAX, Which::Custom)?;
+        }
         let set = self.state.load_arc().active().clone();
         let mut pending = Vec::new();
         let mut orders: Vec<(&KeyspaceState, &CustomOrder)> = Vec::new();
@@ -165,7 +225,7 @@ impl Core {
             pending.push(PendingEntry { table, pending: entry, index: index as u64 });
         }
         orders.iter().try_for_each(|(_, order)| self.trust(*order))?;
-        self.commit(pipeline, write, |_, first| {
+        self.commit(pipeline, write, watch, |_, first| {
             for entry in pending {
                 entry.table.publish(entry.pending, first + entry.index);
             }

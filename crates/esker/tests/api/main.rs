@@ -16,6 +16,7 @@ mod orders;
 mod reads;
 mod snapshots;
 mod statistics;
+mod transactions;
 
 use esker::{Db, Iter, Options};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,455 @@
+//! Transactions.
+
+use super::batch::{behind_prefix, half_open};
+use super::database::Handle;
+use super::iterator::{Pair, bounds};
+use super::transaction_iter::TransactionIter;
+use crate::db::check_key;
+use crate::db::txn::reads::ReadSet;
+use crate::db::txn::writes::{OwnOrder, OwnValue, OwnWrites, Undo};
+use crate::iter::Bounds;
+use crate::{Batch, Durability, Error, Keyspace, Result, Snapshot};
+use parking_lot::Mutex;
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+/// How a transaction behaves.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct TransactionOptions {
+    /// What the commit must survive; `None`: what the database says.
+    pub durability: Option<Durability>,
+    /// How often [`crate::Db::transact_with`] begins before it gives up and returns the conflict.
+    pub attempts: u32,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        Self { durability: None, attempts: 1000 }
+    }
+}
+
+/// Reads and writes that happen as if at one moment, over any number of keyspaces.
+///
+/// A transaction reads the database as it was when it began, together with its own writes, which
+/// nobody else sees before [`Transaction::commit`]. The commit succeeds only if nothing that the
+/// transaction read was written meanwhile, by a transaction or by a plain write: keys, whether
+/// they were there or not, and ranges, as far as its iterators came. So transactions are
+/// serializable: together they have the effect that they would have one after the other, in the
+/// order of their commits. Otherwise the commit fails with [`Error::Conflict`] and nothing is
+/// written; [`crate::Db::transact`] begins anew then. A transaction that only reads, or only
+/// writes, never conflicts.
+///
+/// Nobody waits for a transaction: it holds no lock. While it is open, merges keep the versions
+/// that it reads, and flushed memtables are kept in memory, up to a sixteenth of the memory
+/// number. One that stays open while much more is written cannot be checked any more and conflicts
+/// ([`crate::ConflictCause::HistoryTooOld`]).
+///
+/// Its writes are held in memory and are as large as a batch may be, at most. Dropping a
+/// transaction rolls it back.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-txn-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// let accounts = db.keyspace("accounts")?;
+/// accounts.insert("alice", "90")?;
+/// let tx = db.begin()?;
+/// assert_eq!(tx.get(&accounts, "alice")?.as_deref(), Some(&b"90"[..]));
+/// tx.insert(&accounts, "alice", "80")?;
+/// tx.insert(&accounts, "bob", "10")?;
+/// assert_eq!(tx.iter(&accounts)?.count(), 2);
+/// assert_eq!(accounts.get("bob")?, None);
+/// tx.commit()?;
+/// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"10"[..]));
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct Transaction {
+    inner: Mutex<Inner>,
+    snapshot: Snapshot,
+    durability: Durability,
+    open: Open,
+}
+
+/// The registration of an open transaction.
+struct Open {
+    handle: Arc<Handle>,
+    begin: u64,
+    number: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // In a forked child the list may be locked by a thread that is not there (R26).
+        if !self.handle.core.is_forked() {
+            self.handle.core.end_transaction(self.begin);
+        }
+    }
+}
+
+struct Inner {
+    reads: ReadSet,
+    spaces: Vec<Space>,
+    /// How to take operations back, from the first savepoint on.
+    undo: Vec<(usize, Undo)>,
+    savepoints: Vec<Savepoint>,
+    next_savepoint: u64,
+}
+
+/// What was written to one keyspace.
+struct Space {
+    keyspace: Keyspace,
+    writes: Arc<OwnWrites>,
+}
+
+/// A point within a transaction that [`Transaction::rollback_to`] goes back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Savepoint {
+    transaction: u64,
+    number: u64,
+    undo: usize,
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").field("begin", &self.open.begin).finish_non_exhaustive()
+    }
+}
+
+impl Transaction {
+    pub(super) fn begin(handle: &Arc<Handle>, options: &TransactionOptions) -> Result<Self> {
+        let core = &handle.core;
+        let (begin, number) = core.begin_transaction()?;
+        // Registered first: from the snapshot's position on every write is at hand.
+        let open = Open { handle: handle.clone(), begin, number };
+        let snapshot = Snapshot::new(handle)?;
+        let inner = Inner {
+            reads: ReadSet::new(core.batch_bytes_max()),
+            spaces: Vec::new(),
+            undo: Vec::new(),
+            savepoints: Vec::new(),
+            next_savepoint: 0,
+        };
+        let durability = options.durability.unwrap_or(core.durability());
+        Ok(Self { inner: Mutex::new(inner), snapshot, durability, open })
+    }
+
+    /// Checks that a keyspace belongs to the database of the transaction.
+    fn check(&self, keyspace: &Keyspace) -> Result<()> {
+        self.open.handle.core.check_open()?;
+        if !Arc::ptr_eq(&keyspace.handle.core, &self.open.handle.core) {
+            return Err(Error::invalid("the keyspace belongs to another database"));
+        }
+        Ok(())
+    }
+
+    /// The value under a key, as the transaction sees it.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
+    pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        self.check(keyspace)?;
+        {
+            let mut inner = self.inner.lock();
+            if let Some(own) = inner.own(keyspace).and_then(|own| own.get(key)) {
+                return Ok(match own {
+                    OwnValue::Put(value) => Some(value.to_vec()),
+                    OwnValue::Deleted => None,
+                });
+            }
+            inner.reads.key(&keyspace.state, key, self.snapshot.seq());
+        }
+        self.snapshot.get(keyspace, key)
+    }
+
+    /// Whether a key has a value, as the transaction sees it.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(keyspace, key)?.is_some())
+    }
+
+    /// The values under several keys, in the order of the keys.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        keys.into_iter().map(|key| self.get(keyspace, key)).collect()
+    }
+
+    /// Every entry that the transaction sees, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`].
+    pub fn iter(&self, keyspace: &Keyspace) -> Result<TransactionIter> {
+        self.range::<&[u8]>(keyspace, ..)
+    }
+
+    /// The entries within a range of keys that the transaction sees, in key order. The iterator
+    /// shows the transaction's writes as they are now; later ones do not change it.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    pub fn range<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<TransactionIter> {
+        let bounds = bounds(half_open(&keyspace.state.order, &range)?);
+        self.iter_within(keyspace, bounds)
+    }
+
+    /// The entries that the transaction sees under keys beginning with `prefix`, in key order.
+    ///
+    /// # Errors
+    /// As [`Keyspace::prefix`].
+    pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionIter> {
+        let prefix = prefix.as_ref();
+        if keyspace.state.has_own_order() {
+            let what = "this keyspace has an order of its own: ask for a range instead of a prefix";
+            return Err(Error::invalid(what));
+        }
+        check_key(prefix)?;
+        self.iter_within(keyspace, bounds((Some(prefix.to_vec()), behind_prefix(prefix))))
+    }
+
+    fn iter_within(&self, keyspace: &Keyspace, bounds: Bounds) -> Result<TransactionIter> {
+        self.check(keyspace)?;
+        let mut inner = self.inner.lock();
+        let own = match inner.own(keyspace) {
+            Some(own) => own.clone(),
+            None => Arc::new(OwnWrites::new(order_of(keyspace)?)),
+        };
+        let read = inner.reads.range(&keyspace.state, bounds.clone(), self.snapshot.seq());
+        drop(inner);
+        Ok(TransactionIter::new(self.snapshot.clone(), keyspace.clone(), bounds, own, read))
+    }
+
+    /// The entry with the smallest key that the transaction sees.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn first_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
+        self.iter(keyspace)?.next().transpose()
+    }
+
+    /// The entry with the greatest key that the transaction sees.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
+        self.iter(keyspace)?.next_back().transpose()
+    }
+
+    /// Inserts a value under a key, in place of the one that is there.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLarge`]; [`Error::BatchTooLarge`] if the
+    /// transaction would become larger than a batch may be, and this write is left out then.
+    pub fn insert(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let value = value.as_ref();
+        self.open.handle.core.check_value_len(value.len() as u64)?;
+        self.put(keyspace, key.as_ref(), OwnValue::Put(value.into()))
+    }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    pub fn remove(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
+        self.put(keyspace, key.as_ref(), OwnValue::Deleted)
+    }
+
+    /// Removes every key in a range, whatever it holds when the transaction commits.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`] and [`Keyspace::remove_range`].
+    pub fn remove_range<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<()> {
+        let (start, end) = half_open(&keyspace.state.order, &range)?;
+        self.change(keyspace, |own| own.remove_range(start.as_deref(), end.as_deref()))
+    }
+
+    fn put(&self, keyspace: &Keyspace, key: &[u8], value: OwnValue) -> Result<()> {
+        check_key(key)?;
+        self.change(keyspace, |own| own.put(key, value))
+    }
+
+    fn change(
+        &self,
+        keyspace: &Keyspace,
+        change: impl FnOnce(&mut OwnWrites) -> Undo,
+    ) -> Result<()> {
+        self.check(keyspace)?;
+        let max = self.open.handle.core.batch_bytes_max();
+        let mut inner = self.inner.lock();
+        let at = inner.space(keyspace)?;
+        let others: u64 = inner.spaces.iter().map(|space| space.writes.bytes()).sum();
+        // An iterator may still show the writes as they were.
+        let own = Arc::make_mut(&mut inner.spaces[at].writes);
+        let before = own.bytes();
+        let undo = change(own);
+        let len = others - before + own.bytes();
+        let trusted = own.order().custom().map_or(Ok(()), |o| self.open.handle.core.trust(o));
+        if len > max && own.bytes() > before {
+            own.undo(undo);
+            return trusted.and(Err(Error::BatchTooLarge { len, max }));
+        }
+        if !inner.savepoints.is_empty() {
+            inner.undo.push((at, undo));
+        }
+        trusted
+    }
+
+    /// Marks a point to which [`Transaction::rollback_to`] can go back.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-save-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let stock = db.keyspace("stock")?;
+    /// let tx = db.begin()?;
+    /// tx.insert(&stock, "nails", "100")?;
+    /// let point = tx.savepoint();
+    /// tx.remove_range::<&str>(&stock, ..)?;
+    /// assert_eq!(tx.get(&stock, "nails")?, None);
+    /// tx.rollback_to(&point)?;
+    /// assert_eq!(tx.get(&stock, "nails")?.as_deref(), Some(&b"100"[..]));
+    /// tx.commit()?;
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn savepoint(&self) -> Savepoint {
+        let mut inner = self.inner.lock();
+        let number = inner.next_savepoint;
+        inner.next_savepoint += 1;
+        let point = Savepoint { transaction: self.open.number, number, undo: inner.undo.len() };
+        inner.savepoints.push(point.clone());
+        point
+    }
+
+    /// Takes back every write since a savepoint, which may be used again. What was read since
+    /// counts on as read.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a savepoint of another transaction, or one that came after
+    /// a savepoint to which the transaction already went back.
+    pub fn rollback_to(&self, savepoint: &Savepoint) -> Result<()> {
+        let mut inner = self.inner.lock();
+        let Some(at) = inner.savepoints.iter().position(|known| known == savepoint) else {
+            let what = "the savepoint is none of this transaction, or was rolled back itself";
+            return Err(Error::invalid(what));
+        };
+        inner.savepoints.truncate(at + 1);
+        while inner.undo.len() > savepoint.undo {
+            if let Some((space, undo)) = inner.undo.pop() {
+                Arc::make_mut(&mut inner.spaces[space].writes).undo(undo);
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits: all writes happen at one moment, or, after an error, none of them. Returns the log
+    /// position behind them, to wait on with [`crate::Db::wait_durable`]; 0 if there are none.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if something that was read has changed: begin anew. As [`Keyspace::insert`]
+    /// otherwise; after [`Error::Poisoned`] the writes may be there or not once the database is
+    /// reopened, but then all of them (C2).
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-commit-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let seats = db.keyspace("seats")?;
+    /// let tx = db.begin()?;
+    /// assert!(!tx.contains_key(&seats, "12A")?);
+    /// tx.insert(&seats, "12A", "ann")?;
+    /// seats.insert("12A", "bob")?; // Somebody else is faster.
+    /// assert!(matches!(tx.commit(), Err(esker::Error::Conflict { .. })));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn commit(self) -> Result<u64> {
+        let core = &self.open.handle.core;
+        core.check_open()?;
+        let inner = self.inner.lock();
+        let mut batch = Batch::new();
+        for Space { keyspace, writes } in &inner.spaces {
+            batch.extend_from(keyspace, writes)?;
+        }
+        if batch.is_empty() {
+            // Everything was read at one moment, at which the transaction took place.
+            return Ok(0);
+        }
+        let reads = Some(&inner.reads).filter(|reads| !reads.is_empty());
+        batch.write_if_unchanged(core, self.durability, reads)
+    }
+
+    /// Gives everything up. Dropping the transaction does the same.
+    pub fn rollback(self) {
+        drop(self);
+    }
+}
+
+impl Inner {
+    fn own(&self, keyspace: &Keyspace) -> Option<&Arc<OwnWrites>> {
+        let space = self.spaces.iter().find(|space| space.keyspace.state.id == keyspace.state.id);
+        space.map(|space| &space.writes)
+    }
+
+    /// The place of a keyspace among those that are written.
+    fn space(&mut self, keyspace: &Keyspace) -> Result<usize> {
+        let id = keyspace.state.id;
+        if let Some(at) = self.spaces.iter().position(|space| space.keyspace.state.id == id) {
+            return Ok(at);
+        }
+        let writes = Arc::new(OwnWrites::new(order_of(keyspace)?));
+        self.spaces.push(Space { keyspace: keyspace.clone(), writes });
+        Ok(self.spaces.len() - 1)
+    }
+}
+
+fn order_of(keyspace: &Keyspace) -> Result<OwnOrder> {
+    OwnOrder::of(&keyspace.state.order).ok_or_else(|| Error::ComparatorMissing {
+        keyspace: keyspace.name().to_owned(),
+        comparator: keyspace.state.comparator_name().unwrap_or_default().to_owned(),
+    })
+}
+
+/// Runs `f` in transactions until one of them commits.
+pub(super) fn transact<R>(
+    handle: &Arc<Handle>,
+    options: &TransactionOptions,
+    mut f: impl FnMut(&Transaction) -> Result<R>,
+) -> Result<R> {
+    let mut attempt = 1;
+    loop {
+        let tx = Transaction::begin(handle, options)?;
+        let outcome = f(&tx).and_then(|result| tx.commit().map(|_| result));
+        match outcome {
+            Err(error) if error.wants_retry() && attempt < options.attempts => {
+                attempt += 1;
+                // Whoever won may have more to do with the same keys.
+                std::thread::yield_now();
+            }
+            other => return other,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Iterators of transactions: what the database held, with the transaction's own writes over it.
+
+use super::iterator::Pair;
+use crate::db::txn::reads::RangeRead;
+use crate::db::txn::writes::{OwnValue, OwnWrites};
+use crate::iter::Bounds;
+use crate::{Error, Iter, Keyspace, Result, Snapshot};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// An iterator over what a transaction sees of a keyspace, from both ends.
+///
+/// It shows the transaction's writes as they were when it was made. How far it came, and that
+/// there was nothing in between, counts as read when the transaction commits. After
+/// `Some(Err(_))` it goes on with the same error until it is placed anew with
+/// [`TransactionIter::seek`].
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-txniter-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// let days = db.keyspace("days")?;
+/// days.insert("mon", "1")?;
+/// days.insert("tue", "2")?;
+/// let tx = db.begin()?;
+/// for day in tx.iter(&days)?.rev() {
+///     let (key, _) = day?;
+///     tx.remove(&days, key)?;
+/// }
+/// tx.insert(&days, "sun", "7")?;
+/// assert_eq!(tx.iter(&days)?.count(), 1);
+/// # tx.rollback(); db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct TransactionIter {
+    snapshot: Snapshot,
+    keyspace: Keyspace,
+    bounds: Bounds,
+    own: Arc<OwnWrites>,
+    read: Arc<RangeRead>,
+    front: End,
+    back: End,
+}
+
+/// One end: an iterator over the database that only this end uses, and how far it came.
+#[derive(Default)]
+struct End {
+    base: Option<Iter>,
+    /// The entry of the database that comes next, if it is known.
+    ahead: Ahead,
+    /// Where this end stands: it showed everything before.
+    place: Option<Bound<Vec<u8>>>,
+    failed: Option<Error>,
+}
+
+#[derive(Default)]
+enum Ahead {
+    #[default]
+    Unknown,
+    Entry(Pair),
+    Nothing,
+}
+
+impl fmt::Debug for TransactionIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionIter").finish_non_exhaustive()
+    }
+}
+
+fn key_of(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+impl TransactionIter {
+    pub(super) fn new(
+        snapshot: Snapshot,
+        keyspace: Keyspace,
+        bounds: Bounds,
+        own: Arc<OwnWrites>,
+        read: Arc<RangeRead>,
+    ) -> Self {
+        let (front, back) = (End::default(), End::default());
+        Self { snapshot, keyspace, bounds, own, read, front, back }
+    }
+
+    /// The lower bound of what is left: behind what the front showed.
+    fn low(&self) -> Bound<&[u8]> {
+        key_of(self.front.place.as_ref().unwrap_or(&self.bounds.low))
+    }
+
+    /// The upper bound of what is left: before what the back showed.
+    fn high(&self) -> Bound<&[u8]> {
+        key_of(self.back.place.as_ref().unwrap_or(&self.bounds.high))
+    }
+
+    /// Places the front on the first key at or behind `key`, forward or back, within the range
+    /// of the iterator. `next` then returns that entry.
+    ///
+    /// # Errors
+    /// As [`Iter::seek`].
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
+        let inside = self.own.is_above(key, key_of(&self.bounds.low));
+        let place = if inside { Bound::Included(key.to_vec()) } else { self.bounds.low.clone() };
+        self.read.seek(place.clone());
+        self.front = End { place: Some(place), ..End::default() };
+        self.trust()
+    }
+
+    /// The next entry from the front.
+    ///
+    /// # Errors
+    /// As [`Iter::next_entry`].
+    pub fn next_entry(&mut self) -> Result<Option<Pair>> {
+        self.step(true)
+    }
+
+    /// The next entry from the back.
+    ///
+    /// # Errors
+    /// As [`Iter::next_entry`].
+    pub fn next_back_entry(&mut self) -> Result<Option<Pair>> {
+        self.step(false)
+    }
+
+    fn trust(&self) -> Result<()> {
+        let order = self.own.order().custom();
+        order.map_or(Ok(()), |order| self.keyspace.handle.core.trust(order))
+    }
+
+    fn end(&mut self, forward: bool) -> &mut End {
+        if forward { &mut self.front } else { &mut self.back }
+    }
+
+    fn step(&mut self, forward: bool) -> Result<Option<Pair>> {
+        if let Some(error) = self.end(forward).failed.clone() {
+            return Err(error);
+        }
+        let found = self.find(forward).and_then(|found| self.trust().map(|()| found));
+        match &found {
+            Ok(Some((key, _))) => {
+                self.end(forward).place = Some(Bound::Excluded(key.clone()));
+                if forward { self.read.front(key) } else { self.read.back(key) }
+            }
+            Ok(None) if forward => self.read.front_done(),
+            Ok(None) => self.read.back_done(),
+            Err(error) => self.end(forward).failed = Some(error.clone()),
+        }
+        found
+    }
+
+    /// The next entry that is left for an end: the nearer one of what the database holds and what
+    /// the transaction wrote; of the same key what the transaction wrote.
+    fn find(&mut self, forward: bool) -> Result<Option<Pair>> {
+        loop {
+            self.look_ahead(forward)?;
+            let (low, high) = (self.low(), self.high());
+            let own = self.own.find(low, high, forward);
+            let end = if forward { &self.front } else { &self.back };
+            let base = match &end.ahead {
+                Ahead::Entry((key, _)) => {
+                    let left = self.own.is_above(key, low) && self.own.is_below(key, high);
+                    left.then_some(key)
+                }
+                _ => None,
+            };
+            let order = match (own, base) {
+                (None, None) => return Ok(None),
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (Some((own, _)), Some(base)) if forward => self.own.order().compare(own, base),
+                (Some((own, _)), Some(base)) => self.own.order().compare(base, own),
+            };
+            let own = own.map(|(key, value)| (key.to_vec(), value.clone()));
+            let end = self.end(forward);
+            let ahead = if order.is_ge() { std::mem::take(&mut end.ahead) } else { Ahead::Unknown };
+            match (own, ahead) {
+                (Some((key, OwnValue::Put(value))), _) if order.is_le() => {
+                    return Ok(Some((key, value.to_vec())));
+                }
+                (Some((key, OwnValue::Deleted)), _) if order.is_le() => {
+                    end.place = Some(Bound::Excluded(key));
+                }
+                (_, Ahead::Entry(entry)) => return Ok(Some(entry)),
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Makes the next entry of the database known that the transaction has not removed.
+    fn look_ahead(&mut self, forward: bool) -> Result<()> {
+        while matches!(self.end(forward).ahead, Ahead::Unknown) {
+            let entry = self.base(forward)?;
+            let entry = if forward { entry.next_entry()? } else { entry.next_back_entry()? };
+            let entry = entry.map(|(key, value)| (key.to_vec(), value.to_vec()));
+            let ahead = match entry {
+                None => Ahead::Nothing,
+                Some((key, value)) => match self.own.stretch_over(&key).cloned() {
+                    None => Ahead::Entry((key, value)),
+                    Some((start, end)) => {
+                        self.leap(forward, if forward { end } else { start })?;
+                        continue;
+                    }
+                },
+            };
+            self.end(forward).ahead = ahead;
+        }
+        Ok(())
+    }
+
+    /// The iterator over the database that an end uses.
+    fn base(&mut self, forward: bool) -> Result<&mut Iter> {
+        if self.end(forward).base.is_none() {
+            let (low, high) = (self.bounds.low.clone(), self.bounds.high.clone());
+            let bounds = if forward {
+                let low = self.front.place.clone().unwrap_or(low);
+                Bounds { low, high }
+            } else {
+                Bounds { low, high: self.back.place.clone().unwrap_or(high) }
+            };
+            let made = self.keyspace.iter_within(bounds, Some(self.snapshot.seq()))?;
+            self.end(forward).base = Some(made);
+        }
+        self.end(forward).base.as_mut().ok_or(Error::Closed)
+    }
+
+    /// Lets an end go on at the other side of a removed stretch; `None`: there is nothing there.
+    fn leap(&mut self, forward: bool, to: Option<Vec<u8>>) -> Result<()> {
+        let Some(to) = to else {
+            self.end(forward).ahead = Ahead::Nothing;
+            return Ok(());
+        };
+        if forward {
+            return self.base(true)?.seek(&to);
+        }
+        let bounds = Bounds { low: self.bounds.low.clone(), high: Bound::Excluded(to) };
+        self.back.base = Some(self.keyspace.iter_within(bounds, Some(self.snapshot.seq()))?);
+        Ok(())
+    }
+}
+
+impl Iterator for TransactionIter {
+    type Item = Result<Pair>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(true).transpose()
+    }
+}
+
+impl DoubleEndedIterator for TransactionIter {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(false).transpose()
+    }
+}

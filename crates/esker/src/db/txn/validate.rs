@@ -1,0 +1,189 @@
+//! Whether anything that a transaction read was written since (R20).
+//!
+//! The memtables are asked, those that were flushed since included; nothing is read from a file.
+//! Orders of the user's own are asked while nobody can write to such keyspaces and before a place
+//! in the log is reserved, since no user code may run behind that (R15).
+
+use super::reads::{KeyspaceReads, ReadSet};
+use crate::base::{Bytewise, Cursor, KeyspaceId, SEQ_MAX, Seq};
+use crate::db::Core;
+use crate::db::catalog::Order;
+use crate::db::memset::{DbOrder, MemSet};
+use crate::db::store::missing_order;
+use crate::error::{ConflictCause, Error, Result};
+use crate::iter::Bounds;
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Which keyspaces are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All.
+    All,
+    /// Those in byte order.
+    Bytewise,
+    /// Those with an order of their own.
+    Custom,
+}
+
+/// A stretch of sequence numbers.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    from: Seq,
+    upto: Seq,
+}
+
+impl Window {
+    fn contains(self, seq: Seq) -> bool {
+        self.from <= seq && seq < self.upto
+    }
+}
+
+/// The key that was written, and how it was read.
+type Changed = (Vec<u8>, ConflictCause);
+
+impl Core {
+    /// An error if anything in `reads` was written before `upto`: between the position at which it
+    /// was read, or `from` if that is later, and `upto`, below which everything must be applied.
+    pub(in crate::db) fn validate(
+        &self,
+        reads: &ReadSet,
+        from: Seq,
+        upto: Seq,
+        which: Which,
+    ) -> Result<()> {
+        // In this order: a set that has left the state is in the history by then, or gone.
+        let state = self.state.load_arc();
+        let (kept, floor) = self.transactions.history();
+        let sets: Vec<&Arc<MemSet>> = kept.iter().chain(&state.memsets).collect();
+        for space in reads.spaces() {
+            // A keyspace that was dropped has no content to compare any more.
+            if space.keyspace.dropped_before(upto) {
+                return Err(space.keyspace.dropped_error());
+            }
+            let window = |since: Seq| Window { from: since.max(from), upto };
+            let changed = match (&space.keyspace.order, which) {
+                (Order::Bytewise, Which::All | Which::Bytewise) => {
+                    changed(&Bytewise, space, &sets, floor, window)
+                }
+                (Order::Custom(order), Which::All | Which::Custom) => {
+                    let changed = changed(order, space, &sets, floor, window);
+                    self.trust(order)?;
+                    changed
+                }
+                (Order::Missing(name), _) => {
+                    return Err(missing_order(&space.keyspace.name, name));
+                }
+                _ => None,
+            };
+            if let Some((key, cause)) = changed {
+                return Err(Error::Conflict { keyspace: space.keyspace.name.clone(), key, cause });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first thing that is found to have changed.
+fn changed<O: DbOrder>(
+    order: &O,
+    space: &KeyspaceReads,
+    sets: &[&Arc<MemSet>],
+    floor: Seq,
+    window: impl Fn(Seq) -> Window,
+) -> Option<Changed> {
+    let id = space.keyspace.id;
+    for (key, since) in &space.keys {
+        let window = window(*since);
+        if window.from < floor {
+            return Some((Vec::new(), ConflictCause::HistoryTooOld));
+        }
+        if sets_of(sets, window).any(|set| key_changed::<O>(set, id, key, window)) {
+            return Some((key.clone(), ConflictCause::KeyChanged));
+        }
+    }
+    for range in &space.ranges {
+        let window = window(range.since);
+        let stretches = range.stretches();
+        if !stretches.is_empty() && window.from < floor {
+            return Some((Vec::new(), ConflictCause::HistoryTooOld));
+        }
+        for bounds in stretches {
+            let find = |set: &Arc<MemSet>| range_changed(order, set, id, &bounds, window);
+            if let Some(key) = sets_of(sets, window).find_map(find) {
+                return Some((key, ConflictCause::RangeChanged));
+            }
+        }
+    }
+    None
+}
+
+/// The sets that may hold numbers of the window.
+fn sets_of<'s>(sets: &[&'s Arc<MemSet>], window: Window) -> impl Iterator<Item = &'s Arc<MemSet>> {
+    sets.iter().copied().filter(move |set| {
+        set.start < window.upto && set.sealed_at().is_none_or(|end| end > window.from)
+    })
+}
+
+fn key_changed<O: DbOrder>(set: &MemSet, id: KeyspaceId, key: &[u8], window: Window) -> bool {
+    let Some(table) = O::table(set, id) else { return false };
+    let newest = table.get(id, key, window.upto).map_or(0, |found| found.seq);
+    newest.max(table.tombstone_seq(id, key, window.upto)) >= window.from
+}
+
+/// A key within `bounds` that was written in the window, or the start of a removed range that
+/// reaches into them.
+fn range_changed<O: DbOrder>(
+    order: &O,
+    set: &MemSet,
+    id: KeyspaceId,
+    bounds: &Bounds,
+    window: Window,
+) -> Option<Vec<u8>> {
+    let table = O::table(set, id)?;
+    let fragments = table.fragments(id);
+    if fragments.max_seq() >= window.from {
+        let recent = fragments.tombstones().take_while(|tombstone| tombstone.seq >= window.from);
+        for tombstone in recent.filter(|tombstone| tombstone.seq < window.upto) {
+            let (start, end) = (tombstone.start.as_deref(), tombstone.end.as_deref());
+            if start.is_none_or(|start| below_high(order, start, bounds))
+                && end.is_none_or(|end| low_is_below(order, end, bounds))
+            {
+                return Some(tombstone.start.unwrap_or_default());
+            }
+        }
+    }
+    let mut cursor = table.cursor(id);
+    // A cursor over a memtable reads no file and never fails.
+    let placed = match &bounds.low {
+        Bound::Included(low) => cursor.seek(low, SEQ_MAX),
+        Bound::Excluded(low) => cursor.seek(low, 0),
+        Bound::Unbounded => cursor.seek_to_first(),
+    };
+    debug_assert!(placed.is_ok());
+    while cursor.valid() && below_high(order, cursor.key(), bounds) {
+        if window.contains(cursor.seq()) {
+            return Some(cursor.key().to_vec());
+        }
+        cursor.next().ok()?;
+    }
+    None
+}
+
+/// Whether `key` lies below the upper bound.
+fn below_high<O: DbOrder>(order: &O, key: &[u8], bounds: &Bounds) -> bool {
+    match &bounds.high {
+        Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
+        Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
+        Bound::Unbounded => true,
+    }
+}
+
+/// Whether the lower bound lies below `end`, the first key behind a removed range.
+fn low_is_below<O: DbOrder>(order: &O, end: &[u8], bounds: &Bounds) -> bool {
+    match &bounds.low {
+        Bound::Included(low) | Bound::Excluded(low) => order.compare(low, end).is_lt(),
+        Bound::Unbounded => true,
+    }
+}
