@@ -417,17 +417,9 @@ impl fmt::Display for Error {
                 f,
                 "this process was forked from the one that opened the database: open it here"
             ),
-            Self::KeyspaceDropped { keyspace } => {
-                write!(f, "keyspace {keyspace:?} was dropped: ask for it again to make a new one")
-            }
-            Self::ComparatorMissing { keyspace, comparator } => write!(
-                f,
-                "keyspace {keyspace:?} needs comparator {comparator:?}: give it in the options"
-            ),
-            Self::ComparatorMismatch { keyspace, stored, asked } => write!(
-                f,
-                "keyspace {keyspace:?} is ordered by {stored:?}, not by {asked:?}: ask for that"
-            ),
+            Self::KeyspaceDropped { .. }
+            | Self::ComparatorMissing { .. }
+            | Self::ComparatorMismatch { .. } => self.fmt_of_keyspace(f),
             Self::UserCodePanicked { what } => {
                 write!(f, "{what} panicked: mend it and reopen the database")
             }
@@ -442,6 +434,24 @@ impl fmt::Display for Error {
 }
 
 impl Error {
+    /// The messages about keyspaces.
+    fn fmt_of_keyspace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KeyspaceDropped { keyspace } => {
+                write!(f, "keyspace {keyspace:?} was dropped: ask for it again to make a new one")
+            }
+            Self::ComparatorMissing { keyspace, comparator } => write!(
+                f,
+                "keyspace {keyspace:?} needs comparator {comparator:?}: give it in the options"
+            ),
+            Self::ComparatorMismatch { keyspace, stored, asked } => write!(
+                f,
+                "keyspace {keyspace:?} is ordered by {stored:?}, not by {asked:?}: ask for that"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// The messages of transactions.
     fn fmt_of_transaction(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
