@@ -16,8 +16,10 @@ struct Header {
 }
 
 /// All headers.
-const HEADERS: &[Header] =
-    &[Header { source: "crates/esker-ffi", file: "crates/esker-capi/include/esker.h" }];
+const HEADERS: &[Header] = &[
+    Header { source: "crates/esker-ffi", file: "crates/esker-capi/include/esker.h" },
+    Header { source: "crates/esker-leveldb", file: "crates/esker-leveldb/include/leveldb/c.h" },
+];
 
 /// Writes all headers, or only compares them.
 pub(crate) fn run(workspace: &Path, check: bool) -> Result<()> {

@@ -348,8 +348,9 @@ impl Keyspace {
         self.handle.core.compact(Some(&self.state), &bounds)
     }
 
-    /// About how many bytes the entries of a range take in files. What is still in memory does not
-    /// count, nor do indexes and filters of segments that the range covers in part.
+    /// About how many bytes the entries of a range take: in files by whole blocks, without the
+    /// indexes and filters of segments that the range covers in part, and in memory, where the
+    /// entries that wait for their flush are counted one by one.
     ///
     /// # Errors
     /// As [`Keyspace::range`].
@@ -360,9 +361,9 @@ impl Keyspace {
     /// let db = esker::Db::open(&dir)?;
     /// let fruit = db.default_keyspace();
     /// fruit.insert("apple", "red")?;
-    /// assert_eq!(fruit.approximate_size::<&str>(..)?, 0);
+    /// assert_eq!(fruit.approximate_size::<&str>(..)?, 8);
     /// db.flush()?;
-    /// assert!(fruit.approximate_size::<&str>(..)? > 0);
+    /// assert!(fruit.approximate_size::<&str>(..)? > 8);
     /// assert_eq!(fruit.approximate_size("b"..)?, 0);
     /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())

@@ -1,8 +1,10 @@
 //! How much of the files a range of keys takes, and which segments there are.
 
-use crate::base::{Bytewise, KeyOrder};
+use crate::base::{Bytewise, Cursor, KeyOrder, SEQ_MAX};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::memset::DbOrder;
+use crate::db::state::State;
 use crate::db::stats::SegmentShape;
 use crate::db::store::missing_order;
 use crate::error::Result;
@@ -10,7 +12,7 @@ use crate::manifest::Partition;
 use crate::run::{Run, Segment, SegmentKind};
 
 impl Core {
-    /// About how many bytes of files hold the keys from `low` up to `high`.
+    /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.
     pub fn approximate_size(
         &self,
         keyspace: &KeyspaceState,
@@ -32,7 +34,7 @@ impl Core {
         sum.map_err(|error| error.in_keyspace(&keyspace.name, None))
     }
 
-    fn size_ordered<O: KeyOrder>(
+    fn size_ordered<O: DbOrder>(
         &self,
         order: &O,
         keyspace: &KeyspaceState,
@@ -45,8 +47,8 @@ impl Core {
             return Ok(0);
         }
         let state = self.state_now();
-        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(0) };
-        let mut sum = 0;
+        let mut sum = size_in_memory(order, &state, keyspace, low, high)?;
+        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(sum) };
         for partition in tree.partitions() {
             // A segment may reach beyond its partition; the neighbours count the other parts.
             let low = later(order, low, partition.lower.as_deref());
@@ -78,6 +80,31 @@ impl Core {
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Vec::new()) };
         Ok(tree.partitions().iter().flat_map(|partition| shapes(partition)).collect())
     }
+}
+
+/// Bytes of keys and values in memtables. They are at most a few, of 64 MiB at most, so their
+/// entries are simply counted.
+fn size_in_memory<O: DbOrder>(
+    order: &O,
+    state: &State,
+    keyspace: &KeyspaceState,
+    low: Option<&[u8]>,
+    high: Option<&[u8]>,
+) -> Result<u64> {
+    let mut sum = 0;
+    for table in state.memsets.iter().filter_map(|set| O::table(set, keyspace.id)) {
+        let mut cursor = table.cursor(keyspace.id);
+        match low {
+            Some(low) => cursor.seek(low, SEQ_MAX)?,
+            None => cursor.seek_to_first()?,
+        }
+        let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
+        while cursor.valid() && inside(cursor.key()) {
+            sum += (cursor.key().len() + cursor.value().len()) as u64;
+            cursor.next()?;
+        }
+    }
+    Ok(sum)
 }
 
 /// The greater of two lower bounds.

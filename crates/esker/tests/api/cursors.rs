@@ -189,6 +189,10 @@ fn sizes_of_ranges_add_up_and_follow_the_data() {
         let mut dice = Dice(number as u64 + 1);
         let value: Vec<u8> = (0..100).map(|_| dice.roll(256) as u8).collect();
         db.insert(key(number), value).unwrap();
+        if number == 49 {
+            // Nothing is flushed yet.
+            assert_eq!(space.approximate_size(key(10)..key(30)).unwrap(), 20 * 109);
+        }
     }
     db.compact().unwrap();
     let all = space.approximate_size::<&str>(..).unwrap();

@@ -1,0 +1,140 @@
+//! Destroying and repairing databases.
+
+use crate::comparator::{BYTEWISE, Order};
+use crate::open::engine_options;
+use crate::options::leveldb_options_t;
+use crate::status::{Result, Status};
+use esker::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, parse_run_name};
+use esker::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
+use esker::{Comparator, Db, Error, Options};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Removes the files of a database, and every directory that is empty then. What is not a file of
+/// one stays. Without a database there is nothing to do, as in LevelDB.
+pub(crate) fn destroy(path: &Path) -> Result<()> {
+    let names = names(path)?;
+    let has = |wanted: &dyn Fn(&str) -> bool| names.iter().any(|name| wanted(name));
+    // First of all, because LevelDB's names may look like ours.
+    if has(&|name| name == "CURRENT") {
+        // Opening it says what it is, and how its entries are had.
+        let mut options = Options::default();
+        options.create_if_missing = false;
+        return Err(Db::open_with(path, options).err().map_or_else(
+            || Status::invalid(format_args!("{}: is not Esker's alone", path.display())),
+            Status::from,
+        ));
+    }
+    let head = |name: &str| SUPERBLOCK_NAMES.contains(&name) || parse_manifest_name(name).is_some();
+    if !has(&head) {
+        return Ok(());
+    }
+    let lock_path = path.join(LOCK_NAME);
+    let _lock = esker::fs::os().lock(&lock_path).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => Status::from(Error::Locked { path: path.to_owned() }),
+        _ => Status::os(&lock_path, &error),
+    })?;
+    remove_files(path, head)?;
+    let (data, log) = (path.join(DATA_DIRECTORY), path.join(LOG_DIRECTORY));
+    remove_files(&data, |name| parse_run_name(name).is_some())?;
+    remove_files(&log, |name| esker::wal::file_number(name).is_some())?;
+    remove_if_empty(&data)?;
+    remove_if_empty(&log)?;
+    remove_files(path, |name| name == LOCK_NAME)?;
+    remove_if_empty(path)
+}
+
+/// The names in a directory; none if it is not there.
+fn names(directory: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(Status::os(directory, &error)),
+    };
+    let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().into_string().ok());
+    let names: io::Result<Vec<Option<String>>> = entries.map(name).collect();
+    Ok(names.map_err(|error| Status::os(directory, &error))?.into_iter().flatten().collect())
+}
+
+fn remove_files(directory: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
+    for name in names(directory)?.iter().filter(|name| ours(name)) {
+        let path = directory.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Status::os(&path, &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn remove_if_empty(directory: &Path) -> Result<()> {
+    match fs::remove_dir(directory) {
+        // Whatever else is in it is not ours, and the directory of a mount stays.
+        Err(error)
+            if !matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy
+            ) =>
+        {
+            Err(Status::os(directory, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Leaves a whole database as it is. Saves what can be read of a damaged one into a new database,
+/// which takes its place; the damaged one is kept beside it.
+pub(crate) fn repair(path: &Path, options: &leveldb_options_t, order: Option<Order>) -> Result<()> {
+    let order = order.filter(|order| order.name() != BYTEWISE).map(Arc::new);
+    let mut engine = engine_options(options, order);
+    (engine.create_if_missing, engine.error_if_exists) = (false, false);
+    match is_whole(path, &engine) {
+        Ok(true) => return Ok(()),
+        Ok(false) | Err(Error::Corruption(_)) => {}
+        // Not there, foreign, in use: nothing that a repair could change.
+        Err(error) => return Err(Status::from(error)),
+    }
+    let (saved, kept) = (free_name(path, "repaired")?, free_name(path, "damaged")?);
+    esker::repair::salvage(path, &saved, &engine)?;
+    let rename =
+        |from: &Path, to: &Path| fs::rename(from, to).map_err(|error| Status::os(from, &error));
+    rename(path, &kept)?;
+    if let Err(status) = rename(&saved, path) {
+        // Nothing is lost: both are there. The old one goes back to its place.
+        let _ = fs::rename(&kept, path);
+        return Err(status);
+    }
+    log::warn!("{} was repaired; the damaged database is {}", path.display(), kept.display());
+    Ok(())
+}
+
+/// Whether the database opens and all of it can be read.
+fn is_whole(path: &Path, options: &Options) -> esker::Result<bool> {
+    let db = Db::open_with(path, options.clone())?;
+    let report = db.verify();
+    db.close()?;
+    Ok(report?.problems.is_empty())
+}
+
+/// A name beside a database that nothing has.
+fn free_name(path: &Path, what: &str) -> Result<PathBuf> {
+    let whole = fs::canonicalize(path).map_err(|error| Status::os(path, &error))?;
+    let name = whole.file_name().ok_or_else(|| {
+        Status::invalid(format_args!("{}: has no place beside it", path.display()))
+    })?;
+    for number in 1..=u32::MAX {
+        let mut beside = name.to_owned();
+        beside.push(format!(".{what}-{number}"));
+        let beside = whole.with_file_name(beside);
+        if !beside.exists() {
+            return Ok(beside);
+        }
+    }
+    Err(Status::io(format_args!("{}: all names beside it are taken", path.display())))
+}
