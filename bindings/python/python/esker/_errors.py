@@ -1,0 +1,196 @@
+"""The exceptions of this package.
+
+Every one is an :class:`Error`, and carries what is known as attributes: ``kind`` always, the
+others where they make sense. The names that plyvel has too (``Error``, ``IOError``,
+``CorruptionError``, ``IteratorInvalidError``) mean the same as there.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+
+class Error(Exception):
+    """Whatever can go wrong.
+
+    ``kind`` is a stable word for scripts, such as ``"corruption"``; ``path`` the file or
+    directory; ``offset`` a position in that file; ``keyspace`` the name of the keyspace.
+    """
+
+    kind: str = "error"
+    path: str | None = None
+    offset: int | None = None
+    keyspace: str | None = None
+
+
+class IOError(Error, builtins.IOError):
+    """The operating system refused something. ``operation`` says what, ``errno`` why."""
+
+    kind = "io"
+    operation: str | None = None
+
+
+class LockedError(IOError):
+    """The database is open elsewhere."""
+
+    kind = "locked"
+
+
+class MissingError(IOError, FileNotFoundError):
+    """There is no database, and ``create_if_missing`` is not set."""
+
+    kind = "missing"
+
+
+class ExistsError(IOError, FileExistsError):
+    """There already is something."""
+
+    kind = "exists"
+
+
+class DiskFullError(IOError):
+    """The device has no room. Writes go on by themselves when there is."""
+
+    kind = "disk-full"
+
+
+class CorruptionError(Error):
+    """Bytes on disk are not what was written.
+
+    ``section`` names the part of the format, ``key_range`` bounds the keys concerned.
+    """
+
+    kind = "corruption"
+    section: str | None = None
+    detail: str | None = None
+    key_range: tuple[bytes, bytes] | None = None
+
+
+class IteratorInvalidError(Error):
+    """A raw iterator stands on no entry."""
+
+    kind = "iterator-invalid"
+
+
+class NotADatabaseError(Error):
+    """The directory holds something else; it was left alone."""
+
+    kind = "not-a-database"
+    found: str | None = None
+
+
+class UnknownFormatError(Error):
+    """A newer version wrote this database."""
+
+    kind = "unknown-format"
+    found: int | None = None
+    supported: int | None = None
+
+
+class LimitError(Error, ValueError):
+    """Something is too large: it has ``length`` bytes, allowed are ``limit``."""
+
+    length: int | None = None
+    limit: int | None = None
+
+
+class KeyTooLongError(LimitError):
+    """A key is too long."""
+
+    kind = "key-too-long"
+
+
+class ValueTooLargeError(LimitError):
+    """A value is too large for the memory that the database was given."""
+
+    kind = "value-too-large"
+
+
+class BatchTooLargeError(LimitError):
+    """A batch is too large for the memory that the database was given."""
+
+    kind = "batch-too-large"
+
+
+class PoisonedError(Error):
+    """An earlier failure ended writing until the database is reopened; it is the ``__cause__``."""
+
+    kind = "poisoned"
+
+
+class ClosedError(Error, RuntimeError):
+    """The database, iterator or snapshot was closed."""
+
+    kind = "closed"
+
+
+class ForkedError(Error, RuntimeError):
+    """This is a child process of the one that opened the database: open it here."""
+
+    kind = "forked"
+
+
+class KeyspaceDroppedError(Error):
+    """The keyspace was dropped."""
+
+    kind = "keyspace-dropped"
+
+
+class ComparatorError(Error):
+    """The order of a keyspace is not the one that was asked for. ``comparator`` is the stored one."""
+
+    comparator: str | None = None
+    asked: str | None = None
+
+
+class ComparatorMissingError(ComparatorError):
+    """The keyspace has a comparator that was not given."""
+
+    kind = "comparator-missing"
+
+
+class ComparatorMismatchError(ComparatorError):
+    """The keyspace has another comparator."""
+
+    kind = "comparator-mismatch"
+
+
+class UserCodeError(Error):
+    """A comparator or another function given to the database raised an exception."""
+
+    kind = "user-code-panicked"
+
+
+class ReadOnlyError(Error):
+    """The database was opened read-only."""
+
+    kind = "read-only"
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument is outside what the call accepts."""
+
+    kind = "invalid-argument"
+
+
+def _kinds(root: type[Error]) -> dict[str, type[Error]]:
+    found = {}
+    for child in root.__subclasses__():
+        found.update(_kinds(child))
+        if "kind" in vars(child):
+            found[child.kind] = child
+    return found
+
+
+_KINDS = _kinds(Error)
+
+
+def make(kind: str, message: str, fields: dict[str, Any]) -> Error:
+    """The exception of a kind. A kind that this package does not know is a plain ``Error``."""
+    error = _KINDS.get(kind, Error)(message)
+    error.kind = kind
+    error.__cause__ = fields.pop("cause", None)
+    for name, value in fields.items():
+        setattr(error, name, value)
+    return error

@@ -1,0 +1,450 @@
+from collections.abc import Callable, Iterable
+from os import PathLike
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar, final, overload
+
+from typing_extensions import Buffer, CapsuleType, disjoint_base
+
+from ._mapping import Keyspace
+
+__all__ = [
+    "ArrowScan",
+    "DB",
+    "FORMAT_VERSION",
+    "Iterator",
+    "KeyspaceBase",
+    "PrefixedDB",
+    "RawIterator",
+    "Snapshot",
+    "Store",
+    "WriteBatch",
+    "__version__",
+    "_close_all",
+    "destroy_db",
+    "repair_db",
+]
+
+_D = TypeVar("_D")
+_Durability = Literal["buffered", "process", "disk"]
+_Path = str | bytes | PathLike[str] | PathLike[bytes]
+_Compare = Callable[[bytes, bytes], int]
+
+__version__: Final[str]
+FORMAT_VERSION: Final[int]
+
+@disjoint_base
+class Store:
+    @overload
+    def get(
+        self,
+        key: Buffer,
+        default: None = None,
+        *,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> bytes | None: ...
+    @overload
+    def get(
+        self,
+        key: Buffer,
+        default: _D,
+        *,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> bytes | _D: ...
+    def put(self, key: Buffer, value: Buffer, *, sync: bool | None = False) -> None: ...
+    def delete(self, key: Buffer, *, sync: bool | None = False) -> None: ...
+    def delete_range(
+        self, start: Buffer | None = None, stop: Buffer | None = None, *, sync: bool = False
+    ) -> None: ...
+    def __contains__(self, key: Buffer, /) -> bool: ...
+    def multi_get(self, keys: Iterable[Buffer]) -> list[bytes | None]: ...
+    def write_batch(
+        self,
+        *,
+        transaction: bool | None = False,
+        sync: bool | None = False,
+        durability: _Durability | None = None,
+    ) -> WriteBatch: ...
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[True] = True,
+        include_value: Literal[True] = True,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[True] = True,
+        include_value: Literal[False],
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[bytes]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[False],
+        include_value: Literal[True] = True,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[bytes]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[False],
+        include_value: Literal[False],
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[None]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: bool = True,
+        include_value: bool = True,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[Any]: ...
+    def raw_iterator(
+        self, *, verify_checksums: bool | None = None, fill_cache: bool | None = None
+    ) -> RawIterator: ...
+    def arrow(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: bool = True,
+        include_value: bool = True,
+        batch_rows: int = 8192,
+        batch_bytes: int = ...,
+    ) -> ArrowScan: ...
+    def snapshot(self) -> Snapshot: ...
+    def compact_range(
+        self, *, start: Buffer | None = None, stop: Buffer | None = None
+    ) -> None: ...
+    def approximate_size(self, start: Buffer, stop: Buffer) -> int: ...
+    def approximate_sizes(self, *ranges: tuple[Buffer, Buffer]) -> list[int]: ...
+
+@final
+class DB(Store):
+    def __new__(
+        cls,
+        name: _Path,
+        *,
+        create_if_missing: bool | None = False,
+        error_if_exists: bool | None = False,
+        paranoid_checks: bool | None = None,
+        write_buffer_size: int | None = None,
+        max_open_files: int | None = None,
+        lru_cache_size: int | None = None,
+        block_size: int | None = None,
+        block_restart_interval: int | None = None,
+        max_file_size: int | None = None,
+        compression: Literal["snappy", "auto", "lz4", "zstd"] | bytes | None = ...,
+        bloom_filter_bits: int | None = None,
+        comparator: _Compare | None = None,
+        comparator_name: bytes | None = None,
+        memory: int | None = None,
+        durability: _Durability = "process",
+        sync_interval: float | None = 5.0,
+        read_only: bool = False,
+        workers: int | None = None,
+        recovery: Literal["refuse", "keep-prefix"] = "refuse",
+    ) -> Self: ...
+    @property
+    def name(self) -> Any: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+        /,
+    ) -> None: ...
+    def prefixed_db(self, prefix: Buffer) -> PrefixedDB: ...
+    @overload
+    def keyspace(
+        self, name: str, *, comparator: None = None, comparator_name: None = None
+    ) -> Keyspace: ...
+    @overload
+    def keyspace(
+        self, name: str, *, comparator: _Compare, comparator_name: bytes
+    ) -> Keyspace: ...
+    def keyspaces(self) -> list[str]: ...
+    def drop_keyspace(self, name: str) -> bool: ...
+    def sync(self) -> None: ...
+    def flush(self) -> None: ...
+    def wait_until_idle(self) -> None: ...
+    def get_property(self, name: Buffer) -> bytes | None: ...
+    def stats(self) -> dict[str, Any]: ...
+    def verify(self) -> dict[str, Any]: ...
+
+@disjoint_base
+class KeyspaceBase(Store):
+    def __new__(
+        cls,
+        db: DB,
+        name: str,
+        *,
+        comparator: _Compare | None = None,
+        comparator_name: bytes | None = None,
+    ) -> Self: ...
+    @property
+    def db(self) -> DB: ...
+    @property
+    def name(self) -> str: ...
+    def __getitem__(self, key: Buffer, /) -> bytes: ...
+    def __setitem__(self, key: Buffer, value: Buffer, /) -> None: ...
+    def __delitem__(self, key: Buffer, /) -> None: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+
+@final
+class PrefixedDB(Store):
+    def __new__(cls, *, db: DB, prefix: Buffer) -> Self: ...
+    @property
+    def db(self) -> DB: ...
+    @property
+    def prefix(self) -> bytes: ...
+    def prefixed_db(self, prefix: Buffer) -> PrefixedDB: ...
+
+@final
+class Snapshot:
+    @overload
+    def get(
+        self,
+        key: Buffer,
+        default: None = None,
+        *,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> bytes | None: ...
+    @overload
+    def get(
+        self,
+        key: Buffer,
+        default: _D,
+        *,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> bytes | _D: ...
+    def __contains__(self, key: Buffer, /) -> bool: ...
+    def multi_get(self, keys: Iterable[Buffer]) -> list[bytes | None]: ...
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[True] = True,
+        include_value: Literal[True] = True,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[True] = True,
+        include_value: Literal[False],
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[bytes]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[False],
+        include_value: Literal[True] = True,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[bytes]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[False],
+        include_value: Literal[False],
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[None]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: bool = True,
+        include_value: bool = True,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = None,
+    ) -> Iterator[Any]: ...
+    def raw_iterator(
+        self, *, verify_checksums: bool | None = None, fill_cache: bool | None = None
+    ) -> RawIterator: ...
+    def arrow(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: bool = True,
+        include_value: bool = True,
+        batch_rows: int = 8192,
+        batch_bytes: int = ...,
+    ) -> ArrowScan: ...
+    def keyspace(self, name: str) -> Snapshot: ...
+    def close(self) -> None: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
+@final
+class WriteBatch:
+    def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None: ...
+    def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None: ...
+    def delete_range(
+        self,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        *,
+        keyspace: Store | None = None,
+    ) -> None: ...
+    def clear(self) -> None: ...
+    def write(self) -> None: ...
+    def approximate_size(self) -> int: ...
+    def append(self, source: WriteBatch) -> None: ...
+    def __len__(self) -> int: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        _exc_value: BaseException | None,
+        _traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class Iterator[T]:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> T: ...
+    def prev(self) -> T: ...
+    def fetch(self, count: int) -> list[T]: ...
+    def seek_to_start(self) -> None: ...
+    def seek_to_stop(self) -> None: ...
+    def seek(self, target: Buffer) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
+@final
+class RawIterator:
+    def valid(self) -> bool: ...
+    def seek_to_first(self) -> None: ...
+    def seek_to_last(self) -> None: ...
+    def seek(self, target: Buffer) -> None: ...
+    def next(self) -> None: ...
+    def prev(self) -> None: ...
+    def key(self) -> bytes: ...
+    def value(self) -> bytes: ...
+    def item(self) -> tuple[bytes, bytes]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
+@final
+class ArrowScan:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> CapsuleType: ...
+    def __arrow_c_schema__(self) -> CapsuleType: ...
+
+def repair_db(
+    name: _Path,
+    *,
+    paranoid_checks: bool | None = None,
+    write_buffer_size: int | None = None,
+    max_open_files: int | None = None,
+    lru_cache_size: int | None = None,
+    block_size: int | None = None,
+    block_restart_interval: int | None = None,
+    max_file_size: int | None = None,
+    compression: Literal["snappy", "auto", "lz4", "zstd"] | bytes | None = ...,
+    bloom_filter_bits: int | None = None,
+    comparator: _Compare | None = None,
+    comparator_name: bytes | None = None,
+) -> Any: ...
+def destroy_db(name: _Path) -> None: ...
+def _close_all() -> None: ...

@@ -1,0 +1,385 @@
+"""The asyncio face: the same calls, awaited.
+
+Every call runs on a thread of a pool that belongs to the database, so the event loop goes on
+meanwhile; iterating fetches many entries per trip to the pool.
+
+>>> import asyncio, tempfile
+>>> from esker import aio
+>>> async def program(path):
+...     async with await aio.open(path, create_if_missing=True) as db:
+...         await db.put(b"hello", b"world")
+...         async with db.write_batch() as batch:
+...             batch.put(b"more", b"of it")
+...         return [entry async for entry in db.iterator()]
+>>> with tempfile.TemporaryDirectory() as path:
+...     asyncio.run(program(path))
+[(b'hello', b'world'), (b'more', b'of it')]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+
+import esker
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["DB", "Iterator", "Keyspace", "Snapshot", "WriteBatch", "open"]
+
+_R = TypeVar("_R")
+_T = TypeVar("_T")
+
+#: Threads of the pool of a database, unless told otherwise.
+THREADS = 4
+
+#: Entries that an iterator fetches per trip to the pool: few at first, then ever more.
+_FETCH_FIRST, _FETCH_MOST = 16, 1024
+
+
+class _Calls:
+    """Something whose calls run on a pool."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+
+    async def _call(self, call: Callable[..., _R], *arguments: Any, **named: Any) -> _R:
+        loop = asyncio.get_running_loop()
+        try:
+            pending = loop.run_in_executor(
+                self._pool, functools.partial(call, *arguments, **named)
+            )
+        except RuntimeError:
+            # The pool is gone, so the database was closed. Its own call says so.
+            return call(*arguments, **named)
+        return await pending
+
+
+class Iterator(_Calls, Generic[_T]):
+    """An asynchronous iterator; made by ``iterator``. ``prev`` goes back."""
+
+    __slots__ = ("_ahead", "_count", "_lock", "_real")
+
+    def __init__(self, pool: ThreadPoolExecutor, make: Callable[[], esker.Iterator[_T]]) -> None:
+        super().__init__(pool)
+        # Made at once, because it shows the moment it is made.
+        self._real = make()
+        self._ahead: list[_T] = []
+        self._count = _FETCH_FIRST
+        self._lock = asyncio.Lock()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> _T:
+        async with self._lock:
+            if not self._ahead:
+                self._ahead = await self._call(self._real.fetch, self._count)
+                self._ahead.reverse()
+                self._count = min(self._count * 4, _FETCH_MOST)
+            if not self._ahead:
+                raise StopAsyncIteration
+            return self._ahead.pop()
+
+    async def _settle(self) -> None:
+        """Takes the real iterator back to what was seen of it."""
+        back, self._ahead, self._count = len(self._ahead), [], _FETCH_FIRST
+
+        def step() -> None:
+            for _ in range(back):
+                self._real.prev()
+
+        if back:
+            await self._call(step)
+
+    async def prev(self) -> _T:
+        """The entry before the present position; ``StopAsyncIteration`` if there is none."""
+        async with self._lock:
+            await self._settle()
+            found = await self._call(_or_end, self._real.prev)
+            if found is _END:
+                raise StopAsyncIteration
+            return cast(_T, found)
+
+    async def seek(self, target: Buffer) -> None:
+        """As :meth:`esker.Iterator.seek`."""
+        async with self._lock:
+            self._ahead, self._count = [], _FETCH_FIRST
+            await self._call(self._real.seek, target)
+
+    async def seek_to_start(self) -> None:
+        """As :meth:`esker.Iterator.seek_to_start`."""
+        async with self._lock:
+            self._ahead, self._count = [], _FETCH_FIRST
+            await self._call(self._real.seek_to_start)
+
+    async def seek_to_stop(self) -> None:
+        """As :meth:`esker.Iterator.seek_to_stop`."""
+        async with self._lock:
+            self._ahead, self._count = [], _FETCH_FIRST
+            await self._call(self._real.seek_to_stop)
+
+    async def close(self) -> None:
+        """Closes the iterator. May be called again."""
+        async with self._lock:
+            self._ahead = []
+            await self._call(self._real.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+
+_END: Any = object()
+
+
+def _or_end(call: Callable[[], Any]) -> Any:
+    # A future cannot carry StopIteration.
+    try:
+        return call()
+    except StopIteration:
+        return _END
+
+
+class _Reader(_Calls):
+    """What databases, keyspaces and snapshots have in common."""
+
+    __slots__ = ("_real",)
+    _real: Any
+
+    async def get(self, key: Buffer, default: Any = None) -> Any:
+        """The value under ``key``, or ``default``."""
+        return await self._call(self._real.get, key, default)
+
+    async def multi_get(self, keys: Iterable[Buffer]) -> list[bytes | None]:
+        """The values under ``keys``, as of one moment."""
+        found: list[bytes | None] = await self._call(self._real.multi_get, list(keys))
+        return found
+
+    async def contains(self, key: Buffer) -> bool:
+        """Whether ``key`` is there."""
+        return await self._call(self._real.__contains__, key)
+
+    def iterator(self, **options: Any) -> Iterator[Any]:
+        """An asynchronous iterator, with the options of :meth:`esker.DB.iterator`."""
+        return Iterator(self._pool, functools.partial(self._real.iterator, **options))
+
+    def __aiter__(self) -> AsyncIterator[tuple[bytes, bytes]]:
+        return self.iterator()
+
+
+def _real(keyspace: Store | None) -> esker.Store | None:
+    return None if keyspace is None else keyspace._real
+
+
+class WriteBatch(_Calls):
+    """A write batch: filled at once, written by an awaited call or at the end of the block."""
+
+    __slots__ = ("_real", "_transaction")
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.WriteBatch, transaction: bool) -> None:
+        super().__init__(pool)
+        self._real = real
+        self._transaction = transaction
+
+    def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds the insertion of a value under a key."""
+        self._real.put(key, value, keyspace=_real(keyspace))
+
+    def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds the removal of a key."""
+        self._real.delete(key, keyspace=_real(keyspace))
+
+    def delete_range(
+        self,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        *,
+        keyspace: Store | None = None,
+    ) -> None:
+        """Adds the removal of every key from ``start`` up to and without ``stop``."""
+        self._real.delete_range(start, stop, keyspace=_real(keyspace))
+
+    def clear(self) -> None:
+        """Forgets all operations."""
+        self._real.clear()
+
+    def __len__(self) -> int:
+        return len(self._real)
+
+    async def write(self) -> None:
+        """Writes the batch."""
+        await self._call(self._real.write)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc_type is None or not self._transaction:
+            await self.write()
+        self.clear()
+
+
+class Snapshot(_Reader):
+    """The state of a database at one moment."""
+
+    __slots__ = ()
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.Snapshot) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    async def keyspace(self, name: str) -> Snapshot:
+        """What the same moment shows of another keyspace."""
+        return Snapshot(self._pool, await self._call(self._real.keyspace, name))
+
+    async def close(self) -> None:
+        """Lets go of the state."""
+        await self._call(self._real.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+
+class Store(_Reader):
+    """What databases and keyspaces have in common."""
+
+    __slots__ = ()
+
+    async def put(self, key: Buffer, value: Buffer, *, sync: bool = False) -> None:
+        """Puts ``value`` under ``key``."""
+        await self._call(self._real.put, key, value, sync=sync)
+
+    async def delete(self, key: Buffer, *, sync: bool = False) -> None:
+        """Removes ``key``, if it is there."""
+        await self._call(self._real.delete, key, sync=sync)
+
+    async def delete_range(
+        self, start: Buffer | None = None, stop: Buffer | None = None, *, sync: bool = False
+    ) -> None:
+        """Removes every key from ``start`` up to and without ``stop``."""
+        await self._call(self._real.delete_range, start, stop, sync=sync)
+
+    def write_batch(
+        self, *, transaction: bool = False, sync: bool = False, durability: Any = None
+    ) -> WriteBatch:
+        """A batch of writes that happen together or not at all."""
+        real = self._real.write_batch(transaction=transaction, sync=sync, durability=durability)
+        return WriteBatch(self._pool, real, transaction)
+
+    async def snapshot(self) -> Snapshot:
+        """The state at this moment."""
+        return Snapshot(self._pool, await self._call(self._real.snapshot))
+
+    async def compact_range(
+        self, *, start: Buffer | None = None, stop: Buffer | None = None
+    ) -> None:
+        """Merges what lies between two keys."""
+        await self._call(self._real.compact_range, start=start, stop=stop)
+
+
+class Keyspace(Store):
+    """A keyspace of a database."""
+
+    __slots__ = ()
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.Keyspace) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    @property
+    def name(self) -> str:
+        """The name of the keyspace."""
+        return self._real.name  # type: ignore[no-any-return]
+
+    @property
+    def real(self) -> esker.Keyspace:
+        """The keyspace itself, whose calls block."""
+        return self._real  # type: ignore[no-any-return]
+
+
+class DB(Store):
+    """An open database; made by :func:`open`."""
+
+    __slots__ = ()
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.DB) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    @property
+    def real(self) -> esker.DB:
+        """The database itself, whose calls block."""
+        return self._real  # type: ignore[no-any-return]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the database was closed."""
+        return self.real.closed
+
+    async def keyspace(self, name: str, **options: Any) -> Keyspace:
+        """The keyspace of this name, made on first use."""
+        return Keyspace(self._pool, await self._call(self._real.keyspace, name, **options))
+
+    async def keyspaces(self) -> list[str]:
+        """The names of all keyspaces."""
+        return await self._call(self.real.keyspaces)
+
+    async def drop_keyspace(self, name: str) -> bool:
+        """Drops a keyspace with all its entries."""
+        return await self._call(self.real.drop_keyspace, name)
+
+    async def sync(self) -> None:
+        """Makes everything written so far survive power loss."""
+        await self._call(self._real.sync)
+
+    async def flush(self) -> None:
+        """Writes what is in memory to files."""
+        await self._call(self._real.flush)
+
+    async def stats(self) -> dict[str, Any]:
+        """What the database knows about itself."""
+        return await self._call(self.real.stats)
+
+    async def verify(self) -> dict[str, Any]:
+        """Reads everything that is stored and returns what is damaged."""
+        return await self._call(self.real.verify)
+
+    async def close(self) -> None:
+        """Closes the database and its pool. Calls under way end first or fail as closed."""
+        await self._call(self._real.close)
+        self._pool.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+
+async def open(name: Any, *, threads: int = THREADS, **options: Any) -> DB:
+    """Opens a database, with the options of :class:`esker.DB`."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="esker-aio")
+    calls = _Calls(pool)
+    try:
+        return DB(pool, await calls._call(esker.DB, name, **options))
+    except BaseException:
+        pool.shutdown(wait=False)
+        raise

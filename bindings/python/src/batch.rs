@@ -1,0 +1,244 @@
+//! Write batches.
+//!
+//! A batch keeps its operations itself, because plyvel's can be written more than once and
+//! appended to each other; the engine's batch is made of them when it is written.
+
+use crate::bytes::Input;
+use crate::errors::{Result, invalid};
+use crate::shared::Space;
+use crate::store::Store;
+use esker::{Batch, Durability, Keyspace};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Put,
+    Delete,
+    DeleteRange,
+}
+
+/// An operation: its key and value, or its bounds, lie in the bytes of the batch.
+#[derive(Debug, Clone, Copy)]
+struct Op {
+    kind: Kind,
+    /// Which of the batch's keyspaces it is about.
+    keyspace: usize,
+    key_len: usize,
+    value_len: usize,
+    /// Of a range: whether it has a start, and whether it has an end.
+    bounded: (bool, bool),
+}
+
+/// Bytes that an operation takes besides its key and value.
+const OP_BYTES: usize = 5;
+
+#[derive(Default, Clone)]
+struct Ops {
+    keyspaces: Vec<Keyspace>,
+    ops: Vec<Op>,
+    bytes: Vec<u8>,
+}
+
+impl Ops {
+    fn keyspace(&mut self, keyspace: &Keyspace) -> usize {
+        let known = self.keyspaces.iter().position(|known| known.name() == keyspace.name());
+        known.unwrap_or_else(|| {
+            self.keyspaces.push(keyspace.clone());
+            self.keyspaces.len() - 1
+        })
+    }
+
+    fn add(&mut self, keyspace: &Keyspace, kind: Kind, key: &[u8], value: &[u8]) {
+        let keyspace = self.keyspace(keyspace);
+        let bounded = (true, true);
+        let (key_len, value_len) = (key.len(), value.len());
+        self.ops.push(Op { kind, keyspace, key_len, value_len, bounded });
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+    }
+
+    fn add_range(&mut self, keyspace: &Keyspace, start: Option<&[u8]>, stop: Option<&[u8]>) {
+        let (from, to) = (start.unwrap_or_default(), stop.unwrap_or_default());
+        self.add(keyspace, Kind::DeleteRange, from, to);
+        if let Some(op) = self.ops.last_mut() {
+            op.bounded = (start.is_some(), stop.is_some());
+        }
+    }
+
+    fn append(&mut self, other: &Self) {
+        let moved: Vec<usize> = other.keyspaces.iter().map(|each| self.keyspace(each)).collect();
+        self.ops.extend(other.ops.iter().map(|op| Op { keyspace: moved[op.keyspace], ..*op }));
+        self.bytes.extend_from_slice(&other.bytes);
+    }
+
+    fn build(&self) -> esker::Result<Batch> {
+        let mut batch = Batch::new();
+        let mut rest = self.bytes.as_slice();
+        for op in &self.ops {
+            let (key, behind) = rest.split_at(op.key_len);
+            let (value, behind) = behind.split_at(op.value_len);
+            rest = behind;
+            let keyspace = &self.keyspaces[op.keyspace];
+            match op.kind {
+                Kind::Put => batch.insert(keyspace, key, value),
+                Kind::Delete => batch.remove(keyspace, key),
+                Kind::DeleteRange => match op.bounded {
+                    (true, true) => batch.remove_range(keyspace, key..value)?,
+                    (true, false) => batch.remove_range(keyspace, key..)?,
+                    (false, true) => batch.remove_range(keyspace, ..value)?,
+                    (false, false) => batch.remove_range::<&[u8]>(keyspace, ..)?,
+                },
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// Writes that happen together or not at all.
+///
+/// As a context manager it writes itself at the end of the block, also after an exception, unless
+/// it was made with ``transaction=True``.
+#[pyclass(frozen, module = "esker")]
+pub(crate) struct WriteBatch {
+    ops: Mutex<Ops>,
+    transaction: bool,
+    durability: Option<Durability>,
+    space: Space,
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    pub(crate) fn new(
+        space: &Space,
+        transaction: bool,
+        durability: Option<Durability>,
+    ) -> Result<Self> {
+        space.shared.check()?;
+        Ok(Self { ops: Mutex::default(), transaction, durability, space: space.clone() })
+    }
+
+    /// Hands the operations and the space that is meant to `then`.
+    fn with<R>(
+        &self,
+        py: Python<'_>,
+        keyspace: Option<&Bound<'_, Store>>,
+        then: impl FnOnce(&mut Ops, &Space) -> R,
+    ) -> Result<R> {
+        self.space.shared.check()?;
+        let space = keyspace.map_or(&self.space, |store| store.get().space());
+        if !std::sync::Arc::ptr_eq(&space.shared, &self.space.shared) {
+            return Err(invalid("the keyspace belongs to another database"));
+        }
+        Ok(then(&mut *self.space.shared.lock(py, &self.ops)?, space))
+    }
+}
+
+#[pymethods]
+impl WriteBatch {
+    /// Adds the insertion of a value under a key, in ``keyspace`` or where the batch was made.
+    #[pyo3(signature = (key, value, *, keyspace=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        value: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let (key, value) = (key.as_bytes(), value.as_bytes());
+        self.with(py, keyspace, |ops, space| {
+            space.with_key(key, |key| ops.add(&space.keyspace, Kind::Put, key, value));
+        })
+    }
+
+    /// Adds the removal of a key.
+    #[pyo3(signature = (key, *, keyspace=None))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let key = key.as_bytes();
+        self.with(py, keyspace, |ops, space| {
+            space.with_key(key, |key| ops.add(&space.keyspace, Kind::Delete, key, b""));
+        })
+    }
+
+    /// Adds the removal of every key from ``start`` up to and without ``stop``.
+    #[pyo3(signature = (start=None, stop=None, *, keyspace=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Input<'_, '_>>,
+        stop: Option<Input<'_, '_>>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
+        self.with(py, keyspace, |ops, space| {
+            let range = crate::iter::range(space, bounds, (true, false), None)?;
+            ops.add_range(&space.keyspace, range.start.as_deref(), range.stop.as_deref());
+            Ok(())
+        })?
+    }
+
+    /// Forgets all operations.
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, None, |ops, _| *ops = Ops::default())
+    }
+
+    /// Writes the batch. It keeps its operations.
+    fn write(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, None, |ops, space| {
+            let db = space.shared.db();
+            py.detach(|| {
+                let batch = ops.build()?;
+                match self.durability {
+                    None => db.write(batch),
+                    Some(durability) => db.write_with(batch, durability),
+                }
+            })
+        })??;
+        Ok(())
+    }
+
+    /// About how many bytes the batch takes.
+    fn approximate_size(&self, py: Python<'_>) -> Result<usize> {
+        self.with(py, None, |ops, _| 12 + ops.bytes.len() + OP_BYTES * ops.ops.len())
+    }
+
+    /// Adds the operations of another batch of the same database behind its own.
+    fn append(&self, py: Python<'_>, source: &Bound<'_, Self>) -> Result<()> {
+        let source = source.get();
+        if !std::sync::Arc::ptr_eq(&source.space.shared, &self.space.shared) {
+            return Err(invalid("the other batch belongs to another database"));
+        }
+        // A copy, because a batch may be appended to itself.
+        let added = source.with(py, None, |ops, _| ops.clone())?;
+        self.with(py, None, |ops, _| ops.append(&added))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> Result<usize> {
+        self.with(py, None, |ops, _| ops.ops.len())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Result<Py<Self>> {
+        slf.get().space.shared.check()?;
+        Ok(slf)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        exc_type: &Bound<'_, PyAny>,
+        _exc_value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        if !self.transaction || exc_type.is_none() {
+            self.write(py)?;
+        }
+        self.clear(py)
+    }
+}

@@ -1,0 +1,116 @@
+//! Bytes from Python and back.
+//!
+//! A `bytes` object cannot change, so the engine reads it in place while other Python threads run.
+//! Anything else with the buffer protocol can change under a reader that does not hold the
+//! interpreter's lock, and is copied first, unless it is a view of a whole `bytes` object.
+
+use esker::Keyspace;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
+use std::cell::RefCell;
+
+/// An argument that is bytes, or has the buffer protocol.
+pub(crate) enum Input<'a, 'py> {
+    /// A `bytes` object, borrowed from the caller.
+    Borrowed(Borrowed<'a, 'py, PyBytes>),
+    /// What was copied from another buffer, or the object that it is a view of.
+    Owned(Bound<'py, PyBytes>),
+}
+
+impl Input<'_, '_> {
+    /// The bytes.
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes.as_bytes(),
+            Self::Owned(bytes) => bytes.as_bytes(),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Input<'a, 'py> {
+    type Error = PyErr;
+
+    #[inline]
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyBytes>() {
+            Ok(bytes) => Ok(Self::Borrowed(bytes)),
+            Err(_) => copied(&object).map(Self::Owned),
+        }
+    }
+}
+
+#[cold]
+fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let view = PyMemoryView::from(object)?;
+    if let Ok(whole) = view.getattr("obj")?.cast_into_exact::<PyBytes>() {
+        let len: usize = view.getattr("nbytes")?.extract()?;
+        let contiguous: bool = view.getattr("c_contiguous")?.extract()?;
+        // A view of as many bytes as there are, in their order, is all of them: it could only
+        // begin elsewhere if it were shorter, and only a strided one could turn them round.
+        if contiguous && len == whole.as_bytes().len() {
+            return Ok(whole);
+        }
+    }
+    Ok(view.call_method0("tobytes")?.cast_into()?)
+}
+
+thread_local! {
+    /// Where a value is put while the interpreter's lock is released.
+    static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A thread keeps no larger buffer than this.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Where a value is looked up.
+pub(crate) trait Lookup: Sync {
+    /// Hands the value of `key` to `take`, if there is one.
+    fn find(&self, key: &[u8], take: impl FnOnce(&[u8])) -> esker::Result<bool>;
+}
+
+impl Lookup for Keyspace {
+    #[inline]
+    fn find(&self, key: &[u8], take: impl FnOnce(&[u8])) -> esker::Result<bool> {
+        Ok(self.get_with(key, take)?.is_some())
+    }
+}
+
+impl Lookup for (&esker::Snapshot, &Keyspace) {
+    fn find(&self, key: &[u8], take: impl FnOnce(&[u8])) -> esker::Result<bool> {
+        Ok(self.0.get_with(self.1, key, take)?.is_some())
+    }
+}
+
+/// The value under a key. The engine is asked without the interpreter's lock; the value goes
+/// through a buffer that the thread keeps, because objects can be made only with the lock.
+#[inline]
+pub(crate) fn get<'py>(
+    py: Python<'py>,
+    place: &impl Lookup,
+    key: &[u8],
+) -> esker::Result<Option<Bound<'py, PyBytes>>> {
+    let mut value = VALUE.with(RefCell::take);
+    let found = py.detach(|| {
+        place.find(key, |bytes| {
+            value.clear();
+            value.extend_from_slice(bytes);
+        })
+    })?;
+    let object = found.then(|| PyBytes::new(py, &value));
+    if value.capacity() <= KEPT_BYTES {
+        VALUE.with(|cell| cell.replace(value));
+    }
+    Ok(object)
+}
+
+/// Drops something of the engine without the interpreter's lock: that may wait for threads which
+/// call Python code.
+pub(crate) fn drop_detached<T: Send>(value: T) {
+    let mut value = Some(value);
+    // While the interpreter shuts down there is nothing to release; the rest is dropped here.
+    let _ = Python::try_attach(|py| {
+        let value = value.take();
+        py.detach(|| drop(value));
+    });
+}

@@ -1,0 +1,254 @@
+//! The database object.
+
+use crate::bytes::Input;
+use crate::errors::{Failure, Result};
+use crate::keyspace::PrefixedDB;
+use crate::options::{Packing, Wanted, order_from};
+use crate::order::PyOrder;
+use crate::shared::{Shared, Space};
+use crate::store::Store;
+use esker::{Compression, Db, Error, Keyspace};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The keyspace that a database has instead of the default one if it was opened with a comparator:
+/// the default one is in byte order, always.
+const ORDERED: &str = "ordered";
+
+/// An open database.
+///
+/// It is also the keyspace ``default``; others are had by ``keyspace``.
+#[pyclass(frozen, extends = Store, module = "esker")]
+pub(crate) struct DB {
+    name: Py<PyAny>,
+}
+
+/// A path from a string, bytes, or an object that stands for a path.
+pub(crate) fn path_of(name: &Bound<'_, PyAny>) -> Result<PathBuf> {
+    let py = name.py();
+    let decoded = py.import("os")?.getattr("fsdecode")?.call1((name,)).map_err(|error| {
+        if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err("'name' must be a string, bytes or a path")
+        } else {
+            error
+        }
+    })?;
+    let path: PathBuf = decoded.extract()?;
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        let what = "'name' must not contain a zero byte";
+        return Err(Failure::Python(PyValueError::new_err(what)));
+    }
+    Ok(path)
+}
+
+/// The keyspace that the database object stands for.
+fn main_keyspace(db: &Db, path: &Path, order: Option<&Arc<PyOrder>>) -> esker::Result<Keyspace> {
+    let ordered = db.keyspaces()?.iter().any(|name| name == ORDERED);
+    let default = db.default_keyspace();
+    match order {
+        None if ordered => {
+            // Asking for it in byte order says what order it has.
+            db.keyspace(ORDERED)?;
+            Ok(default)
+        }
+        None => Ok(default),
+        Some(order) => {
+            if !ordered && default.iter()?.next_entry()?.is_some() {
+                return Err(Error::ComparatorMismatch {
+                    keyspace: format!("default of {}", path.display()),
+                    stored: "bytewise".to_owned(),
+                    asked: esker::Comparator::name(order.as_ref()).to_owned(),
+                });
+            }
+            db.keyspace_ordered(ORDERED, order.clone())
+        }
+    }
+}
+
+impl DB {
+    fn shared(slf: &Bound<'_, Self>) -> Arc<Shared> {
+        slf.as_super().get().space().shared.clone()
+    }
+
+    /// Runs something of the engine on the database, without the interpreter's lock.
+    fn run<R: Send>(
+        slf: &Bound<'_, Self>,
+        then: impl FnOnce(&Db) -> esker::Result<R> + Send,
+    ) -> Result<R> {
+        let shared = &slf.as_super().get().space().shared;
+        shared.check()?;
+        Ok(slf.py().detach(|| then(shared.db()))?)
+    }
+}
+
+#[pymethods]
+impl DB {
+    #[new]
+    #[pyo3(signature = (name, *, create_if_missing=false, error_if_exists=false,
+        paranoid_checks=None, write_buffer_size=None, max_open_files=None, lru_cache_size=None,
+        block_size=None, block_restart_interval=None, max_file_size=None, compression=Packing(Compression::Auto),
+        bloom_filter_bits=None, comparator=None, comparator_name=None, memory=None,
+        durability="process", sync_interval=5.0, read_only=false, workers=None,
+        recovery="refuse"))]
+    #[allow(clippy::too_many_arguments)]
+    fn new<'py>(
+        py: Python<'py>,
+        name: &Bound<'py, PyAny>,
+        create_if_missing: Option<bool>,
+        error_if_exists: Option<bool>,
+        paranoid_checks: Option<bool>,
+        write_buffer_size: Option<u64>,
+        max_open_files: Option<u64>,
+        lru_cache_size: Option<u64>,
+        block_size: Option<u64>,
+        block_restart_interval: Option<u64>,
+        max_file_size: Option<u64>,
+        compression: Option<Packing>,
+        bloom_filter_bits: Option<i64>,
+        comparator: Option<&Bound<'py, PyAny>>,
+        comparator_name: Option<&Bound<'py, PyBytes>>,
+        memory: Option<u64>,
+        durability: &str,
+        sync_interval: Option<f64>,
+        read_only: bool,
+        workers: Option<usize>,
+        recovery: &str,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = (paranoid_checks, write_buffer_size, max_open_files, lru_cache_size, block_size);
+        let _ = (block_restart_interval, max_file_size, bloom_filter_bits);
+        let order = order_from(comparator, comparator_name)?;
+        let wanted = Wanted {
+            create_if_missing: create_if_missing.unwrap_or_default(),
+            error_if_exists: error_if_exists.unwrap_or_default(),
+            read_only,
+            compression,
+            memory,
+            durability: Some(durability),
+            sync_interval,
+            workers,
+            recovery: Some(recovery),
+            order: order.clone(),
+        };
+        let (path, options) = (path_of(name)?, wanted.options()?);
+        let (db, keyspace) = py.detach(|| -> esker::Result<_> {
+            let db = Db::open_with(&path, options)?;
+            let keyspace = main_keyspace(&db, &path, order.as_ref())?;
+            Ok((db, keyspace))
+        })?;
+        let space = Space { keyspace, order, prefix: None, shared: Shared::new(db) };
+        let base = PyClassInitializer::from(Store::new(space));
+        Ok(base.add_subclass(Self { name: name.clone().unbind() }))
+    }
+
+    /// The name that the database was opened with.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> Py<PyAny> {
+        self.name.clone_ref(py)
+    }
+
+    /// Whether the database was closed.
+    #[getter]
+    fn closed(slf: &Bound<'_, Self>) -> bool {
+        Self::shared(slf).is_closed()
+    }
+
+    /// Closes the database for all its iterators, snapshots and keyspaces. May be called again.
+    fn close(slf: &Bound<'_, Self>) -> Result<()> {
+        Self::shared(slf).close(slf.py())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(slf: &Bound<'_, Self>, _args: &Bound<'_, PyAny>) -> Result<()> {
+        Self::close(slf)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> Result<String> {
+        let state = if Self::closed(slf) { " (closed)" } else { "" };
+        Ok(format!("<esker.DB with name {}{state}>", slf.get().name.bind(slf.py()).repr()?))
+    }
+
+    /// The part of the database whose keys begin with ``prefix``, which they lack there.
+    fn prefixed_db<'py>(
+        slf: &Bound<'py, Self>,
+        prefix: Input<'_, '_>,
+    ) -> Result<Bound<'py, PrefixedDB>> {
+        let space = slf.as_super().get().space();
+        PrefixedDB::build(slf.py(), slf.clone().unbind(), space, prefix.as_bytes())
+    }
+
+    /// The keyspace of this name as a mapping, made on first use.
+    #[pyo3(signature = (name, *, comparator=None, comparator_name=None))]
+    fn keyspace<'py>(
+        slf: &Bound<'py, Self>,
+        name: &str,
+        comparator: Option<&Bound<'py, PyAny>>,
+        comparator_name: Option<&Bound<'py, PyBytes>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let options = PyDict::new(py);
+        if comparator.is_some() || comparator_name.is_some() {
+            options.set_item("comparator", comparator)?;
+            options.set_item("comparator_name", comparator_name)?;
+        }
+        CLASS.import(py, "esker._mapping", "Keyspace")?.call((slf, name), Some(&options))
+    }
+
+    /// The names of all keyspaces, in order.
+    fn keyspaces(slf: &Bound<'_, Self>) -> Result<Vec<String>> {
+        Self::run(slf, Db::keyspaces)
+    }
+
+    /// Drops a keyspace with all its entries; false if there is none of this name.
+    fn drop_keyspace(slf: &Bound<'_, Self>, name: &str) -> Result<bool> {
+        Self::run(slf, |db| db.drop_keyspace(name))
+    }
+
+    /// Makes everything written so far survive power loss.
+    fn sync(slf: &Bound<'_, Self>) -> Result<()> {
+        Self::run(slf, Db::sync)
+    }
+
+    /// Writes what is in memory to files.
+    fn flush(slf: &Bound<'_, Self>) -> Result<()> {
+        Self::run(slf, Db::flush)
+    }
+
+    /// Waits until the background has nothing more to do.
+    fn wait_until_idle(slf: &Bound<'_, Self>) -> Result<()> {
+        Self::run(slf, Db::wait_until_idle)
+    }
+
+    /// What LevelDB tells under this name, or ``None`` for an unknown one.
+    fn get_property<'py>(
+        slf: &Bound<'py, Self>,
+        name: Input<'_, '_>,
+    ) -> Result<Option<Bound<'py, PyBytes>>> {
+        let keyspace = &slf.as_super().get().space().keyspace;
+        let name = name.as_bytes();
+        let text = Self::run(slf, |db| crate::admin::property(db, keyspace, name))?;
+        Ok(text.map(|text| PyBytes::new(slf.py(), text.as_bytes())))
+    }
+
+    /// What the database knows about itself: counters since it was opened, latencies in seconds,
+    /// bytes, and the shape of each keyspace.
+    fn stats<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {
+        let stats = Self::run(slf, |db| Ok(db.stats()))?;
+        Ok(crate::admin::stats(slf.py(), &stats)?)
+    }
+
+    /// Reads everything that is stored; returns what is damaged, as exceptions, and how much was
+    /// read.
+    fn verify<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {
+        let report = Self::run(slf, Db::verify)?;
+        Ok(crate::admin::report(slf.py(), &report)?)
+    }
+}

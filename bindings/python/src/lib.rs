@@ -1,0 +1,62 @@
+//! The part of the Python package `esker` that is written in Rust.
+//!
+//! Every call of the engine runs without the interpreter's lock, so other Python threads go on,
+//! and engine threads that call Python code (comparators) never wait for a thread that
+//! waits for them.
+//!
+//! | module | what |
+//! |---|---|
+//! | `shared` | what the objects of one database share: closing, locking, forked children |
+//! | `bytes`, `errors`, `options`, `order` | from Python's values to the engine's and back |
+//! | `store`, `db`, `keyspace`, `snapshot`, `batch` | the classes |
+//! | `walk`, `iter`, `raw`, `arrow` | scanning |
+//! | `admin` | statistics, properties, repair, removal |
+
+mod admin;
+mod arrow;
+mod batch;
+mod bytes;
+mod db;
+mod errors;
+mod iter;
+mod keyspace;
+mod options;
+mod order;
+mod raw;
+mod shared;
+mod snapshot;
+mod store;
+mod walk;
+
+/// Esker for Python; see the package `esker`.
+#[pyo3::pymodule]
+mod _esker {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::admin::{destroy_db, repair_db};
+    #[pymodule_export]
+    use crate::arrow::ArrowScan;
+    #[pymodule_export]
+    use crate::batch::WriteBatch;
+    #[pymodule_export]
+    use crate::db::DB;
+    #[pymodule_export]
+    use crate::iter::Iterator;
+    #[pymodule_export]
+    use crate::keyspace::{KeyspaceBase, PrefixedDB};
+    #[pymodule_export]
+    use crate::raw::RawIterator;
+    #[pymodule_export]
+    use crate::shared::_close_all;
+    #[pymodule_export]
+    use crate::snapshot::Snapshot;
+    #[pymodule_export]
+    use crate::store::Store;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("FORMAT_VERSION", esker::manifest::FORMAT_VERSION)
+    }
+}

@@ -1,0 +1,114 @@
+//! The options of a database, as Python gives them.
+
+use crate::errors::{Failure, Result, invalid};
+use crate::order::PyOrder;
+use esker::{Compression, Durability, Options, Recovery};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The durability class of a name.
+pub(crate) fn durability_from(name: &str) -> Result<Durability> {
+    Ok(match name {
+        "buffered" => Durability::Buffered,
+        "process" => Durability::Process,
+        "disk" => Durability::Disk,
+        _ => return Err(invalid("'durability' must be 'buffered', 'process' or 'disk'")),
+    })
+}
+
+/// What open does about a damaged log.
+pub(crate) fn recovery_from(name: &str) -> Result<Recovery> {
+    Ok(match name {
+        "refuse" => Recovery::Refuse,
+        "keep-prefix" => Recovery::KeepPrefix,
+        _ => return Err(invalid("'recovery' must be 'refuse' or 'keep-prefix'")),
+    })
+}
+
+/// How blocks are compressed, by name. `snappy` is what plyvel's programs say for the usual.
+pub(crate) struct Packing(pub(crate) Compression);
+
+impl<'py> FromPyObject<'_, 'py> for Packing {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let name = match object.cast::<PyBytes>() {
+            Ok(bytes) => String::from_utf8_lossy(bytes.as_bytes()).into_owned(),
+            Err(_) => object.extract().map_err(|_| PyTypeError::new_err("not a string"))?,
+        };
+        Ok(Self(match name.as_str() {
+            "snappy" | "auto" => Compression::Auto,
+            "lz4" => Compression::Lz4,
+            "zstd" => Compression::Zstd,
+            _ => {
+                let what = "'compression' must be None, 'snappy', 'auto', 'lz4' or 'zstd'";
+                return Err(PyValueError::new_err(what));
+            }
+        }))
+    }
+}
+
+/// The order that a function and its name make.
+pub(crate) fn order_from(
+    function: Option<&Bound<'_, PyAny>>,
+    name: Option<&Bound<'_, PyBytes>>,
+) -> Result<Option<Arc<PyOrder>>> {
+    match (function, name) {
+        (None, None) => Ok(None),
+        (Some(function), Some(name)) => {
+            Ok(Some(Arc::new(PyOrder::new(name.as_bytes(), function)?)))
+        }
+        _ => {
+            let what = "'comparator' and 'comparator_name' must be specified together";
+            Err(Failure::Python(PyValueError::new_err(what)))
+        }
+    }
+}
+
+/// Options that take effect. plyvel has more, which tune LevelDB: Esker has one number instead, so
+/// those are checked for their types and do nothing.
+#[derive(Default)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) create_if_missing: bool,
+    pub(crate) error_if_exists: bool,
+    pub(crate) read_only: bool,
+    /// `None`: not at all.
+    pub(crate) compression: Option<Packing>,
+    pub(crate) memory: Option<u64>,
+    pub(crate) durability: Option<&'a str>,
+    pub(crate) sync_interval: Option<f64>,
+    pub(crate) workers: Option<usize>,
+    pub(crate) recovery: Option<&'a str>,
+    pub(crate) order: Option<Arc<PyOrder>>,
+}
+
+impl Wanted<'_> {
+    /// The engine's options.
+    pub(crate) fn options(self) -> Result<Options> {
+        let mut options = Options::default();
+        options.create_if_missing = self.create_if_missing;
+        options.error_if_exists = self.error_if_exists;
+        options.read_only = self.read_only;
+        options.compression = self.compression.map_or(Compression::None, |packing| packing.0);
+        options.memory = self.memory;
+        options.workers = self.workers;
+        if let Some(name) = self.durability {
+            options.durability = durability_from(name)?;
+        }
+        if let Some(name) = self.recovery {
+            options.recovery = recovery_from(name)?;
+        }
+        options.sync_interval = self
+            .sync_interval
+            .map(Duration::try_from_secs_f64)
+            .transpose()
+            .map_err(|_| invalid("'sync_interval' must be a number of seconds, or None"))?;
+        if let Some(order) = &self.order {
+            options.comparators.push(order.clone());
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,53 @@
+//! Orders of keys that are Python functions.
+
+use crate::errors::Failure;
+use esker::Comparator;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::cmp::Ordering;
+
+/// A function of two keys that says, by the sign of a number, which one comes first.
+pub(crate) struct PyOrder {
+    name: String,
+    function: Py<PyAny>,
+}
+
+impl PyOrder {
+    /// The order `function`, stored under `name`.
+    pub(crate) fn new(name: &[u8], function: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("'comparator' must be callable"));
+        }
+        let name = String::from_utf8(name.to_vec())
+            .map_err(|_| crate::errors::invalid("'comparator_name' must be UTF-8"))?;
+        Ok(Self { name, function: function.clone().unbind() })
+    }
+
+    /// Compares two keys; an exception of the function is passed on.
+    pub(crate) fn try_compare(&self, a: &[u8], b: &[u8]) -> Result<Ordering, Failure> {
+        Python::attach(|py| {
+            let keys = (PyBytes::new(py, a), PyBytes::new(py, b));
+            let sign: i64 = self.function.bind(py).call1(keys)?.extract()?;
+            Ok(sign.cmp(&0))
+        })
+    }
+}
+
+impl Comparator for PyOrder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.try_compare(a, b).unwrap_or_else(|failure| {
+            let error = PyErr::from(failure);
+            let message = error.to_string();
+            // The engine may be on a thread that nobody waits for: the exception is shown, and
+            // the engine told by unwinding that no answer can be had, without the panic's own
+            // message. It contains that, ends writing, and says so to every caller.
+            Python::attach(|py| error.write_unraisable(py, Some(self.function.bind(py))));
+            std::panic::resume_unwind(Box::new(message))
+        })
+    }
+}

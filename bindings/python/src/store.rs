@@ -1,0 +1,313 @@
+//! What a database, a keyspace and a prefixed database have in common: one space of keys.
+
+use crate::arrow::ArrowScan;
+use crate::batch::WriteBatch;
+use crate::bytes::{self, Input};
+use crate::errors::{Failure, Result};
+use crate::iter::{Iterator, Wish, range};
+use crate::options::durability_from;
+use crate::raw::RawIterator;
+use crate::shared::Space;
+use crate::snapshot::Snapshot;
+use esker::Durability;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
+
+/// A space of keys: a keyspace, or the part of one behind a prefix.
+#[pyclass(frozen, subclass, module = "esker")]
+pub(crate) struct Store {
+    space: Space,
+}
+
+impl Store {
+    /// The store of a space.
+    pub(crate) fn new(space: Space) -> Self {
+        Self { space }
+    }
+
+    /// The space.
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// The value under a key.
+    #[inline]
+    pub(crate) fn find<'py>(
+        &self,
+        py: Python<'py>,
+        key: &[u8],
+    ) -> Result<Option<Bound<'py, PyBytes>>> {
+        let keyspace = &self.space.keyspace;
+        Ok(self.space.with_key(key, |key| bytes::get(py, keyspace, key))?)
+    }
+
+    /// Whether there is a key.
+    pub(crate) fn has(&self, py: Python<'_>, key: &[u8]) -> Result<bool> {
+        let keyspace = &self.space.keyspace;
+        Ok(self.space.with_key(key, |key| py.detach(|| keyspace.contains_key(key)))?)
+    }
+
+    /// Writes a value under a key.
+    #[inline]
+    pub(crate) fn insert(
+        &self,
+        py: Python<'_>,
+        key: &[u8],
+        value: &[u8],
+        sync: bool,
+    ) -> Result<()> {
+        let keyspace = &self.space.keyspace;
+        self.space.with_key(key, |key| {
+            py.detach(|| match sync {
+                false => keyspace.insert(key, value),
+                true => keyspace.insert_with(key, value, Durability::Disk),
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Removes a key.
+    #[inline]
+    pub(crate) fn remove(&self, py: Python<'_>, key: &[u8], sync: bool) -> Result<()> {
+        let keyspace = &self.space.keyspace;
+        self.space.with_key(key, |key| {
+            py.detach(|| match sync {
+                false => keyspace.remove(key),
+                true => keyspace.remove_with(key, Durability::Disk),
+            })
+        })?;
+        Ok(())
+    }
+}
+
+/// Several keys, as one list of bytes that Python cannot change meanwhile.
+pub(crate) fn keys_of<'py>(space: &Space, keys: &Bound<'py, PyAny>) -> Result<Vec<Vec<u8>>> {
+    let mut found = Vec::with_capacity(keys.len().unwrap_or_default());
+    for key in PyIterator::from_object(keys)? {
+        let key = key?;
+        let key: Input<'_, 'py> = key.extract()?;
+        found.push(space.with_key(key.as_bytes(), <[u8]>::to_vec));
+    }
+    Ok(found)
+}
+
+/// Values as Python's bytes.
+pub(crate) fn values_of<'py>(
+    py: Python<'py>,
+    values: &[Option<Vec<u8>>],
+) -> Result<Bound<'py, PyList>> {
+    let objects = values.iter().map(|value| value.as_ref().map(|bytes| PyBytes::new(py, bytes)));
+    Ok(PyList::new(py, objects)?)
+}
+
+#[pymethods]
+impl Store {
+    /// The value under ``key``, or ``default``.
+    #[pyo3(signature = (key, default=None, *, verify_checksums=None, fill_cache=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, 'py>,
+        default: Option<Bound<'py, PyAny>>,
+        verify_checksums: Option<bool>,
+        fill_cache: Option<bool>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        // Checksums are always verified, and the cache knows what to keep.
+        let _ = (verify_checksums, fill_cache);
+        Ok(self.find(py, key.as_bytes())?.map(Bound::into_any).or(default))
+    }
+
+    /// Puts ``value`` under ``key``; with ``sync`` it survives power loss when this returns.
+    #[pyo3(signature = (key, value, *, sync=false))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        value: Input<'_, '_>,
+        sync: Option<bool>,
+    ) -> Result<()> {
+        self.insert(py, key.as_bytes(), value.as_bytes(), sync.unwrap_or_default())
+    }
+
+    /// Removes ``key``, if it is there.
+    #[pyo3(signature = (key, *, sync=false))]
+    fn delete(&self, py: Python<'_>, key: Input<'_, '_>, sync: Option<bool>) -> Result<()> {
+        self.remove(py, key.as_bytes(), sync.unwrap_or_default())
+    }
+
+    /// Removes every key from ``start`` up to and without ``stop``; costs the same whatever is
+    /// there.
+    #[pyo3(signature = (start=None, stop=None, *, sync=false))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Input<'_, '_>>,
+        stop: Option<Input<'_, '_>>,
+        sync: bool,
+    ) -> Result<()> {
+        let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
+        let range = range(&self.space, bounds, (true, false), None)?;
+        let (keyspace, db) = (&self.space.keyspace, self.space.shared.db());
+        py.detach(|| {
+            let mut batch = esker::Batch::new();
+            batch.remove_range::<&[u8]>(keyspace, range.bounds())?;
+            match sync {
+                false => db.write(batch),
+                true => db.write_with(batch, Durability::Disk),
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Whether ``key`` is there.
+    fn __contains__(&self, py: Python<'_>, key: Input<'_, '_>) -> Result<bool> {
+        self.has(py, key.as_bytes())
+    }
+
+    /// The values under ``keys``, in their order and as of one moment; ``None`` where there is
+    /// none.
+    fn multi_get<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyList>> {
+        let keys = keys_of(&self.space, keys)?;
+        let values = py.detach(|| self.space.keyspace.multi_get(&keys))?;
+        values_of(py, &values)
+    }
+
+    /// A batch of writes that happen together or not at all.
+    #[pyo3(signature = (*, transaction=false, sync=false, durability=None))]
+    fn write_batch(
+        &self,
+        transaction: Option<bool>,
+        sync: Option<bool>,
+        durability: Option<&str>,
+    ) -> Result<WriteBatch> {
+        let mut class = durability.map(durability_from).transpose()?;
+        if sync == Some(true) {
+            class = Some(Durability::Disk);
+        }
+        WriteBatch::new(&self.space, transaction.unwrap_or_default(), class)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> Result<Iterator> {
+        let wish = Wish::everything();
+        Iterator::new(py, &self.space, &wish, || self.space.keyspace.cursor())
+    }
+
+    /// An iterator over the keys from ``start`` to ``stop``, or over those that begin with
+    /// ``prefix``, as they are now.
+    #[pyo3(signature = (*, reverse=false, start=None, stop=None, include_start=true,
+        include_stop=false, prefix=None, include_key=true, include_value=true,
+        verify_checksums=None, fill_cache=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn iterator<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        reverse: bool,
+        start: Option<Input<'a, 'py>>,
+        stop: Option<Input<'a, 'py>>,
+        include_start: bool,
+        include_stop: bool,
+        prefix: Option<Input<'a, 'py>>,
+        include_key: bool,
+        include_value: bool,
+        verify_checksums: Option<bool>,
+        fill_cache: Option<bool>,
+    ) -> Result<Iterator> {
+        let _ = (verify_checksums, fill_cache);
+        let include = (include_start, include_stop);
+        let shown = (include_key, include_value);
+        let wish = Wish { reverse, start, stop, include, prefix, shown };
+        Iterator::new(py, &self.space, &wish, || self.space.keyspace.cursor())
+    }
+
+    /// LevelDB's own kind of iterator, which stands on an entry. It knows no prefix.
+    #[pyo3(signature = (*, verify_checksums=None, fill_cache=None))]
+    fn raw_iterator(
+        &self,
+        py: Python<'_>,
+        verify_checksums: Option<bool>,
+        fill_cache: Option<bool>,
+    ) -> Result<RawIterator> {
+        let _ = (verify_checksums, fill_cache);
+        RawIterator::new(py, &self.space, || self.space.keyspace.cursor())
+    }
+
+    /// The entries of a range as an Arrow stream of record batches with the binary columns ``key``
+    /// and ``value``, as they are now.
+    #[pyo3(signature = (*, reverse=false, start=None, stop=None, include_start=true,
+        include_stop=false, prefix=None, include_key=true, include_value=true,
+        batch_rows=8192, batch_bytes=1 << 20))]
+    #[allow(clippy::too_many_arguments)]
+    fn arrow<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        reverse: bool,
+        start: Option<Input<'a, 'py>>,
+        stop: Option<Input<'a, 'py>>,
+        include_start: bool,
+        include_stop: bool,
+        prefix: Option<Input<'a, 'py>>,
+        include_key: bool,
+        include_value: bool,
+        batch_rows: usize,
+        batch_bytes: usize,
+    ) -> Result<ArrowScan> {
+        self.space.shared.check()?;
+        let include = (include_start, include_stop);
+        let shown = (include_key, include_value);
+        let wish = Wish { reverse, start, stop, include, prefix, shown };
+        let snapshot = py.detach(|| self.space.shared.db().snapshot())?;
+        ArrowScan::new(&self.space, snapshot, &wish, (batch_rows, batch_bytes))
+    }
+
+    /// The state at this moment, which stays as it is.
+    fn snapshot(&self, py: Python<'_>) -> Result<Snapshot> {
+        self.space.shared.check()?;
+        Snapshot::new(&self.space, py.detach(|| self.space.shared.db().snapshot())?)
+    }
+
+    /// Merges what lies between two keys, so that it takes less space.
+    #[pyo3(signature = (*, start=None, stop=None))]
+    fn compact_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Input<'_, '_>>,
+        stop: Option<Input<'_, '_>>,
+    ) -> Result<()> {
+        let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
+        let range = range(&self.space, bounds, (true, self.space.order.is_none()), None)?;
+        Ok(py.detach(|| self.space.keyspace.compact_range::<&[u8]>(range.bounds()))?)
+    }
+
+    /// About how many bytes the entries from ``start`` to ``stop`` take in files.
+    fn approximate_size(
+        &self,
+        py: Python<'_>,
+        start: Input<'_, '_>,
+        stop: Input<'_, '_>,
+    ) -> Result<u64> {
+        let bounds = (Some(start.as_bytes()), Some(stop.as_bytes()));
+        let range = range(&self.space, bounds, (true, false), None)?;
+        Ok(py.detach(|| self.space.keyspace.approximate_size::<&[u8]>(range.bounds()))?)
+    }
+
+    /// Like ``approximate_size`` for several pairs of ``start`` and ``stop``, as a list.
+    #[pyo3(signature = (*ranges))]
+    fn approximate_sizes(&self, py: Python<'_>, ranges: &Bound<'_, PyTuple>) -> Result<Vec<u64>> {
+        self.space.shared.check()?;
+        let mut sizes = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let pair = PyIterator::from_object(&range)?.collect::<PyResult<Vec<_>>>()?;
+            let [start, stop] = pair.as_slice() else {
+                let what = "a range is a pair of start and stop";
+                return Err(Failure::Python(PyTypeError::new_err(what)));
+            };
+            sizes.push(self.approximate_size(py, start.extract()?, stop.extract()?)?);
+        }
+        Ok(sizes)
+    }
+}

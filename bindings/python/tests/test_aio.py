@@ -1,0 +1,184 @@
+"""The asyncio face."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import esker
+from esker import aio
+
+
+def run(program):
+    """Runs a program in a new event loop, where forgotten tasks and slow callbacks are shown."""
+    return asyncio.run(program, debug=True)
+
+
+def opened(path):
+    return aio.open(path, create_if_missing=True, memory=32 << 20)
+
+
+def test_calls(path):
+    async def program():
+        async with await opened(path) as db:
+            await db.put(b"a", b"1", sync=True)
+            await db.put(b"b", b"2")
+            assert await db.get(b"a") == b"1"
+            assert await db.get(b"x", b"default") == b"default"
+            assert await db.contains(b"b") and not await db.contains(b"x")
+            assert await db.multi_get(key for key in (b"b", b"x")) == [b"2", None]
+            await db.delete(b"a")
+            fruit = await db.keyspace("fruit")
+            assert fruit.name == "fruit"
+            await fruit.put(b"pear", b"green")
+            async with await db.snapshot() as snapshot:
+                await fruit.delete_range()
+                then = await snapshot.keyspace("fruit")
+                assert [entry async for entry in then] == [(b"pear", b"green")]
+                assert [entry async for entry in fruit] == []
+            assert await db.keyspaces() == ["default", "fruit"]
+            assert await db.drop_keyspace("fruit")
+            await db.flush()
+            await db.sync()
+            await db.compact_range()
+            assert (await db.stats())["puts"] == 3
+            assert (await db.verify())["problems"] == []
+        assert db.closed
+        await db.close()
+        for call in (db.get(b"a"), db.put(b"a", b""), db.snapshot(), db.keyspaces()):
+            with pytest.raises(esker.ClosedError):
+                await call
+        with pytest.raises(esker.ClosedError):
+            db.iterator()
+
+    run(program())
+    with esker.DB(path) as db:
+        assert list(db) == [(b"b", b"2")]
+
+
+def test_batches(path):
+    async def program():
+        async with await opened(path) as db:
+            fruit = await db.keyspace("fruit")
+            async with db.write_batch() as batch:
+                batch.put(b"a", b"1")
+                batch.put(b"pear", b"green", keyspace=fruit)
+                batch.delete(b"b")
+                assert len(batch) == 3
+            with pytest.raises(ZeroDivisionError):
+                async with db.write_batch(transaction=True) as batch:
+                    batch.put(b"b", b"2")
+                    batch.delete_range(b"a", b"b")
+                    1 / 0
+            assert [entry async for entry in db] == [(b"a", b"1")]
+            assert await fruit.get(b"pear") == b"green"
+
+    run(program())
+
+
+def test_iterators_move_both_ways(path):
+    async def program():
+        async with await opened(path) as db:
+            keys = [b"%04d" % number for number in range(5000)]
+            async with db.write_batch() as batch:
+                for key in keys:
+                    batch.put(key, b"")
+            assert [key async for key in db.iterator(include_value=False)] == keys
+            async with db.iterator(include_value=False, start=b"1000") as iterator:
+                seen = [await anext(iterator) for _ in range(30)]
+                assert seen == keys[1000:1030]
+                assert await iterator.prev() == b"1029"
+                assert await iterator.prev() == b"1028"
+                assert await anext(iterator) == b"1028"
+                await iterator.seek(b"4000")
+                assert await anext(iterator) == b"4000"
+                await iterator.seek_to_stop()
+                with pytest.raises(StopAsyncIteration):
+                    await anext(iterator)
+                assert await iterator.prev() == b"4999"
+                await iterator.seek_to_start()
+                with pytest.raises(StopAsyncIteration):
+                    await iterator.prev()
+            with pytest.raises(esker.ClosedError):
+                await anext(iterator)
+
+    run(program())
+
+
+def test_an_iterator_shows_the_moment_it_was_made(path):
+    async def program():
+        async with await opened(path) as db:
+            await db.put(b"a", b"1")
+            iterator = db.iterator()
+            await db.put(b"b", b"2")
+            assert [entry async for entry in iterator] == [(b"a", b"1")]
+
+    run(program())
+
+
+def test_many_tasks_at_once(path):
+    async def program():
+        async with await opened(path) as db:
+
+            async def work(number):
+                for step in range(20):
+                    await db.put(b"%d/%d" % (number, step), b"%d" % step)
+                return [await db.get(b"%d/%d" % (number, step)) for step in range(20)]
+
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(work(number)) for number in range(20)]
+            expected = [b"%d" % step for step in range(20)]
+            assert all(task.result() == expected for task in tasks)
+
+    run(program())
+
+
+def test_the_loop_goes_on_while_a_call_runs(path):
+    """A comparator holds the engine's call until the loop has set an event: if the call ran on the
+    loop's own thread, that would never happen."""
+    import threading
+
+    async def program():
+        entered, leave = threading.Event(), threading.Event()
+
+        def compare(a, b):
+            entered.set()
+            leave.wait()
+            return (a > b) - (a < b)
+
+        db = await aio.open(
+            path, create_if_missing=True, comparator=compare, comparator_name=b"slow"
+        )
+        async with db:
+            await db.put(b"a", b"1")
+            pending = asyncio.create_task(db.put(b"b", b"2"))
+            while not entered.is_set():
+                await asyncio.sleep(0)
+            assert not pending.done()
+            leave.set()
+            await pending
+
+    run(program())
+
+
+def test_an_error_in_open_leaves_nothing_behind(path):
+    async def program():
+        with pytest.raises(esker.MissingError):
+            await aio.open(path)
+
+    run(program())
+
+
+def test_a_cancelled_call_leaves_the_database_usable(path):
+    async def program():
+        async with await opened(path) as db:
+            task = asyncio.create_task(db.put(b"k", b"v"))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await db.put(b"l", b"w")
+            assert await db.get(b"l") == b"w"
+
+    run(program())

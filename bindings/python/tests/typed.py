@@ -1,0 +1,44 @@
+"""A program that the type checker must accept, line by line, and whose mistakes it must find."""
+
+from collections.abc import MutableMapping
+from typing import assert_type
+
+import esker
+from esker import plyvel
+
+
+def program(path: str) -> None:
+    with esker.DB(path, create_if_missing=True) as db:
+        assert_type(db.get(b"k"), bytes | None)
+        assert_type(db.get(bytearray(b"k"), b""), bytes)
+        assert_type(db.get(memoryview(b"k"), 7), bytes | int)
+        db.put(b"k", memoryview(b"v"), sync=True)
+        db.put("k", b"v")  # type: ignore[arg-type]
+        for key, value in db:
+            assert_type(key, bytes)
+            assert_type(value, bytes)
+        for only in db.iterator(include_value=False, prefix=b"k"):
+            assert_type(only, bytes)
+        for nothing in db.iterator(include_value=False, include_key=False):
+            assert_type(nothing, None)
+        db.iterator(beginning=b"k")  # type: ignore[call-overload]
+        with db.write_batch(transaction=True) as batch:
+            batch.put(b"k", b"v")
+        fruit = db.keyspace("fruit")
+        mapping: MutableMapping[bytes, bytes] = fruit
+        assert_type(fruit[b"pear"], bytes)
+        assert_type(mapping.pop(b"pear"), bytes)
+        assert_type(db.multi_get([b"a", bytearray(b"b")]), list[bytes | None])
+        with db.snapshot() as snapshot:
+            assert_type(snapshot.get(b"k"), bytes | None)
+            assert_type(next(snapshot.iterator()), tuple[bytes, bytes])
+        assert_type(db.prefixed_db(b"p").db, esker.DB)
+        db.name = "other"  # type: ignore[misc]
+    same: plyvel.DB = db
+    assert_type(same, esker.DB)
+    try:
+        esker.DB(path)
+    except esker.CorruptionError as error:
+        assert_type(error.offset, int | None)
+    except esker.LimitError as error:
+        assert_type(error.limit, int | None)
