@@ -4,7 +4,7 @@
 use esker::Result;
 use esker::base::rangedel::RangeTombstone;
 use esker::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
-use esker::iter::{Bounds, Source, VisibleIter};
+use esker::iter::{Bounds, Reading, Source, VisibleIter};
 use esker::merge::{Depth, MergeStream, VersionGc};
 use std::time::{Duration, Instant};
 
@@ -154,7 +154,9 @@ fn merge(name: &str, runs: &[Run]) -> Result<()> {
 fn view(runs: &[Run]) -> VisibleIter<RunCursor<'_>, Bytewise, Vec<RangeTombstone>> {
     let source = |run| Source { cursor: RunCursor::new(run), seq_bound: SEQ_MAX };
     let sources = runs.iter().map(source).collect();
-    VisibleIter::new(Bytewise, sources, Vec::new(), SEQ_MAX, Bounds::default())
+    let operator = std::sync::Arc::new(esker::base::Operator::new("", "", None));
+    let reading = Reading { at: SEQ_MAX, time: 0, operator };
+    VisibleIter::new(Bytewise, sources, Vec::new(), reading, Bounds::default())
 }
 
 fn scan(name: &str, runs: &[Run]) -> Result<()> {

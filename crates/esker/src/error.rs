@@ -122,7 +122,34 @@ pub enum Error {
         /// The name asked for.
         asked: String,
     },
-    /// User code that the engine called (a comparator) panicked.
+    /// The keyspace has a merge operator that was not given at open.
+    MergeOperatorMissing {
+        /// The keyspace.
+        keyspace: String,
+        /// The stored name of its merge operator.
+        operator: String,
+    },
+    /// The keyspace has another merge operator than the one asked for.
+    MergeOperatorMismatch {
+        /// The keyspace.
+        keyspace: String,
+        /// The stored name of its merge operator; empty if it has none.
+        stored: String,
+        /// The name asked for.
+        asked: String,
+    },
+    /// A merge operator could not apply operands. They are kept, and the key can be read again
+    /// when it is overwritten or the operator takes them.
+    MergeFailed {
+        /// The keyspace.
+        keyspace: String,
+        /// The name of its merge operator.
+        operator: String,
+        /// What the operator says.
+        detail: String,
+    },
+    /// User code that the engine called (a comparator, merge operator or compaction filter)
+    /// panicked.
     UserCodePanicked {
         /// Which code.
         what: String,
@@ -220,6 +247,9 @@ pub enum ErrorKind {
     KeyspaceDropped,
     ComparatorMissing,
     ComparatorMismatch,
+    MergeOperatorMissing,
+    MergeOperatorMismatch,
+    MergeFailed,
     UserCodePanicked,
     ReadOnly,
     Conflict,
@@ -250,6 +280,9 @@ impl ErrorKind {
             Self::KeyspaceDropped => "keyspace-dropped",
             Self::ComparatorMissing => "comparator-missing",
             Self::ComparatorMismatch => "comparator-mismatch",
+            Self::MergeOperatorMissing => "merge-operator-missing",
+            Self::MergeOperatorMismatch => "merge-operator-mismatch",
+            Self::MergeFailed => "merge-failed",
             Self::UserCodePanicked => "user-code-panicked",
             Self::ReadOnly => "read-only",
             Self::Conflict => "conflict",
@@ -282,6 +315,9 @@ impl Error {
             Self::KeyspaceDropped { .. } => ErrorKind::KeyspaceDropped,
             Self::ComparatorMissing { .. } => ErrorKind::ComparatorMissing,
             Self::ComparatorMismatch { .. } => ErrorKind::ComparatorMismatch,
+            Self::MergeOperatorMissing { .. } => ErrorKind::MergeOperatorMissing,
+            Self::MergeOperatorMismatch { .. } => ErrorKind::MergeOperatorMismatch,
+            Self::MergeFailed { .. } => ErrorKind::MergeFailed,
             Self::UserCodePanicked { .. } => ErrorKind::UserCodePanicked,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::Conflict { .. } => ErrorKind::Conflict,
@@ -419,7 +455,10 @@ impl fmt::Display for Error {
             ),
             Self::KeyspaceDropped { .. }
             | Self::ComparatorMissing { .. }
-            | Self::ComparatorMismatch { .. } => self.fmt_of_keyspace(f),
+            | Self::ComparatorMismatch { .. }
+            | Self::MergeOperatorMissing { .. }
+            | Self::MergeOperatorMismatch { .. }
+            | Self::MergeFailed { .. } => self.fmt_of_keyspace(f),
             Self::UserCodePanicked { what } => {
                 write!(f, "{what} panicked: mend it and reopen the database")
             }
@@ -447,6 +486,19 @@ impl Error {
             Self::ComparatorMismatch { keyspace, stored, asked } => write!(
                 f,
                 "keyspace {keyspace:?} is ordered by {stored:?}, not by {asked:?}: ask for that"
+            ),
+            Self::MergeOperatorMissing { keyspace, operator } => write!(
+                f,
+                "keyspace {keyspace:?} needs merge operator {operator:?}: give it in the options"
+            ),
+            Self::MergeOperatorMismatch { keyspace, stored, asked } => write!(
+                f,
+                "keyspace {keyspace:?} has merge operator {stored:?}, not {asked:?}: ask for that"
+            ),
+            Self::MergeFailed { keyspace, operator, detail } => write!(
+                f,
+                "merge operator {operator:?} failed in keyspace {keyspace:?} ({detail}): \
+                 overwrite the key or mend the operator"
             ),
             _ => Ok(()),
         }

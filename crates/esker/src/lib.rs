@@ -42,8 +42,10 @@ mod api;
 
 #[cfg(not(loom))]
 pub use api::{
-    Batch, BytesWritten, Comparator, Compression, Cursor, Db, Durability, Iter, Keyspace, Latency,
-    LevelShape, LogKind, MemoryUse, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot,
-    Stalls, Stats, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
+    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, Iter,
+    Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
+    OperatorResult, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot, Stalls, Stats,
+    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result};

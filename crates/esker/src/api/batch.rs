@@ -1,7 +1,6 @@
 //! Batches: several writes that happen together or not at all.
 
-use crate::base::Bytewise;
-use crate::base::KeyOrder;
+use crate::base::{Bytewise, KeyOrder, Kind, Millis, join};
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
 use crate::db::txn::reads::ReadSet;
@@ -10,6 +9,7 @@ use crate::db::{Write, check_key};
 use crate::{Durability, Error, Keyspace, Result};
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Writes that are committed together: after a crash either all of them are there or none, over
 /// any number of keyspaces. Later operations in a batch win over earlier ones.
@@ -38,6 +38,10 @@ pub struct Batch {
     counts: [u64; 4],
     longest_key: usize,
     largest_value: u64,
+    /// A keyspace that was to merge and has no merge operator.
+    cannot_merge: Option<Arc<KeyspaceState>>,
+    /// Where a value that expires is put together.
+    stored: Vec<u8>,
 }
 
 /// A range as it is stored: first key, and first key behind it.
@@ -58,15 +62,61 @@ impl Batch {
         state.id
     }
 
-    /// Adds the insertion of a value under a key.
+    /// Adds the insertion of a value under a key. In a keyspace with a time to live, it counts
+    /// from now.
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
+        if let Some(expiry) = keyspace.expiry() {
+            return self.special(keyspace, Kind::ExpiringPut, key, Some(expiry), value);
+        }
         let keyspace = self.note(keyspace);
         Op::Put { keyspace, key, value }.encode(&mut self.payload);
         self.longest_key = self.longest_key.max(key.len());
         self.largest_value = self.largest_value.max(value.len() as u64);
         self.counts[0] += 1;
         self.counts[3] += (key.len() + value.len()) as u64;
+    }
+
+    /// Adds the insertion of a value that is gone after `ttl`, counted from now, as
+    /// [`Keyspace::insert_with_ttl`].
+    pub fn insert_with_ttl(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) {
+        let expiry = keyspace.expiry_after(ttl);
+        self.special(keyspace, Kind::ExpiringPut, key.as_ref(), Some(expiry), value.as_ref());
+    }
+
+    /// Adds an operand for the merge operator of the keyspace, as [`Keyspace::merge`].
+    pub fn merge(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
+        if keyspace.check_merge().is_err() {
+            self.cannot_merge = Some(keyspace.state().clone());
+        }
+        let expiry = keyspace.expiry();
+        let kind = if expiry.is_some() { Kind::ExpiringMerge } else { Kind::Merge };
+        self.special(keyspace, kind, key.as_ref(), expiry, operand.as_ref());
+    }
+
+    fn special(
+        &mut self,
+        keyspace: &Keyspace,
+        kind: Kind,
+        key: &[u8],
+        expiry: Option<Millis>,
+        value: &[u8],
+    ) {
+        let keyspace = self.note(keyspace);
+        let mut joined = std::mem::take(&mut self.stored);
+        let stored = stored_form(expiry, value, &mut joined);
+        Op::Special { keyspace, kind, key, stored }.encode(&mut self.payload);
+        self.longest_key = self.longest_key.max(key.len());
+        self.largest_value = self.largest_value.max(stored.len() as u64);
+        self.counts[0] += 1;
+        self.counts[3] += (key.len() + value.len()) as u64;
+        self.stored = joined;
     }
 
     /// Adds the removal of a key.
@@ -155,6 +205,9 @@ impl Batch {
             return Err(Error::KeyTooLong { len: self.longest_key, max });
         }
         core.check_value_len(self.largest_value)?;
+        if let Some(state) = &self.cannot_merge {
+            return Err(no_operator(&state.name));
+        }
         let keyspaces: Vec<&KeyspaceState> = self.keyspaces.iter().map(Arc::as_ref).collect();
         let write = Write {
             payload: &self.payload,
@@ -165,6 +218,24 @@ impl Batch {
         };
         core.write_if_unchanged(&write, reads)
     }
+}
+
+/// The stored form of a value; `joined` takes it if it expires.
+pub(super) fn stored_form<'v>(
+    expiry: Option<Millis>,
+    value: &'v [u8],
+    joined: &'v mut Vec<u8>,
+) -> &'v [u8] {
+    let Some(expiry) = expiry else { return value };
+    joined.clear();
+    join(expiry, value, joined);
+    joined
+}
+
+/// The error of a merge where there is no operator.
+pub(super) fn no_operator(keyspace: &str) -> Error {
+    let what = format!("keyspace {keyspace:?} has no merge operator: give it one when opening it");
+    Error::invalid(what)
 }
 
 /// The range as first key and first key behind it. In byte order the key behind `k` is `k` with a

@@ -77,7 +77,7 @@ impl Cursor {
         handle: &Arc<super::database::Handle>,
         keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
-        at: Option<crate::base::Seq>,
+        at: Option<crate::base::Moment>,
     ) -> Result<Self> {
         handle.core.check_open()?;
         let scope = handle.core.scan_scope(keyspace, bounds, at)?;

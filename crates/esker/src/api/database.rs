@@ -2,12 +2,11 @@
 
 use super::iterator::Pair;
 use crate::db::Core;
-use crate::db::catalog::DEFAULT_KEYSPACE;
-use crate::db::{VerifyReport, catalog::check_name};
+use crate::db::VerifyReport;
 use crate::iter::Bounds;
 use crate::{
-    Batch, Comparator, Durability, Iter, Keyspace, Options, Result, Snapshot, Stats, Transaction,
-    TransactionOptions,
+    Batch, Comparator, Durability, Iter, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
+    Stats, Transaction, TransactionOptions,
 };
 use std::borrow::Borrow;
 use std::ops::RangeBounds;
@@ -73,12 +72,10 @@ impl Db {
     /// As [`Db::open`], and [`crate::Error::Missing`], [`crate::Error::Exists`],
     /// [`crate::Error::InvalidArgument`] as the options ask.
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self> {
-        for comparator in &options.comparators {
-            check_name("name of the comparator", comparator.name())?;
-        }
+        super::traits::check_names(&options)?;
         let core = Core::open(path.as_ref(), &options)?;
         let handle = Arc::new(Handle { core });
-        let state = handle.core.keyspace(DEFAULT_KEYSPACE, None)?;
+        let state = handle.core.default_keyspace()?;
         Ok(Self { default: Keyspace { handle, state } })
     }
 
@@ -127,6 +124,24 @@ impl Db {
     /// ```
     pub fn keyspace_ordered(&self, name: &str, order: Arc<dyn Comparator>) -> Result<Keyspace> {
         let state = self.core().keyspace(name, Some(order))?;
+        Ok(Keyspace { handle: self.default.handle.clone(), state })
+    }
+
+    /// The keyspace of this name, made on first use, with what the options say; of one that is
+    /// there, they may change some traits (see [`KeyspaceOptions`]).
+    ///
+    /// # Errors
+    /// As [`Db::keyspace`]; [`crate::Error::ComparatorMismatch`] and
+    /// [`crate::Error::MergeOperatorMismatch`] if it was made with others,
+    /// [`crate::Error::MergeOperatorMissing`] if its operator was not given at open,
+    /// [`crate::Error::InvalidArgument`] for a filter that was not given or a ttl of zero, and
+    /// [`crate::Error::ReadOnly`] if something would change.
+    ///
+    /// # Example
+    /// See [`KeyspaceOptions`].
+    pub fn keyspace_with(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
+        let asked = options.asked()?;
+        let state = self.core().keyspace_with(name, options.comparator, &asked)?;
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 

@@ -168,7 +168,7 @@ impl Iter {
         handle: &Arc<super::database::Handle>,
         keyspace: &Arc<crate::db::catalog::KeyspaceState>,
         bounds: Bounds,
-        at: Option<crate::base::Seq>,
+        at: Option<crate::base::Moment>,
     ) -> Result<Self> {
         let core = handle.core.clone();
         core.check_open()?;

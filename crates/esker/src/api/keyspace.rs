@@ -1,8 +1,10 @@
 //! A handle on one keyspace.
 
-use super::batch::{behind_prefix, half_open};
+use super::batch::{behind_prefix, half_open, no_operator, stored_form};
 use super::database::Handle;
 use super::iterator::{Pair, bounds};
+use super::traits::{keyspace_ttl, millis};
+use crate::base::{Kind, Millis, Moment};
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
 use crate::db::{Write, check_key};
@@ -11,6 +13,7 @@ use crate::{Batch, Cursor, Durability, Error, Iter, Result, SegmentShape};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A named, ordered map inside a database.
 ///
@@ -78,10 +81,151 @@ impl Keyspace {
         durability: Durability,
     ) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
+        if let Some(expiry) = self.expiry() {
+            return self.write_special(Kind::ExpiringPut, key, Some(expiry), value, durability);
+        }
         check_key(key)?;
         self.handle.core.check_value_len(value.len() as u64)?;
         let counts = [1, 0, 0, (key.len() + value.len()) as u64];
         self.write_one(&Op::Put { keyspace: self.state.id, key, value }, durability, counts)
+    }
+
+    /// Inserts a value that is gone after `ttl`, counted from now, whatever the keyspace says.
+    ///
+    /// From then on it is as if the key had been removed: for gets, iterators, and snapshots that
+    /// are made later. A snapshot or iterator that was made before shows it as long as it lives.
+    /// Times are whole milliseconds, rounded up, of [`crate::Options::clock`]. Its space returns
+    /// when a merge comes across it.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`]; the value may be 8 bytes shorter.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-ttl-{}", std::process::id()));
+    /// use std::time::Duration;
+    /// let db = esker::Db::open(&dir)?;
+    /// let sessions = db.keyspace("sessions")?;
+    /// sessions.insert_with_ttl("anna", "token", Duration::from_secs(3600))?;
+    /// sessions.insert_with_ttl("bert", "token", Duration::ZERO)?;
+    /// assert!(sessions.contains_key("anna")?);
+    /// assert!(!sessions.contains_key("bert")?);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn insert_with_ttl(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) -> Result<()> {
+        let (expiry, durability) = (self.expiry_after(ttl), self.handle.core.durability());
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.write_special(Kind::ExpiringPut, key, Some(expiry), value, durability)
+    }
+
+    /// Writes an operand, which the merge operator of the keyspace applies to what is there, now
+    /// or later: a change of a value that costs no read.
+    ///
+    /// Every write expires for itself: in a keyspace with a time to live, an operand counts as not
+    /// written once its own has passed, and a value that it was applied to as removed. So a
+    /// counter there counts what happened within that time.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] if the keyspace has no merge
+    /// operator. What the operator thinks of the operand, who reads the key is told.
+    ///
+    /// # Example
+    /// See [`crate::CounterU64`] and [`crate::MergeOperator`].
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.merge_with(key, operand, self.handle.core.durability())
+    }
+
+    /// Like [`Keyspace::merge`], with its own durability class.
+    ///
+    /// # Errors
+    /// As [`Keyspace::merge`].
+    pub fn merge_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+        durability: Durability,
+    ) -> Result<()> {
+        self.check_merge()?;
+        let expiry = self.expiry();
+        let kind = if expiry.is_some() { Kind::ExpiringMerge } else { Kind::Merge };
+        self.write_special(kind, key.as_ref(), expiry, operand.as_ref(), durability)
+    }
+
+    /// Sets how long writes to the keyspace live that do not say it themselves; `None`: for ever.
+    /// It is stored, and holds for later writes only.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] for a time of zero.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-setttl-{}", std::process::id()));
+    /// use std::time::Duration;
+    /// let db = esker::Db::open(&dir)?;
+    /// let cache = db.keyspace("cache")?;
+    /// cache.set_ttl(Some(Duration::from_secs(60)))?;
+    /// assert_eq!(cache.ttl(), Some(Duration::from_secs(60)));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn set_ttl(&self, ttl: Option<Duration>) -> Result<()> {
+        let ttl = ttl.map_or(Ok(0), keyspace_ttl)?;
+        self.handle.core.set_ttl(&self.state, ttl)
+    }
+
+    /// How long writes to the keyspace live that do not say it themselves; `None`: for ever.
+    pub fn ttl(&self) -> Option<Duration> {
+        Some(self.state.ttl()).filter(|ttl| *ttl != 0).map(Duration::from_millis)
+    }
+
+    /// The name of its merge operator.
+    pub fn merge_operator(&self) -> Option<String> {
+        Some(self.state.traits().stored.operator.clone()).filter(|name| !name.is_empty())
+    }
+
+    /// When a write that is made now expires.
+    #[inline]
+    pub(super) fn expiry(&self) -> Option<Millis> {
+        match self.state.ttl() {
+            0 => None,
+            ttl => Some(self.handle.core.now().saturating_add(ttl)),
+        }
+    }
+
+    /// When a write that is made now with this time to live expires.
+    pub(super) fn expiry_after(&self, ttl: Duration) -> Millis {
+        self.handle.core.now().saturating_add(millis(ttl))
+    }
+
+    /// An error if there is no merge operator.
+    pub(super) fn check_merge(&self) -> Result<()> {
+        if self.state.traits().stored.operator.is_empty() {
+            return Err(no_operator(&self.state.name));
+        }
+        Ok(())
+    }
+
+    fn write_special(
+        &self,
+        kind: Kind,
+        key: &[u8],
+        expiry: Option<Millis>,
+        value: &[u8],
+        durability: Durability,
+    ) -> Result<()> {
+        check_key(key)?;
+        let mut joined = Vec::new();
+        let stored = stored_form(expiry, value, &mut joined);
+        self.handle.core.check_value_len(stored.len() as u64)?;
+        let counts = [1, 0, 0, (key.len() + value.len()) as u64];
+        let op = Op::Special { keyspace: self.state.id, kind, key, stored };
+        self.write_one(&op, durability, counts)
     }
 
     /// Removes a key, if it is there.
@@ -247,12 +391,12 @@ impl Keyspace {
     pub(super) fn range_at<K: AsRef<[u8]>>(
         &self,
         range: impl RangeBounds<K>,
-        at: Option<u64>,
+        at: Option<Moment>,
     ) -> Result<Iter> {
         self.iter_within(bounds(half_open(&self.state.order, &range)?), at)
     }
 
-    pub(super) fn iter_within(&self, bounds: Bounds, at: Option<u64>) -> Result<Iter> {
+    pub(super) fn iter_within(&self, bounds: Bounds, at: Option<Moment>) -> Result<Iter> {
         Iter::new(&self.handle, &self.state, bounds, at)
     }
 
@@ -277,7 +421,7 @@ impl Keyspace {
         self.prefix_at(prefix.as_ref(), None)
     }
 
-    pub(super) fn prefix_at(&self, prefix: &[u8], at: Option<u64>) -> Result<Iter> {
+    pub(super) fn prefix_at(&self, prefix: &[u8], at: Option<Moment>) -> Result<Iter> {
         if !matches!(self.state.order, Order::Bytewise) {
             let what = "this keyspace has an order of its own: ask for a range instead of a prefix";
             return Err(Error::invalid(what));
@@ -309,7 +453,7 @@ impl Keyspace {
     pub(super) fn cursor_at<K: AsRef<[u8]>>(
         &self,
         range: impl RangeBounds<K>,
-        at: Option<u64>,
+        at: Option<Moment>,
     ) -> Result<Cursor> {
         let bounds = bounds(half_open(&self.state.order, &range)?);
         Cursor::new(&self.handle, &self.state, bounds, at)

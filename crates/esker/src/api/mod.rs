@@ -12,10 +12,14 @@ mod keyspace;
 mod options;
 mod snapshot;
 mod stats;
+mod traits;
 mod transaction;
 mod transaction_iter;
 
-pub use crate::base::Comparator;
+pub use crate::base::{
+    Append, Associative, AssociativeOperator, Clock, CompactionFilter, Comparator, CounterI64,
+    CounterU64, Decision, Max, MergeOperator, OperatorResult, SystemClock,
+};
 pub use crate::db::{Problem, VerifyReport};
 pub use batch::Batch;
 pub use cursor::Cursor;
@@ -27,5 +31,6 @@ pub use snapshot::Snapshot;
 pub use stats::{
     BytesWritten, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
 };
+pub use traits::KeyspaceOptions;
 pub use transaction::{Savepoint, Transaction, TransactionOptions};
 pub use transaction_iter::TransactionIter;

@@ -2,7 +2,7 @@
 
 use super::database::Handle;
 use super::iterator::Pair;
-use crate::base::Seq;
+use crate::base::Moment;
 use crate::{Cursor, Iter, Keyspace, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -32,31 +32,32 @@ pub struct Snapshot {
 #[derive(Debug)]
 struct Registration {
     handle: Arc<Handle>,
-    seq: Seq,
+    moment: Moment,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         // In a forked child the list may be locked by a thread that is not there (R26).
         if !self.handle.core.is_forked() {
-            self.handle.core.release_snapshot(self.seq);
+            self.handle.core.release_snapshot(self.moment.seq);
         }
     }
 }
 
 impl Snapshot {
     pub(super) fn new(handle: &Arc<Handle>) -> Result<Self> {
-        let seq = handle.core.take_snapshot()?;
-        Ok(Self { registration: Arc::new(Registration { handle: handle.clone(), seq }) })
+        let moment = handle.core.take_snapshot()?;
+        Ok(Self { registration: Arc::new(Registration { handle: handle.clone(), moment }) })
     }
 
     /// The position that it shows.
-    pub(super) fn seq(&self) -> Seq {
-        self.registration.seq
+    pub(super) fn seq(&self) -> crate::base::Seq {
+        self.registration.moment.seq
     }
 
-    fn at(&self) -> Option<Seq> {
-        Some(self.registration.seq)
+    /// The moment that it shows.
+    pub(super) fn at(&self) -> Option<Moment> {
+        Some(self.registration.moment)
     }
 
     /// The value that a key had.

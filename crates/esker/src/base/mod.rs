@@ -5,13 +5,23 @@
 //! reader at `s` sees what is numbered below `s`. A key order is a type parameter from here up to
 //! the iterators: bytewise code is compiled without a trace of the other kind.
 
+mod builtin;
+mod clock;
 pub mod codec;
 mod cursor;
+mod filter;
+mod operator;
 mod order;
 pub mod rangedel;
+mod value;
 
+pub use builtin::{Append, CounterI64, CounterU64, Max, builtin};
+pub use clock::{Clock, Millis, Moment, SteadyClock, SystemClock};
 pub use cursor::Cursor;
+pub use filter::{CompactionFilter, Decision, Filter};
+pub use operator::{Associative, AssociativeOperator, MergeOperator, Operator, OperatorResult};
 pub use order::{Bytewise, Comparator, CustomOrder, KeyOrder, head_of};
+pub use value::{EXPIRY_BYTES, Operands, expired, join, split};
 
 /// A position in the one endless log (R1), and so the sequence number of what stands there.
 ///
@@ -38,16 +48,44 @@ pub enum Kind {
     Delete = 0,
     /// The key has this value from here on.
     Put = 1,
+    /// The keyspace's merge operator applies this operand to what is older.
+    Merge = 2,
+    /// Like `Put`, until a time that stands before the value: from then on it is a delete.
+    ExpiringPut = 3,
+    /// Like `Merge`, until a time that stands before the operand: from then on it is nothing.
+    ExpiringMerge = 4,
 }
 
 impl Kind {
     /// The kind with this number, if there is one.
+    #[inline]
     pub fn from_u8(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Delete),
             1 => Some(Self::Put),
+            2 => Some(Self::Merge),
+            3 => Some(Self::ExpiringPut),
+            4 => Some(Self::ExpiringMerge),
             _ => None,
         }
+    }
+
+    /// Whether it is an operand, which means nothing without what is older.
+    #[inline]
+    pub fn is_operand(self) -> bool {
+        matches!(self, Self::Merge | Self::ExpiringMerge)
+    }
+
+    /// Whether a time stands before the value.
+    #[inline]
+    pub fn expires(self) -> bool {
+        matches!(self, Self::ExpiringPut | Self::ExpiringMerge)
+    }
+
+    /// Bytes that stand before the value at least.
+    #[inline]
+    pub fn value_bytes_min(self) -> usize {
+        if self.expires() { EXPIRY_BYTES } else { 0 }
     }
 }
 
@@ -60,7 +98,7 @@ pub mod limits {
     pub const BOUND_BYTES_MAX: usize = KEY_BYTES_MAX + 1;
     /// Largest value, in bytes, memory permitting (R19).
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;
-    /// Longest name of a keyspace or comparator, in bytes.
+    /// Longest name of a keyspace, comparator, merge operator or compaction filter, in bytes.
     pub const NAME_BYTES_MAX: usize = 255;
     /// Most keyspaces in one database.
     pub const KEYSPACES_MAX: usize = 1_000_000;

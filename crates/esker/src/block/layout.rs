@@ -145,9 +145,18 @@ impl Layout {
         }
         let start = self.seqs as usize;
         let column = &bytes[start..start + 8 * self.count as usize];
-        // The kind is the low byte of a little-endian word.
-        if column.chunks_exact(8).any(|word| Kind::from_u8(word[0]).is_none()) {
-            return Err(DecodeError("the kind of an entry is not known"));
+        // The kind is the low byte of a little-endian word. Deletes and puts need no look at the
+        // value.
+        if column.chunks_exact(8).all(|word| word[0] <= Kind::Put as u8) {
+            return Ok(());
+        }
+        let block = Block::new(bytes, self);
+        for (i, word) in column.chunks_exact(8).enumerate() {
+            let kind =
+                Kind::from_u8(word[0]).ok_or(DecodeError("the kind of an entry is not known"))?;
+            if block.value(i).len() < kind.value_bytes_min() {
+                return Err(DecodeError("an entry that expires does not say when"));
+            }
         }
         Ok(())
     }
@@ -288,8 +297,8 @@ impl<'a> Block<'a> {
         let mut word = [0; 8];
         word.copy_from_slice(&self.bytes[at..at + 8]);
         let word = u64::from_le_bytes(word);
-        let kind = if word as u8 == Kind::Delete as u8 { Kind::Delete } else { Kind::Put };
-        (word >> 8, kind)
+        // Every kind in a parsed block is known.
+        (word >> 8, Kind::from_u8(word as u8).unwrap_or(Kind::Put))
     }
 
     /// Replaces the contents of `key` by the key of entry `i`.

@@ -13,7 +13,8 @@
 //! 1. The layout of a parsed block fits its bytes exactly; every offset in it is in range.
 //! 2. Entries are sorted by key, and from new to old within a key (kept by the writer, checked by
 //!    verification, and not needed for memory safety).
-//! 3. Blocks of custom orders have neither prefix, tags nor heads (R15).
+//! 3. In a parsed block every kind is known, and what expires says when.
+//! 4. Blocks of custom orders have neither prefix, tags nor heads (R15).
 
 mod builder;
 mod layout;

@@ -7,9 +7,13 @@
 //!    reservation is closed, and every writer compares it with its own sequence number after
 //!    reservation.
 
-use crate::base::{Comparator, CustomOrder, KeyspaceId, Seq};
+use crate::base::{
+    CompactionFilter, Comparator, CustomOrder, Filter, KeyspaceId, MergeOperator, Millis, Operator,
+    Seq, builtin,
+};
 use crate::error::{Error, Result};
-use crate::manifest::KeyspaceRecord;
+use crate::manifest::{KeyspaceRecord, Traits};
+use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +34,17 @@ pub enum Order {
     Missing(String),
 }
 
+/// What may change about a keyspace while it lives, with the code that it names.
+#[derive(Debug)]
+pub struct LiveTraits {
+    /// As they are stored.
+    pub stored: Traits,
+    /// The merge operator.
+    pub operator: Arc<Operator>,
+    /// The compaction filter, if it is given.
+    pub filter: Option<Filter>,
+}
+
 /// A keyspace of an open database.
 #[derive(Debug)]
 pub struct KeyspaceState {
@@ -40,6 +55,9 @@ pub struct KeyspaceState {
     /// Its order.
     pub order: Order,
     dropped_at: AtomicU64,
+    traits: RwLock<Arc<LiveTraits>>,
+    /// The time that writes live, again, for writers; 0: for ever.
+    ttl: AtomicU64,
 }
 
 impl KeyspaceState {
@@ -70,6 +88,23 @@ impl KeyspaceState {
         self.dropped_at.store(u64::MAX, Ordering::Release);
     }
 
+    /// Its present traits.
+    pub fn traits(&self) -> Arc<LiveTraits> {
+        self.traits.read().clone()
+    }
+
+    /// How long writes live that do not say it themselves; 0: for ever.
+    #[inline]
+    pub fn ttl(&self) -> Millis {
+        self.ttl.load(Ordering::Acquire)
+    }
+
+    fn replace_traits(&self, traits: Arc<LiveTraits>) {
+        let mut present = self.traits.write();
+        self.ttl.store(traits.stored.ttl, Ordering::Release);
+        *present = traits;
+    }
+
     /// The error for a use after the drop.
     pub fn dropped_error(&self) -> Error {
         Error::KeyspaceDropped { keyspace: self.name.clone() }
@@ -98,6 +133,7 @@ impl KeyspaceState {
 enum Change {
     Created(Arc<KeyspaceState>),
     Dropped(KeyspaceId),
+    Traits(KeyspaceId, Traits),
 }
 
 /// All keyspaces.
@@ -107,6 +143,10 @@ pub struct Catalog {
     next_id: KeyspaceId,
     pending: Vec<(Seq, Change)>,
     comparators: Vec<Arc<dyn Comparator>>,
+    operators: Vec<Arc<dyn MergeOperator>>,
+    filters: Vec<Filter>,
+    /// Traits that the manifest knows; those of other keyspaces are the default.
+    durable_traits: HashMap<KeyspaceId, Traits>,
 }
 
 impl Catalog {
@@ -118,12 +158,53 @@ impl Catalog {
             next_id: DEFAULT_KEYSPACE_ID + 1,
             pending: Vec::new(),
             comparators,
+            operators: Vec::new(),
+            filters: Vec::new(),
+            durable_traits: HashMap::new(),
         };
         catalog.insert(DEFAULT_KEYSPACE_ID, DEFAULT_KEYSPACE, "");
         catalog
     }
 
+    /// The catalog, before it learns of any keyspace, with merge operators and compaction filters.
+    #[must_use]
+    pub fn with_code(
+        mut self,
+        operators: Vec<Arc<dyn MergeOperator>>,
+        filters: &[Arc<dyn CompactionFilter>],
+    ) -> Self {
+        self.operators = operators;
+        self.filters = filters.iter().cloned().map(Filter::new).collect();
+        self
+    }
+
+    /// Whether there is a merge operator of this name.
+    pub fn knows_operator(&self, name: &str) -> bool {
+        self.operators.iter().any(|known| known.name() == name) || builtin(name).is_some()
+    }
+
+    /// Whether there is a compaction filter of this name.
+    pub fn knows_filter(&self, name: &str) -> bool {
+        self.filters.iter().any(|known| known.name() == name)
+    }
+
+    /// Traits with the code that they name, as far as it is given.
+    fn live_traits(&self, keyspace: &str, stored: Traits) -> Arc<LiveTraits> {
+        let given = self.operators.iter().find(|known| known.name() == stored.operator).cloned();
+        let code = given.or_else(|| builtin(&stored.operator));
+        let operator = Arc::new(Operator::new(keyspace, &stored.operator, code));
+        let filter = self.filters.iter().find(|known| known.name() == stored.filter).cloned();
+        if filter.is_none() && !stored.filter.is_empty() {
+            let name = &stored.filter;
+            log::warn!("keyspace {keyspace:?} has compaction filter {name:?}, which is not given");
+        }
+        Arc::new(LiveTraits { stored, operator, filter })
+    }
+
     fn insert(&mut self, id: KeyspaceId, name: &str, comparator: &str) -> Arc<KeyspaceState> {
+        // One that is known already only gets its comparator.
+        let known = self.by_id.get(&id).map(|known| known.traits());
+        let traits = known.unwrap_or_else(|| self.live_traits(name, Traits::default()));
         let given = self.comparators.iter().find(|known| known.name() == comparator);
         let order = match given {
             _ if comparator.is_empty() => Order::Bytewise,
@@ -131,7 +212,11 @@ impl Catalog {
             None => Order::Missing(comparator.to_owned()),
         };
         let dropped_at = AtomicU64::new(u64::MAX);
-        let state = Arc::new(KeyspaceState { id, name: name.to_owned(), order, dropped_at });
+        let ttl = AtomicU64::new(traits.stored.ttl);
+        let traits = RwLock::new(traits);
+        let name_owned = name.to_owned();
+        let state =
+            Arc::new(KeyspaceState { id, name: name_owned, order, dropped_at, traits, ttl });
         self.by_name.insert(name.to_owned(), state.clone());
         self.by_id.insert(id, state.clone());
         self.next_id = self.next_id.max(id.saturating_add(1));
@@ -143,8 +228,17 @@ impl Catalog {
         self.insert(record.id, &record.name, record.comparator.as_deref().unwrap_or_default());
     }
 
+    /// Learns traits from the manifest; false: there is no such keyspace.
+    pub fn load_traits(&mut self, id: KeyspaceId, traits: &Traits) -> bool {
+        let Some(state) = self.by_id.get(&id) else { return false };
+        state.replace_traits(self.live_traits(&state.name, traits.clone()));
+        self.durable_traits.insert(id, traits.clone());
+        true
+    }
+
     /// Forgets a keyspace that the manifest says is dropped.
     pub fn unload(&mut self, id: KeyspaceId) {
+        self.durable_traits.remove(&id);
         if let Some(state) = self.by_id.remove(&id) {
             self.forget_name(&state);
         }
@@ -174,6 +268,11 @@ impl Catalog {
         }
     }
 
+    /// Whether changes before `seq` wait for the flush that tells the manifest of them.
+    pub fn has_pending_before(&self, seq: Seq) -> bool {
+        self.pending.iter().any(|(at, _)| *at < seq)
+    }
+
     /// Whether changes wait for the flush that tells the manifest of them.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
@@ -195,6 +294,15 @@ impl Catalog {
         let state = self.insert(id, name, comparator);
         self.pending.push((seq, Change::Created(state.clone())));
         state
+    }
+
+    /// Notes that a keyspace got other traits at `seq`. Nothing happens if it is not known.
+    pub fn set_traits(&mut self, id: KeyspaceId, traits: Traits, seq: Seq) {
+        let Some(state) = self.by_id.get(&id).filter(|state| state.dropped_at().is_none()) else {
+            return;
+        };
+        state.replace_traits(self.live_traits(&state.name, traits.clone()));
+        self.pending.push((seq, Change::Traits(id, traits)));
     }
 
     /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
@@ -259,12 +367,44 @@ impl Catalog {
         (created, dropped)
     }
 
+    /// The traits that the manifest has to learn before `seq`, in order.
+    pub fn pending_traits_before(&self, seq: Seq) -> Vec<(KeyspaceId, Traits)> {
+        let (_, dropped) = self.pending_before(seq);
+        let due = self.pending.iter().filter(|(at, _)| *at < seq);
+        due.filter_map(|(_, change)| match change {
+            Change::Traits(id, traits) if !dropped.contains(id) => Some((*id, traits.clone())),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The traits that a new manifest has to tell, of the keyspaces in `records`.
+    pub fn durable_traits(
+        &self,
+        log_start: Seq,
+        records: &[KeyspaceRecord],
+    ) -> Vec<(KeyspaceId, Traits)> {
+        let mut traits: BTreeMap<_, _> =
+            self.durable_traits.iter().map(|(id, traits)| (*id, traits.clone())).collect();
+        traits.extend(self.pending_traits_before(log_start));
+        let told: HashSet<KeyspaceId> = records.iter().map(|record| record.id).collect();
+        traits.retain(|id, traits| told.contains(id) && *traits != Traits::default());
+        traits.into_iter().collect()
+    }
+
     /// Forgets the changes before `seq`: the manifest knows them now. The states of dropped
     /// keyspaces live on in the handles.
     pub fn forget_before(&mut self, seq: Seq) {
         for (_, change) in self.pending.extract_if(.., |(at, _)| *at < seq) {
-            if let Change::Dropped(id) = change {
-                self.by_id.remove(&id);
+            match change {
+                Change::Dropped(id) => {
+                    self.by_id.remove(&id);
+                    self.durable_traits.remove(&id);
+                }
+                Change::Traits(id, traits) => {
+                    self.durable_traits.insert(id, traits);
+                }
+                Change::Created(_) => {}
             }
         }
     }
@@ -279,6 +419,7 @@ impl Catalog {
             .filter_map(|(at, change)| match change {
                 Change::Created(state) => (*at >= log_start).then_some(state.id),
                 Change::Dropped(dropped) => (*at < log_start).then_some(*dropped),
+                Change::Traits(..) => None,
             })
             .collect();
         self.by_id

@@ -11,7 +11,7 @@
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder};
 use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::catalog::{KeyspaceState, LiveTraits, Order};
 use crate::db::flush::give_up;
 use crate::db::shape;
 use crate::db::store::{Change, missing_order};
@@ -44,6 +44,14 @@ struct Batch {
     to_come: HashSet<PartitionKey>,
 }
 
+/// Segments that are merged.
+struct Rewrite<'p> {
+    old: &'p Partition,
+    runs: Vec<Vec<Arc<Segment>>>,
+    traits: &'p LiveTraits,
+    gc: &'p VersionGc,
+}
+
 /// The output under construction.
 struct Output<'w> {
     writer: &'w mut Option<RunWriter>,
@@ -67,9 +75,9 @@ impl Core {
             let old = tree.partitions()[at].clone();
             delta_bytes += old.delta_bytes();
             let base = match &keyspace.order {
-                Order::Bytewise => self.merge_partition(&Bytewise, &old, &mut writer),
+                Order::Bytewise => self.merge_partition(&Bytewise, &keyspace, &old, &mut writer),
                 Order::Custom(order) => {
-                    let merged = self.merge_partition(order, &old, &mut writer);
+                    let merged = self.merge_partition(order, &keyspace, &old, &mut writer);
                     // Disorder that the writer refused may come from a panic (R15).
                     self.trust(order).and(merged)
                 }
@@ -100,10 +108,12 @@ impl Core {
     fn merge_partition<O: KeyOrder>(
         &self,
         order: &O,
+        keyspace: &KeyspaceState,
         old: &Partition,
         writer: &mut Option<RunWriter>,
     ) -> Result<Run> {
-        let gc = VersionGc::new(self.snapshots.list(), Depth::Bottom);
+        let gc = self.merge_rule().at(Depth::Bottom);
+        let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
             tombstones.extend(tombstone_lists(order, run)?);
@@ -124,7 +134,8 @@ impl Core {
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    self.rewrite(order, old, runs, &tombstones, &gc, &mut output)?;
+                    let part = Rewrite { old, runs, traits: &traits, gc: &gc };
+                    self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
         }
@@ -154,18 +165,19 @@ impl Core {
     fn rewrite<O: KeyOrder>(
         &self,
         order: &O,
-        old: &Partition,
-        runs: Vec<Vec<Arc<Segment>>>,
+        part: Rewrite<'_>,
         tombstones: &[Arc<Fragments>],
-        gc: &VersionGc,
         output: &mut Output<'_>,
     ) -> Result<()> {
+        let Rewrite { old, runs, traits, gc } = part;
         let cursor = |segments: Vec<Arc<Segment>>| {
             let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
             RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
         };
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
         let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
+            .with_operator(traits.operator.clone())
+            .with_filter(traits.filter.clone())
             .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, true)?;
         let mut out =
@@ -173,6 +185,7 @@ impl Core {
         while stream.step(&mut out, STEP_ENTRIES)? {
             self.between_steps()?;
         }
+        self.counters.note_merge(&stream.counts());
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! reads would cost a tenth of a fast get.
 
 use crate::db::stats::Latency;
+use crate::merge::MergeCounts;
 use crate::sync::{Lane, Stripes};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -130,6 +131,9 @@ pub struct Background {
     pub stall_flush_nanos: AtomicU64,
     pub stall_merge_nanos: AtomicU64,
     pub stall_memory_nanos: AtomicU64,
+    pub operands_folded: AtomicU64,
+    pub entries_expired: AtomicU64,
+    pub entries_filtered: AtomicU64,
 }
 
 /// All counters of a database.
@@ -212,6 +216,18 @@ impl Counters {
     /// Notes how long a call took.
     pub fn record(&self, timed: Timed, took: Duration) {
         self.histograms[timed as usize].record(took);
+    }
+
+    /// Adds what a flush or merge did with operands and with entries that expire.
+    pub fn note_merge(&self, counts: &MergeCounts) {
+        let background = &self.background;
+        for (counter, count) in [
+            (&background.operands_folded, counts.folded),
+            (&background.entries_expired, counts.expired),
+            (&background.entries_filtered, counts.filtered + counts.filtered_changed),
+        ] {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
     }
 
     /// The sum of a counter over all threads.

@@ -21,7 +21,7 @@ use crate::db::store::{Change, missing_order};
 use crate::error::Result;
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
-use crate::merge::{Depth, MergeStream, VersionGc};
+use crate::merge::{Depth, MergeStream};
 use crate::run::{Role, Run, RunWriter, Segment};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,7 +108,8 @@ impl Core {
     ) -> Result<Vec<Slice>> {
         let Some(table) = O::table(set, keyspace.id) else { return Ok(Vec::new()) };
         let tombstones = table.fragments(keyspace.id);
-        let snapshots = self.snapshots.list();
+        let rule = self.merge_rule();
+        let traits = keyspace.traits();
         let mut slices = Vec::new();
         let mut cursor: MemCursor<O> = table.cursor(keyspace.id);
         cursor.seek_to_first()?;
@@ -118,12 +119,13 @@ impl Core {
             // Sets are flushed from old to new, so under an empty partition there is nothing.
             let empty = partition.runs().all(|run| run.is_empty());
             let depth = if empty { Depth::Bottom } else { Depth::Upper };
-            let gc = VersionGc::new(snapshots.clone(), depth);
+            let gc = rule.clone().at(depth);
             let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
             let survivors = gc.surviving(order, &clipped);
             let cursors = vec![table.cursor(keyspace.id)];
             let stream =
                 MergeStream::new(order.clone(), cursors, vec![Arc::new(clipped)], gc.clone())
+                    .with_operator(traits.operator.clone())
                     .within(lower.clone(), upper);
             let writer = self.writer(writer, false)?;
             let run = self.write_slice(order, writer, stream, survivors)?;
@@ -145,6 +147,7 @@ impl Core {
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
+        self.counters.note_merge(&stream.counts());
         writer.cut()?;
         let segments = self.take_segments(writer);
         let mut tombstone_segments = Vec::new();
@@ -203,7 +206,8 @@ impl Core {
                 change.trees.push((id, Some(Arc::new(tree))));
             }
             change.trees.extend(dropped.iter().map(|id| (*id, None)));
-            change.edit = Edit { log_start: Some(end), created, dropped, ..change.edit };
+            let traits = self.catalog.lock().pending_traits_before(end);
+            change.edit = Edit { log_start: Some(end), created, traits, dropped, ..change.edit };
             change.edit.next_keyspace = Some(self.catalog.lock().next_id());
             Ok(Some(change))
         })?;

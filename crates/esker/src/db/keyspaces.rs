@@ -1,13 +1,25 @@
 //! Making, finding and dropping keyspaces.
 
-use crate::base::Comparator;
+use crate::base::{Comparator, Millis};
 use crate::commit::Class;
 use crate::db::Core;
-use crate::db::catalog::{DEFAULT_KEYSPACE, KeyspaceState, Order, check_name};
+use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE, KeyspaceState, Order, check_name};
 use crate::db::ops::Op;
 use crate::db::store::missing_order;
 use crate::error::{Error, Result};
+use crate::manifest::Traits;
 use std::sync::Arc;
+
+/// The traits that are asked for when a keyspace is made or opened; `None`: those that it has.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The name of the merge operator.
+    pub operator: Option<String>,
+    /// The name of the compaction filter.
+    pub filter: Option<String>,
+    /// How long writes live that do not say it themselves.
+    pub ttl: Option<Millis>,
+}
 
 impl Core {
     /// The keyspace of this name; made if it is missing. With `comparator`, it must have that
@@ -16,6 +28,24 @@ impl Core {
         &self,
         name: &str,
         comparator: Option<Arc<dyn Comparator>>,
+    ) -> Result<Arc<KeyspaceState>> {
+        self.keyspace_with(name, comparator, &Asked::default())
+    }
+
+    /// The keyspace that is always there. It is given out also if its merge operator is not known:
+    /// whoever reads an operand is told.
+    pub fn default_keyspace(&self) -> Result<Arc<KeyspaceState>> {
+        self.check_open()?;
+        let catalog = self.catalog.lock();
+        catalog.by_name(DEFAULT_KEYSPACE).cloned().ok_or(Error::Closed)
+    }
+
+    /// As [`Self::keyspace`], with traits.
+    pub fn keyspace_with(
+        &self,
+        name: &str,
+        comparator: Option<Arc<dyn Comparator>>,
+        traits: &Asked,
     ) -> Result<Arc<KeyspaceState>> {
         self.check_open()?;
         check_name("name of the keyspace", name)?;
@@ -27,8 +57,12 @@ impl Core {
         if let Some(comparator) = comparator {
             catalog.register(comparator);
         }
+        check_asked(&catalog, name, traits)?;
         if let Some(state) = catalog.by_name(name) {
-            return check_order(state, asked.as_deref());
+            let state = check_order(state, asked.as_deref())?;
+            let wanted = wanted_traits(&state, traits)?;
+            self.set_traits_in(&mut catalog, &state, wanted)?;
+            return Ok(state);
         }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
         catalog.check_room()?;
@@ -36,18 +70,65 @@ impl Core {
         let comparator = asked.as_deref().unwrap_or_default();
         let mut payload = Vec::new();
         Op::CreateKeyspace { keyspace: id, name, comparator }.encode(&mut payload);
+        let wanted = Traits {
+            operator: traits.operator.clone().unwrap_or_default(),
+            filter: traits.filter.clone().unwrap_or_default(),
+            ttl: traits.ttl.unwrap_or_default(),
+        };
+        let plain = wanted == Traits::default();
+        if !plain {
+            set_traits_op(id, &wanted).encode(&mut payload);
+        }
         let mut made = None;
         // No other thread can make a keyspace meanwhile: the catalog is locked.
         pipeline.write(
             &payload,
-            1,
+            if plain { 1 } else { 2 },
             Class::Process,
             |_| Ok(()),
             |(), seq| {
                 made = Some(catalog.create(id, name, comparator, seq));
+                if !plain {
+                    catalog.set_traits(id, wanted, seq + 1);
+                }
             },
         )?;
         made.ok_or(Error::Closed)
+    }
+
+    /// Gives a keyspace other traits, whether their code is known or not.
+    pub fn set_traits(&self, state: &Arc<KeyspaceState>, traits: Traits) -> Result<()> {
+        self.check_open()?;
+        self.set_traits_in(&mut self.catalog.lock(), state, traits)
+    }
+
+    /// Sets how long later writes to a keyspace live; 0: for ever.
+    pub fn set_ttl(&self, state: &Arc<KeyspaceState>, ttl: Millis) -> Result<()> {
+        self.check_open()?;
+        let mut catalog = self.catalog.lock();
+        let traits = Traits { ttl, ..state.traits().stored.clone() };
+        self.set_traits_in(&mut catalog, state, traits)
+    }
+
+    fn set_traits_in(
+        &self,
+        catalog: &mut Catalog,
+        state: &Arc<KeyspaceState>,
+        traits: Traits,
+    ) -> Result<()> {
+        if state.traits().stored == traits {
+            return Ok(());
+        }
+        let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
+        let mut payload = Vec::new();
+        set_traits_op(state.id, &traits).encode(&mut payload);
+        let check = |seq| {
+            if state.dropped_before(seq) { Err(state.dropped_error()) } else { Ok(()) }
+        };
+        let written = pipeline.write(&payload, 1, Class::Process, check, |(), seq| {
+            catalog.set_traits(state.id, traits, seq);
+        });
+        written.map(|_| ())
     }
 
     /// Names of all keyspaces, in order.
@@ -85,6 +166,53 @@ impl Core {
         self.work.notify();
         Ok(true)
     }
+}
+
+fn set_traits_op(keyspace: crate::base::KeyspaceId, traits: &Traits) -> Op<'_> {
+    Op::SetTraits { keyspace, operator: &traits.operator, filter: &traits.filter, ttl: traits.ttl }
+}
+
+/// Checks that the code that is asked for is there.
+fn check_asked(catalog: &Catalog, keyspace: &str, asked: &Asked) -> Result<()> {
+    if let Some(operator) = &asked.operator {
+        check_name("name of the merge operator", operator)?;
+        if !catalog.knows_operator(operator) {
+            let (keyspace, operator) = (keyspace.to_owned(), operator.clone());
+            return Err(Error::MergeOperatorMissing { keyspace, operator });
+        }
+    }
+    if let Some(filter) = &asked.filter {
+        check_name("name of the compaction filter", filter)?;
+        if !catalog.knows_filter(filter) {
+            let what = format!("compaction filter {filter:?} is not known: give it in the options");
+            return Err(Error::invalid(what));
+        }
+    }
+    Ok(())
+}
+
+/// The traits that a keyspace is to have: those asked for, or else those that it has.
+fn wanted_traits(state: &KeyspaceState, asked: &Asked) -> Result<Traits> {
+    let live = state.traits();
+    let stored = &live.stored;
+    if let Some(asked) = &asked.operator
+        && !stored.operator.is_empty()
+        && *asked != stored.operator
+    {
+        return Err(Error::MergeOperatorMismatch {
+            keyspace: state.name.clone(),
+            stored: stored.operator.clone(),
+            asked: asked.clone(),
+        });
+    }
+    if !stored.operator.is_empty() && !live.operator.is_there() {
+        return Err(live.operator.missing());
+    }
+    Ok(Traits {
+        operator: asked.operator.clone().unwrap_or_else(|| stored.operator.clone()),
+        filter: asked.filter.clone().unwrap_or_else(|| stored.filter.clone()),
+        ttl: asked.ttl.unwrap_or(stored.ttl),
+    })
 }
 
 /// Checks that a keyspace can be used, and with the order that is asked for.

@@ -125,10 +125,13 @@ pub fn apply_bytewise(table: &Memtable<Bytewise>, op: Op<'_>, seq: Seq) {
     match op {
         Op::Put { keyspace, key, value } => table.insert(keyspace, key, seq, Kind::Put, value),
         Op::Delete { keyspace, key } => table.insert(keyspace, key, seq, Kind::Delete, &[]),
+        Op::Special { keyspace, kind, key, stored } => {
+            table.insert(keyspace, key, seq, kind, stored);
+        }
         Op::DeleteRange { keyspace, start, end } => {
             table.delete_range(keyspace, tombstone(start, end, seq));
         }
-        Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } => {}
+        Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } | Op::SetTraits { .. } => {}
     }
 }
 

@@ -24,7 +24,7 @@ mod compact;
 mod counters;
 mod files;
 mod flush;
-mod keyspaces;
+pub mod keyspaces;
 mod memset;
 mod open;
 pub mod ops;
@@ -53,7 +53,7 @@ pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 pub use verify::{Problem, VerifyReport};
 pub use write::{Write, check_key};
 
-use crate::base::Seq;
+use crate::base::{Moment, Seq, SteadyClock};
 use crate::cache::BlockCache;
 use crate::commit::Pipeline;
 use crate::error::{Error, Result};
@@ -88,6 +88,7 @@ pub struct Core {
     files: Arc<files::Files>,
     snapshots: snapshots::Snapshots,
     transactions: txn::Transactions,
+    clock: SteadyClock,
     cache: Arc<BlockCache>,
     /// Memory of memtables that were flushed, for the next ones.
     pool: Arc<ChunkPool>,
@@ -150,9 +151,23 @@ impl Core {
     }
 
     /// Registers a snapshot of the present moment.
-    pub fn take_snapshot(&self) -> Result<Seq> {
+    pub fn take_snapshot(&self) -> Result<Moment> {
         self.check_open()?;
-        Ok(self.snapshots.register(|| self.visible()))
+        Ok(self.snapshots.register(|| {
+            let seq = self.visible();
+            Moment { seq, time: self.clock.now() }
+        }))
+    }
+
+    /// The time by which entries expire.
+    pub fn now(&self) -> crate::base::Millis {
+        self.clock.now()
+    }
+
+    /// What flushes and merges that begin now have to preserve.
+    fn merge_rule(&self) -> crate::merge::MergeRule {
+        let (snapshots, now) = self.snapshots.moments(|| self.clock.now());
+        crate::merge::MergeRule { snapshots, now }
     }
 
     /// Ends a snapshot. What it held back is merged away from now on.
@@ -160,13 +175,15 @@ impl Core {
         self.snapshots.release(seq);
     }
 
-    /// The state of readers and the position that goes with it (R17).
-    pub(crate) fn view(&self, at: Option<Seq>) -> (Arc<state::State>, Seq) {
+    /// The state of readers and the moment that goes with it (R17). The time is read behind the
+    /// state: what a merge took for expired before the state was published is expired then.
+    pub(crate) fn view(&self, at: Option<Moment>) -> (Arc<state::State>, Moment) {
         loop {
             let state = self.state.load_arc();
-            let seq = at.unwrap_or_else(|| self.visible());
+            let seq = at.map_or_else(|| self.visible(), |at| at.seq);
             if Arc::ptr_eq(&state, &self.state.load_arc()) {
-                return (state, seq);
+                let moment = at.unwrap_or_else(|| Moment { seq, time: self.clock.now() });
+                return (state, moment);
             }
         }
     }

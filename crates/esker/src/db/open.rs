@@ -9,7 +9,7 @@
 //!    are whole, orphans are removed, a new manifest is begun, and what was replayed is flushed
 //!    before the first write (R7).
 
-use crate::base::{Bytewise, Seq};
+use crate::base::{Bytewise, Seq, SteadyClock};
 use crate::commit::{LogConfig, Pipeline};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
@@ -159,6 +159,7 @@ impl Core {
             store: parking_lot::Mutex::new(store),
             snapshots: Default::default(),
             transactions: Transactions::new(settings.history_bytes),
+            clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
             pacer: Default::default(),
@@ -381,7 +382,8 @@ pub(super) fn describe(
         .ok_or_else(|| Error::Missing { path: path.to_owned() })?;
     let manifest = manifest::read(fs.as_ref(), path, superblock.manifest)?;
     let manifest_path = path.join(manifest::manifest_name(manifest.number));
-    let mut catalog = Catalog::new(options.comparators.clone());
+    let mut catalog = Catalog::new(options.comparators.clone())
+        .with_code(options.merge_operators.clone(), &options.compaction_filters);
     let mut version = Version::default();
     let (mut log_start, mut next_file) = (None, 1);
     let mut objects = Objects { files, by_id: HashMap::new(), segments: HashMap::new() };
@@ -390,6 +392,11 @@ pub(super) fn describe(
         next_file = edit.next_file.unwrap_or(next_file).max(next_file);
         catalog.raise_next_id(edit.next_keyspace.unwrap_or_default());
         edit.created.iter().for_each(|record| catalog.load(record));
+        for (id, traits) in &edit.traits {
+            if !catalog.load_traits(*id, traits) {
+                return Err(misfit(&manifest_path, "traits belong to no keyspace"));
+            }
+        }
         edit.dropped.iter().for_each(|id| catalog.unload(*id));
         version = version
             .apply(edit, &mut |meta| objects.segment(meta))
@@ -451,11 +458,13 @@ fn begin_manifest(
         described.version.segments().map(|segment| segment.meta().file).collect();
     // No edit ever referred to these; they may be what fills the device.
     files.remove_orphans(&live, &|id| id >= described.next_file)?;
+    let created = described.catalog.durable_records(log_start);
     let state = Edit {
         log_start: Some(log_start),
         next_file: Some(files.peek_next_id()),
         next_keyspace: Some(described.catalog.next_id()),
-        created: described.catalog.durable_records(log_start),
+        traits: described.catalog.durable_traits(log_start, &created),
+        created,
         dropped: Vec::new(),
         trees: described.version.tree_edits(),
     };

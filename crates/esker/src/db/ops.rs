@@ -4,9 +4,9 @@
 //! hold; applying it to the memtable and replaying it after a crash decode the same bytes
 //! (`docs/file-formats.md`, "Operations").
 
-use crate::base::KeyspaceId;
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::{BOUND_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::base::{KeyspaceId, Kind, Millis};
 
 /// One operation, borrowing from the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,17 @@ pub enum Op<'a> {
         key: &'a [u8],
         /// The value.
         value: &'a [u8],
+    },
+    /// A write that is neither a plain put nor a delete: an operand, or something that expires.
+    Special {
+        /// The keyspace.
+        keyspace: KeyspaceId,
+        /// What it is: `Merge`, `ExpiringPut` or `ExpiringMerge`.
+        kind: Kind,
+        /// The key.
+        key: &'a [u8],
+        /// The value in its stored form: behind the time at which it expires, if it does.
+        stored: &'a [u8],
     },
     /// Keys from `start` to before `end` are absent from here on.
     DeleteRange {
@@ -50,6 +61,17 @@ pub enum Op<'a> {
         /// Its number.
         keyspace: KeyspaceId,
     },
+    /// A keyspace gets other traits, in place of those that it has.
+    SetTraits {
+        /// Its number.
+        keyspace: KeyspaceId,
+        /// The name of its merge operator; empty: none.
+        operator: &'a str,
+        /// The name of its compaction filter; empty: none.
+        filter: &'a str,
+        /// How long later writes live; 0: for ever.
+        ttl: Millis,
+    },
 }
 
 const DELETE: u8 = 0;
@@ -57,6 +79,9 @@ const PUT: u8 = 1;
 const DELETE_RANGE: u8 = 2;
 const CREATE_KEYSPACE: u8 = 3;
 const DROP_KEYSPACE: u8 = 4;
+const SET_TRAITS: u8 = 5;
+// The kinds of special writes stand behind these: their number in an entry, and this.
+const SPECIAL: u8 = 16;
 
 const HAS_START: u8 = 1;
 const HAS_END: u8 = 2;
@@ -70,6 +95,8 @@ impl Op<'_> {
             | Self::Put { keyspace, .. }
             | Self::DeleteRange { keyspace, .. }
             | Self::CreateKeyspace { keyspace, .. }
+            | Self::Special { keyspace, .. }
+            | Self::SetTraits { keyspace, .. }
             | Self::DropKeyspace { keyspace } => keyspace,
         }
     }
@@ -106,6 +133,19 @@ impl Op<'_> {
             Self::DropKeyspace { keyspace } => {
                 out.push(DROP_KEYSPACE);
                 put_varint(out, u64::from(keyspace));
+            }
+            Self::Special { keyspace, kind, key, stored } => {
+                out.push(SPECIAL + kind as u8);
+                put_varint(out, u64::from(keyspace));
+                put_bytes(out, key);
+                put_bytes(out, stored);
+            }
+            Self::SetTraits { keyspace, operator, filter, ttl } => {
+                out.push(SET_TRAITS);
+                put_varint(out, u64::from(keyspace));
+                put_bytes(out, operator.as_bytes());
+                put_bytes(out, filter.as_bytes());
+                put_varint(out, ttl);
             }
         }
     }
@@ -148,6 +188,21 @@ impl<'a> Ops<'a> {
                 Op::CreateKeyspace { keyspace, name, comparator: decode_name(reader)? }
             }
             DROP_KEYSPACE => Op::DropKeyspace { keyspace },
+            SET_TRAITS => {
+                let operator = decode_name(reader)?;
+                let filter = decode_name(reader)?;
+                Op::SetTraits { keyspace, operator, filter, ttl: reader.varint()? }
+            }
+            18..=20 => {
+                let kind = Kind::from_u8(kind - SPECIAL)
+                    .ok_or(DecodeError("an operation is of a kind that is not known"))?;
+                let key = reader.bytes(KEY_BYTES_MAX)?;
+                let stored = reader.bytes(VALUE_BYTES_MAX as usize)?;
+                if stored.len() < kind.value_bytes_min() {
+                    return Err(DecodeError("an operation that expires does not say when"));
+                }
+                Op::Special { keyspace, kind, key, stored }
+            }
             _ => return Err(DecodeError("an operation is of a kind that is not known")),
         })
     }

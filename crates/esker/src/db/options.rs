@@ -1,6 +1,6 @@
 //! The options of a database: few, and none of them needed.
 
-use crate::base::Comparator;
+use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
 use crate::fs::Fs;
 use std::fmt;
 use std::sync::Arc;
@@ -85,6 +85,14 @@ pub struct Options {
     pub sync_interval: Option<Duration>,
     /// Comparators of the keyspaces that have one, found by their stored name. Default: none.
     pub comparators: Vec<Arc<dyn Comparator>>,
+    /// Merge operators of the keyspaces that have one, found by their stored name. Those that come
+    /// with the engine need not be given. Default: none.
+    pub merge_operators: Vec<Arc<dyn MergeOperator>>,
+    /// Compaction filters of the keyspaces that have one, found by their stored name. A keyspace
+    /// whose filter is not given can be used; its entries are not filtered. Default: none.
+    pub compaction_filters: Vec<Arc<dyn CompactionFilter>>,
+    /// Where the time comes from by which entries expire. Default: the system's clock.
+    pub clock: Arc<dyn Clock>,
     /// The file system. Default: the operating system's.
     pub fs: Arc<dyn Fs>,
     /// Bytes of one write buffer (memtable). Default: from `memory`. Small sizes are for tests.
@@ -113,6 +121,9 @@ impl Default for Options {
             recovery: Recovery::default(),
             sync_interval: Some(Duration::from_secs(5)),
             comparators: Vec::new(),
+            merge_operators: Vec::new(),
+            compaction_filters: Vec::new(),
+            clock: Arc::new(SystemClock),
             fs: crate::fs::os(),
             memtable_bytes: None,
             partition_bytes: 64 << 20,

@@ -7,24 +7,33 @@
 //! 2. Sources are asked from new to old, so the first entry found is the newest. A range tombstone
 //!    seen on the way hides everything older than itself: the newest one is carried along, and
 //!    every source that is still to come is older (R18).
-//! 3. The state is loaded before `visible` is read; see `state`.
+//! 3. A value that expires is judged by the time that belongs to the position; the clock is read
+//!    only when such a value is found. An operand needs what is older too: then a scan of the one
+//!    key, over all sources, takes the place of the search.
+//! 4. The state is loaded before `visible` is read; see `state`.
 
 use crate::base::codec::hash_key;
-use crate::base::{Bytewise, KeyOrder, Kind, Seq};
+use crate::base::{Bytewise, KeyOrder, Kind, Moment, Seq, expired, split};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Counters, Timed};
 use crate::db::memset::DbOrder;
+use crate::db::scan::Scan;
 use crate::db::state::State;
 use crate::db::store::missing_order;
 use crate::error::Result;
+use crate::iter::Bounds;
 use crate::run::{Access, Probe};
 use crate::sync::pin;
+use std::ops::Bound;
+use std::sync::Arc;
 
 /// What an attempt came to.
 enum Answer<R> {
     NeedsIo,
     Absent,
+    /// The newest version is an operand.
+    Operand,
     Present(R),
 }
 
@@ -34,15 +43,17 @@ struct Search<'a, O> {
     keyspace: &'a KeyspaceState,
     key: &'a [u8],
     below: Seq,
+    /// A registered snapshot's moment.
+    at: Option<Moment>,
 }
 
 impl Core {
-    /// Looks a key up and hands its value to `take`. `at`: a registered snapshot's position.
+    /// Looks a key up and hands its value to `take`. `at`: a registered snapshot's moment.
     pub fn get<R>(
-        &self,
-        keyspace: &KeyspaceState,
+        self: &Arc<Self>,
+        keyspace: &Arc<KeyspaceState>,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<Moment>,
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
@@ -70,36 +81,78 @@ impl Core {
 
     #[inline]
     fn get_ordered<O: DbOrder, R>(
-        &self,
+        self: &Arc<Self>,
         order: &O,
-        keyspace: &KeyspaceState,
+        keyspace: &Arc<KeyspaceState>,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<Moment>,
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         let mut take = Some(take);
-        {
+        'cached: {
             let guard = pin();
             let state = self.state.load(&guard);
-            let below = at.unwrap_or_else(|| self.visible());
-            let search = Search { order, keyspace, key, below };
+            let below = at.map_or_else(|| self.visible(), |at| at.seq);
+            let search = Search { order, keyspace, key, below, at };
             match self.search(&search, state, Access::Cached(&guard), &mut take)? {
-                Answer::NeedsIo => {}
+                Answer::NeedsIo => break 'cached,
+                Answer::Operand => {}
                 Answer::Absent => return self.checked(keyspace, below, None),
                 Answer::Present(value) => return self.checked(keyspace, below, Some(value)),
             }
+            drop(guard);
+            return self.get_folded(order, keyspace, key, at, take);
         }
         let state = self.state.load_arc();
-        let below = at.unwrap_or_else(|| self.visible());
-        let search = Search { order, keyspace, key, below };
+        let below = at.map_or_else(|| self.visible(), |at| at.seq);
+        let search = Search { order, keyspace, key, below, at };
         let answer = self.search(&search, &state, Access::Read, &mut take);
         match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
             Answer::Present(value) => {
                 self.counters.add(Counter::GetsElsewhere, 1);
                 self.checked(keyspace, below, Some(value))
             }
+            Answer::Operand => self.get_folded(order, keyspace, key, at, take),
             Answer::Absent | Answer::NeedsIo => self.checked(keyspace, below, None),
         }
+    }
+
+    /// Looks up a key whose newest version is an operand.
+    #[cold]
+    fn get_folded<O: DbOrder, R>(
+        self: &Arc<Self>,
+        order: &O,
+        keyspace: &Arc<KeyspaceState>,
+        key: &[u8],
+        at: Option<Moment>,
+        take: Option<impl FnOnce(&[u8]) -> R>,
+    ) -> Result<Option<R>> {
+        let (state, moment) = self.view(at);
+        let low = Bound::Included(key.to_vec());
+        let bounds = Bounds { high: low.clone(), low };
+        let (core, order) = (self.clone(), order.clone());
+        let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds);
+        scan.find(key)?;
+        let found = if scan.valid() { take.map(|take| take(scan.value())) } else { None };
+        if found.is_some() {
+            self.counters.add(Counter::GetsElsewhere, 1);
+        }
+        self.checked(keyspace, moment.seq, found)
+    }
+
+    /// Judges a value that expires.
+    #[cold]
+    fn take_expiring<R, F: FnOnce(&[u8]) -> R>(
+        &self,
+        stored: &[u8],
+        at: Option<Moment>,
+        take: &mut Option<F>,
+    ) -> Answer<R> {
+        let (expiry, value) = split(Kind::ExpiringPut, stored);
+        if expired(expiry, at.map_or_else(|| self.now(), |at| at.time)) {
+            return Answer::Absent;
+        }
+        take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
     }
 
     /// A read that came after the drop of its keyspace fails, whatever it found.
@@ -124,11 +177,17 @@ impl Core {
         access: Access<'_>,
         take: &mut Option<F>,
     ) -> Result<Answer<R>> {
-        let Search { order, keyspace, key, below } = *search;
+        let Search { order, keyspace, key, below, at } = *search;
         // Hands a found entry over, unless it is a delete or a tombstone hides it.
         let mut settle = |seq: Seq, kind: Kind, cover: Seq, value: &[u8]| {
-            if kind == Kind::Delete || seq < cover {
+            if seq < cover {
                 return Answer::Absent;
+            }
+            match kind {
+                Kind::Put => {}
+                Kind::Delete => return Answer::Absent,
+                Kind::Merge | Kind::ExpiringMerge => return Answer::Operand,
+                Kind::ExpiringPut => return self.take_expiring(value, at, take),
             }
             take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
         };

@@ -11,6 +11,7 @@ use crate::db::open::unknown_order;
 use crate::db::ops::{Op, Ops};
 use crate::db::settings::Settings;
 use crate::error::{Error, Result};
+use crate::manifest::Traits;
 use crate::memtable::ChunkPool;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,6 +80,11 @@ impl<'c> Replay<'c> {
                 self.catalog.drop_keyspace(keyspace, seq);
                 return Ok(());
             }
+            Op::SetTraits { keyspace, operator, filter, ttl } => {
+                let (operator, filter) = (operator.to_owned(), filter.to_owned());
+                self.catalog.set_traits(keyspace, Traits { operator, filter, ttl }, seq);
+                return Ok(());
+            }
             _ => {}
         }
         // Operations of a keyspace that the manifest already dropped, or that precede its drop in
@@ -102,7 +108,10 @@ impl<'c> Replay<'c> {
             Op::DeleteRange { start, end, .. } => {
                 table.delete_range(keyspace.id, tombstone(start, end, seq));
             }
-            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } => {}
+            Op::Special { kind, key, stored, .. } => {
+                table.insert(keyspace.id, key, seq, kind, stored);
+            }
+            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } | Op::SetTraits { .. } => {}
         }
         Ok(())
     }
@@ -110,8 +119,7 @@ impl<'c> Replay<'c> {
     /// The memtables, the newest first: one that is empty and takes writes from `end`, and those
     /// that were replayed, sealed.
     pub fn finish(mut self, end: Seq) -> Vec<Arc<MemSet>> {
-        let changed = !self.catalog.pending_before(end).0.is_empty()
-            || !self.catalog.pending_before(end).1.is_empty();
+        let changed = self.catalog.has_pending_before(end);
         if self.sets[0].start == end && !changed {
             return self.sets;
         }

@@ -6,7 +6,7 @@
 //! until the iterator is positioned anew.
 
 use crate::base::rangedel::Fragments;
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, Moment, SEQ_MAX, Seq};
 use crate::db::Core;
 use crate::db::catalog::KeyspaceState;
 use crate::db::compact::tombstone_lists;
@@ -14,7 +14,7 @@ use crate::db::counters::{Counter, Timed};
 use crate::db::memset::DbOrder;
 use crate::db::state::State;
 use crate::error::{Error, Result};
-use crate::iter::{Bounds, Source, VisibleIter};
+use crate::iter::{Bounds, Reading, Source, VisibleIter};
 use crate::manifest::{Partition, Tree};
 use crate::memtable::MemCursor;
 use crate::run::RunCursor;
@@ -104,7 +104,7 @@ pub struct Scan<O: DbOrder> {
     order: O,
     state: Arc<State>,
     tree: Arc<Tree>,
-    at: Seq,
+    reading: Reading,
     bounds: Bounds,
     /// The partition that `inner` covers.
     partition: usize,
@@ -128,9 +128,11 @@ impl<O: DbOrder> Scan<O> {
         keyspace: Arc<KeyspaceState>,
         order: O,
         state: Arc<State>,
-        at: Seq,
+        at: Moment,
         bounds: Bounds,
     ) -> Self {
+        let operator = keyspace.traits().operator.clone();
+        let reading = Reading { at: at.seq, time: at.time, operator };
         let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
         let mut memory_tombstones = Vec::new();
         for table in state.memsets.iter().filter_map(|set| O::table(set, keyspace.id)) {
@@ -145,13 +147,21 @@ impl<O: DbOrder> Scan<O> {
             order,
             state,
             tree,
-            at,
+            reading,
             bounds,
             partition: 0,
             inner: None,
             memory_tombstones,
             shown: 0,
         }
+    }
+
+    /// Goes to the first entry within the bounds, whose lower end is `key`. It counts as no scan:
+    /// point reads go this way where they meet operands.
+    pub fn find(&mut self, key: &[u8]) -> Result<()> {
+        self.enter(self.tree.find(&self.order, key))?;
+        let found = self.inner.as_mut().map_or(Ok(()), |inner| inner.seek_to_first());
+        found.map_err(|error| self.locate(error))
     }
 
     /// Whether the iterator stands on an entry.
@@ -330,7 +340,8 @@ impl<O: DbOrder> Scan<O> {
         }
         let bounds = self.bounds_within(&partition);
         let order = self.order.clone();
-        self.inner = Some(VisibleIter::new(order, sources, tombstones, self.at, bounds));
+        self.inner =
+            Some(VisibleIter::new(order, sources, tombstones, self.reading.clone(), bounds));
         Ok(())
     }
 
@@ -368,7 +379,7 @@ pub struct Scope {
     core: Arc<Core>,
     keyspace: Arc<KeyspaceState>,
     state: Arc<State>,
-    at: Seq,
+    at: Moment,
     bounds: Bounds,
 }
 
@@ -396,7 +407,7 @@ impl Core {
         self: &Arc<Self>,
         keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
-        at: Option<Seq>,
+        at: Option<Moment>,
     ) -> Result<Scope> {
         if keyspace.dropped_at().is_some() {
             return Err(keyspace.dropped_error());

@@ -5,29 +5,31 @@
 //! then it is at or above everything the merge reads, and sees exactly the newest versions, which
 //! no merge drops.
 
-use crate::base::Seq;
+use crate::base::{Millis, Moment, Seq};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
 /// The registered snapshots of a database.
 #[derive(Debug, Default)]
 pub struct Snapshots {
-    counts: Mutex<BTreeMap<Seq, usize>>,
+    /// How often each position is registered, and the earliest time that goes with it.
+    counts: Mutex<BTreeMap<Seq, (usize, Millis)>>,
 }
 
 impl Snapshots {
-    /// Registers a snapshot at the position that `visible` gives.
-    pub fn register(&self, visible: impl FnOnce() -> Seq) -> Seq {
+    /// Registers a snapshot at the moment that `now` gives.
+    pub fn register(&self, now: impl FnOnce() -> Moment) -> Moment {
         let mut counts = self.counts.lock();
-        let seq = visible();
-        *counts.entry(seq).or_default() += 1;
-        seq
+        let moment = now();
+        // Time does not go back, so the first registration of a position has its earliest time.
+        counts.entry(moment.seq).or_insert((0, moment.time)).0 += 1;
+        moment
     }
 
     /// Ends one registration at `seq`.
     pub fn release(&self, seq: Seq) {
         let mut counts = self.counts.lock();
-        if let Some(count) = counts.get_mut(&seq) {
+        if let Some((count, _)) = counts.get_mut(&seq) {
             *count -= 1;
             if *count == 0 {
                 counts.remove(&seq);
@@ -38,6 +40,14 @@ impl Snapshots {
     /// The registered sequence numbers, ascending, each once.
     pub fn list(&self) -> Vec<Seq> {
         self.counts.lock().keys().copied().collect()
+    }
+
+    /// The registered moments, ascending, each position once with its earliest time; and the time
+    /// that `now` gives, which is not later than that of any snapshot registered after this.
+    pub fn moments(&self, now: impl FnOnce() -> Millis) -> (Vec<Moment>, Millis) {
+        let counts = self.counts.lock();
+        let moment = |(seq, (_, time)): (&Seq, &(usize, Millis))| Moment { seq: *seq, time: *time };
+        (counts.iter().map(moment).collect(), now())
     }
 }
 

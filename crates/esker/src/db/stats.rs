@@ -140,6 +140,13 @@ pub struct Stats {
     pub flushes: u64,
     /// Merges done.
     pub merges: u64,
+    /// Operands that flushes and merges applied to a value or joined with another operand, with
+    /// the values that they were applied to.
+    pub operands_folded: u64,
+    /// Entries that flushes and merges removed because they had expired.
+    pub entries_expired: u64,
+    /// Entries that compaction filters removed or changed.
+    pub entries_filtered: u64,
     /// Segments that merges took over without rewriting them.
     pub segments_adopted: u64,
     /// Latency of writes.

@@ -211,11 +211,13 @@ impl Core {
     /// Everything a new manifest has to say.
     pub(super) fn whole_state(&self, version: &Version, log_start: Seq) -> Edit {
         let catalog = self.catalog.lock();
+        let created = catalog.durable_records(log_start);
         Edit {
+            traits: catalog.durable_traits(log_start, &created),
             log_start: Some(log_start),
             next_file: Some(self.files.peek_next_id()),
             next_keyspace: Some(catalog.next_id()),
-            created: catalog.durable_records(log_start),
+            created,
             dropped: Vec::new(),
             trees: version.tree_edits(),
         }

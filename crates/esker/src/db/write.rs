@@ -217,6 +217,7 @@ impl Core {
                 Ok(Op::Delete { keyspace, key }) => {
                     (keyspace, key, crate::base::Kind::Delete, &[][..])
                 }
+                Ok(Op::Special { keyspace, kind, key, stored }) => (keyspace, key, kind, stored),
                 _ => continue,
             };
             let Some(order) = order_of(keyspace) else { continue };

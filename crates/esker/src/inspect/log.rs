@@ -1,6 +1,7 @@
 //! A log segment: its header, and each record with its operations.
 
 use super::{Fields, bound, key, size};
+use crate::base::split;
 use crate::db::ops::{Op, Ops};
 use crate::error::{IoContext, Result};
 use crate::fs::{Fs, OpenMode};
@@ -99,5 +100,15 @@ fn shown(op: &Op<'_>) -> String {
             format!("create keyspace {keyspace} {name:?}, order {order:?}")
         }
         Op::DropKeyspace { keyspace } => format!("drop keyspace {keyspace}"),
+        Op::Special { keyspace, kind, key: k, stored } => {
+            let (expiry, value) = split(kind, stored);
+            let what = if kind.is_operand() { "merge" } else { "put" };
+            let until = expiry.map_or_else(String::new, |at| format!(", expires at {at} ms"));
+            let len = value.len();
+            format!("{what} keyspace {keyspace} key {} value of {len} bytes{until}", key(k))
+        }
+        Op::SetTraits { keyspace, operator, filter, ttl } => {
+            format!("set traits of keyspace {}", super::traits(keyspace, operator, filter, ttl))
+        }
     }
 }

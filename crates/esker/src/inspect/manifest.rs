@@ -66,6 +66,10 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
         let value = format!("{} {:?}, order {order:?}", keyspace.id, keyspace.name);
         fields.add(format!("{name}.created[{i}]"), value);
     }
+    for (i, (id, traits)) in edit.traits.iter().enumerate() {
+        let value = super::traits(*id, &traits.operator, &traits.filter, traits.ttl);
+        fields.add(format!("{name}.traits[{i}]"), value);
+    }
     for (i, id) in edit.dropped.iter().enumerate() {
         fields.add(format!("{name}.dropped[{i}]"), id);
     }

@@ -148,6 +148,13 @@ impl Fields {
     }
 }
 
+/// The traits of a keyspace in one line.
+fn traits(id: u32, operator: &str, filter: &str, ttl: u64) -> String {
+    let named = |name: &str| if name.is_empty() { "none".to_owned() } else { format!("{name:?}") };
+    let (operator, filter) = (named(operator), named(filter));
+    format!("{id}: merge operator {operator}, compaction filter {filter}, ttl {ttl} ms")
+}
+
 /// A key as it is shown: escaped, and cut where it is long.
 fn key(key: &[u8]) -> String {
     const BYTES_MAX: usize = 256;

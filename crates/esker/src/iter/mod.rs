@@ -19,7 +19,7 @@ mod visible;
 
 pub use loser_tree::LoserTree;
 pub use tombstones::{Span, Tombstones};
-pub use visible::{Bounds, Source, VisibleIter};
+pub use visible::{Bounds, Reading, Source, VisibleIter};
 
 pub(crate) use loser_tree::same_key;
 pub(crate) use tombstones::{Cover, covering_seq};

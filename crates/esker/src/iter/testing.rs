@@ -1,11 +1,16 @@
 //! Cursors over vectors, random numbers and small data sets, for the tests of `iter` and `merge`.
 
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, Cursor, KeyOrder, Kind, Seq};
+use crate::base::{
+    Bytewise, Cursor, KeyOrder, Kind, MergeOperator, Millis, Operator, OperatorResult, Seq,
+    expired, join, split,
+};
 use crate::error::{Error, Result};
+use crate::iter::Reading;
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Descending byte order, as a user's comparator would give it: no heads.
 #[derive(Debug, Clone, Copy)]
@@ -222,8 +227,80 @@ pub(crate) struct Level {
     pub tombstones: Vec<RangeTombstone>,
 }
 
+/// Puts operands behind what is there, in brackets where they were joined. An operand with an
+/// exclamation mark leaves no value.
+pub(crate) struct Concat;
+
+impl MergeOperator for Concat {
+    fn name(&self) -> &str {
+        "concat"
+    }
+
+    fn full_merge(
+        &self,
+        _: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> OperatorResult<Option<Vec<u8>>> {
+        let mut value = existing.map(<[u8]>::to_vec);
+        for operand in operands.iter().flat_map(|joined| joined.split(|byte| *byte == b'+')) {
+            match operand {
+                b"!" => value = None,
+                _ => value.get_or_insert_default().extend_from_slice(&[b",", operand].concat()),
+            }
+        }
+        Ok(value)
+    }
+
+    fn partial_merge(&self, _: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        Some(operands.join(&b'+'))
+    }
+}
+
+pub(crate) fn concat() -> Arc<Operator> {
+    Arc::new(Operator::new("test", "concat", Some(Arc::new(Concat))))
+}
+
+/// A reader at `at` whose time is `time`.
+pub(crate) fn reading(at: Seq, time: Millis) -> Reading {
+    Reading { at, time, operator: concat() }
+}
+
 /// A random history, split into levels from old to new. Sequence numbers are 1, 2, …
 pub(crate) fn random_levels<O: KeyOrder>(
+    random: &mut Random,
+    order: &O,
+    levels: usize,
+    operations: u64,
+    keys: u64,
+    range_deletes: bool,
+) -> Vec<Level> {
+    let mut all = plain_levels(random, order, levels, operations, keys, range_deletes);
+    if random.one_in(2) {
+        // Half of the histories have operands and entries that expire, some of them together.
+        let times = 1 + random.below(2 * operations);
+        let entries = all.iter_mut().flat_map(|level| &mut level.entries);
+        for entry in entries.filter(|entry| entry.kind == Kind::Put) {
+            entry.kind = match random.below(8) {
+                0..2 => Kind::Merge,
+                2 => Kind::ExpiringPut,
+                3 => Kind::ExpiringMerge,
+                _ => Kind::Put,
+            };
+            if entry.kind.is_operand() && random.one_in(9) {
+                entry.value = b"!".to_vec();
+            }
+            if entry.kind.expires() {
+                let mut stored = Vec::new();
+                join(random.below(times) / 4 * 4, &entry.value, &mut stored);
+                entry.value = stored;
+            }
+        }
+    }
+    all
+}
+
+fn plain_levels<O: KeyOrder>(
     random: &mut Random,
     order: &O,
     levels: usize,
@@ -252,21 +329,27 @@ pub(crate) fn random_levels<O: KeyOrder>(
     all
 }
 
-/// What a reader at `at` sees: keys ascending in `order`.
+/// What a reader at `at` sees when nothing has expired: keys ascending in `order`.
 pub(crate) fn visible<O: KeyOrder>(
     order: &O,
     levels: &[Level],
     at: Seq,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
+    visible_at(order, levels, at, 0)
+}
+
+/// What a reader at `at` sees at a time: every history replayed, write after write.
+pub(crate) fn visible_at<O: KeyOrder>(
+    order: &O,
+    levels: &[Level],
+    at: Seq,
+    time: Millis,
+) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries: Vec<_> = levels.iter().flat_map(|level| &level.entries).collect();
-    entries.sort_by(|a, b| cursor_order(order, a, b));
-    let mut out = Vec::new();
-    let mut decided: Option<&[u8]> = None;
+    // Within a key from old to new.
+    entries.sort_by(|a, b| order.compare(&a.key, &b.key).then(a.seq.cmp(&b.seq)));
+    let mut out: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for entry in entries.into_iter().filter(|entry| entry.seq < at) {
-        if decided == Some(&entry.key) {
-            continue;
-        }
-        decided = Some(&entry.key);
         let covered = levels.iter().flat_map(|level| &level.tombstones).any(|tombstone| {
             let start = tombstone.start.as_deref();
             let end = tombstone.end.as_deref();
@@ -275,9 +358,21 @@ pub(crate) fn visible<O: KeyOrder>(
                 && start.is_none_or(|start| order.compare(start, &entry.key).is_le())
                 && end.is_none_or(|end| order.compare(&entry.key, end).is_lt())
         });
-        if entry.kind == Kind::Put && !covered {
-            out.push((entry.key.clone(), entry.value.clone()));
+        if covered {
+            continue;
         }
+        let known = out.pop_if(|(key, _)| order.compare(key, &entry.key).is_eq());
+        let (expiry, value) = split(entry.kind, &entry.value);
+        let value = match (entry.kind, expired(expiry, time)) {
+            (Kind::Delete, _) | (Kind::ExpiringPut, true) => None,
+            (Kind::ExpiringMerge, true) => known.map(|(_, value)| value),
+            (Kind::Put | Kind::ExpiringPut, _) => Some(value.to_vec()),
+            (Kind::Merge | Kind::ExpiringMerge, _) => {
+                let existing = known.as_ref().map(|(_, value)| &value[..]);
+                Concat.full_merge(&entry.key, existing, &[value]).expect("it never fails")
+            }
+        };
+        out.extend(value.map(|value| (entry.key.clone(), value)));
     }
     out
 }

@@ -10,21 +10,30 @@
 //! past them, the keys under a range tombstone by a seek of every source that holds nothing newer
 //! than the tombstone.
 //!
+//! A put that has expired counts as a delete. Operands count from the newest down to the first
+//! version that is none: they are collected, applied, and shown from a copy.
+//!
 //! Invariants:
-//! 1. `Place::Forward`: the tree stands on the shown entry.
+//! 1. `Place::Forward`: the tree stands on the shown entry; `Place::Expiring`: likewise, and a
+//!    time stands before its value.
 //! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and
 //!    stands on an entry that sorts before every visible version of `key`, or ran off the front.
-//! 3. `Place::Outside`: nothing is shown: not positioned, past an end, or an error, which the
-//!    tree keeps and every later move reports (C3).
+//! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and stands
+//!    on an older version of `key` or behind all of them.
+//! 4. `Place::Outside`: nothing is shown: not positioned, past an end, or an error, which the
+//!    tree or `failed` keeps and every later move reports (C3).
 
 #[cfg(test)]
 mod tests;
 
 use super::loser_tree::{LoserTree, same_key};
 use super::tombstones::{Cover, Tombstones};
-use crate::base::{Cursor, KeyOrder, Kind, Seq};
-use crate::error::Result;
+use crate::base::{
+    Cursor, EXPIRY_BYTES, KeyOrder, Kind, Millis, Operands, Operator, Seq, expired, split,
+};
+use crate::error::{Error, Result};
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// Where an iterator ends: lower and upper bound of its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +61,24 @@ pub struct Source<C> {
     pub seq_bound: Seq,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How entries are read: what is seen of them, and what they mean.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Entries with smaller sequence numbers are seen.
+    pub at: Seq,
+    /// What expires then or earlier is gone.
+    pub time: Millis,
+    /// What operands mean.
+    pub operator: Arc<Operator>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Outside,
     Forward,
+    Expiring,
     Backward,
+    Folded,
 }
 
 /// After so many entries that are not shown, in a row, a seek is cheaper than further steps.
@@ -74,6 +96,11 @@ pub struct VisibleIter<C, O, T> {
     /// Entries hidden, in a row, by the tombstone of the current span.
     covered: u32,
     at: Seq,
+    time: Millis,
+    operator: Arc<Operator>,
+    operands: Operands,
+    /// Why the last move failed, if it was not the tree.
+    failed: Option<Error>,
     bounds: Bounds,
     /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
     high_head: u64,
@@ -85,13 +112,12 @@ pub struct VisibleIter<C, O, T> {
 }
 
 impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
-    /// An iterator, not yet positioned, over what a reader at `at` sees in `sources` within
-    /// `bounds`. `tombstones` are those of all sources, in any order.
+    /// An iterator, not yet positioned, over what `reading` sees in `sources` within `bounds`. `tombstones` are those of all sources, in any order.
     pub fn new(
         order: O,
         sources: Vec<Source<C>>,
         mut tombstones: Vec<T>,
-        at: Seq,
+        reading: Reading,
         bounds: Bounds,
     ) -> Self {
         tombstones.retain(|source| !source.is_empty());
@@ -112,7 +138,11 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             tombstones,
             cover: Cover::default(),
             covered: 0,
-            at,
+            at: reading.at,
+            time: reading.time,
+            operator: reading.operator,
+            operands: Operands::default(),
+            failed: None,
             bounds,
             high_head,
             low_head,
@@ -131,13 +161,19 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// The key. The iterator must be valid.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        if self.place == Place::Backward { &self.key } else { self.tree.key() }
+        if self.place >= Place::Backward { &self.key } else { self.tree.key() }
     }
 
     /// The value. The iterator must be valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        if self.place == Place::Backward { &self.value } else { self.tree.value() }
+        if self.place <= Place::Forward {
+            return self.tree.value();
+        }
+        if self.place >= Place::Backward {
+            return &self.value;
+        }
+        split(Kind::ExpiringPut, self.tree.value()).1
     }
 
     /// The order of the keys.
@@ -153,6 +189,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Goes to the first entry inside the bounds.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.place = Place::Outside;
+        self.failed = None;
         match &self.bounds.low {
             Bound::Included(low) => self.tree.seek(low, self.at)?,
             Bound::Excluded(low) => self.tree.seek(low, 0)?,
@@ -164,6 +201,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Goes to the last entry inside the bounds.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.place = Place::Outside;
+        self.failed = None;
         match &self.bounds.high {
             Bound::Excluded(high) => self.tree.seek_before(high)?,
             Bound::Included(high) => {
@@ -183,6 +221,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             return self.seek_to_first();
         }
         self.place = Place::Outside;
+        self.failed = None;
         self.tree.seek(key, self.at)?;
         self.settle_forward()
     }
@@ -195,6 +234,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             return self.seek_to_last();
         }
         self.place = Place::Outside;
+        self.failed = None;
         self.tree.seek_before(key)?;
         self.settle_backward()
     }
@@ -205,8 +245,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     #[allow(clippy::should_implement_trait, reason = "a cursor lends its entries and goes back")]
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
-            Place::Outside => return self.tree.check(),
-            Place::Forward => self.skip_key()?,
+            Place::Outside => return self.check(),
+            Place::Forward | Place::Expiring => self.skip_key()?,
+            Place::Folded => self.leave_key()?,
             Place::Backward => self.tree.seek(&self.key, 0)?,
         }
         self.settle_forward()
@@ -216,9 +257,10 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
-            Place::Outside => return self.tree.check(),
+            Place::Outside => return self.check(),
             // What stands before the shown version of its key is newer than the snapshot.
-            Place::Forward => self.tree.prev()?,
+            Place::Forward | Place::Expiring => self.tree.prev()?,
+            Place::Folded => self.tree.seek_before(&self.key)?,
             Place::Backward => {}
         }
         self.settle_backward()
@@ -244,12 +286,88 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                     self.place = Place::Forward;
                     return Ok(());
                 }
+                if self.tree.kind() != Kind::Delete {
+                    self.place = self.settle_special()?;
+                    if self.place != Place::Outside {
+                        return Ok(());
+                    }
+                    // What was folded to nothing has been passed.
+                    continue;
+                }
             } else if self.leap_over_span(false)? {
                 continue;
             }
             self.skip_key()?;
         }
         Ok(())
+    }
+
+    /// Says where the iterator stands with an operand or an expiring put under the tree. If it is
+    /// not shown, goes past its key.
+    #[cold]
+    fn settle_special(&mut self) -> Result<Place> {
+        if self.tree.kind() == Kind::ExpiringPut {
+            if !expired(split(Kind::ExpiringPut, self.tree.value()).0, self.time) {
+                return Ok(Place::Expiring);
+            }
+            self.skip_key()?;
+            return Ok(Place::Outside);
+        }
+        if self.fold()? {
+            return Ok(Place::Folded);
+        }
+        self.leave_key()?;
+        Ok(Place::Outside)
+    }
+
+    /// Applies the operands under and behind the tree, which stands on the newest visible version
+    /// of its key. Copies key and value, if there is one, and leaves the tree on the last version
+    /// that was looked at or behind.
+    fn fold(&mut self) -> Result<bool> {
+        let head = self.remember_key();
+        let hidden_below = if self.tombstones.is_empty() {
+            0
+        } else {
+            self.cover.seq_at(&self.order, &self.tombstones, &self.key, self.at).0
+        };
+        self.operands.clear();
+        let mut has_base = false;
+        while self.tree.valid() && self.tree_is_at_key(head) && self.tree.seq() >= hidden_below {
+            let (kind, stored) = (self.tree.kind(), self.tree.value());
+            if !kind.is_operand() {
+                let (expiry, value) = split(kind, stored);
+                has_base = kind != Kind::Delete && !expired(expiry, self.time);
+                self.value.clear();
+                self.value.extend_from_slice(value);
+                break;
+            }
+            self.operands.push(self.tree.seq(), kind, stored);
+            self.tree.next()?;
+        }
+        let base = has_base.then_some(&self.value[..]);
+        match self.operands.read(&self.operator, &self.key, base, self.time) {
+            Ok(Some(value)) => self.value = value,
+            Ok(None) => return Ok(false),
+            Err(error) => {
+                self.failed = Some(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes past the versions of `key` that are left under the tree.
+    fn leave_key(&mut self) -> Result<()> {
+        if self.tree.valid() && self.tree_is_at_key(self.order.head(&self.key)) {
+            self.skip_key()?;
+        }
+        Ok(())
+    }
+
+    /// The error that the last move ended with, if it did.
+    fn check(&self) -> Result<()> {
+        self.tree.check()?;
+        self.failed.clone().map_or(Ok(()), Err)
     }
 
     /// Goes to the first entry of another key than the one under the tree.
@@ -287,7 +405,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
             let (seq, kind) = self.take_newest()?;
             let hidden = !self.tombstones.is_empty() && self.key_is_covered(seq);
-            if !hidden && kind == Kind::Put {
+            if !hidden && (kind == Kind::Put || self.shows_special(kind)?) {
                 self.place = Place::Backward;
                 return Ok(());
             }
@@ -296,6 +414,28 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a key is shown whose newest visible version, copied to `value`, is no plain put;
+    /// `value` then holds what is shown. The tree stands before all visible versions, and stays.
+    #[cold]
+    fn shows_special(&mut self, kind: Kind) -> Result<bool> {
+        match kind {
+            Kind::Delete => Ok(false),
+            Kind::Put => Ok(true),
+            Kind::ExpiringPut => {
+                let gone = expired(split(kind, &self.value).0, self.time);
+                self.value.drain(..EXPIRY_BYTES.min(self.value.len()));
+                Ok(!gone)
+            }
+            Kind::Merge | Kind::ExpiringMerge => {
+                self.tree.seek(&self.key, self.at)?;
+                // The newest version was there a moment ago, and a snapshot does not change.
+                let shown = self.tree.valid() && self.fold()?;
+                self.tree.seek_before(&self.key)?;
+                Ok(shown)
+            }
+        }
     }
 
     /// Copies the newest visible version of the tree's key and goes before all of them.

@@ -2,7 +2,7 @@
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::{KEY_BYTES_MAX, KEYSPACES_MAX, NAME_BYTES_MAX};
-use crate::base::{FileId, KeyspaceId, Seq};
+use crate::base::{FileId, KeyspaceId, Millis, Seq};
 use crate::run::SegmentMeta;
 
 /// A keyspace as the manifest knows it.
@@ -14,6 +14,17 @@ pub struct KeyspaceRecord {
     pub name: String,
     /// The name of its comparator; `None`: bytewise.
     pub comparator: Option<String>,
+}
+
+/// What may change about a keyspace while it lives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// The name of its merge operator; empty: none.
+    pub operator: String,
+    /// The name of its compaction filter; empty: none.
+    pub filter: String,
+    /// How long writes live that do not say it themselves; 0: for ever.
+    pub ttl: Millis,
 }
 
 /// A run as the manifest knows it: segments in key order, then tombstone segments.
@@ -68,6 +79,8 @@ pub struct Edit {
     pub next_keyspace: Option<KeyspaceId>,
     /// Keyspaces that were made.
     pub created: Vec<KeyspaceRecord>,
+    /// Traits that keyspaces got.
+    pub traits: Vec<(KeyspaceId, Traits)>,
     /// Keyspaces that were dropped, with their trees.
     pub dropped: Vec<KeyspaceId>,
     /// Changes of trees, in this order.
@@ -82,6 +95,7 @@ mod tag {
     pub const DROPPED: u8 = 5;
     pub const ADD_DELTA: u8 = 6;
     pub const REPLACE: u8 = 7;
+    pub const TRAITS: u8 = 8;
 }
 
 fn put_key(out: &mut Vec<u8>, key: Option<&[u8]>) {
@@ -175,6 +189,13 @@ impl Edit {
             put_bytes(out, keyspace.name.as_bytes());
             put_bytes(out, keyspace.comparator.as_deref().unwrap_or_default().as_bytes());
         }
+        for (id, traits) in &self.traits {
+            out.push(tag::TRAITS);
+            put_varint(out, u64::from(*id));
+            put_bytes(out, traits.operator.as_bytes());
+            put_bytes(out, traits.filter.as_bytes());
+            put_varint(out, traits.ttl);
+        }
         for id in &self.dropped {
             out.push(tag::DROPPED);
             put_varint(out, u64::from(*id));
@@ -226,6 +247,14 @@ impl Edit {
                 let name = read_name(reader)?;
                 let comparator = Some(read_name(reader)?).filter(|name| !name.is_empty());
                 self.created.push(KeyspaceRecord { id, name, comparator });
+            }
+            tag::TRAITS => {
+                if self.traits.len() >= KEYSPACES_MAX {
+                    return Err(DecodeError("there are more keyspaces than the limit"));
+                }
+                let id = id(reader)?;
+                let (operator, filter) = (read_name(reader)?, read_name(reader)?);
+                self.traits.push((id, Traits { operator, filter, ttl: reader.varint()? }));
             }
             tag::DROPPED => self.dropped.push(id(reader)?),
             tag::ADD_DELTA => {

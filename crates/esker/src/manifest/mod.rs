@@ -18,7 +18,7 @@ mod scan;
 mod superblock;
 mod version;
 
-pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, TreeEdit};
+pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit};
 pub use log::{Manifest, Recovered, manifest_name, parse_manifest_name, read, read_records};
 pub use scan::{Content, Piece, Scan, scan};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock};

@@ -134,10 +134,10 @@ fn run_model<O: KeyOrder>(order: O, seed: u64, pending: bool) {
     for seq in 1..=300 {
         let keyspace = keyspaces[random.below(4) as usize];
         let key = random.key();
-        let kind = if random.below(4) == 0 { Kind::Delete } else { Kind::Put };
+        let kind = Kind::from_u8(random.below(6) as u8).unwrap_or(Kind::Put);
         let value = match kind {
             Kind::Delete => vec![],
-            Kind::Put => vec![seq as u8; random.below(40) as usize],
+            _ => vec![seq as u8; random.below(40) as usize],
         };
         if pending {
             let entry = table.insert_pending(keyspace, &key, kind, &value);

@@ -22,6 +22,12 @@
 //!    and after: it hides it from the same readers. A tombstone that is not among the inputs
 //!    comes from a newer source and is newer than every input.
 //!
+//! 6. An operand is kept while nothing older is known; it shadows nothing. Of the versions of a
+//!    stripe, those from the newest down to the first that is no operand make up the value, so
+//!    rule 1 begins behind that one. What becomes of them is decided in `merge::fold`.
+//! 7. What expires is judged by the stripe's time: that of the first snapshot that sees it, or of
+//!    the merge where there is none. Every reader that sees it has that time or a later one.
+//!
 //! Rules 3 to 5 need that *all* tombstones and all older entries of the key range take part, or
 //! are kept away from it by the plan (`merge::plan` reuses no segment that a newer tombstone of
 //! the inputs touches).
@@ -30,7 +36,7 @@
 pub(super) mod tests;
 
 use crate::base::rangedel::Fragments;
-use crate::base::{KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::base::{KeyOrder, Kind, Millis, Moment, SEQ_MAX, Seq};
 
 /// Where the output of a merge lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +58,28 @@ pub enum Verdict {
     Covered,
     /// It is a delete with nothing left to hide.
     Spent,
+    /// It is an operand: what becomes of it depends on what is older.
+    Operand,
+}
+
+/// What a merge has to preserve: taken once, applied at either depth.
+#[derive(Debug, Clone, Default)]
+pub struct MergeRule {
+    /// The registered snapshots, ascending.
+    pub snapshots: Vec<Moment>,
+    /// The time at which the merge began.
+    pub now: Millis,
+}
+
+impl MergeRule {
+    /// The rule for an output at `depth`.
+    pub fn at(self, depth: Depth) -> VersionGc {
+        VersionGc {
+            times: self.snapshots.iter().map(|moment| moment.time).collect(),
+            now: self.now,
+            ..VersionGc::new(self.snapshots.iter().map(|moment| moment.seq).collect(), depth)
+        }
+    }
 }
 
 /// Decides, version by version, what a merge keeps.
@@ -62,9 +90,14 @@ pub enum Verdict {
 pub struct VersionGc {
     /// Ascending.
     snapshots: Vec<Seq>,
+    /// The times of the snapshots, or nothing: then nothing expires before `now`.
+    times: Vec<Millis>,
+    now: Millis,
     depth: Depth,
     /// The end of the stripe of the last version; `None` before the first version of a key.
     last: Option<Seq>,
+    /// Whether all versions of that stripe so far were operands.
+    open: bool,
 }
 
 impl VersionGc {
@@ -73,7 +106,7 @@ impl VersionGc {
     pub fn new(mut snapshots: Vec<Seq>, depth: Depth) -> Self {
         snapshots.sort_unstable();
         snapshots.dedup();
-        Self { snapshots, depth, last: None }
+        Self { snapshots, times: Vec::new(), now: 0, depth, last: None, open: false }
     }
 
     /// The versions of another key follow.
@@ -105,20 +138,50 @@ impl VersionGc {
     #[inline]
     pub fn decide(&mut self, seq: Seq, kind: Kind, covering: impl FnOnce(Seq) -> Seq) -> Verdict {
         let end = self.stripe_end(seq);
-        if self.last == Some(end) {
+        if self.last == Some(end) && !self.open {
             return Verdict::Shadowed;
         }
         self.last = Some(end);
+        self.open = false;
         if covering(end) > seq {
             return Verdict::Covered;
         }
-        if self.depth == Depth::Bottom && self.is_oldest(end) {
-            return match kind {
-                Kind::Put => Verdict::Keep(0),
-                Kind::Delete => Verdict::Spent,
-            };
+        if kind.is_operand() {
+            self.open = true;
+            return Verdict::Operand;
+        }
+        if self.is_settled(end) {
+            return if kind == Kind::Delete { Verdict::Spent } else { Verdict::Keep(0) };
         }
         Verdict::Keep(seq)
+    }
+
+    /// The end of the stripe of the last version.
+    #[inline]
+    pub fn last_stripe(&self) -> Seq {
+        self.last.unwrap_or(SEQ_MAX)
+    }
+
+    /// Whether a stripe is the oldest one and lies at the bottom: nothing older is anywhere.
+    #[inline]
+    pub fn is_settled(&self, end: Seq) -> bool {
+        self.depth == Depth::Bottom && self.is_oldest(end)
+    }
+
+    /// Whether no older versions lie below the inputs.
+    pub fn is_bottom(&self) -> bool {
+        self.depth == Depth::Bottom
+    }
+
+    /// The time of the earliest reader of a stripe (rule 7).
+    pub fn stripe_time(&self, end: Seq) -> Millis {
+        let place = self.snapshots.partition_point(|snapshot| *snapshot < end);
+        self.times.get(place).copied().unwrap_or(self.now)
+    }
+
+    /// The time of the earliest reader of all.
+    pub fn earliest_time(&self) -> Millis {
+        self.times.first().copied().unwrap_or(self.now)
     }
 
     /// Whether the output needs a tombstone with this sequence number (rule 4, its second half:

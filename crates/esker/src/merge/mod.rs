@@ -9,10 +9,11 @@
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+mod fold;
 mod gc;
 mod plan;
 mod stream;
 
-pub use gc::{Depth, Verdict, VersionGc};
+pub use gc::{Depth, MergeRule, Verdict, VersionGc};
 pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan};
 pub use stream::{MergeCounts, MergeStream};

@@ -11,10 +11,12 @@
 #[cfg(test)]
 mod tests;
 
+use super::fold::{Base, Folding, Out};
 use super::gc::{Verdict, VersionGc};
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::base::{Cursor, Filter, KeyOrder, Kind, Operator, SEQ_MAX, Seq};
 use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
+use std::sync::Arc;
 
 /// What a merge read, wrote and dropped so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,12 +31,24 @@ pub struct MergeCounts {
     pub covered: u64,
     /// Deletes dropped because nothing is left for them to hide.
     pub spent: u64,
+    /// Operands, and values under them, that went into a value or another operand.
+    pub folded: u64,
+    /// Entries that had expired for everybody; where they hide something, a delete took their
+    /// place.
+    pub expired: u64,
+    /// Entries that the compaction filter removed; likewise.
+    pub filtered: u64,
+    /// Entries that the compaction filter changed.
+    pub filtered_changed: u64,
+    /// Deletes handed over in the place of entries that are counted as expired or filtered.
+    pub deletes_made: u64,
 }
 
 impl MergeCounts {
     /// Entries dropped for whichever reason.
     pub fn dropped(&self) -> u64 {
-        self.shadowed + self.covered + self.spent
+        self.shadowed + self.covered + self.spent + self.folded + self.expired + self.filtered
+            - self.deletes_made
     }
 }
 
@@ -56,6 +70,7 @@ pub struct MergeStream<C, O, T> {
     head: u64,
     may_follow: bool,
     counts: MergeCounts,
+    folding: Folding,
 }
 
 impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
@@ -77,7 +92,24 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
             head: 0,
             may_follow: false,
             counts: MergeCounts::default(),
+            folding: Folding::default(),
         }
+    }
+
+    /// Applies operands by this operator; without one they are kept. To be called before the first
+    /// step.
+    #[must_use]
+    pub fn with_operator(mut self, operator: Arc<Operator>) -> Self {
+        self.folding.set_operator(operator);
+        self
+    }
+
+    /// Asks a compaction filter about the values that are handed over. To be called before the
+    /// first step.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Option<Filter>) -> Self {
+        self.folding.set_filter(filter);
+        self
     }
 
     /// Restricts the stream to the keys from `start` (inclusive) to `end` (exclusive). To be
@@ -110,11 +142,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
     ///
     /// An error of a source comes back again from every later step. After an error of `out` the
     /// stream must not be used further: its last entry is neither handed over nor passed.
-    pub fn step(
-        &mut self,
-        out: &mut impl FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()>,
-        entries_max: usize,
-    ) -> Result<bool> {
+    pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
             match &self.start {
                 Some(start) => self.tree.seek(start, SEQ_MAX)?,
@@ -130,7 +158,11 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
             self.tree.next()?;
         }
         self.tree.check()?;
-        Ok(self.has_entry())
+        if self.has_entry() {
+            return Ok(true);
+        }
+        self.end_key(out)?;
+        Ok(false)
     }
 
     #[inline]
@@ -145,14 +177,18 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
 
     /// Decides about the entry under the tree and hands it over if it survives.
     #[inline]
-    fn take(&mut self, out: &mut impl FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()>) -> Result<()> {
+    fn take(&mut self, out: &mut impl Out) -> Result<()> {
         let (seq, kind) = (self.tree.seq(), self.tree.kind());
         let head = self.tree.head();
         let key = self.tree.key();
         let same = self.may_follow && head == self.head && same_key(&self.order, key, &self.key);
         if !same {
+            if self.folding.waits() {
+                self.end_key(out)?;
+            }
             self.gc.start_key();
         }
+        let key = self.tree.key();
         let verdict = if self.tombstones.is_empty() {
             self.gc.decide(seq, kind, |_| 0)
         } else {
@@ -166,16 +202,23 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
                 crate::iter::covering_seq(order, tombstones, key, below)
             })
         };
-        match verdict {
-            Verdict::Keep(seq) => {
-                out(key, seq, kind, self.tree.value())?;
-                self.counts.entries_out += 1;
-            }
-            Verdict::Shadowed => self.counts.shadowed += 1,
-            Verdict::Covered => self.counts.covered += 1,
-            Verdict::Spent => self.counts.spent += 1,
-        }
         self.counts.entries_in += 1;
+        let plain = matches!(kind, Kind::Put | Kind::Delete) && !self.folding.filters();
+        if !plain || self.folding.waits() {
+            self.take_special(verdict, seq, kind, out)?;
+        } else {
+            match verdict {
+                Verdict::Keep(seq) => {
+                    out(key, seq, kind, self.tree.value())?;
+                    self.counts.entries_out += 1;
+                }
+                Verdict::Shadowed => self.counts.shadowed += 1,
+                Verdict::Covered => self.counts.covered += 1,
+                Verdict::Spent => self.counts.spent += 1,
+                Verdict::Operand => {}
+            }
+        }
+        let key = self.tree.key();
         self.may_follow = seq != 0;
         if self.may_follow && !same {
             self.key.clear();
@@ -183,5 +226,64 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
             self.head = head;
         }
         Ok(())
+    }
+
+    /// Decides about an entry that is an operand, stands under operands, expires or is filtered.
+    #[cold]
+    fn take_special(
+        &mut self,
+        verdict: Verdict,
+        seq: Seq,
+        kind: Kind,
+        out: &mut impl Out,
+    ) -> Result<()> {
+        let Self { folding, gc, counts, tree, .. } = self;
+        let (key, stored, stripe) = (tree.key(), tree.value(), gc.last_stripe());
+        if folding.waits() && folding.stripe() != stripe {
+            // What is older belongs to an older stripe, and snapshots stand in between.
+            folding.settle(gc, counts, &self.key, Base::Unknown, out)?;
+        }
+        if verdict == Verdict::Operand {
+            folding.push(stripe, seq, kind, stored);
+            return Ok(());
+        }
+        if folding.waits() {
+            let base = match verdict {
+                Verdict::Keep(_) if kind == Kind::Delete => Base::Delete(seq),
+                Verdict::Keep(_) => Base::Value(seq, kind, stored),
+                Verdict::Spent => Base::Delete(seq),
+                Verdict::Covered => {
+                    counts.covered += 1;
+                    Base::Absent
+                }
+                Verdict::Shadowed | Verdict::Operand => {
+                    counts.shadowed += 1;
+                    return Ok(());
+                }
+            };
+            return folding.settle(gc, counts, &self.key, base, out);
+        }
+        match verdict {
+            Verdict::Keep(seq) if kind == Kind::Delete => {
+                counts.entries_out += 1;
+                out(key, seq, kind, stored)?;
+            }
+            Verdict::Keep(_) => folding.value(gc, counts, stripe, key, (seq, kind, stored), out)?,
+            Verdict::Shadowed => counts.shadowed += 1,
+            Verdict::Covered => counts.covered += 1,
+            Verdict::Spent => counts.spent += 1,
+            Verdict::Operand => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a key whose operands still wait: there are no older versions among the inputs.
+    #[cold]
+    fn end_key(&mut self, out: &mut impl Out) -> Result<()> {
+        if !self.folding.waits() {
+            return Ok(());
+        }
+        let base = if self.gc.is_bottom() { Base::Absent } else { Base::Unknown };
+        self.folding.settle(&self.gc, &mut self.counts, &self.key, base, out)
     }
 }

@@ -8,6 +8,7 @@ use crate::base::KeyspaceId;
 use crate::db::LOG_DIRECTORY;
 use crate::db::ops::{Op, Ops};
 use crate::error::Result;
+use crate::manifest::Traits;
 use crate::wal;
 use std::path::Path;
 
@@ -110,6 +111,10 @@ fn batch<S: Sink>(
                 }
             }
             Op::DropKeyspace { keyspace } => walk.drop_space(keyspace)?,
+            Op::SetTraits { keyspace, operator, filter, ttl } => {
+                let (operator, filter) = (operator.to_owned(), filter.to_owned());
+                walk.set_traits(keyspace, &Traits { operator, filter, ttl })?;
+            }
             _ => operation(walk, seen, op, trusted)?,
         }
     }
@@ -146,6 +151,7 @@ fn in_keyspace(op: Op<'_>, keyspace: KeyspaceId) -> Op<'_> {
         Op::Put { key, value, .. } => Op::Put { keyspace, key, value },
         Op::Delete { key, .. } => Op::Delete { keyspace, key },
         Op::DeleteRange { start, end, .. } => Op::DeleteRange { keyspace, start, end },
+        Op::Special { kind, key, stored, .. } => Op::Special { keyspace, kind, key, stored },
         other => other,
     }
 }

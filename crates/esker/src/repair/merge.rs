@@ -1,4 +1,5 @@
-//! The newest readable version of every key, over segments of any overlap.
+//! The newest readable version of every key, over segments of any overlap; where that is an
+//! operand, the older ones too, down to the first version that is none.
 //!
 //! Segments are opened in the order of their first keys and closed when they end, so that only
 //! those are held that overlap the present key. Each has a *rank*: a higher one means a newer run,
@@ -33,8 +34,9 @@ pub(super) trait Surroundings {
     fn file(&mut self, meta: &SegmentMeta) -> Option<Arc<DamagedFile>>;
     /// A segment was read to its end.
     fn ended(&mut self, reader: &SegmentReader);
-    /// An entry that counts.
-    fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    /// An entry that counts: a value or an operand, in its stored form. Those of a key come from
+    /// old to new.
+    fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()>;
 }
 
 /// A segment that is being read, at one of its entries.
@@ -77,7 +79,50 @@ impl Active {
     }
 }
 
-/// Gives the newest version of every key between the bounds, in order, if it is a value.
+/// The versions of one key that count, from new to old: operands, and what they stand on.
+#[derive(Default)]
+struct Chain {
+    key: Vec<u8>,
+    versions: Vec<(Kind, Vec<u8>)>,
+    /// Whether an older version counts too.
+    open: bool,
+    /// Whether a key was begun.
+    begun: bool,
+}
+
+impl Chain {
+    /// Gives what was collected, from old to new.
+    fn end(&mut self, around: &mut impl Surroundings) -> Result<()> {
+        let versions = std::mem::take(&mut self.versions);
+        versions.iter().rev().try_for_each(|(kind, stored)| around.entry(&self.key, *kind, stored))
+    }
+
+    /// Takes the next version, in the order in which they are met.
+    fn take<O: KeyOrder>(
+        &mut self,
+        order: &O,
+        entry: &Active,
+        counts: bool,
+        around: &mut impl Surroundings,
+    ) -> Result<()> {
+        if !self.begun || order.compare(&self.key, &entry.key).is_ne() {
+            self.end(around)?;
+            self.key.clear();
+            self.key.extend_from_slice(&entry.key);
+            (self.begun, self.open) = (true, true);
+        }
+        if self.open {
+            self.open = counts && entry.kind.is_operand();
+            if counts && entry.kind != Kind::Delete {
+                self.versions.push((entry.kind, entry.value().to_vec()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives the newest version of every key between the bounds, in order, if it is a value; or
+/// operands and what they stand on.
 pub(super) fn merge<O: KeyOrder>(
     order: &O,
     mut inputs: Vec<Input>,
@@ -87,7 +132,7 @@ pub(super) fn merge<O: KeyOrder>(
 ) -> Result<()> {
     inputs.sort_by(|a, b| order.compare(&b.meta.min_key, &a.meta.min_key));
     let mut active: Vec<Active> = Vec::new();
-    let mut last: Option<Vec<u8>> = None;
+    let mut chain = Chain::default();
     loop {
         let first = |active: &[Active]| {
             (0..active.len()).min_by(|a, b| active[*a].compare(order, &active[*b]))
@@ -99,17 +144,9 @@ pub(super) fn merge<O: KeyOrder>(
             active.extend(open(input, around));
             best = first(&active);
         }
-        let Some(best) = best else { return Ok(()) };
+        let Some(best) = best else { return chain.end(around) };
         let entry = &mut active[best];
-        let seen = last.as_ref().is_some_and(|last| order.compare(last, &entry.key).is_eq());
-        if !seen {
-            let last = last.get_or_insert_default();
-            last.clear();
-            last.extend_from_slice(&entry.key);
-            if counts(order, entry, covers, bounds) {
-                around.entry(&entry.key, entry.value())?;
-            }
-        }
+        chain.take(order, entry, counts(order, entry, covers, bounds), around)?;
         if !entry.advance() {
             around.ended(&active.swap_remove(best).reader);
         }
@@ -127,7 +164,7 @@ fn open(input: Input, around: &mut impl Surroundings) -> Option<Active> {
     None
 }
 
-/// Whether the newest version of its key is a value that nothing removed.
+/// Whether a version is inside the bounds and no range delete removed it.
 fn counts<O: KeyOrder>(order: &O, entry: &Active, covers: &[Covers], bounds: Bounds<'_>) -> bool {
     let key = &entry.key;
     let inside = bounds.0.is_none_or(|lower| order.compare(lower, key).is_le())
@@ -137,5 +174,5 @@ fn counts<O: KeyOrder>(order: &O, entry: &Active, covers: &[Covers], bounds: Bou
         Ordering::Equal => cover.fragments.covering_seq(order, key, SEQ_MAX) > entry.seq,
         Ordering::Greater => cover.fragments.covering_seq(order, key, SEQ_MAX) > 0,
     });
-    inside && !covered && entry.kind == Kind::Put && key.len() <= limits::KEY_BYTES_MAX
+    inside && !covered && key.len() <= limits::KEY_BYTES_MAX
 }

@@ -7,7 +7,7 @@ use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
 use crate::manifest::{
-    self, Content, Edit, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Version,
+    self, Content, Edit, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Version,
     manifest_name, parse_manifest_name,
 };
 use crate::run::{RunFile, Segment, SegmentMeta};
@@ -20,6 +20,8 @@ use std::sync::Arc;
 pub(super) struct Source {
     /// Keyspaces by number; the one that is always there among them.
     pub keyspaces: BTreeMap<KeyspaceId, KeyspaceRecord>,
+    /// Traits of keyspaces that have any.
+    pub traits: BTreeMap<KeyspaceId, Traits>,
     /// The trees.
     pub version: Version,
     /// Where the log must begin; `None`: not known.
@@ -205,7 +207,11 @@ impl Source {
         for record in &edit.created {
             self.keyspaces.insert(record.id, record.clone());
         }
+        for (id, traits) in &edit.traits {
+            self.traits.insert(*id, traits.clone());
+        }
         for id in &edit.dropped {
+            self.traits.remove(id);
             self.keyspaces.remove(id);
         }
     }

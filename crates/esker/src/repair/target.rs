@@ -6,6 +6,7 @@ use crate::db::ops::Op;
 use crate::db::options::{Durability, Options};
 use crate::db::{Core, Write};
 use crate::error::Result;
+use crate::manifest::Traits;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ const BATCH_BYTES: usize = 48 << 10;
 pub(super) trait Sink {
     /// Makes a keyspace, or finds the one that is there, and answers its number here.
     fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32>;
+    /// Gives a keyspace traits.
+    fn set_traits(&mut self, keyspace: u32, traits: &Traits) -> Result<()>;
     /// Drops a keyspace.
     fn drop_keyspace(&mut self, name: &str) -> Result<()>;
     /// Takes an operation in a keyspace with a number of this sink.
@@ -32,6 +35,10 @@ impl Sink for Nowhere {
     fn keyspace(&mut self, _: &str, _: Option<Arc<dyn Comparator>>) -> Result<u32> {
         self.next += 1;
         Ok(self.next)
+    }
+
+    fn set_traits(&mut self, _: u32, _: &Traits) -> Result<()> {
+        Ok(())
     }
 
     fn drop_keyspace(&mut self, _: &str) -> Result<()> {
@@ -118,6 +125,12 @@ impl Sink for Target {
         Ok(self.keyspaces.len() as u32 - 1)
     }
 
+    fn set_traits(&mut self, keyspace: u32, traits: &Traits) -> Result<()> {
+        self.write()?;
+        let state = self.keyspaces[keyspace as usize].clone();
+        self.core.set_traits(&state, traits.clone())
+    }
+
     fn drop_keyspace(&mut self, name: &str) -> Result<()> {
         self.write()?;
         self.core.drop_keyspace(name).map(|_| ())
@@ -136,7 +149,13 @@ impl Sink for Target {
                 let bytes = [start, end].iter().flatten().map(|bound| bound.len()).sum();
                 (2, bytes, Op::DeleteRange { keyspace, start, end })
             }
-            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } => return Ok(()),
+            Op::Special { kind, key, stored, .. } => {
+                self.core.check_value_len(stored.len() as u64)?;
+                (0, key.len() + stored.len(), Op::Special { keyspace, kind, key, stored })
+            }
+            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } | Op::SetTraits { .. } => {
+                return Ok(());
+            }
         };
         if !self.payload.is_empty() && self.payload.len() + bytes > BATCH_BYTES {
             self.write()?;

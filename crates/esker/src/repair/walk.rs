@@ -5,13 +5,13 @@ use super::merge::{Covers, Input, Surroundings, merge};
 use super::report::{Kept, Plan, State, shown};
 use super::source::{self, Source};
 use super::target::Sink;
-use crate::base::{Bytewise, Comparator, CustomOrder, FileId, KeyOrder, KeyspaceId, limits};
+use crate::base::{Bytewise, Comparator, CustomOrder, FileId, KeyOrder, KeyspaceId, Kind, limits};
 use crate::db::ops::Op;
 use crate::db::options::Options;
 use crate::db::{DATA_DIRECTORY, parse_run_name};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
-use crate::manifest::Partition;
+use crate::manifest::{Partition, Traits};
 use crate::run::{DamagedFile, LostPart, Segment, SegmentKind, SegmentMeta, SegmentReader};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -122,6 +122,14 @@ impl<S: Sink> Walk<'_, S> {
         Ok(())
     }
 
+    /// Gives a keyspace its traits; the code that they name is not needed here.
+    pub fn set_traits(&mut self, id: KeyspaceId, traits: &Traits) -> Result<()> {
+        match self.spaces.get(&id).and_then(|space| space.number) {
+            Some(number) => self.sink.set_traits(number, traits),
+            None => Ok(()),
+        }
+    }
+
     /// Forgets a keyspace that was dropped in the log.
     pub fn drop_space(&mut self, id: KeyspaceId) -> Result<()> {
         let Some(space) = self.spaces.remove(&id) else { return Ok(()) };
@@ -136,6 +144,9 @@ impl<S: Sink> Walk<'_, S> {
     fn trees(&mut self, source: &Source) -> Result<()> {
         for record in source.keyspaces.values() {
             self.space(record.id, &record.name, record.comparator.as_deref())?;
+        }
+        for (id, traits) in &source.traits {
+            self.set_traits(*id, traits)?;
         }
         for (id, tree) in source.version.trees() {
             if !self.spaces.contains_key(id) {
@@ -350,9 +361,13 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
         }
     }
 
-    fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()> {
         self.kept.entries += 1;
-        self.walk.sink.take(Op::Put { keyspace: self.number, key, value })
+        let keyspace = self.number;
+        self.walk.sink.take(match kind {
+            Kind::Put => Op::Put { keyspace, key, value: stored },
+            kind => Op::Special { keyspace, kind, key, stored },
+        })
     }
 }
 

@@ -12,11 +12,13 @@ mod keyspaces;
 mod life;
 mod limits;
 mod maintenance;
+mod operators;
 mod orders;
 mod reads;
 mod snapshots;
 mod statistics;
 mod transactions;
+mod ttl;
 
 use esker::{Db, Iter, Options};
 use std::path::{Path, PathBuf};

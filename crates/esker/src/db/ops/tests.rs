@@ -10,6 +10,10 @@ fn all_kinds() -> Vec<Op<'static>> {
         Op::DeleteRange { keyspace: 2, start: None, end: None },
         Op::CreateKeyspace { keyspace: 9, name: "blocks", comparator: "reverse" },
         Op::DropKeyspace { keyspace: u32::MAX },
+        Op::Special { keyspace: 7, kind: Kind::Merge, key: b"k", stored: b"" },
+        Op::Special { keyspace: 7, kind: Kind::ExpiringPut, key: b"k", stored: b"12345678value" },
+        Op::Special { keyspace: 7, kind: Kind::ExpiringMerge, key: b"k", stored: b"12345678" },
+        Op::SetTraits { keyspace: 7, operator: "sum", filter: "", ttl: 60_000 },
     ]
 }
 

@@ -1,10 +1,26 @@
 use super::*;
 
+fn at(seq: Seq) -> Moment {
+    Moment { seq, time: 1000 + seq }
+}
+
+#[test]
+fn moments_have_the_earliest_time_of_their_position() {
+    let snapshots = Snapshots::default();
+    snapshots.register(|| Moment { seq: 10, time: 5 });
+    snapshots.register(|| Moment { seq: 10, time: 9 });
+    snapshots.register(|| Moment { seq: 20, time: 9 });
+    snapshots.release(10);
+    let (moments, now) = snapshots.moments(|| 12);
+    assert_eq!(moments, [Moment { seq: 10, time: 5 }, Moment { seq: 20, time: 9 }]);
+    assert_eq!(now, 12);
+}
+
 #[test]
 fn registered_positions_are_listed_once_in_order() {
     let snapshots = Snapshots::default();
     for seq in [30, 10, 20, 10] {
-        assert_eq!(snapshots.register(|| seq), seq);
+        assert_eq!(snapshots.register(|| at(seq)), at(seq));
     }
     assert_eq!(snapshots.list(), [10, 20, 30]);
 }
@@ -12,8 +28,8 @@ fn registered_positions_are_listed_once_in_order() {
 #[test]
 fn a_position_stays_until_its_last_registration_ends() {
     let snapshots = Snapshots::default();
-    snapshots.register(|| 10);
-    snapshots.register(|| 10);
+    snapshots.register(|| at(10));
+    snapshots.register(|| at(10));
     snapshots.release(10);
     assert_eq!(snapshots.list(), [10]);
     snapshots.release(10);
@@ -36,7 +52,7 @@ fn a_list_cannot_be_taken_between_reading_the_position_and_noting_it() {
             });
             receiver.recv().expect("the thread runs");
             assert!(snapshots.counts.try_lock().is_none());
-            7
+            at(7)
         });
     });
 }

@@ -10,13 +10,23 @@ use std::rc::Rc;
 type TestIter<O> = VisibleIter<VecCursor<O>, O, Vec<RangeTombstone>>;
 
 fn iterate<O: TestOrder>(levels: &[Level], at: Seq, bounds: Bounds, fuse: &Fuse) -> TestIter<O> {
+    iterate_at(levels, at, 0, bounds, fuse)
+}
+
+fn iterate_at<O: TestOrder>(
+    levels: &[Level],
+    at: Seq,
+    time: Millis,
+    bounds: Bounds,
+    fuse: &Fuse,
+) -> TestIter<O> {
     let sources = levels.iter().map(|level| {
         let newest = level.entries.iter().map(|entry| entry.seq).max().unwrap_or(0);
         let cursor = VecCursor::new(O::make(), level.entries.clone(), fuse);
         Source { cursor, seq_bound: newest + 1 }
     });
     let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
-    VisibleIter::new(O::make(), sources.collect(), tombstones, at, bounds)
+    VisibleIter::new(O::make(), sources.collect(), tombstones, reading(at, time), bounds)
 }
 
 fn random_bound(random: &mut Random, keys: u64) -> Bound<Vec<u8>> {
@@ -100,9 +110,10 @@ fn model<O: TestOrder>(range_deletes: bool) {
         let at = if random.one_in(2) { SEQ_MAX } else { random.below(operations + 2) };
         let bounds =
             Bounds { low: random_bound(&mut random, keys), high: random_bound(&mut random, keys) };
-        let mut expected = visible(&order, &levels, at);
+        let time = random.below(operations + 2);
+        let mut expected = visible_at(&order, &levels, at, time);
         expected.retain(|(key, _)| inside(&order, &bounds, key));
-        let mut iter = iterate::<O>(&levels, at, bounds, &long_fuse());
+        let mut iter = iterate_at::<O>(&levels, at, time, bounds, &long_fuse());
         walk_at_random(&mut random, &mut iter, &expected, keys, |_| {}).expect("no fuse");
     }
 }
@@ -330,7 +341,8 @@ fn entries_that_arrive_during_the_walk_change_nothing() {
             sources.push(Source { cursor, seq_bound: SEQ_MAX });
         }
         let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
-        let mut iter = VisibleIter::new(Bytewise, sources, tombstones, at, Bounds::default());
+        let mut iter =
+            VisibleIter::new(Bytewise, sources, tombstones, reading(at, 0), Bounds::default());
         let expected = visible(&Bytewise, &levels, at);
         let mut seq = at;
         let disturb = |random: &mut Random| {

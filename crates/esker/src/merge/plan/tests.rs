@@ -189,7 +189,8 @@ fn carry_out<O: TestOrder>(
                     VecCursor::new(O::make(), entries.collect(), &long_fuse())
                 });
                 let (order, cursors) = (O::make(), cursors.collect());
-                let mut stream = MergeStream::new(order, cursors, tombstones.to_vec(), gc.clone());
+                let mut stream = MergeStream::new(order, cursors, tombstones.to_vec(), gc.clone())
+                    .with_operator(concat());
                 let mut out = |key: &[u8], seq, kind, value: &[u8]| {
                     output.push(Entry { key: key.to_vec(), seq, kind, value: value.to_vec() });
                     Ok(())

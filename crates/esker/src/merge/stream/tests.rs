@@ -1,9 +1,9 @@
 use super::*;
-use crate::base::Bytewise;
 use crate::base::rangedel::RangeTombstone;
+use crate::base::{Bytewise, Moment};
 use crate::iter::testing::*;
-use crate::merge::Depth;
 use crate::merge::gc::tests::surviving_tombstones;
+use crate::merge::{Depth, MergeRule};
 
 type TestStream<O> = MergeStream<VecCursor<O>, O, Vec<RangeTombstone>>;
 
@@ -11,6 +11,7 @@ fn stream<O: TestOrder>(levels: &[Level], gc: VersionGc, fuse: &Fuse) -> TestStr
     let cursor = |level: &Level| VecCursor::new(O::make(), level.entries.clone(), fuse);
     let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
     MergeStream::new(O::make(), levels.iter().map(cursor).collect(), tombstones, gc)
+        .with_operator(concat())
 }
 
 /// Runs the stream to its end in steps of random length.
@@ -32,6 +33,29 @@ fn surviving<O: TestOrder>(gc: &VersionGc, levels: &[Level]) -> Vec<RangeTombsto
     surviving_tombstones(gc, fragments(&O::make(), &all))
 }
 
+/// A rule in which time goes on with the snapshots, and the positions that can be read, each with
+/// the earliest time.
+fn rule(
+    random: &mut Random,
+    snapshots: &[Seq],
+    operations: u64,
+    depth: Depth,
+) -> (VersionGc, Vec<(Seq, u64)>) {
+    let mut seqs = snapshots.to_vec();
+    seqs.sort_unstable();
+    seqs.dedup();
+    let mut time = 0;
+    let mut later = || {
+        time += random.below(operations);
+        time
+    };
+    let snapshots: Vec<_> = seqs.iter().map(|seq| Moment { seq: *seq, time: later() }).collect();
+    let now = later();
+    let read = snapshots.iter().map(|moment| (moment.seq, moment.time));
+    let read = read.chain([(SEQ_MAX, now)]).collect();
+    (MergeRule { snapshots, now }.at(depth), read)
+}
+
 fn merge_and_compare<O: TestOrder>() {
     let mut random = Random::from_env();
     let order = O::make();
@@ -48,7 +72,7 @@ fn merge_and_compare<O: TestOrder>() {
             _ => (random.below(count as u64) as usize, Depth::Upper),
         };
         let to = from + 1 + random.below((count - from) as u64) as usize;
-        let gc = VersionGc::new(snapshots.clone(), depth);
+        let (gc, times) = rule(&mut random, &snapshots, operations, depth);
         let mut stream = stream::<O>(&levels[from..to], gc, &long_fuse());
         let entries = run(&mut random, &mut stream).expect("no fuse");
 
@@ -62,8 +86,12 @@ fn merge_and_compare<O: TestOrder>() {
         let tombstones = surviving::<O>(stream.gc(), &levels[from..to]);
         let mut after = levels.clone();
         after.splice(from..to, [Level { entries, tombstones }]);
-        for at in snapshots.into_iter().chain([SEQ_MAX]) {
-            assert_eq!(visible(&order, &after, at), visible(&order, &levels, at), "at {at}");
+        for (at, earliest) in times {
+            // A position may be read at the time of its snapshot, and at any later one.
+            for time in earliest..=earliest + 9 {
+                let expected = visible_at(&order, &levels, at, time);
+                assert_eq!(visible_at(&order, &after, at, time), expected, "at {at}, time {time}");
+            }
         }
     }
 }

@@ -1,0 +1,91 @@
+//! The time by which entries expire.
+
+use crate::base::Seq;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the beginning of 1970 (UTC).
+pub type Millis = u64;
+
+/// What a reader sees: the writes before a position, and expiry as of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// Sequence numbers less than this are seen.
+    pub seq: Seq,
+    /// Entries that expire then or earlier are not.
+    pub time: Millis,
+}
+
+/// Where the time of expiry comes from, in place of the system's clock: for tests, or for programs
+/// that keep a time of their own.
+///
+/// It should not go back; if it does, the latest time it told counts until it catches up. It may
+/// be called from any thread.
+///
+/// # Example
+/// ```
+/// use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
+/// #[derive(Default)]
+/// struct Stopped(AtomicU64);
+/// impl esker::Clock for Stopped {
+///     fn now_millis(&self) -> u64 { self.0.load(Ordering::SeqCst) }
+/// }
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-clock-{}", std::process::id()));
+/// let clock = Arc::new(Stopped::default());
+/// let mut options = esker::Options::default();
+/// options.clock = clock.clone();
+/// let db = esker::Db::open_with(&dir, options)?;
+/// let sessions = db.default_keyspace();
+/// sessions.insert_with_ttl("anna", "here", std::time::Duration::from_secs(60))?;
+/// assert!(sessions.contains_key("anna")?);
+/// clock.0.store(60_000, Ordering::SeqCst);
+/// assert!(!sessions.contains_key("anna")?);
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub trait Clock: Send + Sync + 'static {
+    /// Milliseconds since the beginning of 1970 (UTC).
+    fn now_millis(&self) -> u64;
+}
+
+/// The system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_millis(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A clock that does not go back: what was expired once stays so while the database is open. A
+/// merge may have removed it by then, so a reader with an earlier time would see half of the past.
+pub struct SteadyClock {
+    clock: Arc<dyn Clock>,
+    latest: AtomicU64,
+}
+
+impl SteadyClock {
+    /// A steady clock behind another.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, latest: AtomicU64::new(0) }
+    }
+
+    /// The time. If the user's clock panics, time stands still.
+    pub fn now(&self) -> Millis {
+        let told = std::panic::catch_unwind(AssertUnwindSafe(|| self.clock.now_millis()));
+        let told = told.unwrap_or(0);
+        let latest = self.latest.load(Ordering::Acquire);
+        if told > latest { self.latest.fetch_max(told, Ordering::AcqRel).max(told) } else { latest }
+    }
+}
+
+impl fmt::Debug for SteadyClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SteadyClock").field("latest", &self.latest).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,194 @@
+//! Merge operators: what a write does to the value that is there, told by name.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// What user code answers; any error may be returned with `?`.
+pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How operands change a value: `Keyspace::merge` writes an operand without reading, and readers
+/// and merges apply it later.
+///
+/// The same arguments must always give the same result, for as long as the name is stored, and
+/// nothing else may be read or changed. It may be called from any thread, at any time, and more
+/// than once for the same operands. An error or a panic is reported to whoever reads the key; the
+/// operands are kept until an operator takes them.
+///
+/// # Example
+/// ```
+/// use esker::{MergeOperator, OperatorResult};
+/// /// Keeps the last three values.
+/// struct LastThree;
+/// impl MergeOperator for LastThree {
+///     fn name(&self) -> &str { "last-three" }
+///     fn full_merge(
+///         &self,
+///         _key: &[u8],
+///         existing: Option<&[u8]>,
+///         operands: &[&[u8]],
+///     ) -> OperatorResult<Option<Vec<u8>>> {
+///         let old = existing.into_iter().flat_map(|old| old.split(|byte| *byte == b' '));
+///         let all: Vec<&[u8]> = old.chain(operands.iter().copied()).collect();
+///         Ok(Some(all[all.len().saturating_sub(3)..].join(&b' ')))
+///     }
+/// }
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-operator-{}", std::process::id()));
+/// let mut options = esker::Options::default();
+/// options.merge_operators.push(std::sync::Arc::new(LastThree));
+/// let db = esker::Db::open_with(&dir, options)?;
+/// let logins = db.keyspace_with("logins", esker::KeyspaceOptions::merging("last-three"))?;
+/// for day in ["mon", "tue", "wed", "thu"] {
+///     logins.merge("anna", day)?;
+/// }
+/// assert_eq!(logins.get("anna")?.as_deref(), Some(&b"tue wed thu"[..]));
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub trait MergeOperator: Send + Sync + 'static {
+    /// The name that is stored with the keyspace and looked for at open; 1 to 255 bytes.
+    fn name(&self) -> &str;
+
+    /// The value of `key` after `operands`, from old to new (there is at least one), where
+    /// `existing` was before. `Ok(None)`: the key has no value then.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the operands; readers get it as `Error::MergeFailed`.
+    fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> OperatorResult<Option<Vec<u8>>>;
+
+    /// One operand that does what `operands`, from old to new (at least two), do one after the
+    /// other, if there is such a thing. It saves space where the value is not at hand.
+    fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        let _ = (key, operands);
+        None
+    }
+}
+
+/// A merge operator whose operands are values, and for which it does not matter where a row of
+/// them is put in brackets. [`Associative`] makes a [`MergeOperator`] of it.
+pub trait AssociativeOperator: Send + Sync + 'static {
+    /// As [`MergeOperator::name`].
+    fn name(&self) -> &str;
+
+    /// `operand` applied to `existing`; where there is no value, the operand becomes it.
+    ///
+    /// # Errors
+    /// As [`MergeOperator::full_merge`].
+    fn merge(&self, key: &[u8], existing: &[u8], operand: &[u8]) -> OperatorResult<Vec<u8>>;
+}
+
+/// An [`AssociativeOperator`] as a [`MergeOperator`].
+///
+/// # Example
+/// ```
+/// use esker::{Associative, AssociativeOperator, MergeOperator, OperatorResult};
+/// struct Longest;
+/// impl AssociativeOperator for Longest {
+///     fn name(&self) -> &str { "longest" }
+///     fn merge(&self, _: &[u8], existing: &[u8], operand: &[u8]) -> OperatorResult<Vec<u8>> {
+///         Ok(if operand.len() > existing.len() { operand } else { existing }.to_vec())
+///     }
+/// }
+/// let operator = Associative(Longest);
+/// assert_eq!(operator.full_merge(b"k", None, &[b"a", b"bcd", b"ef"])?.as_deref(), Some(&b"bcd"[..]));
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Associative<T>(pub T);
+
+impl<T: AssociativeOperator> MergeOperator for Associative<T> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> OperatorResult<Option<Vec<u8>>> {
+        let mut rest = operands.iter();
+        let first = existing.or_else(|| rest.next().copied()).map(<[u8]>::to_vec);
+        let Some(mut value) = first else { return Ok(None) };
+        for operand in rest {
+            value = self.0.merge(key, &value, operand)?;
+        }
+        Ok(Some(value))
+    }
+
+    fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        // What cannot be merged is kept as it is; who reads the key is told why.
+        self.full_merge(key, None, operands).ok().flatten()
+    }
+}
+
+/// The merge operator of a keyspace, behind a guard: what it unwinds with is caught here (R15).
+pub struct Operator {
+    keyspace: String,
+    name: String,
+    code: Option<Arc<dyn MergeOperator>>,
+}
+
+impl Operator {
+    /// The operator called `name` of a keyspace; without code it merges nothing. An empty name
+    /// stands for none.
+    pub fn new(keyspace: &str, name: &str, code: Option<Arc<dyn MergeOperator>>) -> Self {
+        Self { keyspace: keyspace.to_owned(), name: name.to_owned(), code }
+    }
+
+    /// The stored name; empty if there is none.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it can be called.
+    pub fn is_there(&self) -> bool {
+        self.code.is_some()
+    }
+
+    /// The error of a keyspace whose operator was not given.
+    pub fn missing(&self) -> Error {
+        let (keyspace, operator) = (self.keyspace.clone(), self.name.clone());
+        Error::MergeOperatorMissing { keyspace, operator }
+    }
+
+    fn guarded<T>(&self, call: impl FnOnce(&dyn MergeOperator) -> T) -> Result<T> {
+        let code = self.code.as_deref().ok_or_else(|| self.missing())?;
+        std::panic::catch_unwind(AssertUnwindSafe(|| call(code))).map_err(|_| {
+            let what = format!("merge operator {:?} of keyspace {:?}", self.name, self.keyspace);
+            Error::UserCodePanicked { what }
+        })
+    }
+
+    /// See [`MergeOperator::full_merge`].
+    pub fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> Result<Option<Vec<u8>>> {
+        let merged = self.guarded(|code| code.full_merge(key, existing, operands))?;
+        merged.map_err(|error| Error::MergeFailed {
+            keyspace: self.keyspace.clone(),
+            operator: self.name.clone(),
+            detail: error.to_string(),
+        })
+    }
+
+    /// See [`MergeOperator::partial_merge`]; a panic means that there is no such thing.
+    pub fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        self.guarded(|code| code.partial_merge(key, operands)).ok().flatten()
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Operator").field(&self.name).finish()
+    }
+}

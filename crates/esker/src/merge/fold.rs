@@ -1,0 +1,321 @@
+//! What becomes of operands, of what expires, and of what a compaction filter looks at.
+//!
+//! The operands of a key that stand in one stripe are collected from new to old until something is
+//! known about what is older: another version of the stripe, or that there is none. Then
+//!
+//! 1. what has expired for every reader that sees it goes: operands count as not written, a put as
+//!    a delete (it still hides what is older);
+//! 2. operands are applied to what they stand on if both expire at the same time, or never: the
+//!    result has the number of the newest of them. Where they differ, the value of the key still
+//!    changes with time, so they stay apart until one of them has expired;
+//! 3. operands that stay, stand next to each other and expire at the same time become one if the
+//!    operator can do that;
+//! 4. if the operator fails, or is not there, everything stays as it is: readers are told, and
+//!    nothing is lost.
+//!
+//! A compaction filter sees values only, in merges to the bottom, and only in the newest stripe:
+//! no snapshot sees that one (R21).
+
+use super::gc::VersionGc;
+use super::stream::MergeCounts;
+use crate::base::limits::VALUE_BYTES_MAX;
+use crate::base::{
+    Decision, EXPIRY_BYTES, Filter, Kind, Millis, Operands, Operator, SEQ_MAX, Seq, expired, join,
+    split,
+};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+/// Where the surviving entries of a merge go.
+pub trait Out: FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()> {}
+impl<F: FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()>> Out for F {}
+
+/// What stands under operands.
+pub(super) enum Base<'a> {
+    /// It is not known here.
+    Unknown,
+    /// There is nothing.
+    Absent,
+    /// A delete; it may still hide something.
+    Delete(Seq),
+    /// A value that has expired for every reader, which is as much as a delete.
+    Expired(Seq),
+    /// A value in its stored form.
+    Value(Seq, Kind, &'a [u8]),
+}
+
+/// Collects operands and applies them.
+#[derive(Debug, Default)]
+pub(super) struct Folding {
+    operator: Option<Arc<Operator>>,
+    filter: Option<Filter>,
+    pending: Operands,
+    /// The end of the stripe of the pending operands.
+    stripe: Seq,
+}
+
+/// Operands that stay, and what they stand on.
+struct Folded {
+    /// So many of the newest operands stay.
+    kept: usize,
+    /// The value under them, and its number, if the older ones were applied; `None` inside: the
+    /// operator says that there is none.
+    made: Option<(Seq, Option<Millis>, Option<Vec<u8>>)>,
+}
+
+impl Folding {
+    pub(super) fn set_operator(&mut self, operator: Arc<Operator>) {
+        self.operator = Some(operator);
+    }
+
+    pub(super) fn set_filter(&mut self, filter: Option<Filter>) {
+        self.filter = filter;
+    }
+
+    /// Whether values need a look.
+    #[inline]
+    pub(super) fn filters(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// Whether operands wait.
+    #[inline]
+    pub(super) fn waits(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The end of the stripe of the operands that wait.
+    pub(super) fn stripe(&self) -> Seq {
+        self.stripe
+    }
+
+    /// Adds an operand, older than those that wait.
+    pub(super) fn push(&mut self, stripe: Seq, seq: Seq, kind: Kind, stored: &[u8]) {
+        self.stripe = stripe;
+        self.pending.push(seq, kind, stored);
+    }
+
+    /// Hands over what becomes of the operands that wait, and of `base`.
+    pub(super) fn settle(
+        &mut self,
+        gc: &VersionGc,
+        counts: &mut MergeCounts,
+        key: &[u8],
+        base: Base<'_>,
+        out: &mut impl Out,
+    ) -> Result<()> {
+        let mut operands = std::mem::take(&mut self.pending);
+        let time = gc.stripe_time(self.stripe);
+        counts.expired += operands.drop_expired(time) as u64;
+        let base = match base {
+            Base::Value(seq, kind, stored) if expired(split(kind, stored).0, time) => {
+                counts.expired += 1;
+                Base::Expired(seq)
+            }
+            base => base,
+        };
+        let folded = self.fold(key, &operands, &base);
+        let result = self.hand_over(gc, counts, key, &operands, folded, base, out);
+        operands.clear();
+        self.pending = operands;
+        result
+    }
+
+    /// Rule 2.
+    fn fold(&self, key: &[u8], operands: &Operands, base: &Base<'_>) -> Folded {
+        let nothing = Folded { kept: operands.len(), made: None };
+        let (existing, class) = match base {
+            Base::Unknown => return nothing,
+            Base::Absent | Base::Delete(_) | Base::Expired(_) => (None, None),
+            Base::Value(_, kind, stored) => {
+                let (expiry, value) = split(*kind, stored);
+                (Some(value), Some(expiry))
+            }
+        };
+        let Some(oldest) = operands.len().checked_sub(1) else { return nothing };
+        let class = class.unwrap_or(operands.get(oldest).1);
+        let applied = (0..operands.len()).rev().take_while(|i| operands.get(*i).1 == class).count();
+        if applied == 0 {
+            return nothing;
+        }
+        let kept = operands.len() - applied;
+        let list: Vec<&[u8]> = (kept..operands.len()).rev().map(|i| operands.get(i).2).collect();
+        let Some(operator) = &self.operator else { return nothing };
+        match operator.full_merge(key, existing, &list) {
+            Ok(value) if value.as_ref().is_none_or(|value| fits(value)) => {
+                Folded { kept, made: Some((operands.get(kept).0, class, value)) }
+            }
+            Ok(_) => nothing,
+            Err(error) => {
+                // Readers of the key get this error; a merge has nobody to tell.
+                log::debug!("operands are kept: {error}");
+                nothing
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the second half of one function")]
+    fn hand_over(
+        &self,
+        gc: &VersionGc,
+        counts: &mut MergeCounts,
+        key: &[u8],
+        operands: &Operands,
+        folded: Folded,
+        base: Base<'_>,
+        out: &mut impl Out,
+    ) -> Result<()> {
+        self.hand_over_operands(counts, key, operands, folded.kept, out)?;
+        if let Some((seq, expiry, value)) = folded.made {
+            counts.folded += (operands.len() - folded.kept) as u64;
+            counts.folded += u64::from(matches!(base, Base::Value(..) | Base::Delete(_)));
+            // What was made is a new entry: the books are about those that came in.
+            counts.folded -= 1;
+            return match (value, expiry) {
+                (None, _) => delete(gc, counts, self.stripe, key, seq, out),
+                (Some(value), None) => {
+                    self.value(gc, counts, self.stripe, key, (seq, Kind::Put, &value), out)
+                }
+                (Some(value), Some(expiry)) => {
+                    let mut stored = Vec::with_capacity(EXPIRY_BYTES + value.len());
+                    join(expiry, &value, &mut stored);
+                    let entry = (seq, Kind::ExpiringPut, &stored[..]);
+                    self.value(gc, counts, self.stripe, key, entry, out)
+                }
+            };
+        }
+        match base {
+            Base::Unknown | Base::Absent => Ok(()),
+            Base::Delete(seq) => delete(gc, counts, self.stripe, key, seq, out),
+            Base::Expired(seq) => removed(gc, counts, self.stripe, key, seq, out),
+            // A filter does not see a value that operands change.
+            Base::Value(seq, kind, stored) if folded.kept > 0 => {
+                counts.entries_out += 1;
+                out(key, if gc.is_settled(self.stripe) { 0 } else { seq }, kind, stored)
+            }
+            Base::Value(seq, kind, stored) => {
+                self.value(gc, counts, self.stripe, key, (seq, kind, stored), out)
+            }
+        }
+    }
+
+    /// Rule 3.
+    fn hand_over_operands(
+        &self,
+        counts: &mut MergeCounts,
+        key: &[u8],
+        operands: &Operands,
+        kept: usize,
+        out: &mut impl Out,
+    ) -> Result<()> {
+        let mut at = 0;
+        while at < kept {
+            let (seq, expiry, operand) = operands.get(at);
+            let alike = (at..kept).take_while(|i| operands.get(*i).1 == expiry).count();
+            let list: Vec<&[u8]> = (at..at + alike).rev().map(|i| operands.get(i).2).collect();
+            let joined = (alike > 1)
+                .then(|| self.operator.as_ref()?.partial_merge(key, &list))
+                .flatten()
+                .filter(|joined| fits(joined));
+            let (operand, passed) = match &joined {
+                Some(joined) => (&joined[..], alike),
+                None => (operand, 1),
+            };
+            counts.folded += passed as u64 - 1;
+            counts.entries_out += 1;
+            match expiry {
+                None => out(key, seq, Kind::Merge, operand)?,
+                Some(expiry) => {
+                    let mut stored = Vec::with_capacity(EXPIRY_BYTES + operand.len());
+                    join(expiry, operand, &mut stored);
+                    out(key, seq, Kind::ExpiringMerge, &stored)?;
+                }
+            }
+            at += passed;
+        }
+        Ok(())
+    }
+
+    /// Hands over a value that nothing hides, unless it has expired or the filter removes it.
+    pub(super) fn value(
+        &self,
+        gc: &VersionGc,
+        counts: &mut MergeCounts,
+        stripe: Seq,
+        key: &[u8],
+        (seq, kind, stored): (Seq, Kind, &[u8]),
+        out: &mut impl Out,
+    ) -> Result<()> {
+        let (expiry, value) = split(kind, stored);
+        if expired(expiry, gc.stripe_time(stripe)) {
+            counts.expired += 1;
+            return removed(gc, counts, stripe, key, seq, out);
+        }
+        let kept = if gc.is_settled(stripe) { 0 } else { seq };
+        // The newest stripe ends at no snapshot.
+        let asked = self.filter.as_ref().filter(|_| stripe == SEQ_MAX && gc.is_bottom());
+        match asked.map_or(Decision::Keep, |filter| filter.decide(key, value)) {
+            Decision::Keep => {}
+            Decision::Remove => {
+                counts.filtered += 1;
+                return removed(gc, counts, stripe, key, seq, out);
+            }
+            Decision::Change(changed) if fits(&changed) => {
+                counts.filtered_changed += 1;
+                counts.entries_out += 1;
+                let Some(expiry) = expiry else { return out(key, kept, kind, &changed) };
+                let mut stored = Vec::with_capacity(EXPIRY_BYTES + changed.len());
+                join(expiry, &changed, &mut stored);
+                return out(key, kept, kind, &stored);
+            }
+            Decision::Change(changed) => {
+                let (len, max) = (changed.len() as u64, VALUE_BYTES_MAX);
+                log::warn!(
+                    "a compaction filter's value is not taken: {}",
+                    Error::ValueTooLarge { len, max }
+                );
+            }
+        }
+        counts.entries_out += 1;
+        out(key, kept, kind, stored)
+    }
+}
+
+/// Whether a value can be stored, also behind the time at which it expires.
+fn fits(value: &[u8]) -> bool {
+    value.len() as u64 <= VALUE_BYTES_MAX - EXPIRY_BYTES as u64
+}
+
+/// Hands over a delete in the place of an entry that was counted as gone, if it hides something.
+fn removed(
+    gc: &VersionGc,
+    counts: &mut MergeCounts,
+    stripe: Seq,
+    key: &[u8],
+    seq: Seq,
+    out: &mut impl Out,
+) -> Result<()> {
+    if gc.is_settled(stripe) {
+        return Ok(());
+    }
+    counts.deletes_made += 1;
+    counts.entries_out += 1;
+    out(key, seq, Kind::Delete, &[])
+}
+
+/// Hands over a delete that came in, or that operands made.
+fn delete(
+    gc: &VersionGc,
+    counts: &mut MergeCounts,
+    stripe: Seq,
+    key: &[u8],
+    seq: Seq,
+    out: &mut impl Out,
+) -> Result<()> {
+    if gc.is_settled(stripe) {
+        counts.spent += 1;
+        return Ok(());
+    }
+    counts.entries_out += 1;
+    out(key, seq, Kind::Delete, &[])
+}
