@@ -6,7 +6,8 @@
 
 use crate::bench::BenchArgs;
 use crate::commands::{
-    checkpoint, compact, del, get, inspect, keyspaces, put, repair, scan, stats, verify,
+    checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair, scan, stats,
+    verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
@@ -46,6 +47,9 @@ pub enum Command {
     Compact(compact::CompactArgs),
     Inspect(inspect::InspectArgs),
     Repair(repair::RepairArgs),
+    Dump(dump::DumpArgs),
+    Load(load::LoadArgs),
+    Import(import::ImportArgs),
     Bench(Box<BenchArgs>),
 }
 
@@ -241,7 +245,7 @@ impl Bytes {
 }
 
 /// Reads the name of a keyspace.
-fn keyspace_name(text: &str) -> Result<String, String> {
+pub fn keyspace_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX {
         return Err(format!("a keyspace's name has 1 to {NAME_BYTES_MAX} bytes"));
     }

@@ -13,6 +13,8 @@ use std::io;
 pub enum Failure {
     /// The engine refused or failed.
     Engine(esker::Error),
+    /// A dump, load or import failed.
+    Port(esker_port::Error),
     /// The arguments make no sense; the text names the argument and the remedy.
     Usage(String),
     /// The command ran and its answer is "no": a missing key, damage found.
@@ -27,7 +29,7 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Stream(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Engine(_) | Self::Negative(_) | Self::Stream(_) => 1,
+            Self::Port(_) | Self::Engine(_) | Self::Negative(_) | Self::Stream(_) => 1,
         }
     }
 }
@@ -36,6 +38,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Engine(error) => write!(f, "{}", one_line(&error.to_string())),
+            Self::Port(error) => write!(f, "{}", one_line(&error.to_string())),
             Self::Usage(what) | Self::Negative(what) => write!(f, "{}", one_line(what)),
             Self::Stream(error) => {
                 write!(f, "cannot use standard input or output: {error}: check where they lead")
@@ -47,6 +50,21 @@ impl fmt::Display for Failure {
 impl From<esker::Error> for Failure {
     fn from(error: esker::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<esker_port::Error> for Failure {
+    fn from(error: esker_port::Error) -> Self {
+        match error {
+            esker_port::Error::Engine(error) => Self::Engine(error),
+            // Whoever reads our output may stop reading it.
+            esker_port::Error::Io { operation: "write", source, .. }
+                if source.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                Self::Stream(source)
+            }
+            other => Self::Port(other),
+        }
     }
 }
 

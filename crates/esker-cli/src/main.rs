@@ -9,9 +9,10 @@ mod cli;
 mod commands;
 mod failure;
 mod output;
+mod progress;
 mod shell;
-mod token;
 
+use esker_port::token;
 use std::io::{self, Write};
 use std::process::ExitCode;
 

@@ -13,10 +13,8 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
 mod support;
-#[allow(dead_code, reason = "the program's own module, of which a part is needed here")]
-#[path = "../src/token/mod.rs"]
-mod token;
 
+use esker_port::token;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

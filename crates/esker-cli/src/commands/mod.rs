@@ -6,9 +6,12 @@
 pub mod checkpoint;
 pub mod compact;
 pub mod del;
+pub mod dump;
 pub mod get;
+pub mod import;
 pub mod inspect;
 pub mod keyspaces;
+pub mod load;
 pub mod put;
 pub mod repair;
 pub mod scan;
@@ -25,7 +28,7 @@ use std::process::ExitCode;
 pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let result = match cli.command {
-        // These two see to their output themselves.
+        // These see to their output themselves.
         Command::Shell(args) => {
             drop(out);
             return shell::run(args).map(|()| ExitCode::SUCCESS);
@@ -33,6 +36,11 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Bench(args) => {
             drop(out);
             return Ok(bench::command(*args));
+        }
+        // Its second thread writes, and the lock of standard output stays with one thread.
+        Command::Dump(args) => {
+            drop(out);
+            return dump::run(&args, &mut io::stdout()).map(|()| ExitCode::SUCCESS);
         }
         Command::Get(args) => get::run(&args, &mut out),
         Command::Put(args) => put::run(&args, &mut out),
@@ -44,6 +52,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
         Command::Compact(args) => compact::run(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),
+        Command::Import(args) => import::run(&args, &mut out),
+        Command::Load(args) => load::run(&args, &mut out),
         Command::Repair(args) => repair::run(&args, &mut out),
     };
     // What was printed before a failure is part of the answer: problems found, entries read.

@@ -88,6 +88,23 @@ impl Db {
         self.core().path()
     }
 
+    /// What tells this database from every other: 16 random bytes that were drawn when it was
+    /// made. A copy of its directory has the same.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-id-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let id = db.id();
+    /// db.close()?;
+    /// assert_eq!(esker::Db::open(&dir)?.id(), id);
+    /// # std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn id(&self) -> [u8; 16] {
+        self.core().id()
+    }
+
     /// The keyspace of this name, made on first use, in byte order unless it was made otherwise.
     ///
     /// # Errors

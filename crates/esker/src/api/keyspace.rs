@@ -57,6 +57,20 @@ impl Keyspace {
         &self.state.name
     }
 
+    /// The name of the comparator that orders it, as it is stored; `None`: byte order.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-ordered-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// assert_eq!(db.default_keyspace().comparator_name(), None);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn comparator_name(&self) -> Option<&str> {
+        self.state.comparator_name()
+    }
+
     /// Inserts a value under a key, in place of the one that is there.
     ///
     /// # Errors

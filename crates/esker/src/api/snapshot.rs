@@ -60,6 +60,23 @@ impl Snapshot {
         Some(self.registration.moment)
     }
 
+    /// The log position of this moment: the snapshot sees exactly what was written before it. Two
+    /// snapshots of one database at one position see the same.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-position-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let before = db.snapshot()?.position();
+    /// db.insert("k", "v")?;
+    /// assert!(before < db.snapshot()?.position());
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn position(&self) -> u64 {
+        self.registration.seq
+    }
+
     /// The value that a key had.
     ///
     /// # Errors

@@ -119,6 +119,11 @@ impl Core {
         &self.path
     }
 
+    /// What tells this database from every other.
+    pub fn id(&self) -> [u8; 16] {
+        self.store.lock().database()
+    }
+
     /// The class of writes that do not say one.
     pub fn durability(&self) -> options::Durability {
         self.settings.durability

@@ -81,6 +81,11 @@ impl Store {
         self.manifest.number()
     }
 
+    /// What tells this database from every other.
+    pub fn database(&self) -> [u8; 16] {
+        self.superblock.database
+    }
+
     /// Sums over all partitions.
     pub fn totals(&self) -> Totals {
         self.totals

@@ -11,7 +11,6 @@
 
 use esker::base::limits::VALUE_BYTES_MAX;
 use std::fmt;
-use std::fmt::Write as _;
 
 #[cfg(test)]
 mod tests;
@@ -42,11 +41,22 @@ impl fmt::Display for TokenError {
 
 /// Writes `bytes` as a token.
 pub fn encode(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    encode_to(bytes, &mut text);
+    text
+}
+
+/// Appends `bytes` as a token.
+pub fn encode_to(bytes: &[u8], text: &mut String) {
     let plain = !bytes.is_empty()
         && bytes.iter().all(u8::is_ascii_graphic)
         && bytes != b"-"
         && ![b"0x".as_slice(), b"#", b"@"].iter().any(|sign| bytes.starts_with(sign));
-    if plain { bytes.iter().map(|&byte| char::from(byte)).collect() } else { hexadecimal(bytes) }
+    if plain {
+        text.extend(bytes.iter().map(|&byte| char::from(byte)));
+    } else {
+        hexadecimal_to(bytes, text);
+    }
 }
 
 /// Writes `bytes` as the first token of a line of data. The words that begin the closing line of
@@ -105,11 +115,18 @@ pub fn pseudo_random(len: u64, key: &[u8]) -> Vec<u8> {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 + 2 * bytes.len());
+    hexadecimal_to(bytes, &mut text);
+    text
+}
+
+fn hexadecimal_to(bytes: &[u8], text: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    text.reserve(2 + 2 * bytes.len());
     text.push_str("0x");
     for byte in bytes {
-        let _ = write!(text, "{byte:02x}"); // Writing to a String cannot fail.
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
-    text
 }
 
 fn nibble(digit: u8) -> Option<u8> {

@@ -1,0 +1,392 @@
+//! Making dumps.
+//!
+//! A dump is what one snapshot sees: other threads may go on writing. The calling thread reads
+//! the database, a second one writes the stream. A dump to a file that was cut off can be gone on
+//! with where the last whole frame ended, as long as the database still stands where it stood:
+//! the header keeps the database's mark and the position of the snapshot, and both must agree.
+
+use crate::loader::MARK_KEYSPACE;
+use crate::stream::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, State, Totals, Writer};
+use crate::{Error, Progress, Result, Step, Summary};
+use esker::{Db, Iter, Keyspace, Snapshot};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Instant;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How many frames wait between reading and writing.
+pub(crate) const QUEUE: usize = 4;
+
+/// What is dumped, and how.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DumpOptions {
+    /// The form of the stream.
+    pub form: Form,
+    /// Only these keyspaces; `None`: all.
+    pub keyspaces: Option<Vec<String>>,
+    /// Only keys from this one on.
+    pub from: Option<Vec<u8>>,
+    /// Only keys before this one.
+    pub to: Option<Vec<u8>>,
+}
+
+impl DumpOptions {
+    /// A hash of everything that decides which bytes the stream has.
+    fn selection(&self) -> u64 {
+        let form = match self.form {
+            Form::Binary => 0,
+            Form::Compressed => 1,
+            Form::Text => 2,
+        };
+        let mut bytes = vec![form];
+        for name in self.keyspaces.iter().flatten() {
+            esker::base::codec::put_bytes(&mut bytes, name.as_bytes());
+        }
+        for bound in [&self.from, &self.to] {
+            bytes.push(u8::from(bound.is_some()));
+            esker::base::codec::put_bytes(&mut bytes, bound.as_deref().unwrap_or_default());
+        }
+        xxh3_64(&bytes)
+    }
+
+    fn range(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        let from = self.from.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        (from, self.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
+    }
+}
+
+/// Writes a dump to a stream. What arrives there is whole once this returns.
+///
+/// # Errors
+/// [`Error::Io`] for the stream, [`Error::NoKeyspace`], [`Error::Unfinished`] if a load into the
+/// database was not finished, [`Error::Engine`] for the database:
+/// [`esker::Error::ComparatorMissing`] if the order of a keyspace was not given when it was
+/// opened.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-dump-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// use esker_port::{DumpOptions, LoadOptions, Quiet};
+/// let db = esker::Db::open(dir.join("a"))?;
+/// db.insert("k", "v")?;
+/// let mut stream = Vec::new();
+/// let dumped = esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
+/// let copy = esker::Db::open(dir.join("b"))?;
+/// let options = LoadOptions::default();
+/// let loaded = esker_port::load(&copy, stream.as_slice(), "memory", &options, &mut Quiet)?;
+/// assert_eq!(dumped.content, loaded.content);
+/// assert_eq!(copy.get("k")?.as_deref(), Some(&b"v"[..]));
+/// # db.close()?; copy.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn dump(
+    db: &Db,
+    out: impl Write + Send,
+    what: &str,
+    options: &DumpOptions,
+    progress: &mut dyn Progress,
+) -> Result<Summary> {
+    let job = Job::new(db, options)?;
+    let writer = Writer::new(BufWriter::new(out), what, options.form, &job.header()?)?;
+    job.run(writer, None, progress)
+}
+
+/// Writes a dump to a file, which appears under its name when it is whole and durable. Until then
+/// it stands beside it, with `.part` behind the name; with `resume`, one that was cut off is gone
+/// on with.
+///
+/// # Errors
+/// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database is no longer as it
+/// was, or something else was selected.
+pub fn dump_to_file(
+    db: &Db,
+    path: &Path,
+    options: &DumpOptions,
+    resume: bool,
+    progress: &mut dyn Progress,
+) -> Result<Summary> {
+    if path.symlink_metadata().is_ok() {
+        let remedy = "name another, or remove it";
+        return Err(Error::FileExists { path: path.to_owned(), remedy });
+    }
+    let part = part_of(path);
+    let what = part.display().to_string();
+    let failed = |operation| {
+        let what = what.clone();
+        move |error| Error::io(operation, what, error)
+    };
+    let job = Job::new(db, options)?;
+    let exists = part.symlink_metadata().is_ok_and(|meta| meta.len() > 0);
+    if exists && !resume {
+        let remedy = "say --resume to go on with this unfinished dump, or remove it";
+        return Err(Error::FileExists { path: part, remedy });
+    }
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false);
+    let mut file = how.open(&part).map_err(failed("open"))?;
+    let summary = match exists.then(|| Resume::read(&file, &part, &job)).transpose()?.flatten() {
+        Some(at) => {
+            file.set_len(at.state.offset).map_err(failed("cut"))?;
+            file.seek(SeekFrom::End(0)).map_err(failed("write"))?;
+            let out = BufWriter::new(&mut file);
+            let writer = Writer::resume(out, &what, options.form, at.state.clone());
+            job.run(writer, Some(at), progress)?
+        }
+        None => {
+            // What was there may have been read.
+            file.rewind().and_then(|()| file.set_len(0)).map_err(failed("cut"))?;
+            let out = BufWriter::new(&mut file);
+            let writer = Writer::new(out, &what, options.form, &job.header()?)?;
+            job.run(writer, None, progress)?
+        }
+    };
+    file.sync_all().map_err(failed("sync"))?;
+    std::fs::rename(&part, path).map_err(failed("rename"))?;
+    sync_parent(path)?;
+    Ok(summary)
+}
+
+/// The name of an unfinished dump.
+fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+/// Makes the new name durable.
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    #[cfg(unix)]
+    File::open(parent)
+        .and_then(|dir| dir.sync_all())
+        .map_err(|error| Error::io("sync", parent.display().to_string(), error))?;
+    #[cfg(not(unix))]
+    let _ = parent;
+    Ok(())
+}
+
+/// Where an unfinished dump stopped.
+struct Resume {
+    state: State,
+    done: Totals,
+    keyspace: String,
+    last_key: Option<Vec<u8>>,
+}
+
+impl Resume {
+    /// Reads an unfinished dump up to where it stops making sense. `None`: nothing of it is of
+    /// use, not even its header.
+    fn read(file: &File, part: &Path, job: &Job<'_>) -> Result<Option<Self>> {
+        let what = part.display().to_string();
+        let mut reader = match Reader::new(file, &what) {
+            Ok(reader) => reader,
+            Err(Error::CutOff { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mine = Header { dump: reader.header().dump, ..job.header()? };
+        let detail = match *reader.header() {
+            header if header.database != mine.database => "it is of another database",
+            header if header.selection != mine.selection => {
+                "it selects other things or its form is another"
+            }
+            header if header.position != mine.position => "the database has changed since",
+            _ => "",
+        };
+        if !detail.is_empty() {
+            return Err(Error::CannotResume { what: part.to_owned(), detail });
+        }
+        let (mut keyspace, mut last_key) = (None, None);
+        loop {
+            match reader.next_frame() {
+                Ok(Some(Frame::Keyspace(info))) => {
+                    (keyspace, last_key) = (Some(info.name), None);
+                }
+                Ok(Some(Frame::Entries(entries))) => {
+                    last_key = entries.iter().last().map(|(key, _)| key.to_vec());
+                }
+                // It was finished and not renamed: its last frame is written again.
+                Ok(Some(Frame::End(_)) | None) => return Ok(None),
+                // What stands behind the last whole frame was on its way when it was cut off.
+                Err(Error::CutOff { .. } | Error::Damaged { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(keyspace) = keyspace else { return Ok(None) };
+        let (state, done) = (reader.whole().clone(), reader.totals());
+        Ok(Some(Self { state, done, keyspace, last_key }))
+    }
+}
+
+/// A dump that is under way.
+struct Job<'a> {
+    db: &'a Db,
+    options: &'a DumpOptions,
+    snapshot: Snapshot,
+    keyspaces: Vec<Keyspace>,
+    /// About how many entries there are, where that is known.
+    expected: Option<u64>,
+    started: Instant,
+}
+
+impl<'a> Job<'a> {
+    fn new(db: &'a Db, options: &'a DumpOptions) -> Result<Self> {
+        let snapshot = db.snapshot()?;
+        let all = db.keyspaces()?;
+        let names = match &options.keyspaces {
+            None if all.iter().any(|name| name == MARK_KEYSPACE) => {
+                return Err(Error::Unfinished { path: db.path().to_owned() });
+            }
+            None => all,
+            Some(names) => {
+                if let Some(name) = names.iter().find(|name| !all.contains(name)) {
+                    return Err(Error::NoKeyspace { keyspace: name.clone() });
+                }
+                let mut names = names.clone();
+                names.sort();
+                names.dedup();
+                names
+            }
+        };
+        let keyspaces =
+            names.iter().map(|name| db.keyspace(name)).collect::<esker::Result<Vec<_>>>()?;
+        let whole = options.from.is_none() && options.to.is_none();
+        let expected = whole.then(|| estimate(db, &names));
+        Ok(Self { db, options, snapshot, keyspaces, expected, started: Instant::now() })
+    }
+
+    fn header(&self) -> Result<Header> {
+        let mut dump = [0; 16];
+        getrandom::fill(&mut dump)
+            .map_err(|error| Error::io("draw", "random bytes", std::io::Error::other(error)))?;
+        Ok(Header {
+            dump,
+            database: self.db.id(),
+            position: self.snapshot.position(),
+            selection: self.options.selection(),
+        })
+    }
+
+    fn run<W: Write + Send>(
+        self,
+        mut writer: Writer<W>,
+        resume: Option<Resume>,
+        progress: &mut dyn Progress,
+    ) -> Result<Summary> {
+        let (sender, frames) = sync_channel::<Frame>(QUEUE);
+        let resumed = resume.as_ref().map(|at| at.done.entries).unwrap_or_default();
+        let (totals, stream_bytes) = std::thread::scope(|scope| {
+            let writing = scope.spawn(move || {
+                for frame in frames {
+                    match frame {
+                        Frame::Keyspace(info) => writer.keyspace(&info)?,
+                        Frame::Entries(entries) => writer.entries(entries)?,
+                        Frame::End(_) => {
+                            let before = writer.offset();
+                            return writer.end().map(|totals| (totals, before));
+                        }
+                    }
+                }
+                // Reading failed, and that is what is reported.
+                Ok(Default::default())
+            });
+            let read = self.read(resume, &sender, progress);
+            drop(sender);
+            let written = match writing.join() {
+                Ok(written) => written,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            // If writing ended, reading only found that nobody listens.
+            let written = written?;
+            read.map(|()| written)
+        })?;
+        Ok(Summary {
+            keyspaces: totals.keyspaces,
+            entries: totals.entries,
+            bytes: totals.bytes,
+            resumed,
+            content: totals.content,
+            stream_bytes,
+            elapsed: self.started.elapsed(),
+        })
+    }
+
+    fn read(
+        &self,
+        resume: Option<Resume>,
+        out: &SyncSender<Frame>,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let mut done = resume.as_ref().map(|at| at.done).unwrap_or_default();
+        let mut resume = resume;
+        for keyspace in &self.keyspaces {
+            let mut iter = self.snapshot.range::<&[u8]>(keyspace, self.options.range())?;
+            match &resume {
+                Some(at) if keyspace.name() < at.keyspace.as_str() => continue,
+                Some(at) if keyspace.name() == at.keyspace => {
+                    skip_to(&mut iter, at.last_key.as_deref(), self.db)?;
+                    resume = None;
+                }
+                _ => {
+                    let comparator = keyspace.comparator_name().map(str::to_owned);
+                    let info = KeyspaceInfo { name: keyspace.name().to_owned(), comparator };
+                    if out.send(Frame::Keyspace(info)).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+            loop {
+                let mut entries = Entries::with_frame_capacity();
+                while !entries.is_full() {
+                    let Some((key, value)) = iter.next_entry()? else { break };
+                    entries.push(key, value);
+                }
+                if entries.is_empty() {
+                    break;
+                }
+                (done.entries, done.bytes) =
+                    (done.entries + entries.len(), done.bytes + entries.bytes());
+                if out.send(Frame::Entries(entries)).is_err() {
+                    return Ok(());
+                }
+                progress.step(self.step(done));
+            }
+        }
+        // The writer knows the totals.
+        let _ = out.send(Frame::End(Totals::default()));
+        Ok(())
+    }
+
+    fn step(&self, done: Totals) -> Step {
+        // What is in memory was not counted, so the end is only known when it is there.
+        let fraction = self.expected.filter(|expected| *expected > 0);
+        let fraction = fraction.map(|expected| (done.entries as f64 / expected as f64).min(0.99));
+        Step { entries: done.entries, bytes: done.bytes, fraction }
+    }
+}
+
+/// Places an iterator behind the last key that a dump holds.
+fn skip_to(iter: &mut Iter, last: Option<&[u8]>, db: &Db) -> Result<()> {
+    let Some(last) = last else { return Ok(()) };
+    iter.seek(last)?;
+    if iter.next_entry()?.is_some_and(|(key, _)| key == last) {
+        return Ok(());
+    }
+    let detail = "the last key in it is not in the database";
+    Err(Error::CannotResume { what: db.path().to_owned(), detail })
+}
+
+/// About how many entries the runs of some keyspaces hold, versions and removals included.
+fn estimate(db: &Db, names: &[String]) -> u64 {
+    let stats = db.stats();
+    let wanted = stats.trees.iter().filter(|tree| names.contains(&tree.keyspace));
+    let entries = |tree: &esker::TreeShape| {
+        tree.base.entries + tree.deltas.iter().map(|level| level.entries).sum::<u64>()
+    };
+    wanted.map(entries).sum()
+}

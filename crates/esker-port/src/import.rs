@@ -1,0 +1,244 @@
+//! Importing from other stores.
+//!
+//! One thread reads the source and hands entries over in frames, the calling thread stores them.
+//! At the end everything that is stored is read back: its checksum must be that of what was read.
+
+use crate::dump::QUEUE;
+use crate::leveldb::LevelDb;
+use crate::loader::Loader;
+use crate::stream::{Content, Entries, Frame, KeyspaceInfo, Totals};
+use crate::{Engine, Error, Progress, Result, Step, Summary};
+use esker::base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use esker::{Comparator, Db};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Instant;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// How a store is imported.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ImportOptions {
+    /// Orders of keyspaces, found by the names that the source has for them.
+    pub comparators: Vec<Arc<dyn Comparator>>,
+    /// The keyspace for what has no name in the source.
+    pub keyspace: String,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self { comparators: Vec::new(), keyspace: "default".to_owned() }
+    }
+}
+
+impl std::fmt::Debug for ImportOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let comparators: Vec<&str> = self.comparators.iter().map(|order| order.name()).collect();
+        f.debug_struct("ImportOptions")
+            .field("comparators", &comparators)
+            .field("keyspace", &self.keyspace)
+            .finish()
+    }
+}
+
+/// What a source hands its keyspaces and entries to.
+pub(crate) struct Sink {
+    path: PathBuf,
+    engine: Engine,
+    out: SyncSender<Frame>,
+    entries: Entries,
+    content: Content,
+    read: Arc<AtomicU64>,
+}
+
+impl Sink {
+    /// What follows belongs to this keyspace; each comes once.
+    pub fn keyspace(&mut self, info: KeyspaceInfo) -> Result<()> {
+        self.hand_over()?;
+        self.content.keyspace(&info);
+        self.send(Frame::Keyspace(info))
+    }
+
+    /// The next entry of the keyspace, in its order.
+    #[inline]
+    pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len() > KEY_BYTES_MAX || value.len() as u64 > VALUE_BYTES_MAX {
+            return Err(self.too_large(key.len(), value.len()));
+        }
+        self.entries.push(key, value);
+        if self.entries.is_full() { self.hand_over() } else { Ok(()) }
+    }
+
+    /// How many bytes of the source were read so far.
+    pub fn read_bytes(&self, bytes: u64) {
+        self.read.store(bytes, Ordering::Relaxed);
+    }
+
+    fn too_large(&self, key: usize, value: usize) -> Error {
+        let detail = format!(
+            "an entry has a key of {key} and a value of {value} bytes, the limits are \
+             {KEY_BYTES_MAX} and {VALUE_BYTES_MAX}: remove it, or import with a program of your own"
+        );
+        Error::Source { engine: self.engine, path: self.path.clone(), detail }
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        self.content.entries(&self.entries);
+        let entries = std::mem::replace(&mut self.entries, Entries::with_frame_capacity());
+        self.send(Frame::Entries(entries))
+    }
+
+    fn send(&self, frame: Frame) -> Result<()> {
+        // Whoever stores failed, and that is what is reported.
+        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        self.out.send(frame).map_err(|error| Error::io("hand over", "entries", gone(error)))
+    }
+
+    fn finish(mut self) -> Result<Totals> {
+        self.hand_over()?;
+        Ok(self.content.totals())
+    }
+}
+
+/// A store that was opened.
+enum Source {
+    LevelDb(Box<LevelDb>),
+}
+
+impl Source {
+    fn open(engine: Engine, path: &Path, options: &ImportOptions) -> Result<Self> {
+        match engine {
+            Engine::LevelDb => LevelDb::open(path, options).map(Box::new).map(Self::LevelDb),
+            other => Err(Error::NotBuiltIn { engine: other }),
+        }
+    }
+
+    /// Bytes to read, where that is known.
+    fn total_bytes(&self) -> Option<u64> {
+        match self {
+            Self::LevelDb(source) => Some(source.total_bytes()),
+        }
+    }
+
+    fn read(self, options: &ImportOptions, sink: &mut Sink) -> Result<()> {
+        match self {
+            Self::LevelDb(source) => source.read(&options.keyspace, sink),
+        }
+    }
+}
+
+/// A store to import from that was opened, and not yet read.
+pub struct Import {
+    engine: Engine,
+    path: PathBuf,
+    options: ImportOptions,
+    source: Source,
+}
+
+impl Import {
+    /// Opens a store of another kind for reading, without changing a byte of it. Do this before
+    /// the database to import into is made: most mistakes show here.
+    ///
+    /// # Errors
+    /// [`Error::Source`] if it is not a store of this kind, is open elsewhere, is damaged, or
+    /// needs what cannot be had here; [`Error::NotBuiltIn`]; [`Error::Io`].
+    pub fn open(engine: Engine, path: &Path, options: ImportOptions) -> Result<Self> {
+        let source = Source::open(engine, path, &options)?;
+        Ok(Self { engine, path: path.to_owned(), options, source })
+    }
+
+    /// Brings over all that the store shows, and reads back what was stored.
+    ///
+    /// # Errors
+    /// [`Error::Source`], [`Error::Io`]; [`Error::NotEmpty`], [`Error::Unfinished`];
+    /// [`Error::Differs`]; [`Error::Engine`]. The database is then marked as unfinished, and the
+    /// same import can be run again.
+    pub fn run(self, db: &Db, progress: &mut dyn Progress) -> Result<Summary> {
+        let started = Instant::now();
+        let Self { engine, path, options, source } = self;
+        let id = source_id(engine, &path);
+        let mut loader = Loader::new(db, &options.comparators, id, false)?;
+        let (out, frames) = sync_channel(QUEUE);
+        let read = Arc::new(AtomicU64::new(0));
+        let total = source.total_bytes();
+        let sink = Sink {
+            path: path.clone(),
+            engine,
+            out,
+            entries: Entries::with_frame_capacity(),
+            content: Content::default(),
+            read: read.clone(),
+        };
+        let options = &options;
+        let (stored, given) = std::thread::scope(|scope| {
+            let reading = scope.spawn(move || {
+                let mut sink = sink;
+                source.read(options, &mut sink)?;
+                sink.finish()
+            });
+            let stored = store(&mut loader, frames, &read, total, progress);
+            let given = match reading.join() {
+                Ok(given) => given,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            (stored, given)
+        });
+        let resumed = loader.resumed();
+        let totals = match stored.and(given) {
+            Ok(totals) => totals,
+            Err(error) => {
+                loader.stop().ok();
+                return Err(error);
+            }
+        };
+        loader.settle()?;
+        loader.read_back(&totals)?;
+        loader.finish()?;
+        Ok(Summary {
+            keyspaces: totals.keyspaces,
+            entries: totals.entries,
+            bytes: totals.bytes,
+            resumed,
+            content: totals.content,
+            stream_bytes: total.unwrap_or_default(),
+            elapsed: started.elapsed(),
+        })
+    }
+}
+
+/// Stores frames until there are no more.
+fn store(
+    loader: &mut Loader<'_>,
+    frames: std::sync::mpsc::Receiver<Frame>,
+    read: &AtomicU64,
+    total: Option<u64>,
+    progress: &mut dyn Progress,
+) -> Result<()> {
+    let mut done = Step::default();
+    for frame in &frames {
+        match frame {
+            Frame::Keyspace(info) => loader.keyspace(&info)?,
+            Frame::Entries(entries) => {
+                loader.entries(&entries)?;
+                done.entries += entries.len();
+                done.bytes += entries.bytes();
+                let read = read.load(Ordering::Relaxed) as f64;
+                done.fraction = total.map(|total| (read / total.max(1) as f64).min(0.99));
+                progress.step(done);
+            }
+            Frame::End(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What an import is known by when it is run again.
+fn source_id(engine: Engine, path: &Path) -> [u8; 16] {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    xxh3_128(format!("{} {}", engine.word(), path.display()).as_bytes()).to_be_bytes()
+}

@@ -1,0 +1,131 @@
+//! What a LevelDB manifest says: the comparator, the live tables, and which logs are newer.
+
+use super::{bad, failed, log::Log};
+use crate::Result;
+use esker::base::codec::{DecodeError, Decoded, Reader};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// LevelDB has levels 0 to 6.
+const LEVELS: usize = 7;
+/// The longest name of a comparator, and the longest key, that this reader takes from a manifest.
+const BYTES_MAX: usize = 1 << 30;
+
+/// LevelDB's part of a key.
+pub const TAG_BYTES: usize = 8;
+
+const COMPARATOR: u64 = 1;
+const LOG_NUMBER: u64 = 2;
+const NEXT_FILE: u64 = 3;
+const LAST_SEQUENCE: u64 = 4;
+const COMPACT_POINTER: u64 = 5;
+const DELETED_FILE: u64 = 6;
+const NEW_FILE: u64 = 7;
+const PREVIOUS_LOG: u64 = 9;
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableFile {
+    pub number: u64,
+    pub size: u64,
+    /// Its first key, with LevelDB's part behind the user's.
+    pub smallest: Vec<u8>,
+}
+
+/// The newest state that a manifest describes.
+#[derive(Debug, Default)]
+pub struct Version {
+    pub comparator: String,
+    pub log_number: u64,
+    pub previous_log: Option<u64>,
+    pub last_sequence: u64,
+    /// The tables of each level, by number. Those of level 0 overlap.
+    pub levels: Vec<Vec<TableFile>>,
+}
+
+/// While edits are applied: level and number give size and smallest key.
+type Files = BTreeMap<(usize, u64), (u64, Vec<u8>)>;
+
+impl Version {
+    /// Reads the manifest that `CURRENT` names.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let current = directory.join("CURRENT");
+        let name = std::fs::read_to_string(&current).map_err(failed("read", &current))?;
+        let digits = name.strip_suffix('\n').and_then(|name| name.strip_prefix("MANIFEST-"));
+        // A name from a file never leads outside of the directory.
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits = digits.filter(|digits| !digits.is_empty());
+        let digits = digits.ok_or_else(|| bad(&current, 0, "it names no manifest"))?;
+        let path = directory.join(format!("MANIFEST-{digits}"));
+        let mut log = Log::open(&path)?;
+        let mut version = Self::default();
+        let (mut files, mut edits) = (Files::new(), 0);
+        while let Some(record) = log.next()? {
+            let applied = version.apply(record, &mut files);
+            applied.map_err(|error| log.bad(&format!("an edit makes no sense ({error})")))?;
+            edits += 1;
+        }
+        if edits == 0 || version.comparator.is_empty() {
+            return Err(log.bad("the manifest says nothing"));
+        }
+        version.levels = vec![Vec::new(); LEVELS];
+        // LevelDB gives a log up only when the edit that needs it no more is durable. A state that
+        // is the newest because its successor was torn still has its log; else it was damaged.
+        let own_log = directory.join(format!("{:06}.log", version.log_number));
+        if log.is_torn() && version.log_number != 0 && !own_log.exists() {
+            return Err(log.bad("the last edit is damaged"));
+        }
+        for ((level, number), (size, smallest)) in files {
+            version.levels[level].push(TableFile { number, size, smallest });
+        }
+        Ok(version)
+    }
+
+    fn apply(&mut self, record: &[u8], files: &mut Files) -> Decoded<()> {
+        let mut reader = Reader::new(record);
+        let level = |reader: &mut Reader<'_>| {
+            reader.varint_max(LEVELS as u64 - 1).map(|level| level as usize)
+        };
+        // Deletions count before additions, wherever they stand in the edit.
+        let (mut deleted, mut added) = (Vec::new(), Vec::new());
+        while !reader.is_empty() {
+            match reader.varint()? {
+                COMPARATOR => {
+                    let name = reader.bytes(BYTES_MAX)?;
+                    let name = std::str::from_utf8(name);
+                    let name = name.map_err(|_| DecodeError("a name is not UTF-8"))?;
+                    self.comparator = name.to_owned();
+                }
+                LOG_NUMBER => self.log_number = reader.varint()?,
+                PREVIOUS_LOG => {
+                    self.previous_log = Some(reader.varint()?).filter(|number| *number != 0);
+                }
+                NEXT_FILE => {
+                    reader.varint()?;
+                }
+                LAST_SEQUENCE => self.last_sequence = reader.varint()?,
+                COMPACT_POINTER => {
+                    level(&mut reader)?;
+                    reader.bytes(BYTES_MAX)?;
+                }
+                DELETED_FILE => deleted.push((level(&mut reader)?, reader.varint()?)),
+                NEW_FILE => {
+                    let place = (level(&mut reader)?, reader.varint()?);
+                    let size = reader.varint()?;
+                    let smallest = reader.bytes(BYTES_MAX)?.to_vec();
+                    if smallest.len() < TAG_BYTES {
+                        return Err(DecodeError("a key is too short"));
+                    }
+                    reader.bytes(BYTES_MAX)?;
+                    added.push((place, (size, smallest)));
+                }
+                _ => return Err(DecodeError("it has a field that LevelDB does not have")),
+            }
+        }
+        for place in deleted {
+            files.remove(&place);
+        }
+        files.extend(added);
+        Ok(())
+    }
+}

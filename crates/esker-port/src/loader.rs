@@ -1,0 +1,206 @@
+//! Storing the frames of a stream: what loads and imports share.
+//!
+//! 1. Entries go in as large batches of class `Buffered`: nothing is logged twice, and whole
+//!    memtables become runs. [`Loader::finish`] makes them durable.
+//! 2. A mark in a keyspace of its own says which stream is being stored and how many of its
+//!    entries are in. It is written behind them, and batches survive in order, so after a crash
+//!    all that it counts is there. The keyspace is dropped at the end: where it stands, a load
+//!    was not finished.
+
+use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
+use crate::{Error, Result};
+use esker::{Batch, Comparator, Db, Durability, Keyspace};
+use std::sync::Arc;
+
+/// The keyspace of the mark.
+pub(crate) const MARK_KEYSPACE: &str = "esker:load";
+const MARK_KEY: &[u8] = b"mark";
+/// Bytes in a batch, about.
+const BATCH_BYTES: u64 = 1 << 20;
+/// What an entry takes in a batch besides its key and value, at most.
+const ENTRY_OVERHEAD: u64 = 16;
+
+/// Stores a stream.
+pub(crate) struct Loader<'a> {
+    db: &'a Db,
+    comparators: &'a [Arc<dyn Comparator>],
+    source: [u8; 16],
+    mark: Keyspace,
+    keyspace: Option<Keyspace>,
+    stored: Vec<Keyspace>,
+    batch: Batch,
+    batch_bytes: u64,
+    batch_bytes_max: u64,
+    /// Entries of the stream that are in, or in the batch.
+    entries: u64,
+    /// Entries at the start of the stream that were in before.
+    resumed: u64,
+}
+
+impl<'a> Loader<'a> {
+    /// Begins, or goes on with what was cut off.
+    pub fn new(
+        db: &'a Db,
+        comparators: &'a [Arc<dyn Comparator>],
+        source: [u8; 16],
+        existing: bool,
+    ) -> Result<Self> {
+        let unfinished = db.keyspaces()?.iter().any(|name| name == MARK_KEYSPACE);
+        if !unfinished && !existing && !is_empty(db)? {
+            return Err(Error::NotEmpty { path: db.path().to_owned() });
+        }
+        let mark = db.keyspace(MARK_KEYSPACE)?;
+        let resumed = match mark.get(MARK_KEY)?.as_deref().and_then(read_mark) {
+            Some((of, entries)) if of == source => entries,
+            _ if !unfinished || existing || is_empty(db)? => 0,
+            _ => return Err(Error::Unfinished { path: db.path().to_owned() }),
+        };
+        // A batch may have an eighth of the memory.
+        let batch_bytes_max = BATCH_BYTES.min(db.stats().memory.limit / 16);
+        let loader = Self {
+            db,
+            comparators,
+            source,
+            mark,
+            keyspace: None,
+            stored: Vec::new(),
+            batch: Batch::new(),
+            batch_bytes: 0,
+            batch_bytes_max,
+            entries: 0,
+            resumed,
+        };
+        // From here on the database is known to be unfinished, and whose it is. This one is
+        // logged, so that it is there before anything else can be.
+        let bytes = loader.mark_bytes(resumed);
+        loader.mark.insert_with(MARK_KEY, bytes, Durability::Disk)?;
+        Ok(loader)
+    }
+
+    /// Entries that were in before.
+    pub fn resumed(&self) -> u64 {
+        self.resumed
+    }
+
+    /// The entries that follow belong to this keyspace.
+    pub fn keyspace(&mut self, info: &KeyspaceInfo) -> Result<()> {
+        let keyspace = match &info.comparator {
+            None => self.db.keyspace(&info.name)?,
+            Some(name) => {
+                let order = self.comparators.iter().find(|order| order.name() == name);
+                let order = order.ok_or_else(|| esker::Error::ComparatorMissing {
+                    keyspace: info.name.clone(),
+                    comparator: name.clone(),
+                })?;
+                self.db.keyspace_ordered(&info.name, order.clone())?
+            }
+        };
+        if keyspace.comparator_name() != info.comparator.as_deref() {
+            let asked = info.comparator.clone().unwrap_or_else(|| "byte order".to_owned());
+            return Err(Error::Engine(esker::Error::ComparatorMismatch {
+                keyspace: info.name.clone(),
+                stored: keyspace.comparator_name().unwrap_or("byte order").to_owned(),
+                asked,
+            }));
+        }
+        self.stored.push(keyspace.clone());
+        self.keyspace = Some(keyspace);
+        Ok(())
+    }
+
+    /// Stores entries of the last keyspace.
+    pub fn entries(&mut self, entries: &Entries) -> Result<()> {
+        let known = self.resumed.saturating_sub(self.entries).min(entries.len());
+        self.entries += known;
+        for (key, value) in entries.iter().skip(known as usize) {
+            let bytes = (key.len() + value.len()) as u64 + ENTRY_OVERHEAD;
+            if self.batch_bytes + bytes > self.batch_bytes_max {
+                self.write()?;
+            }
+            if let Some(keyspace) = &self.keyspace {
+                self.batch.insert(keyspace, key, value);
+            }
+            self.batch_bytes += bytes;
+            self.entries += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes the batch, and then the mark: an entry may be as large as a batch can be, so that
+    /// there is no room for the mark in it.
+    fn write(&mut self) -> Result<()> {
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        if !batch.is_empty() {
+            self.db.write_with(batch, Durability::Buffered)?;
+            let bytes = self.mark_bytes(self.entries);
+            self.mark.insert_with(MARK_KEY, bytes, Durability::Buffered)?;
+        }
+        Ok(())
+    }
+
+    /// Makes all durable and takes the mark away.
+    pub fn finish(mut self) -> Result<()> {
+        self.write()?;
+        self.db.sync()?;
+        self.db.drop_keyspace(MARK_KEYSPACE)?;
+        self.db.sync()?;
+        Ok(())
+    }
+
+    /// Writes what is there, so that as much as possible survives a failure of the stream.
+    pub fn stop(mut self) -> Result<()> {
+        self.write()?;
+        self.db.sync()?;
+        Ok(())
+    }
+
+    /// Reads what is stored in the keyspaces of the stream and compares it with what was read.
+    pub fn read_back(&self, read: &Totals) -> Result<()> {
+        let mut content = Content::default();
+        for keyspace in &self.stored {
+            let comparator = keyspace.comparator_name().map(str::to_owned);
+            content.keyspace(&KeyspaceInfo { name: keyspace.name().to_owned(), comparator });
+            let mut iter = keyspace.iter()?;
+            let mut entries = Entries::with_frame_capacity();
+            while let Some((key, value)) = iter.next_entry()? {
+                entries.push(key, value);
+                if entries.is_full() {
+                    content.entries(&entries);
+                    entries.clear();
+                }
+            }
+            content.entries(&entries);
+        }
+        let stored = content.totals();
+        if stored == *read {
+            return Ok(());
+        }
+        let detail = format!(
+            "{} entries with checksum {:016x} were read, {} with {:016x} are stored",
+            read.entries, read.content, stored.entries, stored.content
+        );
+        Err(Error::Differs { path: self.db.path().to_owned(), detail })
+    }
+
+    /// Writes what is still in the batch, without the end.
+    pub fn settle(&mut self) -> Result<()> {
+        self.write()
+    }
+
+    fn mark_bytes(&self, entries: u64) -> Vec<u8> {
+        [&self.source[..], &entries.to_le_bytes()].concat()
+    }
+}
+
+fn read_mark(bytes: &[u8]) -> Option<([u8; 16], u64)> {
+    let (source, entries) = bytes.split_at_checked(16)?;
+    Some((source.try_into().ok()?, u64::from_le_bytes(entries.try_into().ok()?)))
+}
+
+/// Whether a database holds nothing but, perhaps, a mark.
+fn is_empty(db: &Db) -> Result<bool> {
+    let others = db.keyspaces()?;
+    let others = others.iter().any(|name| name != "default" && name != MARK_KEYSPACE);
+    Ok(!others && db.first_key_value()?.is_none())
+}

@@ -1,0 +1,55 @@
+//! What a long run tells while it goes on, and at its end.
+
+use std::time::Duration;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Step {
+    /// Entries that are done.
+    pub entries: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// The part of the whole that is done, from 0 to 1, where it can be told.
+    pub fraction: Option<f64>,
+}
+
+/// Whoever wants to be told, about every few hundred KiB. Called from the thread that called.
+pub trait Progress {
+    /// The run came this far.
+    fn step(&mut self, step: Step);
+}
+
+/// Tells nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn step(&mut self, _: Step) {}
+}
+
+impl<F: FnMut(Step)> Progress for F {
+    fn step(&mut self, step: Step) {
+        self(step);
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Keyspaces in the stream.
+    pub keyspaces: u64,
+    /// Entries in the stream.
+    pub entries: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Of these entries, how many were there already from a run that was cut off.
+    pub resumed: u64,
+    /// The checksum over all keyspaces, keys and values: the same in every form of the dump, and
+    /// the same for every database that holds the same.
+    pub content: u64,
+    /// Bytes of the stream, or of the files that an import read.
+    pub stream_bytes: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+}

@@ -1,0 +1,210 @@
+//! What a frame holds. The bodies described here are the bytes of binary frames; checksums of
+//! content are taken over them too.
+
+use esker::base::codec::{self, DecodeError};
+use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The tag of a comparator's name among the properties of a keyspace.
+const TAG_COMPARATOR: u64 = 1;
+
+/// One frame of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Frame {
+    /// The entries that follow belong to this keyspace.
+    Keyspace(KeyspaceInfo),
+    /// Entries in the keyspace's order.
+    Entries(Entries),
+    /// The last frame.
+    End(Totals),
+}
+
+/// What a dump keeps of a keyspace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeyspaceInfo {
+    /// Its name.
+    pub name: String,
+    /// The name of its comparator; `None`: byte order.
+    pub comparator: Option<String>,
+}
+
+impl KeyspaceInfo {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        codec::put_bytes(out, self.name.as_bytes());
+        if let Some(comparator) = &self.comparator {
+            codec::put_varint(out, TAG_COMPARATOR);
+            codec::put_bytes(out, comparator.as_bytes());
+        }
+    }
+
+    pub(crate) fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = codec::Reader::new(body);
+        let mut info = Self { name: name(&mut reader)?, comparator: None };
+        while !reader.is_empty() {
+            match reader.varint()? {
+                TAG_COMPARATOR if info.comparator.is_none() => {
+                    info.comparator = Some(name(&mut reader)?);
+                }
+                _ => return Err(DecodeError("a keyspace has a property that is not known")),
+            }
+        }
+        Ok(info)
+    }
+}
+
+fn name(reader: &mut codec::Reader<'_>) -> Result<String, DecodeError> {
+    let bytes = reader.bytes(NAME_BYTES_MAX)?;
+    if bytes.is_empty() {
+        return Err(DecodeError("a name is empty"));
+    }
+    String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError("a name is not UTF-8"))
+}
+
+/// Entries one behind the other: lengths of key and value as varints, key, value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entries {
+    body: Vec<u8>,
+    count: u64,
+    lengths: u64,
+}
+
+impl Entries {
+    /// None, with room for a frame.
+    pub fn with_frame_capacity() -> Self {
+        Self { body: Vec::with_capacity(super::FRAME_BYTES + 4096), ..Self::default() }
+    }
+
+    /// Adds an entry.
+    #[inline]
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        codec::put_varint(&mut self.body, key.len() as u64);
+        codec::put_varint(&mut self.body, value.len() as u64);
+        self.body.extend_from_slice(key);
+        self.body.extend_from_slice(value);
+        self.count += 1;
+        self.lengths += (key.len() + value.len()) as u64;
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether they fill a frame.
+    pub fn is_full(&self) -> bool {
+        self.body.len() >= super::FRAME_BYTES
+    }
+
+    /// Bytes of keys and values.
+    pub fn bytes(&self) -> u64 {
+        self.lengths
+    }
+
+    /// Their bytes as a frame holds them.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Forgets all and keeps the memory.
+    pub fn clear(&mut self) {
+        self.body.clear();
+        (self.count, self.lengths) = (0, 0);
+    }
+
+    /// Keys and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut reader = codec::Reader::new(&self.body);
+        // What stands here was pushed or checked, so the end of the bytes is all that ends it.
+        std::iter::from_fn(move || entry(&mut reader).ok())
+    }
+
+    pub(crate) fn decode(body: Vec<u8>) -> Result<Self, DecodeError> {
+        let mut reader = codec::Reader::new(&body);
+        let (mut count, mut lengths) = (0, 0);
+        while !reader.is_empty() {
+            let (key, value) = entry(&mut reader)?;
+            count += 1;
+            lengths += (key.len() + value.len()) as u64;
+        }
+        if count == 0 {
+            return Err(DecodeError("a frame of entries is empty"));
+        }
+        Ok(Self { body, count, lengths })
+    }
+}
+
+#[inline]
+fn entry<'a>(reader: &mut codec::Reader<'a>) -> Result<(&'a [u8], &'a [u8]), DecodeError> {
+    let key = reader.varint_max(KEY_BYTES_MAX as u64)? as usize;
+    let value = reader.varint_max(VALUE_BYTES_MAX)? as usize;
+    Ok((reader.take(key)?, reader.take(value)?))
+}
+
+/// What a stream holds in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Keyspaces.
+    pub keyspaces: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Bytes of keys and values.
+    pub bytes: u64,
+    /// The checksum of the content.
+    pub content: u64,
+}
+
+impl Totals {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.keyspaces, self.entries, self.bytes] {
+            codec::put_varint(out, number);
+        }
+        out.extend_from_slice(&self.content.to_le_bytes());
+    }
+
+    pub(crate) fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = codec::Reader::new(body);
+        let (keyspaces, entries) = (reader.varint()?, reader.varint()?);
+        let totals = Self { keyspaces, entries, bytes: reader.varint()?, content: reader.u64()? };
+        if !reader.is_empty() {
+            return Err(DecodeError("bytes follow the totals"));
+        }
+        Ok(totals)
+    }
+}
+
+/// The checksum of content while it is gathered. It does not depend on where frames end.
+#[derive(Clone, Default)]
+pub(crate) struct Content {
+    hasher: Xxh3,
+    totals: Totals,
+}
+
+impl Content {
+    pub fn keyspace(&mut self, info: &KeyspaceInfo) {
+        let mut body = vec![0xff; 4];
+        info.encode(&mut body);
+        self.hasher.update(&body);
+        self.totals.keyspaces += 1;
+    }
+
+    pub fn entries(&mut self, entries: &Entries) {
+        self.hasher.update(&entries.body);
+        self.totals.entries += entries.count;
+        self.totals.bytes += entries.lengths;
+    }
+
+    pub fn totals(&self) -> Totals {
+        Totals { content: self.hasher.digest(), ..self.totals }
+    }
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.totals.fmt(f)
+    }
+}
