@@ -6,8 +6,8 @@
 
 use crate::bench::BenchArgs;
 use crate::commands::{
-    checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair, scan, stats,
-    verify,
+    checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair, scan,
+    stats, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
