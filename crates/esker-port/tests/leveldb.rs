@@ -265,7 +265,7 @@ fn directories_that_leveldb_makes_now_are_read_as_it_reads_them() {
         let place = tempfile::tempdir().unwrap();
         let (from, copied) = (place.path().join("source"), place.path().join("copy"));
         let order: &[&str] = if round % 3 == 2 { &["reverse"] } else { &[] };
-        let operations = [100, 30_000, 1000, 30_000, 3000, 1000][round as usize];
+        let operations = [100, 30_000, 300, 60_000, 3000, 200][round as usize];
         let seed = (seed + round).to_string();
         let made = ["make", from.to_str().unwrap(), &seed, &operations.to_string()];
         if leveldb(&[&made[..], order].concat()).is_none() {

@@ -39,6 +39,8 @@ pub struct Version {
     pub log_number: u64,
     pub previous_log: Option<u64>,
     pub last_sequence: u64,
+    /// Which of the three numbers that no manifest goes without were there.
+    numbers: [bool; 3],
     /// The tables of each level, by number. Those of level 0 overlap.
     pub levels: Vec<Vec<TableFile>>,
 }
@@ -59,14 +61,14 @@ impl Version {
         let path = directory.join(format!("MANIFEST-{digits}"));
         let mut log = Log::open(&path)?;
         let mut version = Self::default();
-        let (mut files, mut edits) = (Files::new(), 0);
+        let mut files = Files::new();
         while let Some(record) = log.next()? {
             let applied = version.apply(record, &mut files);
             applied.map_err(|error| log.bad(&format!("an edit makes no sense ({error})")))?;
-            edits += 1;
         }
-        if edits == 0 || version.comparator.is_empty() {
-            return Err(log.bad("the manifest says nothing"));
+        // A manifest begins with an edit that lacks these numbers: the one behind it is lost.
+        if version.numbers != [true; 3] || version.comparator.is_empty() {
+            return Err(log.bad("the manifest does not say all that it must"));
         }
         version.levels = vec![Vec::new(); LEVELS];
         // LevelDB gives a log up only when the edit that needs it no more is durable. A state that
@@ -96,14 +98,21 @@ impl Version {
                     let name = name.map_err(|_| DecodeError("a name is not UTF-8"))?;
                     self.comparator = name.to_owned();
                 }
-                LOG_NUMBER => self.log_number = reader.varint()?,
+                LOG_NUMBER => {
+                    self.log_number = reader.varint()?;
+                    self.numbers[0] = true;
+                }
                 PREVIOUS_LOG => {
                     self.previous_log = Some(reader.varint()?).filter(|number| *number != 0);
                 }
                 NEXT_FILE => {
                     reader.varint()?;
+                    self.numbers[1] = true;
                 }
-                LAST_SEQUENCE => self.last_sequence = reader.varint()?,
+                LAST_SEQUENCE => {
+                    self.last_sequence = reader.varint()?;
+                    self.numbers[2] = true;
+                }
                 COMPACT_POINTER => {
                     level(&mut reader)?;
                     reader.bytes(BYTES_MAX)?;
