@@ -74,7 +74,7 @@ impl Snapshot {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn position(&self) -> u64 {
-        self.registration.seq
+        self.registration.moment.seq
     }
 
     /// The value that a key had.
