@@ -7,6 +7,7 @@ use crate::options::{Packing, Wanted, order_from};
 use crate::order::PyOrder;
 use crate::shared::{Shared, Space};
 use crate::store::Store;
+use crate::txn::Transaction;
 use esker::{Compression, Db, Error, Keyspace};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -210,6 +211,36 @@ impl DB {
     /// Drops a keyspace with all its entries; false if there is none of this name.
     fn drop_keyspace(slf: &Bound<'_, Self>, name: &str) -> Result<bool> {
         Self::run(slf, |db| db.drop_keyspace(name))
+    }
+
+    /// Begins a transaction.
+    #[pyo3(signature = (*, sync=false, durability=None))]
+    fn transaction(
+        slf: &Bound<'_, Self>,
+        sync: bool,
+        durability: Option<&str>,
+    ) -> Result<Transaction> {
+        crate::txn::begin(slf, sync, durability)
+    }
+
+    /// Calls ``function`` with a transaction and commits it; while that conflicts, begins anew, up
+    /// to ``attempts`` times. Returns what the function returned.
+    #[pyo3(signature = (function, *, attempts=1000, sync=false, durability=None))]
+    fn transact<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+        attempts: u32,
+        sync: bool,
+        durability: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>> {
+        crate::txn::transact(slf, function, attempts, || crate::txn::begin(slf, sync, durability))
+    }
+
+    /// Makes a second database at ``path``, which must not exist, with what this one holds now.
+    /// The two share data files where the file system can link.
+    fn checkpoint(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>) -> Result<()> {
+        let path = path_of(path)?;
+        Self::run(slf, |db| db.checkpoint(&path))
     }
 
     /// Makes everything written so far survive power loss.

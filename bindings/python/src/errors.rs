@@ -3,7 +3,7 @@
 //! The tree of exceptions is Python (`esker/_errors.py`), so that it can be read, documented and
 //! typed there. Here an error is taken apart into its kind, its message and its typed fields.
 
-use esker::Error;
+use esker::{ConflictCause, Error};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -120,6 +120,26 @@ pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'
             fields.set_item("keyspace", keyspace)?;
             fields.set_item("comparator", stored)?;
             fields.set_item("asked", asked)?;
+        }
+        Error::Conflict { keyspace, key, cause } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("key", key.as_slice())?;
+            let cause = match cause {
+                ConflictCause::KeyChanged => "key-changed",
+                ConflictCause::RangeChanged => "range-changed",
+                ConflictCause::HistoryTooOld => "history-too-old",
+                _ => "unknown",
+            };
+            fields.set_item("reason", cause)?;
+        }
+        Error::Deadlock { keyspace, key } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("key", key.as_slice())?;
+        }
+        Error::LockTimeout { keyspace, key, waited } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("key", key.as_slice())?;
+            fields.set_item("waited", waited.as_secs_f64())?;
         }
         _ => {}
     }

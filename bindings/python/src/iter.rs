@@ -92,7 +92,7 @@ pub(crate) fn range(
 
 /// What an iterator returns of an entry.
 #[derive(Clone, Copy)]
-struct Shape {
+pub(crate) struct Shape {
     key: bool,
     value: bool,
     /// Bytes that keys lack: the prefix of a prefixed database.
@@ -100,7 +100,19 @@ struct Shape {
 }
 
 impl Shape {
-    fn object<'py>(self, py: Python<'py>, key: &[u8], value: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    /// Of entries of a space; `shown`: whether keys are returned, and values.
+    pub(crate) fn new(space: &Space, shown: (bool, bool)) -> Self {
+        let strip = space.prefix.as_ref().map_or(0, |prefix| prefix.len());
+        Self { key: shown.0, value: shown.1, strip }
+    }
+
+    /// The object for an entry.
+    pub(crate) fn object<'py>(
+        self,
+        py: Python<'py>,
+        key: &[u8],
+        value: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
         let key = || PyBytes::new(py, key.get(self.strip..).unwrap_or_default());
         let value = || PyBytes::new(py, value);
         Ok(match (self.key, self.value) {
@@ -224,8 +236,7 @@ impl Iterator {
         let (bytes, ends) = (Vec::new(), Vec::new());
         let forward = !wish.reverse;
         let state = State { walk, bytes, ends, seen: 0, forward, ahead: 1 };
-        let strip = space.prefix.as_ref().map_or(0, |prefix| prefix.len());
-        let shape = Shape { key: wish.shown.0, value: wish.shown.1, strip };
+        let shape = Shape::new(space, wish.shown);
         let (state, space) = (Mutex::new(Some(state)), space.clone());
         Ok(Self { state, shape, reverse: wish.reverse, space })
     }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `shared` | what the objects of one database share: closing, locking, forked children |
 //! | `bytes`, `errors`, `options`, `order` | from Python's values to the engine's and back |
-//! | `store`, `db`, `keyspace`, `snapshot`, `batch` | the classes |
+//! | `store`, `db`, `keyspace`, `snapshot`, `batch`, `txn` | the classes |
 //! | `walk`, `iter`, `raw`, `arrow` | scanning |
 //! | `admin` | statistics, properties, repair, removal |
 
@@ -26,6 +26,7 @@ mod raw;
 mod shared;
 mod snapshot;
 mod store;
+mod txn;
 mod walk;
 
 /// Esker for Python; see the package `esker`.
@@ -53,6 +54,8 @@ mod _esker {
     use crate::snapshot::Snapshot;
     #[pymodule_export]
     use crate::store::Store;
+    #[pymodule_export]
+    use crate::txn::{Savepoint, Transaction, TransactionIterator};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -168,6 +168,35 @@ class ReadOnlyError(Error):
     kind = "read-only"
 
 
+class TransactionError(Error):
+    """A transaction could not go on. ``key`` is the key concerned, where it is known."""
+
+    key: bytes | None = None
+
+
+class ConflictError(TransactionError):
+    """What the transaction read has changed: nothing was written. Begin it again.
+
+    ``reason`` is ``"key-changed"``, ``"range-changed"`` or ``"history-too-old"``.
+    """
+
+    kind = "conflict"
+    reason: str | None = None
+
+
+class DeadlockError(TransactionError):
+    """Transactions wait for each other, and this one is to give way. Begin it again."""
+
+    kind = "deadlock"
+
+
+class LockTimeoutError(TransactionError, TimeoutError):
+    """Another transaction kept a lock for longer than this one waits: ``waited`` seconds."""
+
+    kind = "lock-timeout"
+    waited: float | None = None
+
+
 class InvalidArgumentError(Error, ValueError):
     """An argument is outside what the call accepts."""
 

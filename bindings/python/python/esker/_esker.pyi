@@ -15,8 +15,11 @@ __all__ = [
     "KeyspaceBase",
     "PrefixedDB",
     "RawIterator",
+    "Savepoint",
     "Snapshot",
     "Store",
+    "Transaction",
+    "TransactionIterator",
     "WriteBatch",
     "__version__",
     "_close_all",
@@ -216,6 +219,18 @@ class DB(Store):
     ) -> Keyspace: ...
     def keyspaces(self) -> list[str]: ...
     def drop_keyspace(self, name: str) -> bool: ...
+    def transaction(
+        self, *, sync: bool = False, durability: _Durability | None = None
+    ) -> Transaction: ...
+    def transact(
+        self,
+        function: Callable[[Transaction], _D],
+        *,
+        attempts: int = 1000,
+        sync: bool = False,
+        durability: _Durability | None = None,
+    ) -> _D: ...
+    def checkpoint(self, path: _Path) -> None: ...
     def sync(self) -> None: ...
     def flush(self) -> None: ...
     def wait_until_idle(self) -> None: ...
@@ -397,6 +412,120 @@ class WriteBatch:
         _traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class Transaction:
+    @overload
+    def get(
+        self, key: Buffer, default: None = None, *, keyspace: Store | None = None
+    ) -> bytes | None: ...
+    @overload
+    def get(self, key: Buffer, default: _D, *, keyspace: Store | None = None) -> bytes | _D: ...
+    def __contains__(self, key: Buffer, /) -> bool: ...
+    def multi_get(
+        self, keys: Iterable[Buffer], *, keyspace: Store | None = None
+    ) -> list[bytes | None]: ...
+    def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None: ...
+    def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None: ...
+    def delete_range(
+        self,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        *,
+        keyspace: Store | None = None,
+    ) -> None: ...
+    def __iter__(self) -> TransactionIterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[True] = True,
+        include_value: Literal[True] = True,
+        keyspace: Store | None = None,
+    ) -> TransactionIterator[tuple[bytes, bytes]]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[True] = True,
+        include_value: Literal[False],
+        keyspace: Store | None = None,
+    ) -> TransactionIterator[bytes]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[False],
+        include_value: Literal[True] = True,
+        keyspace: Store | None = None,
+    ) -> TransactionIterator[bytes]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: Literal[False],
+        include_value: Literal[False],
+        keyspace: Store | None = None,
+    ) -> TransactionIterator[None]: ...
+    @overload
+    def iterator(
+        self,
+        *,
+        reverse: bool = False,
+        start: Buffer | None = None,
+        stop: Buffer | None = None,
+        include_start: bool = True,
+        include_stop: bool = False,
+        prefix: Buffer | None = None,
+        include_key: bool = True,
+        include_value: bool = True,
+        keyspace: Store | None = None,
+    ) -> TransactionIterator[Any]: ...
+    def savepoint(self) -> Savepoint: ...
+    def rollback_to(self, savepoint: Savepoint) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        _exc_value: BaseException | None,
+        _traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class Savepoint: ...
+
+@final
+class TransactionIterator[T]:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> T: ...
+    def close(self) -> None: ...
 
 @final
 class Iterator[T]:
