@@ -5,17 +5,22 @@
 
 use crate::bytes::Input;
 use crate::errors::{Result, invalid};
+use crate::options::ttl_from;
 use crate::shared::Space;
 use crate::store::Store;
 use esker::{Batch, Durability, Keyspace};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
+use std::time::Duration;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Put,
+    /// Gone after so long.
+    PutFor(Duration),
+    Merge,
     Delete,
     DeleteRange,
 }
@@ -44,8 +49,14 @@ struct Ops {
 
 impl Ops {
     fn keyspace(&mut self, keyspace: &Keyspace) -> usize {
-        let known = self.keyspaces.iter().position(|known| known.name() == keyspace.name());
-        known.unwrap_or_else(|| {
+        let known = |known: &Keyspace| known.name() == keyspace.name();
+        // Most batches go on with the keyspace that they had last.
+        if let Some(last) = self.ops.last().map(|op| op.keyspace)
+            && self.keyspaces.get(last).is_some_and(known)
+        {
+            return last;
+        }
+        self.keyspaces.iter().position(known).unwrap_or_else(|| {
             self.keyspaces.push(keyspace.clone());
             self.keyspaces.len() - 1
         })
@@ -84,6 +95,8 @@ impl Ops {
             let keyspace = &self.keyspaces[op.keyspace];
             match op.kind {
                 Kind::Put => batch.insert(keyspace, key, value),
+                Kind::PutFor(ttl) => batch.insert_with_ttl(keyspace, key, value, ttl),
+                Kind::Merge => batch.merge(keyspace, key, value),
                 Kind::Delete => batch.remove(keyspace, key),
                 Kind::DeleteRange => match op.bounded {
                     (true, true) => batch.remove_range(keyspace, key..value)?,
@@ -139,17 +152,35 @@ impl WriteBatch {
 #[pymethods]
 impl WriteBatch {
     /// Adds the insertion of a value under a key, in ``keyspace`` or where the batch was made.
-    #[pyo3(signature = (key, value, *, keyspace=None))]
+    /// It is gone ``ttl`` seconds after the batch is written.
+    #[pyo3(signature = (key, value, *, keyspace=None, ttl=None))]
     fn put(
         &self,
         py: Python<'_>,
         key: Input<'_, '_>,
         value: Input<'_, '_>,
         keyspace: Option<&Bound<'_, Store>>,
+        ttl: Option<f64>,
     ) -> Result<()> {
         let (key, value) = (key.as_bytes(), value.as_bytes());
+        let kind = ttl.map(ttl_from).transpose()?.map_or(Kind::Put, Kind::PutFor);
         self.with(py, keyspace, |ops, space| {
-            space.with_key(key, |key| ops.add(&space.keyspace, Kind::Put, key, value));
+            space.with_key(key, |key| ops.add(&space.keyspace, kind, key, value));
+        })
+    }
+
+    /// Adds an operand for the merge operator of the keyspace.
+    #[pyo3(signature = (key, operand, *, keyspace=None))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        operand: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let (key, operand) = (key.as_bytes(), operand.as_bytes());
+        self.with(py, keyspace, |ops, space| {
+            space.with_key(key, |key| ops.add(&space.keyspace, Kind::Merge, key, operand));
         })
     }
 

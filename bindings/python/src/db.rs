@@ -3,7 +3,7 @@
 use crate::bytes::Input;
 use crate::errors::{Failure, Result};
 use crate::keyspace::PrefixedDB;
-use crate::options::{Packing, Wanted, order_from};
+use crate::options::{Packing, Wanted, merges_from, order_from};
 use crate::order::PyOrder;
 use crate::shared::{Shared, Space};
 use crate::store::Store;
@@ -94,7 +94,7 @@ impl DB {
         block_size=None, block_restart_interval=None, max_file_size=None, compression=Packing(Compression::Auto),
         bloom_filter_bits=None, comparator=None, comparator_name=None, memory=None,
         durability="process", sync_interval=5.0, read_only=false, workers=None,
-        recovery="refuse"))]
+        recovery="refuse", merge_operators=None))]
     #[allow(clippy::too_many_arguments)]
     fn new<'py>(
         py: Python<'py>,
@@ -118,6 +118,7 @@ impl DB {
         read_only: bool,
         workers: Option<usize>,
         recovery: &str,
+        merge_operators: Option<&Bound<'py, PyDict>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = (paranoid_checks, write_buffer_size, max_open_files, lru_cache_size, block_size);
         let _ = (block_restart_interval, max_file_size, bloom_filter_bits);
@@ -133,6 +134,7 @@ impl DB {
             workers,
             recovery: Some(recovery),
             order: order.clone(),
+            merges: merges_from(merge_operators)?,
         };
         let (path, options) = (path_of(name)?, wanted.options()?);
         let (db, keyspace) = py.detach(|| -> esker::Result<_> {
@@ -186,12 +188,15 @@ impl DB {
     }
 
     /// The keyspace of this name as a mapping, made on first use.
-    #[pyo3(signature = (name, *, comparator=None, comparator_name=None))]
+    #[pyo3(signature = (name, *, comparator=None, comparator_name=None, merge_operator=None,
+        ttl=None))]
     fn keyspace<'py>(
         slf: &Bound<'py, Self>,
         name: &str,
         comparator: Option<&Bound<'py, PyAny>>,
         comparator_name: Option<&Bound<'py, PyBytes>>,
+        merge_operator: Option<&str>,
+        ttl: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
@@ -199,6 +204,12 @@ impl DB {
         if comparator.is_some() || comparator_name.is_some() {
             options.set_item("comparator", comparator)?;
             options.set_item("comparator_name", comparator_name)?;
+        }
+        if let Some(merge_operator) = merge_operator {
+            options.set_item("merge_operator", merge_operator)?;
+        }
+        if let Some(ttl) = ttl {
+            options.set_item("ttl", ttl)?;
         }
         CLASS.import(py, "esker._mapping", "Keyspace")?.call((slf, name), Some(&options))
     }

@@ -71,6 +71,14 @@ fn make<'py>(
 /// The exception for an error of the engine.
 pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
+    fields_of_files(&fields, error)?;
+    fields_of_calls(&fields, error)?;
+    fields_of_keyspaces(&fields, error)?;
+    make(py, error.kind().as_str(), &error.to_string(), &fields)
+}
+
+/// What errors about files carry.
+fn fields_of_files(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
     match error {
         Error::Io { operation, path, source } => {
             fields.set_item("operation", operation)?;
@@ -102,6 +110,14 @@ pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'
             fields.set_item("found", found)?;
             fields.set_item("supported", supported)?;
         }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What errors about arguments and transactions carry.
+fn fields_of_calls(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
+    match error {
         Error::KeyTooLong { len, max } => {
             fields.set_item("length", len)?;
             fields.set_item("limit", max)?;
@@ -110,17 +126,7 @@ pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'
             fields.set_item("length", len)?;
             fields.set_item("limit", max)?;
         }
-        Error::Poisoned { cause } => fields.set_item("cause", exception(py, cause)?)?,
-        Error::KeyspaceDropped { keyspace } => fields.set_item("keyspace", keyspace)?,
-        Error::ComparatorMissing { keyspace, comparator } => {
-            fields.set_item("keyspace", keyspace)?;
-            fields.set_item("comparator", comparator)?;
-        }
-        Error::ComparatorMismatch { keyspace, stored, asked } => {
-            fields.set_item("keyspace", keyspace)?;
-            fields.set_item("comparator", stored)?;
-            fields.set_item("asked", asked)?;
-        }
+        Error::Poisoned { cause } => fields.set_item("cause", exception(fields.py(), cause)?)?,
         Error::Conflict { keyspace, key, cause } => {
             fields.set_item("keyspace", keyspace)?;
             fields.set_item("key", key.as_slice())?;
@@ -143,5 +149,37 @@ pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'
         }
         _ => {}
     }
-    make(py, error.kind().as_str(), &error.to_string(), &fields)
+    Ok(())
+}
+
+/// What errors about keyspaces carry.
+fn fields_of_keyspaces(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
+    match error {
+        Error::KeyspaceDropped { keyspace } => fields.set_item("keyspace", keyspace)?,
+        Error::ComparatorMissing { keyspace, comparator } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("comparator", comparator)?;
+        }
+        Error::ComparatorMismatch { keyspace, stored, asked } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("comparator", stored)?;
+            fields.set_item("asked", asked)?;
+        }
+        Error::MergeOperatorMissing { keyspace, operator } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("operator", operator)?;
+        }
+        Error::MergeOperatorMismatch { keyspace, stored, asked } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("operator", stored)?;
+            fields.set_item("asked", asked)?;
+        }
+        Error::MergeFailed { keyspace, operator, detail } => {
+            fields.set_item("keyspace", keyspace)?;
+            fields.set_item("operator", operator)?;
+            fields.set_item("detail", detail)?;
+        }
+        _ => {}
+    }
+    Ok(())
 }

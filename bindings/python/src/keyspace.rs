@@ -3,13 +3,13 @@
 use crate::bytes::Input;
 use crate::db::DB;
 use crate::errors::{Result, invalid};
-use crate::order::PyOrder;
+use crate::options::{order_from, ttl_from};
 use crate::shared::Space;
 use crate::store::Store;
+use esker::KeyspaceOptions;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::Arc;
 
 /// The space of the keyspace of this name, if there is one.
 pub(crate) fn existing(py: Python<'_>, space: &Space, name: &str) -> Result<Space> {
@@ -38,25 +38,48 @@ pub(crate) struct KeyspaceBase {
 impl KeyspaceBase {
     /// The keyspace ``name`` of ``db``, made on first use.
     #[new]
-    #[pyo3(signature = (db, name, *, comparator=None, comparator_name=None))]
+    #[pyo3(signature = (db, name, *, comparator=None, comparator_name=None, merge_operator=None,
+        ttl=None))]
     fn new(
         py: Python<'_>,
         db: &Bound<'_, DB>,
         name: &str,
         comparator: Option<&Bound<'_, PyAny>>,
         comparator_name: Option<&Bound<'_, PyBytes>>,
+        merge_operator: Option<String>,
+        ttl: Option<f64>,
     ) -> Result<PyClassInitializer<Self>> {
         let shared = db.as_super().get().space().shared.clone();
         shared.check()?;
-        let order = crate::options::order_from(comparator, comparator_name)?;
-        let asked: Option<Arc<PyOrder>> = order.clone();
-        let keyspace = py.detach(|| match asked {
-            None => shared.db().keyspace(name),
-            Some(order) => shared.db().keyspace_ordered(name, order),
-        })?;
+        let order = order_from(comparator, comparator_name)?;
+        let mut options = KeyspaceOptions::default();
+        options.comparator = order.clone().map(|order| order as _);
+        options.merge_operator = merge_operator;
+        options.ttl = ttl.map(ttl_from).transpose()?;
+        let keyspace = py.detach(|| shared.db().keyspace_with(name, options))?;
         let space = Space { keyspace, order, prefix: None, shared };
         let base = PyClassInitializer::from(Store::new(space));
         Ok(base.add_subclass(Self { db: db.clone().unbind() }))
+    }
+
+    /// Seconds that writes live which do not say it themselves; ``None``: for ever.
+    #[getter]
+    fn ttl(slf: &Bound<'_, Self>) -> Option<f64> {
+        slf.as_super().get().space().keyspace.ttl().map(|ttl| ttl.as_secs_f64())
+    }
+
+    /// Sets how many seconds later writes live; it is stored.
+    fn set_ttl(slf: &Bound<'_, Self>, ttl: Option<f64>) -> Result<()> {
+        let space = slf.as_super().get().space();
+        space.shared.check()?;
+        let ttl = ttl.map(ttl_from).transpose()?;
+        Ok(slf.py().detach(|| space.keyspace.set_ttl(ttl))?)
+    }
+
+    /// The name of its merge operator.
+    #[getter]
+    fn merge_operator(slf: &Bound<'_, Self>) -> Option<String> {
+        slf.as_super().get().space().keyspace.merge_operator()
     }
 
     /// The database that the keyspace is in.

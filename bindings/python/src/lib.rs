@@ -1,7 +1,7 @@
 //! The part of the Python package `esker` that is written in Rust.
 //!
 //! Every call of the engine runs without the interpreter's lock, so other Python threads go on,
-//! and engine threads that call Python code (comparators) never wait for a thread that
+//! and engine threads that call Python code (comparators, merge operators) never wait for a thread that
 //! waits for them.
 //!
 //! | module | what |
@@ -49,7 +49,7 @@ mod _esker {
     #[pymodule_export]
     use crate::raw::RawIterator;
     #[pymodule_export]
-    use crate::shared::_close_all;
+    use crate::shared::{_close_all, _forked};
     #[pymodule_export]
     use crate::snapshot::Snapshot;
     #[pymodule_export]

@@ -1,11 +1,11 @@
 //! The options of a database, as Python gives them.
 
 use crate::errors::{Failure, Result, invalid};
-use crate::order::PyOrder;
+use crate::order::{PyMerge, PyOrder};
 use esker::{Compression, Durability, Options, Recovery};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +68,21 @@ pub(crate) fn order_from(
     }
 }
 
+/// The merge operators of a dict from name to function.
+pub(crate) fn merges_from(operators: Option<&Bound<'_, PyDict>>) -> Result<Vec<Arc<PyMerge>>> {
+    let mut found = Vec::new();
+    for (name, function) in operators.into_iter().flatten() {
+        found.push(Arc::new(PyMerge::new(name.extract()?, &function)?));
+    }
+    Ok(found)
+}
+
+/// A time to live of so many seconds.
+pub(crate) fn ttl_from(seconds: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| invalid("'ttl' must be a number of seconds that is not negative"))
+}
+
 /// Options that take effect. plyvel has more, which tune LevelDB: Esker has one number instead, so
 /// those are checked for their types and do nothing.
 #[derive(Default)]
@@ -83,6 +98,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workers: Option<usize>,
     pub(crate) recovery: Option<&'a str>,
     pub(crate) order: Option<Arc<PyOrder>>,
+    pub(crate) merges: Vec<Arc<PyMerge>>,
 }
 
 impl Wanted<'_> {
@@ -109,6 +125,7 @@ impl Wanted<'_> {
         if let Some(order) = &self.order {
             options.comparators.push(order.clone());
         }
+        options.merge_operators.extend(self.merges.into_iter().map(|merge| merge as _));
         Ok(options)
     }
 }

@@ -1,10 +1,10 @@
-//! Orders of keys that are Python functions.
+//! Orders of keys and merge operators that are Python functions.
 
 use crate::errors::Failure;
-use esker::Comparator;
+use esker::{Comparator, MergeOperator, OperatorResult};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 use std::cmp::Ordering;
 
 /// A function of two keys that says, by the sign of a number, which one comes first.
@@ -48,6 +48,52 @@ impl Comparator for PyOrder {
             // message. It contains that, ends writing, and says so to every caller.
             Python::attach(|py| error.write_unraisable(py, Some(self.function.bind(py))));
             std::panic::resume_unwind(Box::new(message))
+        })
+    }
+}
+
+/// A function of a key, the value that is there or `None`, and a list of operands from old to new;
+/// it returns the new value, or `None` for none.
+pub(crate) struct PyMerge {
+    name: String,
+    function: Py<PyAny>,
+}
+
+impl PyMerge {
+    /// The operator `function`, stored under `name`.
+    pub(crate) fn new(name: String, function: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("a merge operator must be callable"));
+        }
+        Ok(Self { name, function: function.clone().unbind() })
+    }
+}
+
+impl MergeOperator for PyMerge {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> OperatorResult<Option<Vec<u8>>> {
+        Python::attach(|py| {
+            let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
+            let operands = PyList::new(py, operands.iter().map(|operand| bytes(operand)))?;
+            let merged = self.function.bind(py).call1((bytes(key), existing.map(bytes), operands));
+            // An exception's message reaches whoever reads the key; the rest of it is shown, since
+            // the engine may have asked on a thread of its own.
+            let merged = merged.inspect_err(|error| {
+                error.clone_ref(py).write_unraisable(py, Some(self.function.bind(py)));
+            })?;
+            if merged.is_none() {
+                return Ok(None);
+            }
+            let merged: crate::bytes::Input<'_, '_> = merged.extract()?;
+            Ok(Some(merged.as_bytes().to_vec()))
         })
     }
 }

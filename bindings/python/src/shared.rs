@@ -7,7 +7,7 @@ use esker::{Db, Keyspace};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// An open database.
@@ -17,18 +17,28 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Shared {
     db: Option<Db>,
     closed: AtomicBool,
-    /// The process that opened it.
-    pid: u32,
+    /// How many forks lay between the first process and the one that opened it.
+    generation: u64,
 }
 
 /// The databases that are closed when the interpreter ends.
 static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
+/// How many forks lie between the first process and this one. Python counts them, which costs
+/// nothing in between; the engine sees for itself what is forked without Python.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Told by Python in a child process, before anything else runs there.
+#[pyfunction]
+pub(crate) fn _forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
 impl Shared {
     /// Keeps an open database.
     pub(crate) fn new(db: Db) -> Arc<Self> {
-        let pid = std::process::id();
-        let shared = Arc::new(Self { db: Some(db), closed: AtomicBool::new(false), pid });
+        let generation = FORKS.load(Ordering::Relaxed);
+        let shared = Arc::new(Self { db: Some(db), closed: AtomicBool::new(false), generation });
         let mut open = OPEN.lock();
         open.retain(|other| other.strong_count() > 0);
         open.push(Arc::downgrade(&shared));
@@ -54,7 +64,7 @@ impl Shared {
     }
 
     fn check_process(&self) -> Result<()> {
-        if std::process::id() == self.pid {
+        if FORKS.load(Ordering::Relaxed) == self.generation {
             return Ok(());
         }
         Err(Failure::Engine(esker::Error::Forked))

@@ -5,11 +5,11 @@ use crate::batch::WriteBatch;
 use crate::bytes::{self, Input};
 use crate::errors::{Failure, Result};
 use crate::iter::{Iterator, Wish, range};
-use crate::options::durability_from;
+use crate::options::{durability_from, ttl_from};
 use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::snapshot::Snapshot;
-use esker::Durability;
+use esker::{Batch, Durability};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
@@ -67,6 +67,25 @@ impl Store {
         Ok(())
     }
 
+    /// Writes what `fill` puts into a batch.
+    fn write(
+        &self,
+        py: Python<'_>,
+        sync: bool,
+        fill: impl FnOnce(&mut Batch) + Send,
+    ) -> Result<()> {
+        let db = self.space.shared.db();
+        py.detach(|| {
+            let mut batch = Batch::new();
+            fill(&mut batch);
+            match sync {
+                false => db.write(batch),
+                true => db.write_with(batch, Durability::Disk),
+            }
+        })?;
+        Ok(())
+    }
+
     /// Removes a key.
     #[inline]
     pub(crate) fn remove(&self, py: Python<'_>, key: &[u8], sync: bool) -> Result<()> {
@@ -119,15 +138,42 @@ impl Store {
     }
 
     /// Puts ``value`` under ``key``; with ``sync`` it survives power loss when this returns.
-    #[pyo3(signature = (key, value, *, sync=false))]
+    /// After ``ttl`` seconds it is gone.
+    #[pyo3(signature = (key, value, *, sync=false, ttl=None))]
     fn put(
         &self,
         py: Python<'_>,
         key: Input<'_, '_>,
         value: Input<'_, '_>,
         sync: Option<bool>,
+        ttl: Option<f64>,
     ) -> Result<()> {
-        self.insert(py, key.as_bytes(), value.as_bytes(), sync.unwrap_or_default())
+        let (key, value, sync) = (key.as_bytes(), value.as_bytes(), sync.unwrap_or_default());
+        let Some(ttl) = ttl else { return self.insert(py, key, value, sync) };
+        let ttl = ttl_from(ttl)?;
+        let keyspace = &self.space.keyspace;
+        self.space.with_key(key, |key| {
+            self.write(py, sync, |batch| batch.insert_with_ttl(keyspace, key, value, ttl))
+        })
+    }
+
+    /// Gives ``operand`` to the merge operator of the keyspace, which applies it to what is there.
+    #[pyo3(signature = (key, operand, *, sync=false))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        operand: Input<'_, '_>,
+        sync: bool,
+    ) -> Result<()> {
+        let (key, operand, keyspace) = (key.as_bytes(), operand.as_bytes(), &self.space.keyspace);
+        self.space.with_key(key, |key| {
+            py.detach(|| match sync {
+                false => keyspace.merge(key, operand),
+                true => keyspace.merge_with(key, operand, Durability::Disk),
+            })
+        })?;
+        Ok(())
     }
 
     /// Removes ``key``, if it is there.
@@ -150,7 +196,7 @@ impl Store {
         let range = range(&self.space, bounds, (true, false), None)?;
         let (keyspace, db) = (&self.space.keyspace, self.space.shared.db());
         py.detach(|| {
-            let mut batch = esker::Batch::new();
+            let mut batch = Batch::new();
             batch.remove_range::<&[u8]>(keyspace, range.bounds())?;
             match sync {
                 false => db.write(batch),

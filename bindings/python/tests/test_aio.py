@@ -77,6 +77,38 @@ def test_batches(path):
     run(program())
 
 
+def test_transactions(path):
+    async def program():
+        async with await opened(path) as db:
+            fruit = await db.keyspace("fruit")
+            async with await db.transaction() as tx:
+                await tx.put(b"a", b"1")
+                await tx.put(b"pear", b"green", keyspace=fruit)
+                await tx.delete(b"b")
+                assert await tx.get(b"a") == b"1" and await db.get(b"a") is None
+                assert await tx.entries(keyspace=fruit) == [(b"pear", b"green")]
+            with pytest.raises(ZeroDivisionError):
+                async with await db.transaction() as tx:
+                    await tx.put(b"a", b"2")
+                    1 / 0
+            with pytest.raises(esker.ConflictError):
+                async with await db.transaction() as tx:
+                    await tx.get(b"a")
+                    await db.put(b"a", b"3")
+                    await tx.put(b"a", b"4")
+            assert await db.get(b"a") == b"3"
+            assert await db.transact(lambda tx: tx.get(b"a")) == b"3"
+            await db.checkpoint(str(path) + "-copy")
+            counters = await db.keyspace("counters", merge_operator="esker.max")
+            await counters.merge(b"k", b"2")
+            async with counters.write_batch() as batch:
+                batch.merge(b"k", b"1")
+                batch.put(b"gone", b"", ttl=0)
+            assert [entry async for entry in counters] == [(b"k", b"2")]
+
+    run(program())
+
+
 def test_iterators_move_both_ways(path):
     async def program():
         async with await opened(path) as db:

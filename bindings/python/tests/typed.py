@@ -33,6 +33,11 @@ def program(path: str) -> None:
             assert_type(snapshot.get(b"k"), bytes | None)
             assert_type(next(snapshot.iterator()), tuple[bytes, bytes])
         assert_type(db.prefixed_db(b"p").db, esker.DB)
+        with db.transaction() as tx:
+            assert_type(tx.get(b"k", keyspace=fruit), bytes | None)
+            assert_type(next(tx.iterator()), tuple[bytes, bytes])
+        assert_type(db.transact(lambda tx: len(tx.multi_get([b"a"]))), int)
+        db.keyspace("visits", merge_operator="esker.counter-u64", ttl=60).merge(b"k", b"1")
         db.name = "other"  # type: ignore[misc]
     same: plyvel.DB = db
     assert_type(same, esker.DB)

@@ -16,6 +16,7 @@ The classes and functions are shaped like plyvel's; what is new is in ``DB.keysp
 from __future__ import annotations
 
 import atexit as _atexit
+import os as _os
 
 from ._errors import (
     BatchTooLargeError,
@@ -38,6 +39,10 @@ from ._errors import (
     LimitError,
     LockedError,
     LockTimeoutError,
+    MergeError,
+    MergeFailedError,
+    MergeOperatorMismatchError,
+    MergeOperatorMissingError,
     MissingError,
     NotADatabaseError,
     PoisonedError,
@@ -50,6 +55,7 @@ from ._errors import (
 from ._esker import (
     __version__,
     _close_all,
+    _forked,
     ArrowScan,
     DB,
     destroy_db,
@@ -69,6 +75,10 @@ from ._mapping import Keyspace
 
 # What is still open is closed while Python still works: comparators may be Python functions.
 _atexit.register(_close_all)
+
+# A forked child must not use what its parent has open, and is told so.
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_forked)
 
 __all__ = [
     "__version__",
@@ -98,6 +108,10 @@ __all__ = [
     "LimitError",
     "LockedError",
     "LockTimeoutError",
+    "MergeError",
+    "MergeFailedError",
+    "MergeOperatorMismatchError",
+    "MergeOperatorMissingError",
     "MissingError",
     "NotADatabaseError",
     "PoisonedError",

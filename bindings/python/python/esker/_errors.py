@@ -156,6 +156,32 @@ class ComparatorMismatchError(ComparatorError):
     kind = "comparator-mismatch"
 
 
+class MergeError(Error):
+    """Something is wrong with a merge operator; ``operator`` is the stored name."""
+
+    operator: str | None = None
+    asked: str | None = None
+
+
+class MergeOperatorMissingError(MergeError):
+    """The keyspace has a merge operator that was not given."""
+
+    kind = "merge-operator-missing"
+
+
+class MergeOperatorMismatchError(MergeError):
+    """The keyspace has another merge operator."""
+
+    kind = "merge-operator-mismatch"
+
+
+class MergeFailedError(MergeError):
+    """A merge operator could not apply operands, which are kept. ``detail`` is what it says."""
+
+    kind = "merge-failed"
+    detail: str | None = None
+
+
 class UserCodeError(Error):
     """A comparator or another function given to the database raised an exception."""
 

@@ -23,6 +23,7 @@ __all__ = [
     "WriteBatch",
     "__version__",
     "_close_all",
+    "_forked",
     "destroy_db",
     "repair_db",
 ]
@@ -31,6 +32,7 @@ _D = TypeVar("_D")
 _Durability = Literal["buffered", "process", "disk"]
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Compare = Callable[[bytes, bytes], int]
+_Merge = Callable[[bytes, bytes | None, list[bytes]], Buffer | None]
 
 __version__: Final[str]
 FORMAT_VERSION: Final[int]
@@ -55,7 +57,10 @@ class Store:
         verify_checksums: bool | None = None,
         fill_cache: bool | None = None,
     ) -> bytes | _D: ...
-    def put(self, key: Buffer, value: Buffer, *, sync: bool | None = False) -> None: ...
+    def put(
+        self, key: Buffer, value: Buffer, *, sync: bool | None = False, ttl: float | None = None
+    ) -> None: ...
+    def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None: ...
     def delete(self, key: Buffer, *, sync: bool | None = False) -> None: ...
     def delete_range(
         self, start: Buffer | None = None, stop: Buffer | None = None, *, sync: bool = False
@@ -194,6 +199,7 @@ class DB(Store):
         read_only: bool = False,
         workers: int | None = None,
         recovery: Literal["refuse", "keep-prefix"] = "refuse",
+        merge_operators: dict[str, _Merge] | None = None,
     ) -> Self: ...
     @property
     def name(self) -> Any: ...
@@ -211,11 +217,23 @@ class DB(Store):
     def prefixed_db(self, prefix: Buffer) -> PrefixedDB: ...
     @overload
     def keyspace(
-        self, name: str, *, comparator: None = None, comparator_name: None = None
+        self,
+        name: str,
+        *,
+        comparator: None = None,
+        comparator_name: None = None,
+        merge_operator: str | None = None,
+        ttl: float | None = None,
     ) -> Keyspace: ...
     @overload
     def keyspace(
-        self, name: str, *, comparator: _Compare, comparator_name: bytes
+        self,
+        name: str,
+        *,
+        comparator: _Compare,
+        comparator_name: bytes,
+        merge_operator: str | None = None,
+        ttl: float | None = None,
     ) -> Keyspace: ...
     def keyspaces(self) -> list[str]: ...
     def drop_keyspace(self, name: str) -> bool: ...
@@ -247,11 +265,18 @@ class KeyspaceBase(Store):
         *,
         comparator: _Compare | None = None,
         comparator_name: bytes | None = None,
+        merge_operator: str | None = None,
+        ttl: float | None = None,
     ) -> Self: ...
     @property
     def db(self) -> DB: ...
     @property
     def name(self) -> str: ...
+    @property
+    def ttl(self) -> float | None: ...
+    def set_ttl(self, ttl: float | None) -> None: ...
+    @property
+    def merge_operator(self) -> str | None: ...
     def __getitem__(self, key: Buffer, /) -> bytes: ...
     def __setitem__(self, key: Buffer, value: Buffer, /) -> None: ...
     def __delitem__(self, key: Buffer, /) -> None: ...
@@ -390,7 +415,15 @@ class Snapshot:
 
 @final
 class WriteBatch:
-    def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None: ...
+    def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        keyspace: Store | None = None,
+        ttl: float | None = None,
+    ) -> None: ...
+    def merge(self, key: Buffer, operand: Buffer, *, keyspace: Store | None = None) -> None: ...
     def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None: ...
     def delete_range(
         self,
@@ -577,3 +610,4 @@ def repair_db(
 ) -> Any: ...
 def destroy_db(name: _Path) -> None: ...
 def _close_all() -> None: ...
+def _forked() -> None: ...

@@ -30,7 +30,7 @@ import esker
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["DB", "Iterator", "Keyspace", "Snapshot", "WriteBatch", "open"]
+__all__ = ["DB", "Iterator", "Keyspace", "Snapshot", "Transaction", "WriteBatch", "open"]
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")
@@ -191,9 +191,20 @@ class WriteBatch(_Calls):
         self._real = real
         self._transaction = transaction
 
-    def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None:
+    def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        keyspace: Store | None = None,
+        ttl: float | None = None,
+    ) -> None:
         """Adds the insertion of a value under a key."""
-        self._real.put(key, value, keyspace=_real(keyspace))
+        self._real.put(key, value, keyspace=_real(keyspace), ttl=ttl)
+
+    def merge(self, key: Buffer, operand: Buffer, *, keyspace: Store | None = None) -> None:
+        """Adds an operand for the merge operator."""
+        self._real.merge(key, operand, keyspace=_real(keyspace))
 
     def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None:
         """Adds the removal of a key."""
@@ -263,9 +274,15 @@ class Store(_Reader):
 
     __slots__ = ()
 
-    async def put(self, key: Buffer, value: Buffer, *, sync: bool = False) -> None:
+    async def put(
+        self, key: Buffer, value: Buffer, *, sync: bool = False, ttl: float | None = None
+    ) -> None:
         """Puts ``value`` under ``key``."""
-        await self._call(self._real.put, key, value, sync=sync)
+        await self._call(self._real.put, key, value, sync=sync, ttl=ttl)
+
+    async def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None:
+        """Gives ``operand`` to the merge operator."""
+        await self._call(self._real.merge, key, operand, sync=sync)
 
     async def delete(self, key: Buffer, *, sync: bool = False) -> None:
         """Removes ``key``, if it is there."""
@@ -315,6 +332,53 @@ class Keyspace(Store):
         return self._real  # type: ignore[no-any-return]
 
 
+class Transaction(_Calls):
+    """A transaction: commits at the end of the block, rolls back after an exception."""
+
+    __slots__ = ("_real",)
+
+    def __init__(self, pool: ThreadPoolExecutor, real: esker.Transaction) -> None:
+        super().__init__(pool)
+        self._real = real
+
+    async def get(self, key: Buffer, default: Any = None, *, keyspace: Store | None = None) -> Any:
+        """The value under ``key`` as the transaction sees it, or ``default``."""
+        return await self._call(self._real.get, key, default, keyspace=_real(keyspace))
+
+    async def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None:
+        """Puts ``value`` under ``key``."""
+        await self._call(self._real.put, key, value, keyspace=_real(keyspace))
+
+    async def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None:
+        """Removes ``key``, if it is there."""
+        await self._call(self._real.delete, key, keyspace=_real(keyspace))
+
+    async def entries(self, *, keyspace: Store | None = None, **options: Any) -> list[Any]:
+        """What the transaction sees of a range, with the options of
+        :meth:`esker.Transaction.iterator`."""
+        real = _real(keyspace)
+        return await self._call(lambda: list(self._real.iterator(keyspace=real, **options)))
+
+    async def commit(self) -> None:
+        """Commits."""
+        await self._call(self._real.commit)
+
+    async def rollback(self) -> None:
+        """Gives everything up."""
+        await self._call(self._real.rollback)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._call(self._real.__exit__, exc_type, exc_value, traceback)
+
+
 class DB(Store):
     """An open database; made by :func:`open`."""
 
@@ -345,6 +409,19 @@ class DB(Store):
     async def drop_keyspace(self, name: str) -> bool:
         """Drops a keyspace with all its entries."""
         return await self._call(self.real.drop_keyspace, name)
+
+    async def transaction(self, *, sync: bool = False, durability: Any = None) -> Transaction:
+        """Begins a transaction."""
+        real = await self._call(self.real.transaction, sync=sync, durability=durability)
+        return Transaction(self._pool, real)
+
+    async def transact(self, function: Callable[[esker.Transaction], _R], **options: Any) -> _R:
+        """As :meth:`esker.DB.transact`: ``function`` runs on a thread of the pool."""
+        return await self._call(self.real.transact, function, **options)
+
+    async def checkpoint(self, path: Any) -> None:
+        """Makes a second database with what this one holds now."""
+        await self._call(self.real.checkpoint, path)
 
     async def sync(self) -> None:
         """Makes everything written so far survive power loss."""
