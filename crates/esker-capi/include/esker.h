@@ -134,6 +134,34 @@ enum esker_code
    */
   ESKER_INVALID_ARGUMENT = 20,
   /**
+   * Something that the transaction read was written meanwhile: begin anew.
+   */
+  ESKER_CONFLICT = 21,
+  /**
+   * Transactions waited for each other's locks: begin anew.
+   */
+  ESKER_DEADLOCK = 22,
+  /**
+   * A lock was not given within the time: begin anew, or wait longer.
+   */
+  ESKER_LOCK_TIMEOUT = 23,
+  /**
+   * The transaction was ended by its own code.
+   */
+  ESKER_ABORTED = 24,
+  /**
+   * The keyspace needs a merge operator that was not given.
+   */
+  ESKER_MERGE_OPERATOR_MISSING = 25,
+  /**
+   * The keyspace has another merge operator than the one given.
+   */
+  ESKER_MERGE_OPERATOR_MISMATCH = 26,
+  /**
+   * A merge operator cannot make a value of what it was given.
+   */
+  ESKER_MERGE_FAILED = 27,
+  /**
    * The call is wrong: NULL, a handle of another kind, a length that cannot be.
    */
   ESKER_MISUSE = 100,
@@ -402,6 +430,22 @@ typedef struct esker_options esker_options;
 typedef struct esker_snapshot esker_snapshot;
 
 /**
+ * Reads and writes that happen as if at one moment, over any number of keyspaces of one database.
+ * It is used by one thread at a time.
+ *
+ * It reads the database as it was when it began, together with its own writes, which nobody else
+ * sees before the commit. The commit succeeds only if nothing that the transaction read was
+ * written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction.
+ */
+typedef struct esker_txn esker_txn;
+
+/**
+ * The entries of a keyspace as a transaction sees them, from both ends. It is used by one thread
+ * at a time. How far it came counts as read.
+ */
+typedef struct esker_txn_iter esker_txn_iter;
+
+/**
  * Bytes that the library hands out: a value, or a text such as statistics. It is released with
  * `esker_value_free`, and stays readable until then, also after the database was closed.
  */
@@ -634,14 +678,16 @@ const char *esker_error_section(const esker_error *error, size_t *len);
 const char *esker_error_keyspace(const esker_error *error, size_t *len);
 
 /**
- * The lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
+ * The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
  */
-const char *esker_error_low_key(const esker_error *error, size_t *len);
+const char *esker_error_low_key(const esker_error *error,
+                                size_t *len);
 
 /**
- * The key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
+ * The key of a conflict, or the key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
  */
-const char *esker_error_high_key(const esker_error *error, size_t *len);
+const char *esker_error_high_key(const esker_error *error,
+                                 size_t *len);
 
 /**
  * The operating system's number for an `ESKER_IO` error (`errno`), or 0.
@@ -961,6 +1007,21 @@ esker_code esker_options_add_comparator(esker_options *options,
 void esker_options_free(esker_options *options);
 
 /**
+ * Makes a database of its own in another directory, with what this one holds at one moment over
+ * all keyspaces, while reads and writes go on. It is durable when the call returns. Data files are
+ * shared by hard links, or copied where that cannot be; neither database depends on the other
+ * afterwards.
+ *
+ * Errors: `ESKER_EXISTS` if anything stands at the path, and nothing is changed;
+ * `ESKER_READ_ONLY`, `ESKER_DISK_FULL`, `ESKER_IO`, `ESKER_POISONED`. After an error there is no
+ * database at the path.
+ */
+esker_code esker_checkpoint(const esker_db *db,
+                            const char *directory,
+                            size_t directory_len,
+                            esker_error **error);
+
+/**
  * The state of the database now. Freed with `esker_snapshot_free`.
  */
 esker_code esker_snapshot_new(const esker_db *db, esker_snapshot **snapshot, esker_error **error);
@@ -1000,6 +1061,169 @@ esker_code esker_snapshot_multi_get(const esker_snapshot *snapshot,
                                     size_t count,
                                     esker_value **values,
                                     esker_error **error);
+
+/**
+ * Begins a transaction, which reads the database as it is now. `durability`, an
+ * `esker_durability`, is what its commit survives. Freed with `esker_txn_free`.
+ */
+esker_code esker_txn_begin(const esker_db *db,
+                           int32_t durability,
+                           esker_txn **txn,
+                           esker_error **error);
+
+/**
+ * Frees a transaction, and gives it up if it was not committed. NULL is fine. Its iterators live
+ * on.
+ */
+void esker_txn_free(esker_txn *txn);
+
+/**
+ * Commits: all writes happen at one moment, or, after an error, none of them. Either way the
+ * transaction has ended, and still has to be freed. `position`, which may be NULL, is the log
+ * position behind the writes, for `esker_wait_durable`; 0 if there are none.
+ *
+ * Errors: `ESKER_CONFLICT` if something that was read has changed: begin anew. Otherwise as
+ * `esker_put`; after `ESKER_POISONED` the writes may be there or not once the database is
+ * reopened, but then all of them.
+ */
+esker_code esker_txn_commit(esker_txn *txn, uint64_t *position, esker_error **error);
+
+/**
+ * Gives everything up. The transaction has ended, and still has to be freed.
+ */
+esker_code esker_txn_rollback(esker_txn *txn, esker_error **error);
+
+/**
+ * Marks a point, whose number goes to `savepoint`, to which `esker_txn_rollback_to` can go back.
+ */
+esker_code esker_txn_savepoint(esker_txn *txn, uint64_t *savepoint, esker_error **error);
+
+/**
+ * Takes back every write since a savepoint, which may be used again. What was read since counts on
+ * as read.
+ *
+ * Errors: `ESKER_INVALID_ARGUMENT` for a number that is no savepoint of this transaction, or one
+ * that came after a savepoint to which the transaction already went back.
+ */
+esker_code esker_txn_rollback_to(esker_txn *txn, uint64_t savepoint, esker_error **error);
+
+/**
+ * The value under a key, as the transaction sees it; otherwise as `esker_get`. For a keyspace of
+ * another database `ESKER_INVALID_ARGUMENT`.
+ */
+esker_code esker_txn_get(const esker_txn *txn,
+                         const esker_keyspace *keyspace,
+                         const void *key,
+                         size_t key_len,
+                         esker_value **value,
+                         esker_error **error);
+
+/**
+ * Whether a key has a value, as the transaction sees it. As `esker_txn_get`.
+ */
+esker_code esker_txn_contains(const esker_txn *txn,
+                              const esker_keyspace *keyspace,
+                              const void *key,
+                              size_t key_len,
+                              bool *found,
+                              esker_error **error);
+
+/**
+ * The values under `count` keys, as the transaction sees them; otherwise as `esker_multi_get`.
+ */
+esker_code esker_txn_multi_get(const esker_txn *txn,
+                               const esker_keyspace *keyspace,
+                               const void *const *keys,
+                               const size_t *key_lens,
+                               size_t count,
+                               esker_value **values,
+                               esker_error **error);
+
+/**
+ * Inserts a value under a key, for the commit.
+ *
+ * Errors: `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`; `ESKER_BATCH_TOO_LARGE` if the
+ * transaction would become larger than a batch may be, and this write is left out then.
+ */
+esker_code esker_txn_put(esker_txn *txn,
+                         const esker_keyspace *keyspace,
+                         const void *key,
+                         size_t key_len,
+                         const void *value,
+                         size_t value_len,
+                         esker_error **error);
+
+/**
+ * Removes a key, for the commit. As `esker_txn_put`.
+ */
+esker_code esker_txn_delete(esker_txn *txn,
+                            const esker_keyspace *keyspace,
+                            const void *key,
+                            size_t key_len,
+                            esker_error **error);
+
+/**
+ * Removes every key from `start` up to, not including, `end`, whatever that holds when the
+ * transaction commits. NULL with the length 0 is no bound on that side. As `esker_txn_put`.
+ */
+esker_code esker_txn_delete_range(esker_txn *txn,
+                                  const esker_keyspace *keyspace,
+                                  const void *start,
+                                  size_t start_len,
+                                  const void *end,
+                                  size_t end_len,
+                                  esker_error **error);
+
+/**
+ * An iterator over the keys from `start` up to, not including, `end`; NULL with the length 0 is no
+ * bound on that side. It shows the transaction's writes as they are now; later ones do not change
+ * it. Freed with `esker_txn_iter_free`.
+ */
+esker_code esker_txn_iter_new(const esker_txn *txn,
+                              const esker_keyspace *keyspace,
+                              const void *start,
+                              size_t start_len,
+                              const void *end,
+                              size_t end_len,
+                              esker_txn_iter **iter,
+                              esker_error **error);
+
+/**
+ * Frees an iterator. NULL is fine.
+ */
+void esker_txn_iter_free(esker_txn_iter *iter);
+
+/**
+ * Places the front before the first key at or behind a key; `esker_txn_iter_next` then takes that
+ * entry.
+ */
+esker_code esker_txn_iter_seek(esker_txn_iter *iter,
+                               const void *key,
+                               size_t key_len,
+                               esker_error **error);
+
+/**
+ * Takes the next entry from the front; `found` is false if there is none left before the back.
+ *
+ * Errors: as `esker_iter_first`; the error stays until the front is placed anew.
+ */
+esker_code esker_txn_iter_next(esker_txn_iter *iter, bool *found, esker_error **error);
+
+/**
+ * Takes the next entry from the back; otherwise as `esker_txn_iter_next`.
+ */
+esker_code esker_txn_iter_next_back(esker_txn_iter *iter, bool *found, esker_error **error);
+
+/**
+ * The key that was taken last; its length goes to `len`, which may be NULL. It stays there until
+ * the iterator is used again or freed. NULL if there was none.
+ */
+const char *esker_txn_iter_key(const esker_txn_iter *iter, size_t *len);
+
+/**
+ * The value that was taken last; as `esker_txn_iter_key`.
+ */
+const char *esker_txn_iter_value(const esker_txn_iter *iter, size_t *len);
 
 /**
  * The bytes of a value; their number goes to `len`, which may be NULL. They stay where they are

@@ -44,6 +44,11 @@ fn orders_of_a_program_are_kept_by_name() {
 }
 
 #[test]
+fn transactions_are_whole_and_conflicts_are_told() {
+    passes("transactions.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -125,6 +130,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("basics.c", vec![]),
         ("errors.c", vec![]),
         ("orders.c", vec![]),
+        ("transactions.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

@@ -52,6 +52,20 @@ pub enum esker_code {
     ESKER_READ_ONLY = 19,
     /// An argument is outside of what the call accepts.
     ESKER_INVALID_ARGUMENT = 20,
+    /// Something that the transaction read was written meanwhile: begin anew.
+    ESKER_CONFLICT = 21,
+    /// Transactions waited for each other's locks: begin anew.
+    ESKER_DEADLOCK = 22,
+    /// A lock was not given within the time: begin anew, or wait longer.
+    ESKER_LOCK_TIMEOUT = 23,
+    /// The transaction was ended by its own code.
+    ESKER_ABORTED = 24,
+    /// The keyspace needs a merge operator that was not given.
+    ESKER_MERGE_OPERATOR_MISSING = 25,
+    /// The keyspace has another merge operator than the one given.
+    ESKER_MERGE_OPERATOR_MISMATCH = 26,
+    /// A merge operator cannot make a value of what it was given.
+    ESKER_MERGE_FAILED = 27,
     /// The call is wrong: NULL, a handle of another kind, a length that cannot be.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
@@ -106,6 +120,13 @@ fn code_of(error: &esker::Error) -> esker_code {
         Kind::UserCodePanicked => ESKER_USER_CODE_PANICKED,
         Kind::ReadOnly => ESKER_READ_ONLY,
         Kind::InvalidArgument => ESKER_INVALID_ARGUMENT,
+        Kind::Conflict => ESKER_CONFLICT,
+        Kind::Deadlock => ESKER_DEADLOCK,
+        Kind::LockTimeout => ESKER_LOCK_TIMEOUT,
+        Kind::Aborted => ESKER_ABORTED,
+        Kind::MergeOperatorMissing => ESKER_MERGE_OPERATOR_MISSING,
+        Kind::MergeOperatorMismatch => ESKER_MERGE_OPERATOR_MISMATCH,
+        Kind::MergeFailed => ESKER_MERGE_FAILED,
         _ => ESKER_OTHER,
     }
 }
@@ -164,6 +185,13 @@ impl ErrorInfo {
             | Error::ComparatorMismatch { keyspace, .. } => {
                 info.keyspace = Some(Text::new(keyspace.as_str()));
             }
+            Error::Conflict { keyspace, key, .. }
+            | Error::Deadlock { keyspace, key }
+            | Error::LockTimeout { keyspace, key, .. } => {
+                info.keyspace = Some(Text::new(keyspace.as_str()));
+                let known = !key.is_empty();
+                info.keys = known.then(|| (Text::new(key.as_slice()), Text::new(key.as_slice())));
+            }
             Error::Poisoned { cause } => {
                 let cause = Self { is_cause: true, ..Self::of_engine(cause) };
                 info.cause = Some(Box::new(Handle::new::<esker_error>(cause)));
@@ -201,6 +229,13 @@ pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
         18 => c"user-code-panicked",
         19 => c"read-only",
         20 => c"invalid-argument",
+        21 => c"conflict",
+        22 => c"deadlock",
+        23 => c"lock-timeout",
+        24 => c"aborted",
+        25 => c"merge-operator-missing",
+        26 => c"merge-operator-mismatch",
+        27 => c"merge-failed",
         100 => c"misuse",
         101 => c"panic",
         102 => c"other",
@@ -272,7 +307,7 @@ pub unsafe extern "C" fn esker_error_keyspace(
     text_of(error, len, |info| info.keyspace.as_ref())
 }
 
-/// The lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
+/// The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_low_key(
@@ -282,7 +317,7 @@ pub unsafe extern "C" fn esker_error_low_key(
     text_of(error, len, |info| info.keys.as_ref().map(|(low, _)| low))
 }
 
-/// The key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
+/// The key of a conflict, or the key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_high_key(

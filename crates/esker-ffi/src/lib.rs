@@ -37,7 +37,9 @@ mod json;
 mod keyspace;
 mod maintenance;
 mod options;
+mod roots;
 mod snapshot;
+mod txn;
 mod value;
 
 pub use batch::*;
@@ -48,5 +50,7 @@ pub use iterator::*;
 pub use keyspace::*;
 pub use maintenance::*;
 pub use options::*;
+pub use roots::*;
 pub use snapshot::*;
+pub use txn::*;
 pub use value::*;

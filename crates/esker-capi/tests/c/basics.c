@@ -231,6 +231,22 @@ static void repair(const char *path, const char *to) {
   esker_options_free(options);
 }
 
+/* A checkpoint is a database of its own. */
+static void checkpoint(const esker_db *db, const esker_keyspace *ks, const char *to) {
+  esker_db *copy = NULL;
+  esker_keyspace *copied;
+  OK(esker_put(ks, T("moment"), T("then"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_checkpoint(db, to, ESKER_NUL, &error));
+  OK(esker_put(ks, T("moment"), T("now"), ESKER_DURABILITY_DEFAULT, &error));
+  FAILS(ESKER_EXISTS, esker_checkpoint(db, to, ESKER_NUL, &error));
+  OK(esker_open(to, ESKER_NUL, NULL, &copy, &error));
+  copied = keyspace_of(copy, "b");
+  CHECK(holds(copied, "moment", "then") && holds(ks, "moment", "now"));
+  esker_keyspace_free(copied);
+  OK(esker_close(copy, &error));
+  esker_db_free(copy);
+}
+
 int main(int count, char **arguments) {
   char path[4096], to[4096];
   esker_db *db;
@@ -250,6 +266,7 @@ int main(int count, char **arguments) {
   OK(esker_delete_range(b, NULL, 0, NULL, 0, ESKER_DURABILITY_DEFAULT, &error));
   iterators(db, b);
   upkeep(db, b);
+  checkpoint(db, b, below(arguments[1], "checkpoint"));
   names(db, path);
   esker_keyspace_free(a);
   OK(esker_close(db, &error));

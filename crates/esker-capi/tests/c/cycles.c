@@ -82,6 +82,24 @@ static bool cycle(const esker_db *db, const esker_keyspace *ks, unsigned kind, u
     }
     return true;
   }
+  case 9: {
+    esker_txn *txn = NULL;
+    esker_txn_iter *iter = NULL;
+    bool found = false;
+    uint64_t point = 0;
+    OK(esker_txn_begin(db, ESKER_DURABILITY_DEFAULT, &txn, &error));
+    OK(esker_txn_savepoint(txn, &point, &error));
+    OK(esker_txn_put(txn, ks, T("own"), T("value"), &error));
+    OK(esker_txn_iter_new(txn, ks, NULL, 0, NULL, 0, &iter, &error));
+    OK(esker_txn_iter_next(iter, &found, &error));
+    CHECK(found);
+    if (turn % 64 == 0) {
+      OK(esker_txn_commit(txn, NULL, &error));
+    }
+    esker_txn_free(txn);
+    esker_txn_iter_free(iter);
+    return true;
+  }
   default:
     return false;
   }

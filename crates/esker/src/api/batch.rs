@@ -5,16 +5,17 @@ use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
 use crate::db::txn::reads::ReadSet;
 use crate::db::txn::writes::{OwnValue, OwnWrites};
-use crate::db::{Write, check_key};
+use crate::db::{Core, Write, check_key};
 use crate::{Durability, Error, Keyspace, Result};
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Writes that are committed together: after a crash either all of them are there or none, over
 /// any number of keyspaces. Later operations in a batch win over earlier ones.
 ///
-/// Keys and values are checked when the batch is written, by [`crate::Db::write`].
+/// Keys and values are checked when the batch is written, by [`crate::Db::write`], and so is that
+/// all keyspaces belong to that database.
 ///
 /// # Example
 /// ```
@@ -34,6 +35,10 @@ use std::time::Duration;
 pub struct Batch {
     payload: Vec<u8>,
     keyspaces: Vec<Arc<KeyspaceState>>,
+    /// The database of the keyspaces. While it is known, no other one has its address.
+    owner: Option<Weak<Core>>,
+    /// Whether some keyspace belongs to another database than the first.
+    mixed: bool,
     operations: u32,
     counts: [u64; 4],
     longest_key: usize,
@@ -54,7 +59,9 @@ impl Batch {
     }
 
     fn note(&mut self, keyspace: &Keyspace) -> u32 {
-        let state = keyspace.state();
+        let (state, core) = (keyspace.state(), &keyspace.handle.core);
+        let owner = self.owner.get_or_insert_with(|| Arc::downgrade(core));
+        self.mixed |= !std::ptr::eq(owner.as_ptr(), Arc::as_ptr(core));
         if self.keyspaces.iter().all(|known| known.id != state.id) {
             self.keyspaces.push(state.clone());
         }
@@ -186,19 +193,25 @@ impl Batch {
     }
 
     /// Writes the batch; 0 if it is empty.
-    pub(super) fn write(&self, core: &crate::db::Core, durability: Durability) -> Result<u64> {
+    pub(super) fn write(&self, core: &Core, durability: Durability) -> Result<u64> {
         self.write_if_unchanged(core, durability, None)
     }
 
     /// Writes the batch if nothing in `reads` has changed since it was read.
     pub(super) fn write_if_unchanged(
         &self,
-        core: &crate::db::Core,
+        core: &Core,
         durability: Durability,
         reads: Option<&ReadSet>,
     ) -> Result<u64> {
         if self.is_empty() {
             return Ok(0);
+        }
+        // Keyspaces are written by number, and every database has its own numbers (R16).
+        let ours = self.owner.as_ref().is_some_and(|owner| std::ptr::eq(owner.as_ptr(), core));
+        if self.mixed || !ours {
+            let what = "the batch holds keyspaces of another database: make one for each";
+            return Err(Error::invalid(what));
         }
         if self.longest_key > crate::base::limits::KEY_BYTES_MAX {
             let max = crate::base::limits::KEY_BYTES_MAX;

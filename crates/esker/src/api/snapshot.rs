@@ -3,7 +3,7 @@
 use super::database::Handle;
 use super::iterator::Pair;
 use crate::base::Moment;
-use crate::{Cursor, Iter, Keyspace, Result};
+use crate::{Cursor, Error, Iter, Keyspace, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
@@ -55,9 +55,14 @@ impl Snapshot {
         self.registration.moment.seq
     }
 
-    /// The moment that it shows.
-    pub(super) fn at(&self) -> Option<Moment> {
-        Some(self.registration.moment)
+    /// The moment that it shows, for a keyspace of this database: positions of another one mean
+    /// nothing here.
+    pub(super) fn at(&self, keyspace: &Keyspace) -> Result<Option<Moment>> {
+        if !Arc::ptr_eq(&keyspace.handle.core, &self.registration.handle.core) {
+            let what = "the keyspace belongs to another database: take its snapshot";
+            return Err(Error::invalid(what));
+        }
+        Ok(Some(self.registration.moment))
     }
 
     /// The log position of this moment: the snapshot sees exactly what was written before it. Two
@@ -80,10 +85,10 @@ impl Snapshot {
     /// The value that a key had.
     ///
     /// # Errors
-    /// As [`Keyspace::get`].
+    /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let core = &self.registration.handle.core;
-        core.get(keyspace.state(), key.as_ref(), self.at(), <[u8]>::to_vec)
+        core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, <[u8]>::to_vec)
     }
 
     /// Hands the value that a key had to `take`, as [`Keyspace::get_with`] does.
@@ -96,7 +101,7 @@ impl Snapshot {
         key: impl AsRef<[u8]>,
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
-        self.registration.handle.core.get(keyspace.state(), key.as_ref(), self.at(), take)
+        self.registration.handle.core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, take)
     }
 
     /// Whether a key had a value.
@@ -105,7 +110,7 @@ impl Snapshot {
     /// As [`Keyspace::get`].
     pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         let core = &self.registration.handle.core;
-        Ok(core.get(keyspace.state(), key.as_ref(), self.at(), |_| ())?.is_some())
+        Ok(core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |_| ())?.is_some())
     }
 
     /// The values that several keys had, in the order of the keys.
@@ -137,7 +142,7 @@ impl Snapshot {
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> Result<Iter> {
-        keyspace.range_at(range, self.at())
+        keyspace.range_at(range, self.at(keyspace)?)
     }
 
     /// The entries that there were under keys beginning with `prefix`, in key order.
@@ -145,7 +150,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Keyspace::prefix`].
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        keyspace.prefix_at(prefix.as_ref(), self.at())
+        keyspace.prefix_at(prefix.as_ref(), self.at(keyspace)?)
     }
 
     /// A cursor, on no entry yet, over every entry that there was.
@@ -165,7 +170,7 @@ impl Snapshot {
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> Result<Cursor> {
-        keyspace.cursor_at(range, self.at())
+        keyspace.cursor_at(range, self.at(keyspace)?)
     }
 
     /// The entry with the smallest key that there was.

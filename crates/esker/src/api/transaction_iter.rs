@@ -223,7 +223,7 @@ impl TransactionIter {
             } else {
                 Bounds { low, high: self.back.place.clone().unwrap_or(high) }
             };
-            let made = self.keyspace.iter_within(bounds, self.snapshot.at())?;
+            let made = self.keyspace.iter_within(bounds, self.snapshot.at(&self.keyspace)?)?;
             self.end(forward).base = Some(made);
         }
         self.end(forward).base.as_mut().ok_or(Error::Closed)
@@ -239,7 +239,8 @@ impl TransactionIter {
             return self.base(true)?.seek(&to);
         }
         let bounds = Bounds { low: self.bounds.low.clone(), high: Bound::Excluded(to) };
-        self.back.base = Some(self.keyspace.iter_within(bounds, self.snapshot.at())?);
+        self.back.base =
+            Some(self.keyspace.iter_within(bounds, self.snapshot.at(&self.keyspace)?)?);
         Ok(())
     }
 }

@@ -141,3 +141,29 @@ fn no_reader_sees_half_a_batch() {
         }
     });
 }
+
+#[test]
+fn a_batch_with_keyspaces_of_another_database_is_refused_whole() {
+    let ((_place, db), (_elsewhere, other)) = (fresh(), fresh());
+    let (ours, theirs) = (db.keyspace("k").unwrap(), other.keyspace("k").unwrap());
+    let mut foreign = Batch::new();
+    foreign.insert(&theirs, "k", "v");
+    let mut mixed = Batch::new();
+    mixed.insert(&ours, "k", "v");
+    mixed.insert(&theirs, "k", "v");
+    for batch in [foreign, mixed] {
+        assert_eq!(db.write(&batch).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(ours.get("k").unwrap(), None);
+    }
+    // A lent batch stays as it is, and an emptied one forgets its database.
+    let mut batch = Batch::new();
+    batch.insert(&theirs, "k", "v");
+    other.write(&batch).unwrap();
+    theirs.remove("k").unwrap();
+    other.write(&batch).unwrap();
+    assert_eq!(text(theirs.get("k").unwrap()).as_deref(), Some("v"));
+    batch.clear();
+    batch.insert(&ours, "k", "w");
+    db.write(&batch).unwrap();
+    assert_eq!(text(ours.get("k").unwrap()).as_deref(), Some("w"));
+}

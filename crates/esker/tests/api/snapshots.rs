@@ -139,3 +139,17 @@ fn snapshots_of_a_running_database_are_consistent() {
         }
     });
 }
+
+#[test]
+fn a_snapshot_refuses_keyspaces_of_another_database() {
+    let ((_place, db), (_elsewhere, other)) = (fresh(), fresh());
+    let theirs = other.keyspace("k").unwrap();
+    theirs.insert("k", "v").unwrap();
+    let moment = db.snapshot().unwrap();
+    let refused = |kind| assert_eq!(kind, ErrorKind::InvalidArgument);
+    refused(moment.get(&theirs, "k").unwrap_err().kind());
+    refused(moment.contains_key(&theirs, "k").unwrap_err().kind());
+    refused(moment.iter(&theirs).map(|_| ()).unwrap_err().kind());
+    refused(moment.prefix(&theirs, "k").map(|_| ()).unwrap_err().kind());
+    refused(moment.cursor(&theirs).map(|_| ()).unwrap_err().kind());
+}

@@ -1,0 +1,149 @@
+/* Transactions: their own writes, savepoints, conflicts, iterators, and what has ended. */
+#include "check.h"
+
+static bool sees(const esker_txn *txn, const esker_keyspace *ks, const char *key,
+                 const char *expected) {
+  esker_value *value = NULL;
+  bool found = false, result;
+  size_t length = 0;
+  OK(esker_txn_get(txn, ks, T(key), &value, &error));
+  OK(esker_txn_contains(txn, ks, T(key), &found, &error));
+  CHECK(found == (value != NULL));
+  if (value == NULL) {
+    return expected == NULL;
+  }
+  {
+    const char *data = esker_value_data(value, &length);
+    result = expected != NULL && same(data, length, expected);
+  }
+  esker_value_free(value);
+  return result;
+}
+
+static esker_txn *begin(const esker_db *db) {
+  esker_txn *txn = NULL;
+  OK(esker_txn_begin(db, ESKER_DURABILITY_DEFAULT, &txn, &error));
+  return txn;
+}
+
+static void own_writes(const esker_db *db, const esker_keyspace *ks) {
+  esker_txn *txn = begin(db);
+  esker_value *values[2];
+  const void *keys[2] = {"a", "x"};
+  size_t lengths[2] = {1, 1};
+  uint64_t point = 9, position = 0;
+  OK(esker_put(ks, T("a"), T("1"), 0, &error));
+  /* What was written after the begin is not seen. */
+  CHECK(sees(txn, ks, "a", NULL));
+  OK(esker_txn_rollback(txn, &error));
+  esker_txn_free(txn);
+
+  txn = begin(db);
+  OK(esker_txn_put(txn, ks, T("b"), T("2"), &error));
+  OK(esker_txn_savepoint(txn, &point, &error));
+  OK(esker_txn_delete(txn, ks, T("a"), &error));
+  OK(esker_txn_delete_range(txn, ks, T("b"), T("c"), &error));
+  CHECK(sees(txn, ks, "a", NULL) && sees(txn, ks, "b", NULL));
+  OK(esker_txn_rollback_to(txn, point, &error));
+  CHECK(sees(txn, ks, "a", "1") && sees(txn, ks, "b", "2") && holds(ks, "b", NULL));
+  FAILS(ESKER_INVALID_ARGUMENT, esker_txn_rollback_to(txn, 77, &error));
+  OK(esker_txn_multi_get(txn, ks, keys, lengths, 2, values, &error));
+  CHECK(values[0] != NULL && values[1] == NULL);
+  esker_value_free(values[0]);
+  OK(esker_txn_commit(txn, &position, &error));
+  CHECK(position > 0);
+  OK(esker_wait_durable(db, position, &error));
+  CHECK(holds(ks, "b", "2"));
+
+  /* It has ended. */
+  FAILS(ESKER_MISUSE, esker_txn_commit(txn, NULL, &error));
+  FAILS(ESKER_MISUSE, esker_txn_put(txn, ks, T("k"), T("v"), &error));
+  FAILS(ESKER_MISUSE, esker_txn_rollback(txn, &error));
+  FAILS(ESKER_MISUSE, esker_txn_savepoint(txn, &point, &error));
+  FAILS(ESKER_MISUSE, esker_txn_get(txn, ks, T("k"), values, &error));
+  esker_txn_free(txn);
+  esker_txn_free(NULL);
+}
+
+static void conflicts(const esker_db *db, const esker_keyspace *ks) {
+  esker_txn *txn = begin(db);
+  CHECK(sees(txn, ks, "seat", NULL));
+  OK(esker_txn_put(txn, ks, T("seat"), T("ann"), &error));
+  OK(esker_put(ks, T("seat"), T("bob"), 0, &error));
+  FAILS(ESKER_CONFLICT, esker_txn_commit(txn, NULL, &error));
+  CHECK(holds(ks, "seat", "bob"));
+  esker_txn_free(txn);
+}
+
+static bool took(esker_txn_iter *iter, bool front, const char *expected) {
+  bool found = true;
+  size_t length = 99, value_length = 99;
+  const char *key, *value;
+  if (front) {
+    OK(esker_txn_iter_next(iter, &found, &error));
+  } else {
+    OK(esker_txn_iter_next_back(iter, &found, &error));
+  }
+  key = esker_txn_iter_key(iter, &length);
+  value = esker_txn_iter_value(iter, &value_length);
+  if (expected == NULL) {
+    return !found && key == NULL && value == NULL && length == 0 && value_length == 0;
+  }
+  return found && same(key, length, expected) && value != NULL;
+}
+
+static void iterators(const esker_db *db, const esker_keyspace *ks) {
+  esker_txn *txn = begin(db);
+  esker_txn_iter *iter = NULL;
+  OK(esker_delete_range(ks, NULL, 0, NULL, 0, 0, &error));
+  esker_txn_free(txn);
+  OK(esker_put(ks, T("b"), T("stored"), 0, &error));
+  OK(esker_put(ks, T("d"), T("stored"), 0, &error));
+  txn = begin(db);
+  OK(esker_txn_put(txn, ks, T("a"), T("own"), &error));
+  OK(esker_txn_put(txn, ks, T("c"), T("own"), &error));
+  OK(esker_txn_put(txn, ks, T("e"), T("own"), &error));
+  OK(esker_txn_iter_new(txn, ks, NULL, 0, T("e"), &iter, &error));
+  CHECK(esker_txn_iter_key(iter, NULL) == NULL);
+  CHECK(took(iter, true, "a") && took(iter, true, "b") && took(iter, false, "d"));
+  CHECK(took(iter, true, "c") && took(iter, true, NULL) && took(iter, false, NULL));
+  OK(esker_txn_iter_seek(iter, T("b"), &error));
+  CHECK(took(iter, true, "b"));
+  /* It outlives its transaction. */
+  OK(esker_txn_rollback(txn, &error));
+  esker_txn_free(txn);
+  CHECK(took(iter, true, "c"));
+  esker_txn_iter_free(iter);
+  esker_txn_iter_free(NULL);
+}
+
+int main(int count, char **arguments) {
+  esker_db *db = NULL;
+  esker_keyspace *ks = NULL;
+  esker_txn *txn, *late = NULL;
+  esker_txn_iter *iter = NULL;
+  bool found = true;
+  CHECK(count == 2);
+  OK(esker_open(below(arguments[1], "db"), ESKER_NUL, NULL, &db, &error));
+  OK(esker_keyspace_open(db, "k", 1, NULL, &ks, &error));
+  own_writes(db, ks);
+  conflicts(db, ks);
+  iterators(db, ks);
+
+  /* Closed under an open transaction. */
+  txn = begin(db);
+  OK(esker_txn_put(txn, ks, T("lost"), T("v"), &error));
+  OK(esker_txn_iter_new(txn, ks, NULL, 0, NULL, 0, &iter, &error));
+  OK(esker_close(db, &error));
+  FAILS(ESKER_CLOSED, esker_txn_begin(db, 0, &late, &error));
+  CHECK(late == NULL);
+  FAILS(ESKER_CLOSED, esker_txn_iter_next(iter, &found, &error));
+  CHECK(!found);
+  FAILS(ESKER_CLOSED, esker_txn_commit(txn, NULL, &error));
+  esker_txn_free(txn);
+  esker_txn_iter_free(iter);
+  esker_keyspace_free(ks);
+  esker_db_free(db);
+  puts("transactions: ok");
+  return 0;
+}
