@@ -3,6 +3,7 @@
 use crate::model::{Folded, Model, NAMES, Op, is_folded};
 use esker::{
     Batch, Compression, Db, Durability, Iter, Keyspace, LogKind, Options, Result, Snapshot,
+    Transaction, TransactionOptions,
 };
 use std::ops::Bound;
 use std::sync::Arc;
@@ -59,6 +60,53 @@ pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
         }
     }
     db.write_with(batch, durability)
+}
+
+/// Applies writes as one transaction, with reads, and with writes that are taken back, in between.
+/// Nobody else may write meanwhile. Returns its position.
+pub fn transact(db: &Db, ops: &[Op], durability: Durability, rng: &mut Rng) -> Result<u64> {
+    let mut options = TransactionOptions::default();
+    options.pessimistic = rng.percent(30);
+    options.durability = Some(durability);
+    let tx = db.begin_with(options)?;
+    for op in ops {
+        let (Op::Put(slot, ..) | Op::Delete(slot, _) | Op::DeleteRange(slot, ..)) = op else {
+            let what = "keyspaces are not made or dropped in transactions".to_owned();
+            return Err(esker::Error::InvalidArgument { what });
+        };
+        let keyspace = keyspace(db, *slot)?;
+        if rng.percent(10) {
+            let point = tx.savepoint();
+            tx.remove_range::<&[u8]>(&keyspace, ..)?;
+            tx.insert(&keyspace, "never", "seen")?;
+            tx.rollback_to(&point)?;
+        }
+        match op {
+            Op::Put(_, key, value) => {
+                tx.get(&keyspace, key)?;
+                write_in(db, &tx, op)?;
+                assert_eq!(tx.get(&keyspace, key)?.as_ref(), Some(value));
+            }
+            _ => write_in(db, &tx, op)?,
+        }
+    }
+    tx.commit()
+}
+
+/// Applies one write to a transaction.
+pub fn write_in(db: &Db, tx: &Transaction, op: &Op) -> Result<()> {
+    match op {
+        Op::Put(slot, key, value) => tx.insert(&keyspace(db, *slot)?, key, value),
+        Op::Delete(slot, key) => tx.remove(&keyspace(db, *slot)?, key),
+        Op::DeleteRange(slot, start, end) => {
+            let low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+            let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            tx.remove_range::<&[u8]>(&keyspace(db, *slot)?, (low, high))
+        }
+        Op::Create(_) | Op::Drop(_) => Err(esker::Error::InvalidArgument {
+            what: "keyspaces are not made or dropped in transactions".to_owned(),
+        }),
+    }
 }
 
 /// Applies one write on its own, by the shortest way there is for it.

@@ -4,7 +4,7 @@
 //! [`FaultFs`] wraps any file system and makes chosen calls fail. [`digest`] tells whether two
 //! directories hold the same bytes. [`model`] is what a database should hold, [`ops`] makes up
 //! writes, [`oracle`] tells which of them a crash may take and [`harness`] applies them to a
-//! database and reads it back. All of them are driven by seeds or counters, so that whatever a
+//! database and reads it back. [`serial`] tells whether transactions were serializable. All of them are driven by seeds or counters, so that whatever a
 //! test finds can be found again.
 
 pub mod crashfs;
@@ -23,6 +23,8 @@ pub mod model;
 pub mod ops;
 #[cfg(not(loom))]
 pub mod oracle;
+#[cfg(not(loom))]
+pub mod serial;
 
 pub use crashfs::CrashFs;
 pub use faultfs::FaultFs;

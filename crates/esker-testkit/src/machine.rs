@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use esker::{Db, Durability, Error, Iter, Snapshot};
 
+mod transactions;
+
 use crate::CrashFs;
 use crate::harness::{self, keyspace, read_all, read_snapshot, small_options};
 use crate::model::{COUNTERS, Model, Op, Pair, SLOTS, is_folded};
@@ -118,7 +120,8 @@ impl Machine {
         self.steps += 1;
         match step.kind {
             0..=399 => self.write_one(),
-            400..=549 => self.write_batch(),
+            400..=519 => self.write_batch(),
+            520..=549 => self.transaction(),
             550..=669 => self.point_reads(),
             670..=709 => self.multi_get(),
             710..=839 => self.scan(),

@@ -141,7 +141,12 @@ impl Writer {
         };
         let logged = durability != Durability::Buffered;
         ops.push(count(if logged { LOGGED } else { BUFFERED }, self.history.end() + 1));
-        let Ok(position) = harness::write(db, &ops, durability) else { return };
+        let written = if self.make.rng.percent(40) {
+            harness::transact(db, &ops, durability, &mut self.make.rng)
+        } else {
+            harness::write(db, &ops, durability)
+        };
+        let Ok(position) = written else { return };
         self.note(ops, logged, durability == Durability::Disk);
         if logged && self.make.rng.percent(4) {
             db.wait_durable(position).unwrap();

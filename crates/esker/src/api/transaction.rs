@@ -5,6 +5,7 @@ use super::database::Handle;
 use super::iterator::{Pair, bounds};
 use super::transaction_iter::TransactionIter;
 use crate::db::check_key;
+use crate::db::txn::locks::{Mode, Request};
 use crate::db::txn::reads::ReadSet;
 use crate::db::txn::writes::{OwnOrder, OwnValue, OwnWrites, Undo};
 use crate::iter::Bounds;
@@ -12,12 +13,18 @@ use crate::{Batch, Durability, Error, Keyspace, Result, Snapshot};
 use parking_lot::Mutex;
 use std::fmt;
 use std::ops::RangeBounds;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// How a transaction behaves.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct TransactionOptions {
+    /// Whether keys are locked: those that are written, and those that are read with
+    /// [`Transaction::get_for_update`] or [`Transaction::get_for_share`].
+    pub pessimistic: bool,
+    /// How long a lock is waited for.
+    pub lock_timeout: Duration,
     /// What the commit must survive; `None`: what the database says.
     pub durability: Option<Durability>,
     /// How often [`crate::Db::transact_with`] begins before it gives up and returns the conflict.
@@ -26,7 +33,8 @@ pub struct TransactionOptions {
 
 impl Default for TransactionOptions {
     fn default() -> Self {
-        Self { durability: None, attempts: 1000 }
+        let lock_timeout = Duration::from_secs(10);
+        Self { pessimistic: false, lock_timeout, durability: None, attempts: 1000 }
     }
 }
 
@@ -41,7 +49,15 @@ impl Default for TransactionOptions {
 /// written; [`crate::Db::transact`] begins anew then. A transaction that only reads, or only
 /// writes, never conflicts.
 ///
-/// Nobody waits for a transaction: it holds no lock. While it is open, merges keep the versions
+/// Nobody waits for such a transaction: it holds no lock. With
+/// [`TransactionOptions::pessimistic`] it locks keys, and transactions of that kind wait for each
+/// other instead of conflicting. Plain writes, and transactions that do not lock, do not look at
+/// locks: a locked key that they write is a conflict when the locking transaction commits. What is
+/// read under a lock is read as it stands when the lock is held, everything else as of the first
+/// read without one. Locks are held until the transaction ends; [`Transaction::remove_range`] takes
+/// none.
+///
+/// While it is open, merges keep the versions
 /// that it reads, and flushed memtables are kept in memory, up to a sixteenth of the memory
 /// number. One that stays open while much more is written cannot be checked any more and conflicts
 /// ([`crate::ConflictCause::HistoryTooOld`]).
@@ -68,8 +84,13 @@ impl Default for TransactionOptions {
 /// ```
 pub struct Transaction {
     inner: Mutex<Inner>,
-    snapshot: Snapshot,
+    /// What it reads without locks; taken at the begin, or later if it locks.
+    snapshot: OnceLock<Snapshot>,
     durability: Durability,
+    /// The longest time to wait for a lock; `None`: it does not lock.
+    pessimistic: Option<Duration>,
+    /// Held while it waits for a lock: it waits for one at a time.
+    locking: Mutex<()>,
     open: Open,
 }
 
@@ -84,7 +105,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         // In a forked child the list may be locked by a thread that is not there (R26).
         if !self.handle.core.is_forked() {
-            self.handle.core.end_transaction(self.begin);
+            self.handle.core.end_transaction(self.begin, self.number);
         }
     }
 }
@@ -96,6 +117,8 @@ struct Inner {
     undo: Vec<(usize, Undo)>,
     savepoints: Vec<Savepoint>,
     next_savepoint: u64,
+    /// Whether something was read as of another moment than that of the snapshot.
+    mixed: bool,
 }
 
 /// What was written to one keyspace.
@@ -124,16 +147,22 @@ impl Transaction {
         let (begin, number) = core.begin_transaction()?;
         // Registered first: from the snapshot's position on every write is at hand.
         let open = Open { handle: handle.clone(), begin, number };
-        let snapshot = Snapshot::new(handle)?;
+        let snapshot = OnceLock::new();
+        let pessimistic = options.pessimistic.then_some(options.lock_timeout);
+        if pessimistic.is_none() {
+            let _ = snapshot.set(Snapshot::new(handle)?);
+        }
         let inner = Inner {
             reads: ReadSet::new(core.batch_bytes_max()),
             spaces: Vec::new(),
             undo: Vec::new(),
             savepoints: Vec::new(),
             next_savepoint: 0,
+            mixed: false,
         };
         let durability = options.durability.unwrap_or(core.durability());
-        Ok(Self { inner: Mutex::new(inner), snapshot, durability, open })
+        let (inner, locking) = (Mutex::new(inner), Mutex::default());
+        Ok(Self { inner, snapshot, durability, pessimistic, locking, open })
     }
 
     /// Checks that a keyspace belongs to the database of the transaction.
@@ -145,6 +174,99 @@ impl Transaction {
         Ok(())
     }
 
+    /// The moment that it sees without locks.
+    fn snapshot(&self) -> Result<&Snapshot> {
+        if let Some(snapshot) = self.snapshot.get() {
+            return Ok(snapshot);
+        }
+        let new = Snapshot::new(&self.open.handle)?;
+        Ok(self.snapshot.get_or_init(|| new))
+    }
+
+    /// Locks a key, if the transaction locks at all.
+    fn lock(&self, keyspace: &Keyspace, key: &[u8], mode: Mode) -> Result<()> {
+        let Some(timeout) = self.pessimistic else { return Ok(()) };
+        let (core, order) = (&self.open.handle.core, order_of(keyspace)?);
+        let request = Request {
+            holder: self.open.number,
+            keyspace: keyspace.state.id,
+            name: keyspace.name(),
+            order: &order,
+            key,
+            mode,
+            timeout,
+        };
+        let one_at_a_time = self.locking.lock();
+        let locked = core.locks().lock(&request);
+        drop(one_at_a_time);
+        order.custom().map_or(Ok(()), |order| core.trust(order))?;
+        locked.map(drop)
+    }
+
+    /// Whether the transaction has locked a key.
+    fn has_locked(&self, keyspace: &Keyspace, key: &[u8]) -> Result<bool> {
+        if self.pessimistic.is_none() {
+            return Ok(false);
+        }
+        let (core, order) = (&self.open.handle.core, order_of(keyspace)?);
+        Ok(core.locks().has(self.open.number, keyspace.state.id, &order, key))
+    }
+
+    /// The value under a key, which is about to be written: a transaction that locks takes an
+    /// exclusive lock first, and reads the value that then stands there. In others this is
+    /// [`Transaction::get`].
+    ///
+    /// # Errors
+    /// As [`Transaction::get`]; [`Error::LockTimeout`] if another transaction keeps its lock for
+    /// too long, and [`Error::Deadlock`] if that one waits for this one.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-lock-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let stock = db.keyspace("stock")?;
+    /// stock.insert("nails", [100])?;
+    /// let mut options = esker::TransactionOptions::default();
+    /// options.pessimistic = true;
+    /// std::thread::scope(|scope| {
+    ///     for _ in 0..4 {
+    ///         scope.spawn(|| {
+    ///             let tx = db.begin_with(options)?;
+    ///             let nails = tx.get_for_update(&stock, "nails")?.map_or(0, |value| value[0]);
+    ///             tx.insert(&stock, "nails", [nails - 10])?;
+    ///             tx.commit()
+    ///         });
+    ///     }
+    /// });
+    /// assert_eq!(stock.get("nails")?, Some(vec![60]));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn get_for_update(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.check(keyspace)?;
+        self.lock(keyspace, key.as_ref(), Mode::Exclusive)?;
+        self.get(keyspace, key)
+    }
+
+    /// Like [`Transaction::get_for_update`], with a shared lock: others may have one as well, and
+    /// nobody an exclusive one.
+    ///
+    /// # Errors
+    /// As [`Transaction::get_for_update`].
+    pub fn get_for_share(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.check(keyspace)?;
+        self.lock(keyspace, key.as_ref(), Mode::Shared)?;
+        self.get(keyspace, key)
+    }
+
     /// The value under a key, as the transaction sees it.
     ///
     /// # Errors
@@ -152,6 +274,13 @@ impl Transaction {
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
         self.check(keyspace)?;
+        // Under its lock no other transaction changes the key, so what stands there now is what
+        // will stand there at the commit.
+        let now = self.has_locked(keyspace, key)?.then(|| self.open.handle.core.visible());
+        let since = match now {
+            Some(now) => now,
+            None => self.snapshot()?.seq(),
+        };
         {
             let mut inner = self.inner.lock();
             if let Some(own) = inner.own(keyspace).and_then(|own| own.get(key)) {
@@ -160,9 +289,10 @@ impl Transaction {
                     OwnValue::Deleted => None,
                 });
             }
-            inner.reads.key(&keyspace.state, key, self.snapshot.seq());
+            inner.mixed |= now.is_some();
+            inner.reads.key(&keyspace.state, key, since);
         }
-        self.snapshot.get(keyspace, key)
+        if now.is_some() { keyspace.get(key) } else { self.snapshot()?.get(keyspace, key) }
     }
 
     /// Whether a key has a value, as the transaction sees it.
@@ -223,14 +353,15 @@ impl Transaction {
 
     fn iter_within(&self, keyspace: &Keyspace, bounds: Bounds) -> Result<TransactionIter> {
         self.check(keyspace)?;
+        let snapshot = self.snapshot()?.clone();
         let mut inner = self.inner.lock();
         let own = match inner.own(keyspace) {
             Some(own) => own.clone(),
             None => Arc::new(OwnWrites::new(order_of(keyspace)?)),
         };
-        let read = inner.reads.range(&keyspace.state, bounds.clone(), self.snapshot.seq());
+        let read = inner.reads.range(&keyspace.state, bounds.clone(), snapshot.seq());
         drop(inner);
-        Ok(TransactionIter::new(self.snapshot.clone(), keyspace.clone(), bounds, own, read))
+        Ok(TransactionIter::new(snapshot, keyspace.clone(), bounds, own, read))
     }
 
     /// The entry with the smallest key that the transaction sees.
@@ -253,7 +384,8 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::KeyTooLong`], [`Error::ValueTooLarge`]; [`Error::BatchTooLarge`] if the
-    /// transaction would become larger than a batch may be, and this write is left out then.
+    /// transaction would become larger than a batch may be, and this write is left out then; the
+    /// errors of locks as [`Transaction::get_for_update`].
     pub fn insert(
         &self,
         keyspace: &Keyspace,
@@ -288,6 +420,8 @@ impl Transaction {
 
     fn put(&self, keyspace: &Keyspace, key: &[u8], value: OwnValue) -> Result<()> {
         check_key(key)?;
+        self.check(keyspace)?;
+        self.lock(keyspace, key, Mode::Exclusive)?;
         self.change(keyspace, |own| own.put(key, value))
     }
 
@@ -395,8 +529,12 @@ impl Transaction {
             batch.extend_from(keyspace, writes)?;
         }
         if batch.is_empty() {
-            // Everything was read at one moment, at which the transaction took place.
-            return Ok(0);
+            // If everything was read at one moment, that is when the transaction took place.
+            return if inner.mixed {
+                core.check_unchanged(&inner.reads).map(|()| 0)
+            } else {
+                Ok(0)
+            };
         }
         let reads = Some(&inner.reads).filter(|reads| !reads.is_empty());
         batch.write_if_unchanged(core, self.durability, reads)

@@ -261,3 +261,68 @@ fn a_flush_has_everything_below_its_end() {
 fn a_flush_that_does_not_wait_is_found_out() {
     seal_and_flush(false);
 }
+
+/// A commit that must not have been overtaken: reserve, wait for predecessors, validate, then apply
+/// or leave a void (R20). `mine` and `others` stand for two keys in the memtable: the number of
+/// their newest version, 0 if there is none. Says whether it committed.
+fn commit_if_unchanged(ring: &Ring, since: u64, mine: &AtomicU64, others: &AtomicU64) -> bool {
+    let seen = ring.visible();
+    let is_new = |seq: u64, upto: u64| since <= seq && seq < upto;
+    if is_new(others.load(Ordering::Relaxed), seen) {
+        return false;
+    }
+    let ticket = reserve(ring, 8);
+    if ticket.start != seen {
+        assert!(ring.wait_visible(ticket.start));
+        if is_new(others.load(Ordering::Relaxed), ticket.start) {
+            ring.complete(&ticket);
+            return false;
+        }
+    }
+    mine.store(ticket.start, Ordering::Relaxed);
+    ring.complete(&ticket);
+    true
+}
+
+#[test]
+fn of_two_commits_that_read_what_the_other_writes_one_fails() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        let keys = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let since = ring.visible();
+        let other = {
+            let (ring, keys) = (Arc::clone(&ring), Arc::clone(&keys));
+            thread::spawn(move || commit_if_unchanged(&ring, since, &keys[0], &keys[1]))
+        };
+        let one = commit_if_unchanged(&ring, since, &keys[1], &keys[0]);
+        let other = other.join().unwrap();
+        assert!(one != other, "{one} and {other}");
+    });
+}
+
+#[test]
+fn a_commit_that_waits_and_a_seal_do_not_wait_for_each_other() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        let keys = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let since = ring.visible();
+        let plain = {
+            let (ring, keys) = (Arc::clone(&ring), Arc::clone(&keys));
+            thread::spawn(move || {
+                let ticket = reserve(&ring, 8);
+                keys[0].store(ticket.start, Ordering::Relaxed);
+                ring.complete(&ticket);
+                // Whoever filled the memtable seals it, and waits for what stands before.
+                let border = ring.seal(|position| position);
+                assert!(ring.wait_visible(border));
+            })
+        };
+        commit_if_unchanged(&ring, since, &keys[1], &keys[0]);
+        plain.join().unwrap();
+        // Whoever came second knows of the first.
+        let [plain, mine] = [&keys[0], &keys[1]].map(|key| key.load(Ordering::Relaxed));
+        assert!(mine == 0 || mine < plain);
+    });
+}

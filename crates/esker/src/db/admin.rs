@@ -166,6 +166,7 @@ impl Core {
         for signal in [self.work.signal(), self.work.done(), &self.room, &*self.log_signal] {
             signal.notify();
         }
+        self.transactions.locks.close();
         for thread in self.threads.lock().drain(..) {
             // A worker contains its panics; one that died all the same has nothing to report.
             let _ = thread.join();

@@ -20,6 +20,7 @@ use crate::db::pace::{Admission, Debts};
 use crate::db::settings::SEALED_MAX;
 use crate::db::state::State;
 use crate::db::store::missing_order;
+use crate::db::txn::locks::Locks;
 use crate::db::txn::reads::ReadSet;
 use crate::db::txn::validate::Which;
 use crate::error::{Error, Result};
@@ -86,9 +87,21 @@ impl Core {
         Ok((self.transactions.register(|| self.visible()), number))
     }
 
-    /// Ends a transaction that began at `begin`.
-    pub fn end_transaction(&self, begin: Seq) {
+    /// Ends a transaction that began at `begin`, and gives its locks back.
+    pub fn end_transaction(&self, begin: Seq, number: u64) {
+        self.transactions.locks.release(number);
         self.transactions.release(begin);
+    }
+
+    /// The locks of transactions.
+    pub fn locks(&self) -> &Locks {
+        &self.transactions.locks
+    }
+
+    /// An error if anything in `reads` was written until now.
+    pub fn check_unchanged(&self, reads: &ReadSet) -> Result<()> {
+        self.check_open()?;
+        self.validate(reads, 0, self.visible(), Which::All)
     }
 
     /// The pipeline, if writes are taken at all.
@@ -115,10 +128,9 @@ impl Core {
         }
         // What can be judged now need not be judged while others wait, and a conflict that is seen
         // here takes up no place in the log.
-        let seen = pipeline.visible();
-        let mut watch = reads.map(|reads| Watch { reads, seen });
-        if let Some(watch) = &watch {
-            self.validate(watch.reads, 0, seen, Which::All)?;
+        let mut watch = reads.map(|reads| Watch { reads, seen: pipeline.visible() });
+        if let Some(Watch { reads, seen }) = watch {
+            self.validate(reads, 0, seen, Which::All)?;
         }
         let started = self.counters.begin_commit(write.counts);
         let custom = write.keyspaces.iter().any(|k| k.has_own_order());

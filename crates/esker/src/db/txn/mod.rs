@@ -19,6 +19,7 @@
 //! 3. Kept sets take at most `limit` bytes. When they would take more, the oldest go, and `floor`
 //!    rises: transactions that began below it cannot be validated any more.
 
+pub mod locks;
 pub mod reads;
 pub(super) mod validate;
 pub mod writes;
@@ -35,6 +36,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Transactions {
     limit: u64,
     begun: AtomicU64,
+    /// Locks of those who asked for them.
+    pub locks: locks::Locks,
     inner: Mutex<Inner>,
 }
 
@@ -72,7 +75,12 @@ fn end_of(set: &MemSet) -> Seq {
 impl Transactions {
     /// No transaction is open; flushed sets may take so many bytes.
     pub fn new(limit: u64) -> Self {
-        Self { limit, begun: AtomicU64::new(0), inner: Mutex::default() }
+        Self {
+            limit,
+            begun: AtomicU64::new(0),
+            locks: locks::Locks::default(),
+            inner: Mutex::default(),
+        }
     }
 
     /// A number that no other transaction has.
@@ -125,3 +133,6 @@ impl Transactions {
         self.inner.lock().kept_bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

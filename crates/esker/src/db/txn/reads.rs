@@ -224,3 +224,6 @@ impl ReadSet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

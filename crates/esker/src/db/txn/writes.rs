@@ -9,6 +9,11 @@
 //! 1. `removed` holds disjoint stretches in key order, none of which is empty.
 //! 2. A key in `map` was written after every range delete over it.
 
+#![allow(
+    clippy::mutable_key_type,
+    reason = "an order changes only when its comparator panics, and is not trusted from then on"
+)]
+
 use crate::base::{Bytewise, CustomOrder, KeyOrder};
 use crate::db::catalog::Order;
 use std::cmp::Ordering;
@@ -65,7 +70,8 @@ impl OwnOrder {
         }
     }
 
-    fn owned(&self, key: &[u8]) -> OwnKey<'static> {
+    /// A key that is kept.
+    pub fn owned(&self, key: &[u8]) -> OwnKey<'static> {
         OwnKey { order: self.clone(), bytes: Bytes::Owned(key.into()) }
     }
 
@@ -351,3 +357,6 @@ fn greatest(order: &OwnOrder, a: Option<Vec<u8>>, b: Option<Vec<u8>>) -> Option<
     let (a, b) = (a?, b?);
     Some(if order.compare(&a, &b).is_ge() { a } else { b })
 }
+
+#[cfg(test)]
+mod tests;

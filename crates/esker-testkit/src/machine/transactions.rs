@@ -1,0 +1,104 @@
+//! Steps of the machine that are transactions.
+//!
+//! What a transaction sees is the model with the writes that it made and did not take back; its
+//! end makes them part of the model, or not.
+
+use super::Machine;
+use crate::harness::{self, keyspace};
+use crate::model::{Model, Op};
+use crate::ops::{LOGGED, count};
+use crate::oracle::Entry;
+use esker::{Durability, Error, Transaction, TransactionOptions};
+use std::ops::Bound;
+
+impl Machine {
+    /// A transaction that writes, looks at what it sees, goes back to savepoints, and commits, gives
+    /// up, or is overtaken by somebody who writes what it read.
+    pub(super) fn transaction(&mut self) {
+        let mut options = TransactionOptions::default();
+        options.pessimistic = self.percent(30);
+        let tx = self.db().begin_with(options).unwrap_or_else(|e| panic!("begin: {e}"));
+        let mut seen = self.model.clone();
+        let mut ops: Vec<Op> = Vec::new();
+        let mut saved = Vec::new();
+        let mut read = None;
+        for _ in 0..1 + self.below(12) {
+            let slot = self.make.slot(&self.model);
+            let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
+            match self.below(9) {
+                0..=3 => {
+                    let op = self.make.write(&self.model);
+                    match harness::write_in(self.db(), &tx, &op) {
+                        Ok(()) => {}
+                        Err(Error::BatchTooLarge { .. }) => continue,
+                        Err(error) => panic!("tx: {error}"),
+                    }
+                    seen.apply(&op);
+                    ops.push(op);
+                }
+                4 | 5 => {
+                    let key = self.make.key(slot);
+                    let found = tx.get(&handle, &key).unwrap_or_else(|e| panic!("tx get: {e}"));
+                    assert_eq!(found.as_ref(), seen.map(slot).and_then(|map| map.get(&key)));
+                    if ops.is_empty() {
+                        read = Some((slot, key));
+                    }
+                }
+                6 => saved.push((tx.savepoint(), seen.clone(), ops.len())),
+                7 if !saved.is_empty() => {
+                    let index = self.below(saved.len());
+                    saved.truncate(index + 1);
+                    let (point, then, len) = &saved[index];
+                    tx.rollback_to(point).unwrap_or_else(|e| panic!("rollback_to: {e}"));
+                    seen = then.clone();
+                    ops.truncate(*len);
+                }
+                _ => self.scan_in(&tx, &seen, slot),
+            }
+        }
+        self.end(tx, ops, read);
+    }
+
+    /// Ends a transaction that made `ops`, and read `read` before that.
+    fn end(&mut self, tx: Transaction, mut ops: Vec<Op>, read: Option<(usize, Vec<u8>)>) {
+        match (self.below(10), read) {
+            (0, _) => tx.rollback(),
+            (1 | 2, Some((slot, key))) if !ops.is_empty() => {
+                self.one(&Op::Put(slot, key, b"overtaken".to_vec()), Durability::Process);
+                let outcome = tx.commit();
+                assert!(matches!(outcome, Err(Error::Conflict { .. })), "{outcome:?}");
+            }
+            _ if ops.is_empty() => drop(tx.commit().unwrap_or_else(|e| panic!("commit: {e}"))),
+            _ => {
+                let counter = count(LOGGED, self.history.end() + 1);
+                if harness::write_in(self.db(), &tx, &counter).is_err() {
+                    // There is no room for one more.
+                    return;
+                }
+                ops.push(counter);
+                tx.commit().unwrap_or_else(|e| panic!("commit: {e}"));
+                self.model.apply_all(&ops);
+                self.history.push(Entry { ops, logged: true });
+            }
+        }
+    }
+
+    /// Goes through a part of what a transaction sees, from both ends.
+    fn scan_in(&mut self, tx: &Transaction, seen: &Model, slot: usize) {
+        let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
+        let (start, end) = self.make.bounds(slot);
+        let low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let pairs = seen.map(slot).map(|map| map.range(low, high)).unwrap_or_default();
+        let mut want = std::collections::VecDeque::from(pairs);
+        let iter = tx.range::<&[u8]>(&handle, (low, high));
+        let mut iter = iter.unwrap_or_else(|e| panic!("tx range: {e}"));
+        for _ in 0..self.below(60) {
+            let forward = self.percent(50);
+            let found = if forward { iter.next_entry() } else { iter.next_back_entry() };
+            let found = found.unwrap_or_else(|e| panic!("tx iterator: {e}"));
+            let wanted = if forward { want.pop_front() } else { want.pop_back() };
+            assert!(found == wanted, "slot {slot}, forward {forward}: {found:?}, not {wanted:?}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Writes to one key that depend on what stands there.
+//!
+//! Each is a transaction of one read and one write: the key is read, and the write takes place only
+//! if nobody has written the key since (R20); otherwise it is read again. Nobody is locked out,
+//! and whoever has to try again lost to somebody who wrote.
+
+use crate::db::txn::reads::ReadSet;
+use crate::{Batch, Error, Keyspace, Result};
+
+impl Keyspace {
+    /// Puts `new` under a key if what stands there is `expected`; says whether it was. `None`
+    /// stands for an absent key on either side. Reading and writing happen at one moment,
+    /// whoever else writes, by whichever call.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`] and [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-cas-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let locks = db.keyspace("locks")?;
+    /// assert!(locks.compare_and_set("printer", None, Some(b"ann"))?);
+    /// assert!(!locks.compare_and_set("printer", None, Some(b"bob"))?);
+    /// assert!(locks.compare_and_set("printer", Some(b"ann"), None)?);
+    /// assert_eq!(locks.get("printer")?, None);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn compare_and_set(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        let mut matched = false;
+        self.change(key.as_ref(), |found| {
+            matched = found == expected;
+            matched.then(|| new.map(<[u8]>::to_vec))
+        })?;
+        Ok(matched)
+    }
+
+    /// Inserts a value under a key unless there is one; says whether it was inserted.
+    ///
+    /// # Errors
+    /// As [`Keyspace::compare_and_set`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-absent-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let users = db.keyspace("users")?;
+    /// assert!(users.insert_if_absent("ann", "1")?);
+    /// assert!(!users.insert_if_absent("ann", "2")?);
+    /// assert_eq!(users.get("ann")?.as_deref(), Some(&b"1"[..]));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.compare_and_set(key, None, Some(value.as_ref()))
+    }
+
+    /// Replaces what stands under a key by what `f` makes of it, and returns that; `None` stands
+    /// for an absent key on either side. `f` runs again if somebody else wrote the key meanwhile.
+    ///
+    /// # Errors
+    /// As [`Keyspace::compare_and_set`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-update-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let counts = db.keyspace("counts")?;
+    /// for _ in 0..3 {
+    ///     counts.update("visits", |old| Some(vec![old.map_or(0, |value| value[0]) + 1]))?;
+    /// }
+    /// assert_eq!(counts.get("visits")?, Some(vec![3]));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn update(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut f: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        let changed = self.change(key.as_ref(), |found| Some(f(found)))?;
+        Ok(changed.flatten())
+    }
+
+    /// Writes what `decide` says of the present value, if nobody writes in between, and returns
+    /// it; `None`: nothing is written.
+    fn change(
+        &self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>) -> Option<Option<Vec<u8>>>,
+    ) -> Result<Option<Option<Vec<u8>>>> {
+        let core = &self.handle.core;
+        loop {
+            // A write between here and the read is taken for one after it, which is harmless.
+            let since = core.visible();
+            let found = self.get(key)?;
+            let Some(new) = decide(found.as_deref()) else { return Ok(None) };
+            if found.is_none() && new.is_none() {
+                return Ok(Some(new));
+            }
+            let mut batch = Batch::new();
+            match &new {
+                Some(value) => batch.insert(self, key, value),
+                None => batch.remove(self, key),
+            }
+            let mut reads = ReadSet::new(core.batch_bytes_max());
+            reads.key(&self.state, key, since);
+            match batch.write_if_unchanged(core, core.durability(), Some(&reads)) {
+                Ok(_) => return Ok(Some(new)),
+                Err(Error::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
