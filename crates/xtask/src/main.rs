@@ -3,7 +3,10 @@
 //! Each chore is a module with a function that does it and says in words what went wrong; this
 //! file only reads the command line.
 
+mod clients;
+mod dropin;
 mod headers;
+mod leveldb_bench;
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -24,6 +27,33 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Makes target/leveldb-dropin/libleveldb.so.1d, which takes the place of LevelDB's library.
+    /// It needs a C++ compiler and LevelDB's headers (Debian: libleveldb-dev).
+    LeveldbDropin {
+        /// Leaves the C++ half out, into target/leveldb-dropin/c; a C compiler is enough then.
+        #[arg(long)]
+        c_only: bool,
+    },
+    /// Measures one C program over LevelDB's interface on LevelDB and on Esker, and the same work in
+    /// Rust, in turns. It needs LevelDB (Debian: libleveldb-dev).
+    LeveldbBench {
+        /// Entries of 16 + 100 bytes.
+        #[arg(long, default_value_t = 1_000_000)]
+        num: u64,
+        /// Gets, and seeks with ten steps.
+        #[arg(long, default_value_t = 1_000_000)]
+        reads: u64,
+        /// How often all three are run.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
+    /// Runs programs and test suites of other projects, unchanged, on LevelDB's own library and on
+    /// ours. What they are made of comes from the package registries.
+    Clients {
+        /// Fails where something is missing, instead of leaving out what needs it.
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 /// Why a chore was not done, in words.
@@ -38,6 +68,11 @@ fn workspace() -> PathBuf {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Headers { check } => headers::run(&workspace(), check),
+        Chore::LeveldbDropin { c_only } => dropin::run(&workspace(), c_only).map(|_| ()),
+        Chore::LeveldbBench { num, reads, rounds } => {
+            leveldb_bench::run(&workspace(), num, reads, rounds)
+        }
+        Chore::Clients { all } => clients::run(&workspace(), all),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
