@@ -336,3 +336,65 @@ fn a_full_disk_stays_readable_and_writing_resumes() {
     }
     assert!(full > 12, "only {full} disks became full");
 }
+
+/// The names of the run files, in order.
+fn run_files(fs: &FaultFs) -> Vec<String> {
+    let entries = fs.as_fs().list("/db/data".as_ref()).unwrap();
+    let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_flush_or_merge_that_fails_at_its_end_leaves_no_file() {
+    for (call, path) in [(Call::SyncData, ".run"), (Call::SyncDir, "data")] {
+        for merge in [false, true] {
+            let what = format!("{call:?} of {path}, merge {merge}");
+            let disk = CrashFs::new();
+            let fs = FaultFs::over(&disk);
+            let db = Db::open_with(PATH, options(&fs, 1)).unwrap();
+            for round in 0..2 {
+                (0..50).for_each(|n| db.insert(format!("{n:03}"), format!("{round}")).unwrap());
+                if merge {
+                    db.flush().unwrap();
+                }
+            }
+            if merge {
+                db.wait_until_idle().unwrap();
+                (0..50).for_each(|n| db.remove(format!("{n:03}")).unwrap());
+                (0..50).for_each(|n| db.insert(format!("{n:03}"), "2").unwrap());
+                db.flush().unwrap();
+                db.wait_until_idle().unwrap();
+            }
+            let before = run_files(&fs);
+            fs.add(Rule::new(call, Effect::Error(io::ErrorKind::Other)).path(path).persistent());
+            let result = if merge { db.compact() } else { db.flush() };
+            assert!(result.is_err(), "{what}");
+            assert!(!fs.fired().is_empty(), "{what}");
+            // Afterwards nobody tries again in the background.
+            let _ = db.close();
+            assert_eq!(run_files(&fs), before, "{what}");
+            drop(db);
+            let db = Db::open_with(PATH, options(&FaultFs::over(&disk), 1)).unwrap();
+            let value = if merge { b"2" } else { b"1" };
+            assert_eq!(db.get("049").unwrap().as_deref(), Some(&value[..]), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_the_manifest_may_refer_to_stays() {
+    let disk = CrashFs::new();
+    let fs = FaultFs::over(&disk);
+    let db = Db::open_with(PATH, options(&fs, 1)).unwrap();
+    db.insert("k", "v").unwrap();
+    fs.add(Rule::new(Call::SyncData, Effect::Error(io::ErrorKind::Other)).path("MANIFEST"));
+    // However the manifest's record is made durable, that is what fails.
+    fs.add(Rule::new(Call::Write, Effect::Error(io::ErrorKind::Other)).path("MANIFEST"));
+    assert!(matches!(db.flush(), Err(Error::Poisoned { .. })));
+    let _ = db.close();
+    assert_eq!(run_files(&fs).len(), 1);
+    drop(db);
+    let db = Db::open_with(PATH, options(&FaultFs::over(&disk), 1)).unwrap();
+    assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+}

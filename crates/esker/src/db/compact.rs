@@ -93,13 +93,11 @@ impl Core {
             merged.push(Merged { keyspace, old, base });
         }
         let background = &self.counters.background;
-        if let Some(writer) = writer {
+        if let Some(writer) = &writer {
             background.merge_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
-            writer.finish()?;
-            self.sync_data_directory()?;
         }
         background.merges.fetch_add(merged.len() as u64, Ordering::Relaxed);
-        self.install_merges(merged)?;
+        self.conclude(writer, || self.install_merges(merged))?;
         self.pacer.merged(delta_bytes, started.elapsed());
         self.update_pace();
         Ok(())

@@ -7,8 +7,8 @@
 //!    sequential load is written once.
 //! 4. Bounds may move while a flush is written. Then a piece is added to every partition that it
 //!    touches, and each sees its own part.
-//! 5. A failed flush leaves nothing behind but a file that nothing refers to; the next attempt
-//!    takes a new file.
+//! 5. A failed flush leaves nothing behind; the next attempt takes a new file. Only if nobody knows
+//!    whether the manifest refers to its file, the file stays, and the next open decides.
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId};
@@ -18,7 +18,7 @@ use crate::db::memset::{DbOrder, MemSet};
 use crate::db::shape;
 use crate::db::state::State;
 use crate::db::store::{Change, missing_order};
-use crate::error::Result;
+use crate::error::{IoContext, Result};
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
 use crate::merge::{Depth, MergeStream};
@@ -57,11 +57,7 @@ impl Core {
             .write_slices(&set, &state.version, &mut writer)
             .inspect_err(|_| give_up(writer.take()))?;
         let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
-        if let Some(writer) = writer {
-            writer.finish()?;
-            self.sync_data_directory()?;
-        }
-        self.install_flush(&set, slices)?;
+        self.conclude(writer, || self.install_flush(&set, slices))?;
         self.counters.background.flushes.fetch_add(1, Ordering::Relaxed);
         self.counters.background.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.pacer.flushed(set.bytes(), started.elapsed());
@@ -261,11 +257,25 @@ impl Core {
         (tree, edits)
     }
 
-    /// Makes the names of new run files durable.
-    pub(super) fn sync_data_directory(&self) -> Result<()> {
-        use crate::error::IoContext;
-        let directory = self.files.directory();
-        self.fs.sync_dir(directory).context("sync", directory)
+    /// Makes the file of a flush or merge durable and installs what it holds. If that fails, the
+    /// file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
+    /// begun, and an edit that was begun and failed has set the latch.
+    pub(super) fn conclude(
+        &self,
+        mut writer: Option<RunWriter>,
+        install: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let finish = |writer: &mut RunWriter| {
+            writer.finish()?;
+            let directory = self.files.directory();
+            self.fs.sync_dir(directory).context("sync", directory)
+        };
+        let finished = writer.as_mut().map_or(Ok(()), finish);
+        finished.and_then(|()| install()).inspect_err(|_| {
+            if self.latch.get().is_none() {
+                give_up(writer.take());
+            }
+        })
     }
 
     /// The state of readers, for those that only look.

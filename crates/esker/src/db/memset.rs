@@ -31,14 +31,25 @@ pub struct MemSet {
 impl MemSet {
     /// An empty set that begins at `start` and takes its memory from `pool`.
     pub fn new(start: Seq, capacity_bytes: u64, pool: &Arc<ChunkPool>) -> Self {
-        let capacity = capacity_bytes as usize;
+        let bytewise = Memtable::with_pool(Bytewise, capacity_bytes as usize, pool.clone());
+        Self::from_tables(start, capacity_bytes, pool, bytewise, BTreeMap::new())
+    }
+
+    /// As [`Self::new`], with what is in these tables.
+    pub fn from_tables(
+        start: Seq,
+        capacity_bytes: u64,
+        pool: &Arc<ChunkPool>,
+        bytewise: Memtable<Bytewise>,
+        custom: BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>,
+    ) -> Self {
         Self {
             start,
             sealed_at: AtomicU64::new(0),
             seal_requested: AtomicBool::new(false),
-            bytewise: Arc::new(Memtable::with_pool(Bytewise, capacity, pool.clone())),
-            custom: RwLock::default(),
-            has_custom: AtomicBool::new(false),
+            bytewise: Arc::new(bytewise),
+            has_custom: AtomicBool::new(!custom.is_empty()),
+            custom: RwLock::new(custom),
             capacity_bytes,
             pool: pool.clone(),
         }

@@ -4,15 +4,17 @@
 //! at the same positions that a running database could have chosen, so their flush is the
 //! ordinary one.
 
-use crate::base::{Kind, Seq};
+use crate::base::rangedel::RangeTombstone;
+use crate::base::{CustomOrder, KeyspaceId, Kind, Seq};
 use crate::db::catalog::{Catalog, Order};
-use crate::db::memset::{MemSet, apply_bytewise, tombstone};
+use crate::db::memset::{MemSet, tombstone};
 use crate::db::open::unknown_order;
 use crate::db::ops::{Op, Ops};
 use crate::db::settings::Settings;
 use crate::error::{Error, Result};
 use crate::manifest::Traits;
-use crate::memtable::ChunkPool;
+use crate::memtable::{ChunkPool, Memtable, MemtableBuilder};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,8 +23,52 @@ pub struct Replay<'c> {
     catalog: &'c mut Catalog,
     settings: &'c Settings,
     pool: &'c Arc<ChunkPool>,
-    /// The newest first.
-    sets: Vec<Arc<MemSet>>,
+    /// Those that are full, the newest first.
+    sealed: Vec<Arc<MemSet>>,
+    building: Building,
+}
+
+/// The set that is being filled.
+struct Building {
+    start: Seq,
+    bytewise: MemtableBuilder,
+    custom: BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>,
+}
+
+/// The memtable of one keyspace.
+enum Table<'t> {
+    /// Entries are sorted once, when all are there.
+    Bytewise(&'t mut MemtableBuilder),
+    /// Comparing is the user's code; entries are inserted one by one.
+    Custom(&'t Memtable<CustomOrder>),
+}
+
+impl Table<'_> {
+    fn insert(&mut self, keyspace: KeyspaceId, key: &[u8], seq: Seq, kind: Kind, value: &[u8]) {
+        match self {
+            Self::Bytewise(table) => table.insert(keyspace, key, seq, kind, value),
+            Self::Custom(table) => table.insert(keyspace, key, seq, kind, value),
+        }
+    }
+
+    fn delete_range(&mut self, keyspace: KeyspaceId, tombstone: RangeTombstone) {
+        match self {
+            Self::Bytewise(table) => table.delete_range(keyspace, tombstone),
+            Self::Custom(table) => table.delete_range(keyspace, tombstone),
+        }
+    }
+}
+
+impl Building {
+    fn new(start: Seq, settings: &Settings, pool: &Arc<ChunkPool>) -> Self {
+        let bytewise = MemtableBuilder::new(settings.memtable_bytes as usize, pool.clone());
+        Self { start, bytewise, custom: BTreeMap::new() }
+    }
+
+    fn bytes(&self) -> u64 {
+        let custom: usize = self.custom.values().map(|table| table.bytes()).sum();
+        (self.bytewise.bytes() + custom) as u64
+    }
 }
 
 impl<'c> Replay<'c> {
@@ -33,14 +79,18 @@ impl<'c> Replay<'c> {
         pool: &'c Arc<ChunkPool>,
         catalog: &'c mut Catalog,
     ) -> Self {
-        let first = Arc::new(MemSet::new(start, settings.memtable_bytes, pool));
-        Self { catalog, settings, pool, sets: vec![first] }
+        let building = Building::new(start, settings, pool);
+        Self { catalog, settings, pool, sealed: Vec::new(), building }
     }
 
-    /// Begins a set at `start`.
-    fn begin(&mut self, start: Seq) {
-        let set = MemSet::new(start, self.settings.memtable_bytes, self.pool);
-        self.sets.insert(0, Arc::new(set));
+    /// Seals what is being built at `position`, and begins the next set there.
+    fn seal(&mut self, position: Seq) {
+        let next = Building::new(position, self.settings, self.pool);
+        let set = std::mem::replace(&mut self.building, next);
+        let (capacity, bytewise) = (self.settings.memtable_bytes, set.bytewise.finish());
+        let set = MemSet::from_tables(set.start, capacity, self.pool, bytewise, set.custom);
+        set.seal(position);
+        self.sealed.insert(0, Arc::new(set));
     }
 
     /// Applies one batch.
@@ -51,9 +101,8 @@ impl<'c> Replay<'c> {
         operations: u32,
         payload: &[u8],
     ) -> Result<()> {
-        if self.sets[0].bytes() >= self.settings.memtable_bytes {
-            self.sets[0].seal(position);
-            self.begin(position);
+        if self.building.bytes() >= self.settings.memtable_bytes {
+            self.seal(position);
         }
         let mut count = 0;
         for op in Ops::new(payload) {
@@ -96,12 +145,14 @@ impl<'c> Replay<'c> {
         if let Some(error) = unknown_order(keyspace) {
             return Err(error);
         }
-        let set = &self.sets[0];
-        let Order::Custom(order) = &keyspace.order else {
-            apply_bytewise(set.bytewise(), op, seq);
-            return Ok(());
+        let mut table = match &keyspace.order {
+            Order::Custom(order) => {
+                let (capacity, pool) = (self.settings.memtable_bytes as usize, self.pool.clone());
+                let make = || Arc::new(Memtable::with_pool(order.clone(), capacity, pool));
+                Table::Custom(self.building.custom.entry(keyspace.id).or_insert_with(make))
+            }
+            _ => Table::Bytewise(&mut self.building.bytewise),
         };
-        let table = set.custom_or_new(keyspace.id, order);
         match op {
             Op::Put { key, value, .. } => table.insert(keyspace.id, key, seq, Kind::Put, value),
             Op::Delete { key, .. } => table.insert(keyspace.id, key, seq, Kind::Delete, &[]),
@@ -120,12 +171,12 @@ impl<'c> Replay<'c> {
     /// that were replayed, sealed.
     pub fn finish(mut self, end: Seq) -> Vec<Arc<MemSet>> {
         let changed = self.catalog.has_pending_before(end);
-        if self.sets[0].start == end && !changed {
-            return self.sets;
+        if self.building.start != end || changed {
+            self.seal(end);
         }
-        self.sets[0].seal(end);
-        self.begin(end);
-        self.sets
+        let active = MemSet::new(end, self.settings.memtable_bytes, self.pool);
+        self.sealed.insert(0, Arc::new(active));
+        self.sealed
     }
 }
 

@@ -18,6 +18,7 @@
 
 mod arena;
 mod bloom;
+mod build;
 mod cursor;
 mod node;
 mod skiplist;
@@ -37,6 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tombstones::TombstoneLists;
 
 pub use arena::ChunkPool;
+pub use build::MemtableBuilder;
 pub use cursor::MemCursor;
 
 /// See the head of this module.

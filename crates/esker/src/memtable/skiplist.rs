@@ -37,6 +37,8 @@ const HEIGHT_MAX: usize = 20;
 const FINGERS: usize = 4;
 /// How far a search from a finger may walk before it starts from the top instead.
 const FINGER_STEPS: usize = 8;
+/// How many staged nodes ahead of the one that is being linked are fetched.
+const STAGED_AHEAD: usize = 8;
 
 /// The sequence number of an entry that was not published yet: greater than every reader's.
 pub(super) const PENDING: Seq = Seq::MAX;
@@ -314,6 +316,43 @@ impl<O: KeyOrder> Skiplist<O> {
         }
         finger.inserted.fetch_add(1, Ordering::Relaxed);
         node
+    }
+
+    /// Puts an entry into the arena without linking it: [`Self::link_staged`] does that for all.
+    /// Nobody else has the list, so it is as if the entry did not exist.
+    pub(super) fn stage(&mut self, entry: &Entry<'_>) -> NonNull<Header> {
+        let (_, height) = thread_draw();
+        self.raise(height);
+        NodeRef::allocate(&self.arena, height, entry).as_ptr()
+    }
+
+    /// A node that [`Self::stage`] of this list returned.
+    pub(super) fn staged(&self, node: NonNull<Header>) -> NodeRef<'_> {
+        // SAFETY: only the module `build` calls this, with nodes of the list that it owns; they
+        // live as long as the arena, and the list was never shared meanwhile.
+        unsafe { NodeRef::from_raw(node) }
+    }
+
+    /// Links staged nodes of this list, which come in order, behind each other. The list must have
+    /// no other nodes.
+    pub(super) fn link_staged(&mut self, nodes: impl Iterator<Item = NonNull<Header>> + Clone) {
+        debug_assert!(self.first().is_none(), "staged nodes are the first of a list");
+        let mut last = [self.root(); HEIGHT_MAX];
+        let mut ahead = nodes.clone().skip(STAGED_AHEAD);
+        let mut count = 0;
+        for node in nodes {
+            if let Some(later) = ahead.next() {
+                super::prefetch(later.as_ptr());
+            }
+            let node = self.staged(node);
+            for (level, last) in last.iter_mut().enumerate().take(node.height()) {
+                // SAFETY: `last` is the root or was put there because it is higher than `level`.
+                unsafe { last.set_next(level, Some(node)) };
+                *last = node;
+            }
+            count += 1;
+        }
+        self.fingers[0].inserted.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Gives a pending entry of this list its number.

@@ -358,12 +358,12 @@ impl RunWriter {
     }
 
     /// Ends the last segment and makes the file's contents durable; answers the segments that
-    /// were not taken yet. The caller syncs the directory.
-    pub fn finish(mut self) -> Result<Vec<SegmentMeta>> {
+    /// were not taken yet. The caller syncs the directory, and adds nothing more.
+    pub fn finish(&mut self) -> Result<Vec<SegmentMeta>> {
         self.cut()?;
         self.flush_if(1)?;
         self.file.sync_data().context("sync", &self.path)?;
-        Ok(self.segments)
+        Ok(self.take_segments())
     }
 
     /// Removes the file.

@@ -210,7 +210,14 @@ fn cached_reads_do_no_io() {
         assert_eq!(cached(b"key00000100"), needs_io);
         let found = get(world, &run, &Bytewise, b"key00000100", 9).unwrap().unwrap();
         assert_eq!(found.2, b"100");
+        // Both ways of reading take it from the cache now: one finds it there without I/O, the
+        // other counts what it finds there.
         assert_ne!(cached(b"key00000100"), needs_io);
+        let (before, reads) = (world.cache.stats(), file.reads.load(Relaxed));
+        assert_eq!(get(world, &run, &Bytewise, b"key00000100", 9).unwrap().unwrap().2, b"100");
+        let after = world.cache.stats();
+        assert_eq!((after.hits, after.misses), (before.hits + 1, before.misses));
+        assert_eq!(file.reads.load(Relaxed), reads);
         // The filter spares the read of an absent key's block.
         let absent = (0..100).filter(|i| cached(format!("key00000400{i}").as_bytes()) != needs_io);
         assert_eq!(absent.count(), 0, "the segment of these is not loaded");
