@@ -10,10 +10,11 @@
 
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, ErrorKind, Options};
+use esker_testkit::faultfs::{Effect, Op as Call, Rule};
 use esker_testkit::harness::{self, keyspace};
 use esker_testkit::model::{Folded, Model, Op};
 use esker_testkit::ops::Generator;
-use esker_testkit::{CrashFs, Rng};
+use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -246,13 +247,19 @@ fn flip_bits(seed: u64, (disk, states): &Built, when: &str) {
     }
     // Old run files may still have waited for a reader when the process was killed. Open removes
     // them, and damage to them has no effect, so they are not counted.
+    // This open is cut off when it flushes what it replayed, or its merges would remove more.
     let opened = disk.kill_clone();
-    let db = Db::open_with(PATH, options(&opened)).unwrap();
+    let stopped = FaultFs::over(&opened);
+    stopped.add(
+        Rule::new(Call::Create, Effect::Error(std::io::ErrorKind::Other)).path(".run").persistent(),
+    );
+    let mut settings = options(&opened);
+    settings.fs = stopped.as_fs();
+    drop(Db::open_with(PATH, settings));
     files.retain(|(path, _)| {
         path.extension().is_none_or(|extension| extension != "run")
             || opened.kind(path).unwrap().is_some()
     });
-    db.close().unwrap();
     for part in ["superblock", "MANIFEST", "wal/", "data/"] {
         let files: Vec<_> =
             files.iter().filter(|(path, _)| path.to_string_lossy().contains(part)).collect();

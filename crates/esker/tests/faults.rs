@@ -353,16 +353,11 @@ fn a_flush_or_merge_that_fails_at_its_end_leaves_no_file() {
             let disk = CrashFs::new();
             let fs = FaultFs::over(&disk);
             let db = Db::open_with(PATH, options(&fs, 1)).unwrap();
-            for round in 0..2 {
-                (0..50).for_each(|n| db.insert(format!("{n:03}"), format!("{round}")).unwrap());
-                if merge {
-                    db.flush().unwrap();
-                }
-            }
+            (0..200).for_each(|n| db.insert(format!("{n:03}"), [b'1'; 40]).unwrap());
             if merge {
-                db.wait_until_idle().unwrap();
-                (0..50).for_each(|n| db.remove(format!("{n:03}")).unwrap());
-                (0..50).for_each(|n| db.insert(format!("{n:03}"), "2").unwrap());
+                // A delta so small that only a compaction merges it.
+                db.compact().unwrap();
+                db.insert("100", "2").unwrap();
                 db.flush().unwrap();
                 db.wait_until_idle().unwrap();
             }
@@ -376,8 +371,8 @@ fn a_flush_or_merge_that_fails_at_its_end_leaves_no_file() {
             assert_eq!(run_files(&fs), before, "{what}");
             drop(db);
             let db = Db::open_with(PATH, options(&FaultFs::over(&disk), 1)).unwrap();
-            let value = if merge { b"2" } else { b"1" };
-            assert_eq!(db.get("049").unwrap().as_deref(), Some(&value[..]), "{what}");
+            let value = if merge { &b"2"[..] } else { &[b'1'; 40] };
+            assert_eq!(db.get("100").unwrap().as_deref(), Some(value), "{what}");
         }
     }
 }
