@@ -414,6 +414,11 @@ typedef struct esker_iter esker_iter;
 typedef struct esker_keyspace esker_keyspace;
 
 /**
+ * What a keyspace is made with, for `esker_keyspace_open_with`.
+ */
+typedef struct esker_keyspace_options esker_keyspace_options;
+
+/**
  * A list of names. It is freed with `esker_list_free`.
  */
 typedef struct esker_list esker_list;
@@ -422,6 +427,11 @@ typedef struct esker_list esker_list;
  * The options of a database. They are copied when a database is opened with them.
  */
 typedef struct esker_options esker_options;
+
+/**
+ * Where a callback puts a value. It is valid during the call that it was given to.
+ */
+typedef struct esker_sink esker_sink;
 
 /**
  * The state of the whole database at one moment. It may be used from any thread. While it lives,
@@ -435,7 +445,8 @@ typedef struct esker_snapshot esker_snapshot;
  *
  * It reads the database as it was when it began, together with its own writes, which nobody else
  * sees before the commit. The commit succeeds only if nothing that the transaction read was
- * written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction.
+ * written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction, unless it
+ * was begun with `esker_txn_begin_locking`.
  */
 typedef struct esker_txn esker_txn;
 
@@ -464,6 +475,46 @@ typedef int (*esker_compare)(void *context, const char *a, size_t a_len, const c
  */
 typedef void (*esker_destroy)(void *context);
 
+/**
+ * Applies operands, from old to new, to the value of a key: `existing` is NULL if there is none.
+ * The result is given to `esker_sink_put`; without that the key has no value. Returns 0, or
+ * another number if the operands cannot be applied: whoever reads the key gets
+ * `ESKER_MERGE_FAILED`. The same arguments must always give the same result. It is called from
+ * many threads at once, must return (no `longjmp`, no exception), and must not call the database.
+ */
+typedef int (*esker_full_merge)(void *context,
+                                const char *key,
+                                size_t key_len,
+                                const char *existing,
+                                size_t existing_len,
+                                const char *const *operands,
+                                const size_t *operand_lens,
+                                size_t count,
+                                esker_sink *sink);
+
+/**
+ * Makes one operand of several, from old to new, that does what they do one after the other, and
+ * gives it to `esker_sink_put`; without that they stay as they are. Otherwise as
+ * `esker_full_merge`.
+ */
+typedef void (*esker_partial_merge)(void *context,
+                                    const char *key,
+                                    size_t key_len,
+                                    const char *const *operands,
+                                    const size_t *operand_lens,
+                                    size_t count,
+                                    esker_sink *sink);
+
+/**
+ * Makes a new value of the one that stands under a key, which is NULL if there is none. The new
+ * one is given to `esker_sink_put`; without that the key is removed. It may be called more than
+ * once, must return (no `longjmp`, no exception), and must not call the database.
+ */
+typedef void (*esker_change)(void *context,
+                             const char *existing,
+                             size_t existing_len,
+                             esker_sink *sink);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -488,6 +539,29 @@ esker_code esker_batch_put(esker_batch *batch,
                            const void *value,
                            size_t value_len,
                            esker_error **error);
+
+/**
+ * Adds the insertion of a value that is gone after so many milliseconds, counted from now.
+ */
+esker_code esker_batch_put_ttl(esker_batch *batch,
+                               const esker_keyspace *keyspace,
+                               const void *key,
+                               size_t key_len,
+                               const void *value,
+                               size_t value_len,
+                               uint64_t milliseconds,
+                               esker_error **error);
+
+/**
+ * Adds an operand for the keyspace's merge operator; if it has none, writing the batch fails.
+ */
+esker_code esker_batch_merge(esker_batch *batch,
+                             const esker_keyspace *keyspace,
+                             const void *key,
+                             size_t key_len,
+                             const void *operand,
+                             size_t operand_len,
+                             esker_error **error);
 
 /**
  * Adds the removal of a key.
@@ -606,6 +680,22 @@ esker_code esker_keyspace_open(const esker_db *db,
                                const esker_comparator *comparator,
                                esker_keyspace **keyspace,
                                esker_error **error);
+
+/**
+ * The keyspace of a name, made on first use, with what the options say, which may be NULL; of one
+ * that is there, they may change the time to live. Otherwise as
+ * `esker_keyspace_open`.
+ *
+ * Errors: as there; `ESKER_MERGE_OPERATOR_MISSING` if its operator was not given when the database
+ * was opened, `ESKER_MERGE_OPERATOR_MISMATCH` if it was made with another,
+ * `ESKER_INVALID_ARGUMENT` for a time to live of zero.
+ */
+esker_code esker_keyspace_open_with(const esker_db *db,
+                                    const char *keyspace_name,
+                                    size_t keyspace_name_len,
+                                    const esker_keyspace_options *options,
+                                    esker_keyspace **keyspace,
+                                    esker_error **error);
 
 /**
  * The names of all keyspaces, in order. Freed with `esker_list_free`.
@@ -814,6 +904,58 @@ esker_code esker_put(const esker_keyspace *keyspace,
                      esker_error **error);
 
 /**
+ * Inserts a value that is gone after so many milliseconds; 0: at once. Otherwise as `esker_put`,
+ * with the durability of the database.
+ */
+esker_code esker_put_ttl(const esker_keyspace *keyspace,
+                         const void *key,
+                         size_t key_len,
+                         const void *value,
+                         size_t value_len,
+                         uint64_t milliseconds,
+                         esker_error **error);
+
+/**
+ * Writes an operand, which the keyspace's merge operator applies when the key is read or merged:
+ * a change of a value that costs no read. As `esker_put`; `ESKER_INVALID_ARGUMENT` if the keyspace
+ * has no merge operator.
+ */
+esker_code esker_merge(const esker_keyspace *keyspace,
+                       const void *key,
+                       size_t key_len,
+                       const void *operand,
+                       size_t operand_len,
+                       int32_t durability,
+                       esker_error **error);
+
+/**
+ * Writes `new` under a key if `expected` stands there, at one moment; `done` says whether it did.
+ * NULL with the length 0 stands for no value, on either side. As `esker_put`, with the durability
+ * of the database.
+ */
+esker_code esker_compare_and_set(const esker_keyspace *keyspace,
+                                 const void *key,
+                                 size_t key_len,
+                                 const void *expected,
+                                 size_t expected_len,
+                                 const void *new_value,
+                                 size_t new_value_len,
+                                 bool *done,
+                                 esker_error **error);
+
+/**
+ * Inserts a value under a key that has none; `done` says whether it had none. As
+ * `esker_compare_and_set`.
+ */
+esker_code esker_insert_if_absent(const esker_keyspace *keyspace,
+                                  const void *key,
+                                  size_t key_len,
+                                  const void *value,
+                                  size_t value_len,
+                                  bool *done,
+                                  esker_error **error);
+
+/**
  * Removes a key, if it is there. As `esker_put`.
  */
 esker_code esker_delete(const esker_keyspace *keyspace,
@@ -980,6 +1122,70 @@ esker_code esker_repair(const char *directory,
                         esker_error **error);
 
 /**
+ * Answers with a value, which is copied, in place of one that was put before.
+ */
+esker_code esker_sink_put(esker_sink *sink, const void *value, size_t value_len);
+
+/**
+ * Adds a merge operator to options, under the name that keyspaces store. The name has 1 to 255
+ * bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is handed to
+ * every call and destroyed after the last one; if this function fails, it is not destroyed.
+ */
+esker_code esker_options_add_merge_operator(esker_options *options,
+                                            const char *operator_name,
+                                            size_t operator_name_len,
+                                            esker_full_merge full,
+                                            esker_partial_merge partial,
+                                            void *context,
+                                            esker_destroy destroy,
+                                            esker_error **error);
+
+/**
+ * Replaces the value under a key by what `change` makes of it, as if nobody else wrote meanwhile;
+ * `change` is called again if somebody did. The new value goes to `value`, which may be NULL; it
+ * is NULL if the key was removed, and released with `esker_value_free` otherwise. As `esker_put`.
+ */
+esker_code esker_update(const esker_keyspace *keyspace,
+                        const void *key,
+                        size_t key_len,
+                        esker_change change,
+                        void *context,
+                        esker_value **value,
+                        esker_error **error);
+
+/**
+ * New options of a keyspace, which ask for nothing. Freed with `esker_keyspace_options_free`.
+ */
+esker_keyspace_options *esker_keyspace_options_new(void);
+
+/**
+ * Frees options of a keyspace. NULL is fine.
+ */
+void esker_keyspace_options_free(esker_keyspace_options *options);
+
+/**
+ * Asks for the order of a comparator.
+ */
+esker_code esker_keyspace_options_set_comparator(esker_keyspace_options *options,
+                                                 const esker_comparator *comparator,
+                                                 esker_error **error);
+
+/**
+ * Asks for a merge operator, by its name; the length may be `ESKER_NUL`.
+ */
+esker_code esker_keyspace_options_set_merge_operator(esker_keyspace_options *options,
+                                                     const char *operator_name,
+                                                     size_t operator_name_len,
+                                                     esker_error **error);
+
+/**
+ * Asks that writes expire after so many milliseconds, unless they say otherwise.
+ */
+esker_code esker_keyspace_options_set_ttl(esker_keyspace_options *options,
+                                          uint64_t milliseconds,
+                                          esker_error **error);
+
+/**
  * New options, all at their defaults. They are freed with `esker_options_free`.
  */
 esker_options *esker_options_new(void);
@@ -1072,6 +1278,19 @@ esker_code esker_txn_begin(const esker_db *db,
                            esker_error **error);
 
 /**
+ * Begins a transaction that locks the keys that it reads and writes, so that it waits for others
+ * instead of conflicting with them: for each lock at most so many milliseconds. Otherwise as
+ * `esker_txn_begin`. Its reads and writes may then fail with `ESKER_LOCK_TIMEOUT` and
+ * `ESKER_DEADLOCK`: give it up and begin anew. Plain writes ask for no locks; one that comes
+ * between makes the commit fail with `ESKER_CONFLICT`.
+ */
+esker_code esker_txn_begin_locking(const esker_db *db,
+                                   int32_t durability,
+                                   uint64_t lock_timeout_ms,
+                                   esker_txn **txn,
+                                   esker_error **error);
+
+/**
  * Frees a transaction, and gives it up if it was not committed. NULL is fine. Its iterators live
  * on.
  */
@@ -1117,6 +1336,17 @@ esker_code esker_txn_get(const esker_txn *txn,
                          size_t key_len,
                          esker_value **value,
                          esker_error **error);
+
+/**
+ * As `esker_txn_get`, for a value that the transaction is about to change: one that locks takes
+ * the lock of a writer at once, for one that does not the key counts as read.
+ */
+esker_code esker_txn_get_for_update(const esker_txn *txn,
+                                    const esker_keyspace *keyspace,
+                                    const void *key,
+                                    size_t key_len,
+                                    esker_value **value,
+                                    esker_error **error);
 
 /**
  * Whether a key has a value, as the transaction sees it. As `esker_txn_get`.

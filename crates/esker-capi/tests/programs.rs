@@ -49,6 +49,11 @@ fn transactions_are_whole_and_conflicts_are_told() {
 }
 
 #[test]
+fn operators_and_times_to_live_work() {
+    passes("operators.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -130,6 +135,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("basics.c", vec![]),
         ("errors.c", vec![]),
         ("orders.c", vec![]),
+        ("operators.c", vec![]),
         ("transactions.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);

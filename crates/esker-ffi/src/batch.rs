@@ -10,6 +10,7 @@ use crate::keyspace::esker_keyspace;
 use crate::options::durability;
 use esker::Batch;
 use std::ffi::c_void;
+use std::time::Duration;
 
 /// Writes that are committed together, over any number of keyspaces of one database. Later
 /// operations win over earlier ones. It is used by one thread at a time.
@@ -47,6 +48,48 @@ pub unsafe extern "C" fn esker_batch_put(
         let keyspace = &shared(keyspace)?.keyspace;
         let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
         exclusive(batch)?.insert(keyspace, key, value);
+        Ok(())
+    })
+}
+
+/// Adds the insertion of a value that is gone after so many milliseconds, counted from now.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_put_ttl(
+    batch: *mut esker_batch,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    milliseconds: u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let ttl = Duration::from_millis(milliseconds);
+        exclusive(batch)?.insert_with_ttl(keyspace, key, value, ttl);
+        Ok(())
+    })
+}
+
+/// Adds an operand for the keyspace's merge operator; if it has none, writing the batch fails.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_batch_merge(
+    batch: *mut esker_batch,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    operand: *const c_void,
+    operand_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, operand) = (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?);
+        exclusive(batch)?.merge(keyspace, key, operand);
         Ok(())
     })
 }

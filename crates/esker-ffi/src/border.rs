@@ -85,6 +85,11 @@ impl<T> Handle<T> {
             inner: UnsafeCell::new(inner),
         }
     }
+
+    /// What lies behind a handle that was not boxed.
+    pub(crate) fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
 }
 
 /// A new handle, which the caller owns from now on.

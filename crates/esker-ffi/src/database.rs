@@ -10,6 +10,7 @@ use crate::border::{
 use crate::callbacks::esker_comparator;
 use crate::error::{esker_code, esker_error};
 use crate::keyspace::{KeyspaceInner, esker_keyspace};
+use crate::operators::{esker_keyspace_options, keyspace_options};
 use crate::options::esker_options;
 use crate::value::{esker_list, give_list};
 use esker::Db;
@@ -120,6 +121,33 @@ pub unsafe extern "C" fn esker_keyspace_open(
             None => db.keyspace(wanted)?,
             Some(comparator) => db.keyspace_ordered(wanted, comparator.clone())?,
         };
+        *place = give(KeyspaceInner::new(db.clone(), keyspace));
+        Ok(())
+    })
+}
+
+/// The keyspace of a name, made on first use, with what the options say, which may be NULL; of one
+/// that is there, they may change the time to live. Otherwise as
+/// `esker_keyspace_open`.
+///
+/// Errors: as there; `ESKER_MERGE_OPERATOR_MISSING` if its operator was not given when the database
+/// was opened, `ESKER_MERGE_OPERATOR_MISMATCH` if it was made with another,
+/// `ESKER_INVALID_ARGUMENT` for a time to live of zero.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_open_with(
+    db: *const esker_db,
+    keyspace_name: *const c_char,
+    keyspace_name_len: usize,
+    options: *const esker_keyspace_options,
+    keyspace: *mut *mut esker_keyspace,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(keyspace, "keyspace", std::ptr::null_mut())?;
+        let db = &shared(db)?.db;
+        let wanted = name(keyspace_name, keyspace_name_len, "name of the keyspace")?;
+        let keyspace = db.keyspace_with(wanted, keyspace_options(options)?)?;
         *place = give(KeyspaceInner::new(db.clone(), keyspace));
         Ok(())
     })

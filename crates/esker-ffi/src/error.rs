@@ -182,7 +182,10 @@ impl ErrorInfo {
             | Error::DiskFull { path } => info.path = Some(Text::of_path(path)),
             Error::KeyspaceDropped { keyspace }
             | Error::ComparatorMissing { keyspace, .. }
-            | Error::ComparatorMismatch { keyspace, .. } => {
+            | Error::ComparatorMismatch { keyspace, .. }
+            | Error::MergeOperatorMissing { keyspace, .. }
+            | Error::MergeOperatorMismatch { keyspace, .. }
+            | Error::MergeFailed { keyspace, .. } => {
                 info.keyspace = Some(Text::new(keyspace.as_str()));
             }
             Error::Conflict { keyspace, key, .. }

@@ -4,13 +4,15 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
 use crate::border::{
-    Result, Text, answer, border, bytes, free, kind, misuse, place, quiet, range, shared, write_if,
+    Result, Text, answer, border, bound, bytes, free, kind, misuse, place, quiet, range, shared,
+    write_if,
 };
 use crate::error::{esker_code, esker_error};
 use crate::options::durability;
 use crate::value::{esker_value, give_value};
 use esker::{Batch, Db, Keyspace};
 use std::ffi::{c_char, c_void};
+use std::time::Duration;
 
 /// A named, ordered map inside a database. It may be used from any thread.
 pub struct esker_keyspace(());
@@ -74,6 +76,99 @@ pub unsafe extern "C" fn esker_put(
             None => keyspace.insert(key, value)?,
             Some(class) => keyspace.insert_with(key, value, class)?,
         }
+        Ok(())
+    })
+}
+
+/// Inserts a value that is gone after so many milliseconds; 0: at once. Otherwise as `esker_put`,
+/// with the durability of the database.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_put_ttl(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    milliseconds: u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        Ok(keyspace.insert_with_ttl(key, value, Duration::from_millis(milliseconds))?)
+    })
+}
+
+/// Writes an operand, which the keyspace's merge operator applies when the key is read or merged:
+/// a change of a value that costs no read. As `esker_put`; `ESKER_INVALID_ARGUMENT` if the keyspace
+/// has no merge operator.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_merge(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    operand: *const c_void,
+    operand_len: usize,
+    durability: i32,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, operand) = (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?);
+        match self::durability(durability)? {
+            None => keyspace.merge(key, operand)?,
+            Some(class) => keyspace.merge_with(key, operand, class)?,
+        }
+        Ok(())
+    })
+}
+
+/// Writes `new` under a key if `expected` stands there, at one moment; `done` says whether it did.
+/// NULL with the length 0 stands for no value, on either side. As `esker_put`, with the durability
+/// of the database.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_compare_and_set(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    expected: *const c_void,
+    expected_len: usize,
+    new_value: *const c_void,
+    new_value_len: usize,
+    done: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let done = place(done, "done", false)?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let expected = bound(expected, expected_len, "expected value")?;
+        let new_value = bound(new_value, new_value_len, "new value")?;
+        *done = keyspace.compare_and_set(bytes(key, key_len, "key")?, expected, new_value)?;
+        Ok(())
+    })
+}
+
+/// Inserts a value under a key that has none; `done` says whether it had none. As
+/// `esker_compare_and_set`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_insert_if_absent(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    done: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let done = place(done, "done", false)?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        *done = keyspace.insert_if_absent(key, value)?;
         Ok(())
     })
 }

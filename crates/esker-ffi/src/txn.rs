@@ -14,13 +14,15 @@ use crate::options::durability;
 use crate::value::{esker_value, give_value};
 use esker::{Savepoint, Transaction, TransactionIter, TransactionOptions};
 use std::ffi::{c_char, c_void};
+use std::time::Duration;
 
 /// Reads and writes that happen as if at one moment, over any number of keyspaces of one database.
 /// It is used by one thread at a time.
 ///
 /// It reads the database as it was when it began, together with its own writes, which nobody else
 /// sees before the commit. The commit succeeds only if nothing that the transaction read was
-/// written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction.
+/// written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction, unless it
+/// was begun with `esker_txn_begin_locking`.
 pub struct esker_txn(());
 
 kind!(esker_txn, b"esktrans", TxnInner);
@@ -57,11 +59,46 @@ pub unsafe extern "C" fn esker_txn_begin(
     txn: *mut *mut esker_txn,
     error: *mut *mut esker_error,
 ) -> esker_code {
+    begin(db, durability, None, txn, error)
+}
+
+/// Begins a transaction that locks the keys that it reads and writes, so that it waits for others
+/// instead of conflicting with them: for each lock at most so many milliseconds. Otherwise as
+/// `esker_txn_begin`. Its reads and writes may then fail with `ESKER_LOCK_TIMEOUT` and
+/// `ESKER_DEADLOCK`: give it up and begin anew. Plain writes ask for no locks; one that comes
+/// between makes the commit fail with `ESKER_CONFLICT`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_txn_begin_locking(
+    db: *const esker_db,
+    durability: i32,
+    lock_timeout_ms: u64,
+    txn: *mut *mut esker_txn,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    begin(db, durability, Some(Duration::from_millis(lock_timeout_ms)), txn, error)
+}
+
+/// Begins a transaction, with locks if there is a time to wait for them.
+///
+/// # Safety
+/// B1 for `db`, B3 for `txn` and `error`.
+unsafe fn begin(
+    db: *const esker_db,
+    durability: i32,
+    lock_timeout: Option<Duration>,
+    txn: *mut *mut esker_txn,
+    error: *mut *mut esker_error,
+) -> esker_code {
     border(error, || {
         let place = place(txn, "txn", std::ptr::null_mut())?;
         let db = &shared(db)?.db;
         let mut options = TransactionOptions::default();
         options.durability = self::durability(durability)?;
+        if let Some(lock_timeout) = lock_timeout {
+            options.pessimistic = true;
+            options.lock_timeout = lock_timeout;
+        }
         let transaction = Some(db.begin_with(options)?);
         *place = give(TxnInner { transaction, savepoints: Vec::new() });
         Ok(())
@@ -169,6 +206,28 @@ pub unsafe extern "C" fn esker_txn_get(
         let place = place(value, "value", std::ptr::null_mut())?;
         let keyspace = &shared(keyspace)?.keyspace;
         let found = exclusive(txn)?.open()?.get(keyspace, bytes(key, key_len, "key")?)?;
+        *place = found.map_or(std::ptr::null_mut(), give_value);
+        Ok(())
+    })
+}
+
+/// As `esker_txn_get`, for a value that the transaction is about to change: one that locks takes
+/// the lock of a writer at once, for one that does not the key counts as read.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_txn_get_for_update(
+    txn: *const esker_txn,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(value, "value", std::ptr::null_mut())?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let key = bytes(key, key_len, "key")?;
+        let found = exclusive(txn)?.open()?.get_for_update(keyspace, key)?;
         *place = found.map_or(std::ptr::null_mut(), give_value);
         Ok(())
     })

@@ -117,6 +117,62 @@ static void iterators(const esker_db *db, const esker_keyspace *ks) {
   esker_txn_iter_free(NULL);
 }
 
+/* Locks: the second writer of a key waits in vain, and the first one commits. */
+static void locking(const esker_db *db, const esker_keyspace *ks) {
+  esker_txn *first = NULL, *second = NULL;
+  esker_value *value = NULL;
+  OK(esker_txn_begin_locking(db, ESKER_DURABILITY_DEFAULT, 1, &first, &error));
+  OK(esker_txn_begin_locking(db, ESKER_DURABILITY_DEFAULT, 1, &second, &error));
+  OK(esker_txn_get_for_update(first, ks, T("locked"), &value, &error));
+  CHECK(value == NULL);
+  FAILS(ESKER_LOCK_TIMEOUT, esker_txn_get_for_update(second, ks, T("locked"), &value, &error));
+  OK(esker_txn_put(first, ks, T("locked"), T("first"), &error));
+  OK(esker_txn_rollback(second, &error));
+  OK(esker_txn_commit(first, NULL, &error));
+  CHECK(holds(ks, "locked", "first"));
+  esker_txn_free(first);
+  esker_txn_free(second);
+}
+
+/* Adds an x; removes the value that has three. */
+static void add_x(void *context, const char *existing, size_t existing_len, esker_sink *sink) {
+  char longer[4] = "xxx";
+  (*(int *)context)++;
+  CHECK(existing != NULL || existing_len == 0);
+  if (existing_len < 3) {
+    CHECK(esker_sink_put(sink, longer, existing_len + 1) == ESKER_OK);
+  }
+}
+
+static void conditional_writes(const esker_keyspace *ks) {
+  bool done = false;
+  esker_value *value = NULL;
+  size_t length = 0;
+  int calls = 0, turn;
+  OK(esker_insert_if_absent(ks, T("c"), T("1"), &done, &error));
+  CHECK(done);
+  OK(esker_insert_if_absent(ks, T("c"), T("2"), &done, &error));
+  CHECK(!done && holds(ks, "c", "1"));
+  OK(esker_compare_and_set(ks, T("c"), T("2"), T("3"), &done, &error));
+  CHECK(!done && holds(ks, "c", "1"));
+  OK(esker_compare_and_set(ks, T("c"), T("1"), T("3"), &done, &error));
+  CHECK(done && holds(ks, "c", "3"));
+  OK(esker_compare_and_set(ks, T("c"), T("3"), NULL, 0, &done, &error));
+  CHECK(done && holds(ks, "c", NULL));
+  OK(esker_compare_and_set(ks, T("c"), NULL, 0, T(""), &done, &error));
+  CHECK(done && holds(ks, "c", ""));
+  for (turn = 1; turn <= 3; turn++) {
+    OK(esker_update(ks, T("u"), add_x, &calls, &value, &error));
+    CHECK(same(esker_value_data(value, &length), (size_t)turn, "xxx" + 3 - turn));
+    esker_value_free(value);
+  }
+  OK(esker_update(ks, T("u"), add_x, &calls, &value, &error));
+  CHECK(value == NULL && holds(ks, "u", NULL) && calls >= 4);
+  OK(esker_update(ks, T("u"), add_x, &calls, NULL, &error));
+  CHECK(holds(ks, "u", "x"));
+  FAILS(ESKER_MISUSE, esker_update(ks, T("u"), NULL, NULL, &value, &error));
+}
+
 int main(int count, char **arguments) {
   esker_db *db = NULL;
   esker_keyspace *ks = NULL;
@@ -128,6 +184,8 @@ int main(int count, char **arguments) {
   OK(esker_keyspace_open(db, "k", 1, NULL, &ks, &error));
   own_writes(db, ks);
   conflicts(db, ks);
+  locking(db, ks);
+  conditional_writes(ks);
   iterators(db, ks);
 
   /* Closed under an open transaction. */

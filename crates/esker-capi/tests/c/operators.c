@@ -1,0 +1,160 @@
+/* Merge operators of a C program, and times to live. */
+#include "check.h"
+
+static int destroyed;
+
+static void destroy(void *context) {
+  CHECK(context == &destroyed);
+  destroyed++;
+}
+
+/* Joins with commas; the operand "bad" cannot be applied, and "clear" removes the value. */
+static int join(void *context, const char *key, size_t key_len, const char *existing,
+                size_t existing_len, const char *const *operands, const size_t *operand_lens,
+                size_t count, esker_sink *sink) {
+  char joined[256];
+  size_t length = existing_len, i;
+  bool there = existing != NULL;
+  CHECK(context == &destroyed && key_len > 0 && key[0] != 0 && count > 0);
+  CHECK(existing_len < sizeof joined);
+  if (there && existing_len > 0) {
+    memcpy(joined, existing, existing_len);
+  }
+  for (i = 0; i < count; i++) {
+    if (same(operands[i], operand_lens[i], "bad")) {
+      return 7;
+    }
+    if (same(operands[i], operand_lens[i], "clear")) {
+      there = false;
+      length = 0;
+      continue;
+    }
+    CHECK(length + operand_lens[i] + 1 < sizeof joined);
+    if (there) {
+      joined[length++] = ',';
+    }
+    memcpy(joined + length, operands[i], operand_lens[i]);
+    length += operand_lens[i];
+    there = true;
+  }
+  if (there) {
+    CHECK(esker_sink_put(sink, joined, length) == ESKER_OK);
+  }
+  return 0;
+}
+
+static void join_some(void *context, const char *key, size_t key_len, const char *const *operands,
+                      const size_t *operand_lens, size_t count, esker_sink *sink) {
+  size_t i;
+  for (i = 0; i < count; i++) {
+    if (same(operands[i], operand_lens[i], "clear")) {
+      return;
+    }
+  }
+  join(context, key, key_len, NULL, 0, operands, operand_lens, count, sink);
+}
+
+static esker_db *open_with_callbacks(const char *path) {
+  esker_options *options = esker_options_new();
+  esker_db *db = NULL;
+  OK(esker_options_add_merge_operator(options, "join", ESKER_NUL, join, join_some, &destroyed,
+                                      destroy, &error));
+  FAILS(ESKER_MISUSE, esker_options_add_merge_operator(options, "x", 1, NULL, NULL, &destroyed,
+                                                       destroy, &error));
+  OK(esker_open(path, ESKER_NUL, options, &db, &error));
+  esker_options_free(options);
+  return db;
+}
+
+static void merges(const esker_db *db) {
+  esker_keyspace_options *options = esker_keyspace_options_new();
+  esker_keyspace *ks = NULL, *plain = NULL;
+  esker_batch *batch = esker_batch_new();
+  esker_value *value = NULL;
+  OK(esker_keyspace_options_set_merge_operator(options, "join", ESKER_NUL, &error));
+  OK(esker_keyspace_open_with(db, "lists", ESKER_NUL, options, &ks, &error));
+  esker_keyspace_options_free(options);
+  OK(esker_merge(ks, T("k"), T("a"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_merge(ks, T("k"), T("b"), ESKER_DURABILITY_PROCESS, &error));
+  CHECK(holds(ks, "k", "a,b"));
+  OK(esker_batch_merge(batch, ks, T("k"), T("c"), &error));
+  OK(esker_batch_put(batch, ks, T("l"), T("x"), &error));
+  OK(esker_batch_merge(batch, ks, T("l"), T("y"), &error));
+  OK(esker_write(db, batch, ESKER_DURABILITY_DEFAULT, NULL, &error));
+  CHECK(holds(ks, "k", "a,b,c") && holds(ks, "l", "x,y"));
+  OK(esker_compact(db, &error));
+  CHECK(holds(ks, "k", "a,b,c"));
+  OK(esker_merge(ks, T("k"), T("clear"), ESKER_DURABILITY_DEFAULT, &error));
+  CHECK(holds(ks, "k", NULL));
+  OK(esker_merge(ks, T("k"), T("bad"), ESKER_DURABILITY_DEFAULT, &error));
+  FAILS(ESKER_MERGE_FAILED, esker_get(ks, T("k"), &value, &error));
+  CHECK(value == NULL && holds(ks, "l", "x,y"));
+  OK(esker_put(ks, T("k"), T("new"), ESKER_DURABILITY_DEFAULT, &error));
+  CHECK(holds(ks, "k", "new"));
+  OK(esker_keyspace_open(db, "plain", ESKER_NUL, NULL, &plain, &error));
+  FAILS(ESKER_INVALID_ARGUMENT, esker_merge(plain, T("k"), T("v"), 0, &error));
+  esker_keyspace_free(plain);
+  esker_keyspace_free(ks);
+  esker_batch_free(batch);
+  CHECK(esker_sink_put(NULL, "x", 1) == ESKER_MISUSE);
+}
+
+static int backwards(void *context, const char *a, size_t a_len, const char *b, size_t b_len) {
+  size_t shorter = a_len < b_len ? a_len : b_len;
+  int result = shorter == 0 ? 0 : memcmp(b, a, shorter);
+  (void)context;
+  return result != 0 ? result : a_len < b_len ? 1 : -(a_len > b_len);
+}
+
+static void times_to_live(const esker_db *db) {
+  esker_keyspace_options *options = esker_keyspace_options_new();
+  esker_comparator *comparator = NULL;
+  esker_batch *batch = esker_batch_new();
+  esker_keyspace *ks = NULL;
+  OK(esker_comparator_new("back", ESKER_NUL, backwards, NULL, NULL, &comparator, &error));
+  OK(esker_keyspace_options_set_comparator(options, comparator, &error));
+  esker_comparator_free(comparator);
+  OK(esker_keyspace_options_set_ttl(options, 3600 * 1000, &error));
+  OK(esker_keyspace_open_with(db, "sessions", ESKER_NUL, options, &ks, &error));
+  OK(esker_put(ks, T("ann"), T("hour"), 0, &error));
+  OK(esker_put_ttl(ks, T("bob"), T("gone"), 0, &error));
+  OK(esker_put_ttl(ks, T("eve"), T("day"), 86400 * 1000, &error));
+  OK(esker_batch_put_ttl(batch, ks, T("dan"), T("gone"), 0, &error));
+  OK(esker_write(db, batch, ESKER_DURABILITY_DEFAULT, NULL, &error));
+  CHECK(holds(ks, "ann", "hour") && holds(ks, "bob", NULL));
+  CHECK(holds(ks, "eve", "day") && holds(ks, "dan", NULL));
+  esker_keyspace_free(ks);
+  OK(esker_keyspace_options_set_ttl(options, 0, &error));
+  FAILS(ESKER_INVALID_ARGUMENT, esker_keyspace_open_with(db, "never", 5, options, &ks, &error));
+  esker_keyspace_options_free(options);
+  esker_batch_free(batch);
+}
+
+int main(int count, char **arguments) {
+  char path[4096];
+  esker_db *db;
+  esker_keyspace *ks = NULL;
+  esker_error *error = NULL;
+  CHECK(count == 2);
+  snprintf(path, sizeof path, "%s", below(arguments[1], "db"));
+  db = open_with_callbacks(path);
+  merges(db);
+  times_to_live(db);
+  OK(esker_close(db, &error));
+  esker_db_free(db);
+  CHECK(destroyed == 1);
+
+  /* Without the operator, its keyspace says what is missing when it is read. */
+  OK(esker_open(path, ESKER_NUL, NULL, &db, &error));
+  if (esker_keyspace_open(db, "lists", ESKER_NUL, NULL, &ks, &error) == ESKER_OK) {
+    CHECK(esker_merge(ks, T("k"), T("v"), 0, &error) == ESKER_MERGE_OPERATOR_MISSING);
+  }
+  CHECK(esker_error_code(error) == ESKER_MERGE_OPERATOR_MISSING);
+  CHECK(strcmp(esker_error_keyspace(error, NULL), "lists") == 0);
+  esker_error_free(error);
+  esker_keyspace_free(ks);
+  OK(esker_close(db, &error));
+  esker_db_free(db);
+  puts("operators: ok");
+  return 0;
+}

@@ -1,0 +1,284 @@
+//! Merge operators that a C program defines, updates in place, and what keyspaces are made with.
+
+#![allow(unsafe_code, reason = "these are exported functions, and they keep pointers of C")]
+#![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
+
+use crate::border::{
+    Handle, Result, border, bytes, exclusive, free, give, kind, misuse, name, quiet, shared,
+    write_if,
+};
+use crate::callbacks::{Context, callback_name, esker_comparator, esker_destroy};
+use crate::error::{esker_code, esker_error};
+use crate::keyspace::esker_keyspace;
+use crate::options::esker_options;
+use crate::value::{esker_value, give_value};
+use esker::{KeyspaceOptions, MergeOperator, OperatorResult};
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where a callback puts a value. It is valid during the call that it was given to.
+pub struct esker_sink(());
+
+kind!(esker_sink, b"eskesink", Option<Vec<u8>>);
+
+/// Answers with a value, which is copied, in place of one that was put before.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_sink_put(
+    sink: *mut esker_sink,
+    value: *const c_void,
+    value_len: usize,
+) -> esker_code {
+    border(std::ptr::null_mut(), || {
+        let value = bytes(value, value_len, "value")?.to_vec();
+        *exclusive(sink)? = Some(value);
+        Ok(())
+    })
+}
+
+/// Applies operands, from old to new, to the value of a key: `existing` is NULL if there is none.
+/// The result is given to `esker_sink_put`; without that the key has no value. Returns 0, or
+/// another number if the operands cannot be applied: whoever reads the key gets
+/// `ESKER_MERGE_FAILED`. The same arguments must always give the same result. It is called from
+/// many threads at once, must return (no `longjmp`, no exception), and must not call the database.
+// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+pub type esker_full_merge = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        key: *const c_char,
+        key_len: usize,
+        existing: *const c_char,
+        existing_len: usize,
+        operands: *const *const c_char,
+        operand_lens: *const usize,
+        count: usize,
+        sink: *mut esker_sink,
+    ) -> c_int,
+>;
+
+/// Makes one operand of several, from old to new, that does what they do one after the other, and
+/// gives it to `esker_sink_put`; without that they stay as they are. Otherwise as
+/// `esker_full_merge`.
+// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+pub type esker_partial_merge = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        key: *const c_char,
+        key_len: usize,
+        operands: *const *const c_char,
+        operand_lens: *const usize,
+        count: usize,
+        sink: *mut esker_sink,
+    ),
+>;
+
+/// Calls with a sink, which lives on the stack meanwhile; answers what was put into it.
+fn with_sink<R>(call: impl FnOnce(*mut esker_sink) -> R) -> (R, Option<Vec<u8>>) {
+    let mut sink = Handle::new::<esker_sink>(None);
+    let result = call((&raw mut sink).cast());
+    (result, sink.into_inner())
+}
+
+fn pointers(operands: &[&[u8]]) -> (Vec<*const c_char>, Vec<usize>) {
+    operands.iter().map(|operand| (operand.as_ptr().cast(), operand.len())).unzip()
+}
+
+/// A merge operator that calls C.
+struct CalledOperator {
+    name: String,
+    full: unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        usize,
+        *const c_char,
+        usize,
+        *const *const c_char,
+        *const usize,
+        usize,
+        *mut esker_sink,
+    ) -> c_int,
+    partial: esker_partial_merge,
+    context: Context,
+}
+
+impl MergeOperator for CalledOperator {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn full_merge(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) -> OperatorResult<Option<Vec<u8>>> {
+        let (operands, lens) = pointers(operands);
+        let (old, old_len) = existing.map_or((std::ptr::null(), 0), |v| (v.as_ptr(), v.len()));
+        let (context, count) = (self.context.pointer(), lens.len());
+        let (key, key_len) = (key.as_ptr().cast(), key.len());
+        let (operands, lens) = (operands.as_ptr(), lens.as_ptr());
+        // SAFETY: the giver promises that it may be called so from any thread, and returns (B5).
+        let (answer, value) = with_sink(|sink| unsafe {
+            (self.full)(context, key, key_len, old.cast(), old_len, operands, lens, count, sink)
+        });
+        if answer == 0 { Ok(value) } else { Err(format!("it returned {answer}").into()) }
+    }
+
+    fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        let partial = self.partial?;
+        let (operands, lens) = pointers(operands);
+        let (context, count) = (self.context.pointer(), lens.len());
+        let (key, key_len) = (key.as_ptr().cast(), key.len());
+        let (operands, lens) = (operands.as_ptr(), lens.as_ptr());
+        // SAFETY: as for `full_merge`.
+        let ((), value) = with_sink(|sink| unsafe {
+            partial(context, key, key_len, operands, lens, count, sink);
+        });
+        value
+    }
+}
+
+/// Adds a merge operator to options, under the name that keyspaces store. The name has 1 to 255
+/// bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is handed to
+/// every call and destroyed after the last one; if this function fails, it is not destroyed.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_add_merge_operator(
+    options: *mut esker_options,
+    operator_name: *const c_char,
+    operator_name_len: usize,
+    full: esker_full_merge,
+    partial: esker_partial_merge,
+    context: *mut c_void,
+    destroy: esker_destroy,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let name = callback_name(operator_name, operator_name_len, "name of the merge operator")?;
+        let Some(full) = full else { return misuse("the full merge is NULL: give one") };
+        let mut options = exclusive(options)?;
+        let context = Context::new(context, destroy);
+        options.merge_operators.push(Arc::new(CalledOperator { name, full, partial, context }));
+        Ok(())
+    })
+}
+
+/// Makes a new value of the one that stands under a key, which is NULL if there is none. The new
+/// one is given to `esker_sink_put`; without that the key is removed. It may be called more than
+/// once, must return (no `longjmp`, no exception), and must not call the database.
+// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+pub type esker_change = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        existing: *const c_char,
+        existing_len: usize,
+        sink: *mut esker_sink,
+    ),
+>;
+
+/// Replaces the value under a key by what `change` makes of it, as if nobody else wrote meanwhile;
+/// `change` is called again if somebody did. The new value goes to `value`, which may be NULL; it
+/// is NULL if the key was removed, and released with `esker_value_free` otherwise. As `esker_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_update(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    change: esker_change,
+    context: *mut c_void,
+    value: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(value, std::ptr::null_mut());
+        let Some(change) = change else { return misuse("the change is NULL: give one") };
+        let keyspace = &shared(keyspace)?.keyspace;
+        let updated = keyspace.update(bytes(key, key_len, "key")?, |found| {
+            let (old, old_len) = found.map_or((std::ptr::null(), 0), |v| (v.as_ptr(), v.len()));
+            with_sink(|sink| change(context, old.cast(), old_len, sink)).1
+        })?;
+        if !value.is_null() {
+            write_if(value, updated.map_or(std::ptr::null_mut(), give_value));
+        }
+        Ok(())
+    })
+}
+
+/// What a keyspace is made with, for `esker_keyspace_open_with`.
+pub struct esker_keyspace_options(());
+
+kind!(esker_keyspace_options, b"eskksopt", KeyspaceOptions);
+
+/// New options of a keyspace, which ask for nothing. Freed with `esker_keyspace_options_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_keyspace_options_new() -> *mut esker_keyspace_options {
+    quiet(std::ptr::null_mut(), || Ok(give(KeyspaceOptions::default())))
+}
+
+/// Frees options of a keyspace. NULL is fine.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_options_free(options: *mut esker_keyspace_options) {
+    free(options);
+}
+
+/// Asks for the order of a comparator.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_options_set_comparator(
+    options: *mut esker_keyspace_options,
+    comparator: *const esker_comparator,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let comparator = shared(comparator)?.clone();
+        exclusive(options)?.comparator = Some(comparator);
+        Ok(())
+    })
+}
+
+/// Asks for a merge operator, by its name; the length may be `ESKER_NUL`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_options_set_merge_operator(
+    options: *mut esker_keyspace_options,
+    operator_name: *const c_char,
+    operator_name_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let operator = name(operator_name, operator_name_len, "name of the merge operator")?;
+        exclusive(options)?.merge_operator = Some(operator.to_owned());
+        Ok(())
+    })
+}
+
+/// Asks that writes expire after so many milliseconds, unless they say otherwise.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_options_set_ttl(
+    options: *mut esker_keyspace_options,
+    milliseconds: u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        exclusive(options)?.ttl = Some(Duration::from_millis(milliseconds));
+        Ok(())
+    })
+}
+
+/// The options of a keyspace behind a pointer.
+///
+/// # Safety
+/// B1 and B4 for `options`.
+pub(crate) unsafe fn keyspace_options(
+    options: *const esker_keyspace_options,
+) -> Result<KeyspaceOptions> {
+    if options.is_null() {
+        return Ok(KeyspaceOptions::default());
+    }
+    Ok(exclusive(options)?.clone())
+}
