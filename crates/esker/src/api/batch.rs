@@ -184,12 +184,25 @@ impl Batch {
             self.remove_range::<&[u8]>(keyspace, (low, high))?;
         }
         for (key, value) in writes.keys() {
-            match value {
-                OwnValue::Put(value) => self.insert(keyspace, key, value),
-                OwnValue::Deleted => self.remove(keyspace, key),
-            }
+            self.add_own(keyspace, key, value);
         }
         Ok(())
+    }
+
+    fn add_own(&mut self, keyspace: &Keyspace, key: &[u8], value: &OwnValue) {
+        match value {
+            OwnValue::Put(value) => self.insert(keyspace, key, value),
+            OwnValue::PutFor(value, ttl) => self.insert_with_ttl(keyspace, key, value, *ttl),
+            OwnValue::Deleted => self.remove(keyspace, key),
+            OwnValue::Merged(base, operands) => {
+                if let Some(base) = base {
+                    self.add_own(keyspace, key, base);
+                }
+                for operand in operands.iter() {
+                    self.merge(keyspace, key, operand);
+                }
+            }
+        }
     }
 
     /// Writes the batch; 0 if it is empty.

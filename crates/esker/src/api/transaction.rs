@@ -1,4 +1,9 @@
 //! Transactions.
+//!
+//! The lower half is `db::txn`; here stand the handle, its reads and its end, in `writes` what it
+//! writes.
+
+mod writes;
 
 use super::batch::{behind_prefix, half_open};
 use super::database::Handle;
@@ -274,25 +279,35 @@ impl Transaction {
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
         self.check(keyspace)?;
-        // Under its lock no other transaction changes the key, so what stands there now is what
-        // will stand there at the commit.
-        let now = self.has_locked(keyspace, key)?.then(|| self.open.handle.core.visible());
-        let since = match now {
-            Some(now) => now,
-            None => self.snapshot()?.seq(),
-        };
-        {
-            let mut inner = self.inner.lock();
-            if let Some(own) = inner.own(keyspace).and_then(|own| own.get(key)) {
-                return Ok(match own {
-                    OwnValue::Put(value) => Some(value.to_vec()),
-                    OwnValue::Deleted => None,
-                });
+        let own = self.inner.lock().own(keyspace).and_then(|own| own.get(key));
+        match own {
+            Some(OwnValue::Merged(base, operands)) => {
+                let existing = match base {
+                    Some(base) => base.value().map(<[u8]>::to_vec),
+                    None => self.get_below(keyspace, key)?,
+                };
+                fold(keyspace, key, existing.as_deref(), &operands)
             }
-            inner.mixed |= now.is_some();
-            inner.reads.key(&keyspace.state, key, since);
+            Some(own) => Ok(own.value().map(<[u8]>::to_vec)),
+            None => self.get_below(keyspace, key),
         }
-        if now.is_some() { keyspace.get(key) } else { self.snapshot()?.get(keyspace, key) }
+    }
+
+    /// What the database holds under a key, noted as read.
+    fn get_below(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if self.has_locked(keyspace, key)? {
+            // Under its lock no other transaction changes the key, so what stands there now is
+            // what will stand there at the commit.
+            let now = self.open.handle.core.visible();
+            let mut inner = self.inner.lock();
+            inner.mixed = true;
+            inner.reads.key(&keyspace.state, key, now);
+            drop(inner);
+            return keyspace.get(key);
+        }
+        let snapshot = self.snapshot()?;
+        self.inner.lock().reads.key(&keyspace.state, key, snapshot.seq());
+        snapshot.get(keyspace, key)
     }
 
     /// Whether a key has a value, as the transaction sees it.
@@ -378,77 +393,6 @@ impl Transaction {
     /// As [`Transaction::get`].
     pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
         self.iter(keyspace)?.next_back().transpose()
-    }
-
-    /// Inserts a value under a key, in place of the one that is there.
-    ///
-    /// # Errors
-    /// [`Error::KeyTooLong`], [`Error::ValueTooLarge`]; [`Error::BatchTooLarge`] if the
-    /// transaction would become larger than a batch may be, and this write is left out then; the
-    /// errors of locks as [`Transaction::get_for_update`].
-    pub fn insert(
-        &self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-    ) -> Result<()> {
-        let value = value.as_ref();
-        self.open.handle.core.check_value_len(value.len() as u64)?;
-        self.put(keyspace, key.as_ref(), OwnValue::Put(value.into()))
-    }
-
-    /// Removes a key, if it is there.
-    ///
-    /// # Errors
-    /// As [`Transaction::insert`].
-    pub fn remove(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
-        self.put(keyspace, key.as_ref(), OwnValue::Deleted)
-    }
-
-    /// Removes every key in a range, whatever it holds when the transaction commits.
-    ///
-    /// # Errors
-    /// As [`Transaction::insert`] and [`Keyspace::remove_range`].
-    pub fn remove_range<K: AsRef<[u8]>>(
-        &self,
-        keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
-    ) -> Result<()> {
-        let (start, end) = half_open(&keyspace.state.order, &range)?;
-        self.change(keyspace, |own| own.remove_range(start.as_deref(), end.as_deref()))
-    }
-
-    fn put(&self, keyspace: &Keyspace, key: &[u8], value: OwnValue) -> Result<()> {
-        check_key(key)?;
-        self.check(keyspace)?;
-        self.lock(keyspace, key, Mode::Exclusive)?;
-        self.change(keyspace, |own| own.put(key, value))
-    }
-
-    fn change(
-        &self,
-        keyspace: &Keyspace,
-        change: impl FnOnce(&mut OwnWrites) -> Undo,
-    ) -> Result<()> {
-        self.check(keyspace)?;
-        let max = self.open.handle.core.batch_bytes_max();
-        let mut inner = self.inner.lock();
-        let at = inner.space(keyspace)?;
-        let others: u64 = inner.spaces.iter().map(|space| space.writes.bytes()).sum();
-        // An iterator may still show the writes as they were.
-        let own = Arc::make_mut(&mut inner.spaces[at].writes);
-        let before = own.bytes();
-        let undo = change(own);
-        let len = others - before + own.bytes();
-        let trusted = own.order().custom().map_or(Ok(()), |o| self.open.handle.core.trust(o));
-        if len > max && own.bytes() > before {
-            own.undo(undo);
-            return trusted.and(Err(Error::BatchTooLarge { len, max }));
-        }
-        if !inner.savepoints.is_empty() {
-            inner.undo.push((at, undo));
-        }
-        trusted
     }
 
     /// Marks a point to which [`Transaction::rollback_to`] can go back.
@@ -562,6 +506,17 @@ impl Inner {
         self.spaces.push(Space { keyspace: keyspace.clone(), writes });
         Ok(self.spaces.len() - 1)
     }
+}
+
+/// What operands make of a value.
+pub(super) fn fold(
+    keyspace: &Keyspace,
+    key: &[u8],
+    existing: Option<&[u8]>,
+    operands: &[Arc<[u8]>],
+) -> Result<Option<Vec<u8>>> {
+    let operands: Vec<&[u8]> = operands.iter().map(|operand| &**operand).collect();
+    keyspace.state.traits().operator.full_merge(key, existing, &operands)
 }
 
 fn order_of(keyspace: &Keyspace) -> Result<OwnOrder> {

@@ -1,6 +1,7 @@
 //! Iterators of transactions: what the database held, with the transaction's own writes over it.
 
 use super::iterator::Pair;
+use super::transaction::fold;
 use crate::db::txn::reads::RangeRead;
 use crate::db::txn::writes::{OwnValue, OwnWrites};
 use crate::iter::Bounds;
@@ -176,18 +177,27 @@ impl TransactionIter {
                 (Some((own, _)), Some(base)) if forward => self.own.order().compare(own, base),
                 (Some((own, _)), Some(base)) => self.own.order().compare(base, own),
             };
+            let own = own.filter(|_| order.is_le());
             let own = own.map(|(key, value)| (key.to_vec(), value.clone()));
             let end = self.end(forward);
+            // What the transaction wrote over an entry is shown in its place.
             let ahead = if order.is_ge() { std::mem::take(&mut end.ahead) } else { Ahead::Unknown };
-            match (own, ahead) {
-                (Some((key, OwnValue::Put(value))), _) if order.is_le() => {
-                    return Ok(Some((key, value.to_vec())));
+            let entry = if let Ahead::Entry(entry) = ahead { Some(entry) } else { None };
+            let Some((key, own)) = own else { return Ok(entry) };
+            let shown = match &own {
+                OwnValue::Merged(base, operands) => {
+                    let existing = match base {
+                        Some(base) => base.value(),
+                        None => entry.as_ref().map(|(_, value)| &value[..]),
+                    };
+                    fold(&self.keyspace, &key, existing, operands)?
                 }
-                (Some((key, OwnValue::Deleted)), _) if order.is_le() => {
-                    end.place = Some(Bound::Excluded(key));
-                }
-                (_, Ahead::Entry(entry)) => return Ok(Some(entry)),
-                _ => return Ok(None),
+                own => own.value().map(<[u8]>::to_vec),
+            };
+            match shown {
+                Some(value) => return Ok(Some((key, value))),
+                // It is not there: on to the next one.
+                None => self.end(forward).place = Some(Bound::Excluded(key)),
             }
         }
     }

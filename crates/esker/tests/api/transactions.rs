@@ -5,7 +5,7 @@ use esker::{
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -814,4 +814,106 @@ fn no_update_is_lost_among_threads_that_do_not_wait_for_each_other() {
     assert_eq!(ks.get("count").unwrap().unwrap().len(), 1200);
     assert_eq!(folded.get("count").unwrap().unwrap().len(), 240);
     assert_eq!(winners.into_inner(), 300);
+}
+
+/// A clock that stands still until it is set.
+#[derive(Default)]
+struct Stopped(AtomicU64);
+
+impl esker::Clock for Stopped {
+    fn now_millis(&self) -> u64 {
+        self.0.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn operands_in_a_transaction_are_seen_and_conflict_only_with_reads() {
+    let (_place, db) = fresh();
+    let options = esker::KeyspaceOptions::merging(esker::CounterU64::NAME);
+    let ks = db.keyspace_with("counts", options).unwrap();
+    let [one, ten] = [1, 10].map(esker::CounterU64::encode);
+    let number = |value: Option<Vec<u8>>| value.map(|v| esker::CounterU64::decode(&v).unwrap());
+    for key in ["base", "gone", "read"] {
+        ks.merge(key, ten).unwrap();
+    }
+    db.flush().unwrap();
+    let tx = db.begin().unwrap();
+    for key in ["base", "new", "put", "gone"] {
+        match key {
+            "put" => tx.insert(&ks, key, ten).unwrap(),
+            "gone" => tx.remove(&ks, key).unwrap(),
+            _ => {}
+        }
+        tx.merge(&ks, key, one).unwrap();
+        tx.merge(&ks, key, one).unwrap();
+    }
+    let all = |iter: esker::TransactionIter| -> Vec<(String, u64)> {
+        let text = |key| String::from_utf8(key).unwrap();
+        iter.map(|e| e.unwrap()).map(|(k, v)| (text(k), number(Some(v)).unwrap())).collect()
+    };
+    let want = [("base", 12), ("gone", 2), ("new", 2), ("put", 12), ("read", 10)];
+    let want = want.map(|(key, n)| (key.to_owned(), n));
+    assert_eq!(all(tx.iter(&ks).unwrap()), want);
+    let mut backward: Vec<_> = tx.iter(&ks).unwrap().rev().map(|e| e.unwrap().0).collect();
+    backward.reverse();
+    assert_eq!(backward, want.clone().map(|(key, _)| key.into_bytes()));
+    assert_eq!(number(tx.get(&ks, "base").unwrap()), Some(12));
+    assert_eq!(number(tx.get(&ks, "gone").unwrap()), Some(2));
+    let point = tx.savepoint();
+    tx.merge(&ks, "base", ten).unwrap();
+    tx.remove_range::<&str>(&ks, ..).unwrap();
+    tx.merge(&ks, "base", one).unwrap();
+    assert_eq!(all(tx.iter(&ks).unwrap()), [("base".to_owned(), 1)]);
+    tx.rollback_to(&point).unwrap();
+    assert_eq!(number(tx.get(&ks, "base").unwrap()), Some(12));
+    tx.commit().unwrap();
+    for (key, want) in want {
+        assert_eq!(number(ks.get(&key).unwrap()), Some(want), "{key}");
+    }
+    // To merge is to write blindly; to look is to read.
+    let (blind, looks) = (db.begin().unwrap(), db.begin().unwrap());
+    blind.merge(&ks, "base", one).unwrap();
+    looks.merge(&ks, "base", one).unwrap();
+    assert_eq!(number(looks.get(&ks, "base").unwrap()), Some(13));
+    ks.merge("base", one).unwrap();
+    blind.commit().unwrap();
+    assert_eq!(cause(looks.commit()), ConflictCause::KeyChanged);
+    assert_eq!(number(ks.get("base").unwrap()), Some(14));
+    let plain = db.begin().unwrap().merge(&db.default_keyspace(), "k", one);
+    assert_eq!(plain.unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn entries_expire_for_a_transaction_by_the_time_of_its_begin() {
+    let place = Place::new();
+    let clock = Arc::new(Stopped::default());
+    let mut options = small();
+    options.clock = clock.clone();
+    let db = Db::open_with(place.path(), options).unwrap();
+    let set = |millis| clock.0.store(millis, std::sync::atomic::Ordering::SeqCst);
+    let ks = db.default_keyspace();
+    let cache = db
+        .keyspace_with("cache", esker::KeyspaceOptions::expiring(Duration::from_millis(100)))
+        .unwrap();
+    ks.insert_with_ttl("old", "1", Duration::from_millis(50)).unwrap();
+    let early = db.begin().unwrap();
+    set(60);
+    let late = db.begin().unwrap();
+    assert!(early.contains_key(&ks, "old").unwrap());
+    assert!(!late.contains_key(&ks, "old").unwrap());
+    assert_eq!((early.iter(&ks).unwrap().count(), late.iter(&ks).unwrap().count()), (1, 0));
+    // What a transaction writes lives from its commit on.
+    late.insert_with_ttl(&ks, "new", "2", Duration::from_millis(10)).unwrap();
+    late.insert(&cache, "new", "3").unwrap();
+    set(200);
+    assert!(late.contains_key(&ks, "new").unwrap());
+    late.commit().unwrap();
+    set(205);
+    assert_eq!(ks.get("new").unwrap().unwrap(), b"2");
+    assert!(cache.contains_key("new").unwrap());
+    set(250);
+    assert_eq!(ks.get("new").unwrap(), None);
+    assert!(ks.insert_if_absent("new", "4").unwrap());
+    set(300);
+    assert!(!cache.contains_key("new").unwrap());
 }

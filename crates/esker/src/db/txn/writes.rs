@@ -20,6 +20,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A key that knows its order, owned or borrowed for a search.
 #[derive(Debug, Clone)]
@@ -117,13 +118,19 @@ pub enum OwnValue {
     Deleted,
     /// It was given this value.
     Put(Arc<[u8]>),
+    /// It was given this value, for so long from the commit on.
+    PutFor(Arc<[u8]>, Duration),
+    /// It was given these operands, from old to new, over what the transaction had written before;
+    /// `None`: nothing, so they go over what the database holds.
+    Merged(Option<Box<OwnValue>>, Arc<Vec<Arc<[u8]>>>),
 }
 
 impl OwnValue {
-    fn len(&self) -> u64 {
+    /// The value of a put.
+    pub fn value(&self) -> Option<&[u8]> {
         match self {
-            Self::Deleted => 0,
-            Self::Put(value) => value.len() as u64,
+            Self::Put(value) | Self::PutFor(value, _) => Some(value),
+            Self::Deleted | Self::Merged(..) => None,
         }
     }
 }
@@ -145,15 +152,25 @@ pub struct OwnWrites {
 pub enum Undo {
     /// Gives a key the operation back that it had before; `None`: none.
     Key(OwnKey<'static>, Option<(OwnKey<'static>, OwnValue)>),
+    /// Takes the last operand of a key away.
+    Operand(OwnKey<'static>),
     /// Gives the removed stretches and the keys in them back.
     Range(Arc<Vec<Stretch>>, Vec<(OwnKey<'static>, OwnValue)>),
 }
 
 /// What an operation takes in the log beyond its bytes, at most.
-const OPERATION_BYTES: u64 = 16;
+const OPERATION_BYTES: u64 = 24;
 
 fn cost(key: &[u8], value: &OwnValue) -> u64 {
-    OPERATION_BYTES + key.len() as u64 + value.len()
+    let one = |bytes: &[u8]| OPERATION_BYTES + (key.len() + bytes.len()) as u64;
+    match value {
+        OwnValue::Deleted => one(&[]),
+        OwnValue::Put(value) | OwnValue::PutFor(value, _) => one(value),
+        OwnValue::Merged(base, operands) => {
+            let base = base.as_ref().map_or(0, |base| cost(key, base));
+            base + operands.iter().map(|operand| one(operand)).sum::<u64>()
+        }
+    }
 }
 
 fn stretch_cost((start, end): &Stretch) -> u64 {
@@ -252,6 +269,19 @@ impl OwnWrites {
         Undo::Key(key, old)
     }
 
+    /// Notes an operand of a key; the result takes it back.
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Undo {
+        let owned = self.order.owned(key);
+        if let Some(OwnValue::Merged(_, operands)) = self.map.get_mut(&owned) {
+            self.bytes += OPERATION_BYTES + (key.len() + operand.len()) as u64;
+            // An iterator may still show the operands as they were.
+            Arc::make_mut(operands).push(operand.into());
+            return Undo::Operand(owned);
+        }
+        let base = self.get(key).map(Box::new);
+        self.put(key, OwnValue::Merged(base, Arc::new(vec![operand.into()])))
+    }
+
     /// Notes the removal of a stretch; the result takes it back. A stretch that holds no key
     /// changes nothing.
     pub fn remove_range(&mut self, start: Option<&[u8]>, end: Option<&[u8]>) -> Undo {
@@ -323,6 +353,13 @@ impl OwnWrites {
                 if let Some((key, old)) = old {
                     self.bytes += cost(key.bytes(), &old);
                     self.map.insert(key, old);
+                }
+            }
+            Undo::Operand(key) => {
+                if let Some(OwnValue::Merged(_, operands)) = self.map.get_mut(&key)
+                    && let Some(operand) = Arc::make_mut(operands).pop()
+                {
+                    self.bytes -= OPERATION_BYTES + (key.bytes().len() + operand.len()) as u64;
                 }
             }
             Undo::Range(removed, taken) => {

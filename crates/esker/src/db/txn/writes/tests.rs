@@ -99,7 +99,10 @@ fn compare(
         prop_assert_eq!(own.get(&byte(rank)), want, "rank {}", rank);
     }
     // What is written is as large as it says it is, and stretches are apart and in order.
-    let keys: u64 = own.keys().map(|(key, value)| key.len() as u64 + value.len()).sum();
+    let keys: u64 = own
+        .keys()
+        .map(|(key, value)| key.len() as u64 + value.value().map_or(0, <[u8]>::len) as u64)
+        .sum();
     let ends = own.removed().iter().map(|(a, b)| (a.is_some() as u64) + (b.is_some() as u64));
     let count = (own.keys().count() + own.removed().len()) as u64;
     prop_assert_eq!(own.bytes(), keys + ends.sum::<u64>() + count * OPERATION_BYTES);
@@ -178,4 +181,39 @@ fn an_order_without_laws_does_no_harm() {
         own.find(Bound::Included(&key), Bound::Excluded(&[9]), step % 2 == 0);
     }
     assert!(order.custom().unwrap().panicked());
+}
+
+#[test]
+fn operands_gather_over_what_was_written_before_and_can_be_taken_back() {
+    let operands = |value: Option<OwnValue>| match value {
+        Some(OwnValue::Merged(base, operands)) => {
+            (base.map(|base| *base), operands.iter().map(|o| o.to_vec()).collect::<Vec<_>>())
+        }
+        other => panic!("{other:?}"),
+    };
+    let put = |text: &str| OwnValue::Put(text.as_bytes().into());
+    let mut own = OwnWrites::new(OwnOrder::Bytewise);
+    own.put(b"put", put("base"));
+    own.remove_range(Some(b"r"), Some(b"s"));
+    let before = own.bytes();
+    let mut undo = Vec::new();
+    for key in [&b"put"[..], b"r1", b"x"] {
+        undo.push(own.merge(key, b"1"));
+        undo.push(own.merge(key, b"22"));
+    }
+    let both = vec![b"1".to_vec(), b"22".to_vec()];
+    assert_eq!(operands(own.get(b"put")), (Some(put("base")), both.clone()));
+    assert_eq!(operands(own.get(b"r1")), (Some(OwnValue::Deleted), both.clone()));
+    assert_eq!(operands(own.get(b"x")), (None, both.clone()));
+    // Who looked before keeps what he saw.
+    let then = own.clone();
+    undo.push(own.merge(b"x", b"3"));
+    assert_eq!(operands(then.get(b"x")).1, both);
+    undo.push(own.put(b"x", OwnValue::Deleted));
+    undo.push(own.merge(b"x", b"4"));
+    assert_eq!(operands(own.get(b"x")), (Some(OwnValue::Deleted), vec![b"4".to_vec()]));
+    for last in undo.into_iter().rev() {
+        own.undo(last);
+    }
+    assert_eq!((own.get(b"put"), own.get(b"x"), own.bytes()), (Some(put("base")), None, before));
 }

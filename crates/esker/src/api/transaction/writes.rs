@@ -1,0 +1,148 @@
+//! What a transaction writes.
+//!
+//! Every write locks its key first, if the transaction locks; it is refused before it is noted if
+//! the whole would become too large, so that a transaction that can still be committed stays so.
+
+use super::{Transaction, half_open};
+use crate::db::check_key;
+use crate::db::txn::locks::Mode;
+use crate::db::txn::writes::{OwnValue, OwnWrites, Undo};
+use crate::{Error, Keyspace, Result};
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Transaction {
+    /// Inserts a value under a key, in place of the one that is there.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLarge`]; [`Error::BatchTooLarge`] if the
+    /// transaction would become larger than a batch may be, and this write is left out then; the
+    /// errors of locks as [`Transaction::get_for_update`].
+    pub fn insert(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let value = value.as_ref();
+        self.check_value(value, keyspace.ttl().is_some())?;
+        self.put(keyspace, key.as_ref(), OwnValue::Put(value.into()))
+    }
+
+    /// Inserts a value that is gone some time after the commit; see [`Keyspace::insert_with_ttl`].
+    /// The transaction itself sees it in any case. In keyspaces with a time to live, that of other
+    /// writes counts from the commit, too.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    pub fn insert_with_ttl(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Duration,
+    ) -> Result<()> {
+        let value = value.as_ref();
+        self.check_value(value, true)?;
+        self.put(keyspace, key.as_ref(), OwnValue::PutFor(value.into(), ttl))
+    }
+
+    /// Writes an operand for the merge operator of the keyspace; see [`Keyspace::merge`]. To merge
+    /// is to write without reading: it conflicts with nobody, unless the transaction also reads
+    /// the key.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`] and [`Keyspace::merge`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-txmerge-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// use esker::{CounterU64, KeyspaceOptions};
+    /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
+    /// let tx = db.begin()?;
+    /// tx.merge(&visits, "anna", CounterU64::encode(2))?;
+    /// visits.merge("anna", CounterU64::encode(40))?; // No conflict.
+    /// tx.commit()?;
+    /// assert_eq!(visits.get("anna")?.as_deref().and_then(CounterU64::decode), Some(42));
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn merge(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (key, operand) = (key.as_ref(), operand.as_ref());
+        self.check_value(operand, keyspace.ttl().is_some())?;
+        keyspace.check_merge()?;
+        self.prepare_write(keyspace, key)?;
+        self.change(keyspace, |own| own.merge(key, operand))
+    }
+
+    fn check_value(&self, value: &[u8], expires: bool) -> Result<()> {
+        let time = if expires { crate::base::EXPIRY_BYTES } else { 0 };
+        self.open.handle.core.check_value_len((value.len() + time) as u64)
+    }
+
+    /// Checks a key that is about to be written, and locks it.
+    fn prepare_write(&self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
+        check_key(key)?;
+        self.check(keyspace)?;
+        self.lock(keyspace, key, Mode::Exclusive)
+    }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    pub fn remove(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
+        self.put(keyspace, key.as_ref(), OwnValue::Deleted)
+    }
+
+    /// Removes every key in a range, whatever it holds when the transaction commits.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`] and [`Keyspace::remove_range`].
+    pub fn remove_range<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<()> {
+        let (start, end) = half_open(&keyspace.state.order, &range)?;
+        self.change(keyspace, |own| own.remove_range(start.as_deref(), end.as_deref()))
+    }
+
+    fn put(&self, keyspace: &Keyspace, key: &[u8], value: OwnValue) -> Result<()> {
+        self.prepare_write(keyspace, key)?;
+        self.change(keyspace, |own| own.put(key, value))
+    }
+
+    fn change(
+        &self,
+        keyspace: &Keyspace,
+        change: impl FnOnce(&mut OwnWrites) -> Undo,
+    ) -> Result<()> {
+        self.check(keyspace)?;
+        let max = self.open.handle.core.batch_bytes_max();
+        let mut inner = self.inner.lock();
+        let at = inner.space(keyspace)?;
+        let others: u64 = inner.spaces.iter().map(|space| space.writes.bytes()).sum();
+        // An iterator may still show the writes as they were.
+        let own = Arc::make_mut(&mut inner.spaces[at].writes);
+        let before = own.bytes();
+        let undo = change(own);
+        let len = others - before + own.bytes();
+        let trusted = own.order().custom().map_or(Ok(()), |o| self.open.handle.core.trust(o));
+        if len > max && own.bytes() > before {
+            own.undo(undo);
+            return trusted.and(Err(Error::BatchTooLarge { len, max }));
+        }
+        if !inner.savepoints.is_empty() {
+            inner.undo.push((at, undo));
+        }
+        trusted
+    }
+}
