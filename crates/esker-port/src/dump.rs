@@ -333,8 +333,7 @@ impl<'a> Job<'a> {
                     resume = None;
                 }
                 _ => {
-                    let comparator = keyspace.comparator_name().map(str::to_owned);
-                    let info = KeyspaceInfo { name: keyspace.name().to_owned(), comparator };
+                    let info = KeyspaceInfo::of(keyspace);
                     if out.send(Frame::Keyspace(info)).is_err() {
                         return Ok(());
                     }

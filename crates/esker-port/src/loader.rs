@@ -9,7 +9,7 @@
 
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
 use crate::{Error, Result};
-use esker::{Batch, Comparator, Db, Durability, Keyspace};
+use esker::{Batch, Comparator, Db, Durability, Keyspace, KeyspaceOptions};
 use std::sync::Arc;
 
 /// The keyspace of the mark.
@@ -84,17 +84,18 @@ impl<'a> Loader<'a> {
 
     /// The entries that follow belong to this keyspace.
     pub fn keyspace(&mut self, info: &KeyspaceInfo) -> Result<()> {
-        let keyspace = match &info.comparator {
-            None => self.db.keyspace(&info.name)?,
-            Some(name) => {
-                let order = self.comparators.iter().find(|order| order.name() == name);
-                let order = order.ok_or_else(|| esker::Error::ComparatorMissing {
-                    keyspace: info.name.clone(),
-                    comparator: name.clone(),
-                })?;
-                self.db.keyspace_ordered(&info.name, order.clone())?
-            }
-        };
+        let mut options = KeyspaceOptions::default();
+        if let Some(name) = &info.comparator {
+            let order = self.comparators.iter().find(|order| order.name() == name);
+            let order = order.ok_or_else(|| esker::Error::ComparatorMissing {
+                keyspace: info.name.clone(),
+                comparator: name.clone(),
+            })?;
+            options.comparator = Some(order.clone());
+        }
+        options.merge_operator = info.merge_operator.clone();
+        options.ttl = info.ttl;
+        let keyspace = self.db.keyspace_with(&info.name, options)?;
         if keyspace.comparator_name() != info.comparator.as_deref() {
             let asked = info.comparator.clone().unwrap_or_else(|| "byte order".to_owned());
             return Err(Error::Engine(esker::Error::ComparatorMismatch {
@@ -159,8 +160,7 @@ impl<'a> Loader<'a> {
     pub fn read_back(&self, read: &Totals) -> Result<()> {
         let mut content = Content::default();
         for keyspace in &self.stored {
-            let comparator = keyspace.comparator_name().map(str::to_owned);
-            content.keyspace(&KeyspaceInfo { name: keyspace.name().to_owned(), comparator });
+            content.keyspace(&KeyspaceInfo::of(keyspace));
             let mut iter = keyspace.iter()?;
             let mut entries = Entries::with_frame_capacity();
             while let Some((key, value)) = iter.next_entry()? {

@@ -149,6 +149,26 @@ fn a_dump_shows_one_moment_and_what_was_selected() {
 }
 
 #[test]
+fn the_properties_of_keyspaces_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"));
+    let mut counting = esker::KeyspaceOptions::merging("counter-u64");
+    counting.ttl = Some(std::time::Duration::from_secs(86_400));
+    let visits = db.keyspace_with("visits", counting).unwrap();
+    for _ in 0..3 {
+        visits.merge("home", 1u64.to_le_bytes()).unwrap();
+    }
+    for form in FORMS {
+        let copy = open(&dir.path().join(format!("{form:?}")));
+        load_into(&copy, &dump_with(&db, form, |_| ())).unwrap();
+        let copied = copy.keyspace("visits").unwrap();
+        assert_eq!(copied.ttl(), visits.ttl());
+        assert_eq!(copied.merge_operator(), visits.merge_operator());
+        assert_eq!(copied.get("home").unwrap(), visits.get("home").unwrap());
+    }
+}
+
+#[test]
 fn a_load_goes_on_after_its_stream_was_cut() {
     let dir = tempfile::tempdir().unwrap();
     let db = example(&dir.path().join("db"), 20_000);

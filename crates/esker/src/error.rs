@@ -45,6 +45,8 @@ pub enum Error {
         path: PathBuf,
         /// What was found there.
         found: String,
+        /// If it is another store's: how `esker import --from` calls that.
+        import: Option<&'static str>,
     },
     /// There is no database here and the options forbid creating one.
     Missing {
@@ -412,7 +414,14 @@ impl fmt::Display for Error {
             Self::Locked { path } => {
                 write!(f, "{} is open elsewhere: close the other handle first", path.display())
             }
-            Self::NotADatabase { path, found } => write!(
+            Self::NotADatabase { path, found, import: Some(kind) } => write!(
+                f,
+                "{} is not an Esker database ({found}): bring it over with \
+                 `esker import --from {kind} {} --to NEW`, or name an empty or new directory",
+                path.display(),
+                path.display()
+            ),
+            Self::NotADatabase { path, found, import: None } => write!(
                 f,
                 "{} is not an Esker database ({found}): name an empty or new directory",
                 path.display()

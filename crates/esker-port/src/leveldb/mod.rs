@@ -182,9 +182,9 @@ impl LevelDb {
     pub fn read(mut self, keyspace: &str, sink: &mut Sink) -> Result<()> {
         let comparator = match &self.order {
             Order::Bytewise => None,
-            Order::Custom(order) => Some(order.name().to_owned()),
+            Order::Custom(order) => Some(order.name()),
         };
-        sink.keyspace(KeyspaceInfo { name: keyspace.to_owned(), comparator })?;
+        sink.keyspace(KeyspaceInfo::named(keyspace, comparator))?;
         let mut sources = vec![Source::Memory(std::mem::take(&mut self.memory).cursor())];
         for (level, files) in self.version.levels.iter().enumerate() {
             let paths: Vec<PathBuf> =

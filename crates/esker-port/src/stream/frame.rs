@@ -1,12 +1,16 @@
 //! What a frame holds. The bodies described here are the bytes of binary frames; checksums of
 //! content are taken over them too.
 
+use esker::Keyspace;
 use esker::base::codec::{self, DecodeError};
 use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The tag of a comparator's name among the properties of a keyspace.
+/// The tags of the properties of a keyspace.
 const TAG_COMPARATOR: u64 = 1;
+const TAG_OPERATOR: u64 = 2;
+const TAG_TTL: u64 = 3;
 
 /// One frame of a stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,24 +30,63 @@ pub struct KeyspaceInfo {
     pub name: String,
     /// The name of its comparator; `None`: byte order.
     pub comparator: Option<String>,
+    /// The name of its merge operator.
+    pub merge_operator: Option<String>,
+    /// How long writes to it live that do not say it themselves; whole milliseconds.
+    pub ttl: Option<Duration>,
 }
 
 impl KeyspaceInfo {
+    /// What a dump keeps of this keyspace.
+    pub fn of(keyspace: &Keyspace) -> Self {
+        Self {
+            name: keyspace.name().to_owned(),
+            comparator: keyspace.comparator_name().map(str::to_owned),
+            merge_operator: keyspace.merge_operator(),
+            ttl: keyspace.ttl(),
+        }
+    }
+
+    /// A keyspace of this name in this order, or in byte order.
+    pub fn named(name: impl Into<String>, comparator: Option<&str>) -> Self {
+        let comparator = comparator.map(str::to_owned);
+        Self { name: name.into(), comparator, ..Self::default() }
+    }
+
+    pub(crate) fn ttl_millis(&self) -> Option<u64> {
+        self.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         codec::put_bytes(out, self.name.as_bytes());
         if let Some(comparator) = &self.comparator {
             codec::put_varint(out, TAG_COMPARATOR);
             codec::put_bytes(out, comparator.as_bytes());
         }
+        if let Some(operator) = &self.merge_operator {
+            codec::put_varint(out, TAG_OPERATOR);
+            codec::put_bytes(out, operator.as_bytes());
+        }
+        if let Some(ttl) = self.ttl_millis() {
+            codec::put_varint(out, TAG_TTL);
+            codec::put_bytes(out, &ttl.to_le_bytes());
+        }
     }
 
     pub(crate) fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = codec::Reader::new(body);
-        let mut info = Self { name: name(&mut reader)?, comparator: None };
+        let mut info = Self::named(name(&mut reader)?, None);
         while !reader.is_empty() {
             match reader.varint()? {
                 TAG_COMPARATOR if info.comparator.is_none() => {
                     info.comparator = Some(name(&mut reader)?);
+                }
+                TAG_OPERATOR if info.merge_operator.is_none() => {
+                    info.merge_operator = Some(name(&mut reader)?);
+                }
+                TAG_TTL if info.ttl.is_none() => {
+                    let mut millis = codec::Reader::new(reader.bytes(8)?);
+                    info.ttl = Some(Duration::from_millis(millis.u64()?));
                 }
                 _ => return Err(DecodeError("a keyspace has a property that is not known")),
             }

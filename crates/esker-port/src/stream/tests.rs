@@ -9,10 +9,7 @@ fn header() -> Header {
 
 /// A stream with keyspaces, an order, and keys and values of all kinds.
 fn stream(form: Form) -> (Vec<u8>, Vec<Frame>) {
-    let keyspace = |name: &str, comparator: Option<&str>| KeyspaceInfo {
-        name: name.to_owned(),
-        comparator: comparator.map(str::to_owned),
-    };
+    let keyspace = KeyspaceInfo::named;
     let mut entries = Entries::default();
     entries.push(b"", b"");
     entries.push(b"\0", &[0xff; 40]);
@@ -24,7 +21,11 @@ fn stream(form: Form) -> (Vec<u8>, Vec<Frame>) {
     let frames = vec![
         Frame::Keyspace(keyspace("default", None)),
         Frame::Entries(entries),
-        Frame::Keyspace(keyspace("with space", Some("reverse"))),
+        Frame::Keyspace(KeyspaceInfo {
+            merge_operator: Some("an operator".to_owned()),
+            ttl: Some(std::time::Duration::from_millis(86_400_000)),
+            ..keyspace("with space", Some("reverse"))
+        }),
         Frame::Entries(more.clone()),
         Frame::Entries(more),
     ];

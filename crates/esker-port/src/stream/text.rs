@@ -8,6 +8,7 @@ use super::{Header, VERSION};
 use crate::token;
 use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// The first word of the first line.
 pub const MAGIC: &[u8] = b"esker-dump ";
@@ -50,13 +51,18 @@ pub fn frame(frame: &Frame, out: &mut String) {
     // Writing to a String cannot fail.
     let _ = match frame {
         Frame::Keyspace(info) => {
-            let name = token::encode(info.name.as_bytes());
-            match &info.comparator {
-                None => writeln!(out, "keyspace {name}"),
-                Some(order) => {
-                    writeln!(out, "keyspace {name} comparator {}", token::encode(order.as_bytes()))
+            let _ = write!(out, "keyspace {}", token::encode(info.name.as_bytes()));
+            let names = [("comparator", &info.comparator), ("operator", &info.merge_operator)];
+            for (word, name) in names {
+                if let Some(name) = name {
+                    let _ = write!(out, " {word} {}", token::encode(name.as_bytes()));
                 }
             }
+            if let Some(ttl) = info.ttl_millis() {
+                let _ = write!(out, " ttl {ttl}");
+            }
+            out.push('\n');
+            Ok(())
         }
         Frame::Entries(entries) => {
             for (key, value) in entries.iter() {
@@ -93,19 +99,33 @@ pub fn line(line: &[u8], frame: &mut Option<Frame>) -> Result<(), &'static str> 
                 return Err("a frame is longer than any can be");
             }
         }
-        ([b"keyspace", name], None) => {
-            let name = self::name(name)?;
-            *frame = Some(Frame::Keyspace(KeyspaceInfo { name, comparator: None }));
-        }
-        ([b"keyspace", name, b"comparator", order], None) => {
-            let comparator = Some(self::name(order)?);
-            let name = self::name(name)?;
-            *frame = Some(Frame::Keyspace(KeyspaceInfo { name, comparator }));
+        ([b"keyspace", name, properties @ ..], None) => {
+            *frame = Some(Frame::Keyspace(keyspace(name, properties)?));
         }
         ([b"end", rest @ ..], None) => *frame = Some(Frame::End(totals(rest)?)),
         _ => return Err(ODD),
     }
     Ok(())
+}
+
+fn keyspace(name: &[u8], properties: &[&[u8]]) -> Result<KeyspaceInfo, &'static str> {
+    let mut info = KeyspaceInfo::named(self::name(name)?, None);
+    for property in properties.chunks(2) {
+        match property {
+            [b"comparator", name] if info.comparator.is_none() => {
+                info.comparator = Some(self::name(name)?);
+            }
+            [b"operator", name] if info.merge_operator.is_none() => {
+                info.merge_operator = Some(self::name(name)?);
+            }
+            [b"ttl", millis] if info.ttl.is_none() => {
+                let millis = std::str::from_utf8(millis).map_err(|_| ODD)?;
+                info.ttl = Some(Duration::from_millis(millis.parse().map_err(|_| ODD)?));
+            }
+            _ => return Err("a keyspace has a property that is not known"),
+        }
+    }
+    Ok(info)
 }
 
 fn name(token: &[u8]) -> Result<String, &'static str> {

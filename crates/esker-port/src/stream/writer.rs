@@ -27,7 +27,7 @@ pub(crate) struct State {
 /// use esker_port::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, Writer};
 /// let mut bytes = Vec::new();
 /// let mut writer = Writer::new(&mut bytes, "memory", Form::Binary, &Header::default())?;
-/// writer.keyspace(&KeyspaceInfo { name: "default".into(), comparator: None })?;
+/// writer.keyspace(&KeyspaceInfo::named("default", None))?;
 /// let mut entries = Entries::default();
 /// entries.push(b"k", b"v");
 /// writer.entries(entries)?;

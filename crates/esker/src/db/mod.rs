@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `open`, `replay` | from a path to a running database |
+//! | `open`, `foreign`, `replay` | from a path to a running database |
 //! | `write`, `ops`, `memset`, `pace` | the way of a write |
 //! | `txn` | what a commit must know about the writes since its transaction began |
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
@@ -24,6 +24,7 @@ mod compact;
 mod counters;
 mod files;
 mod flush;
+mod foreign;
 pub mod keyspaces;
 mod memset;
 mod open;

@@ -14,6 +14,7 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
 use crate::db::files::Files;
+use crate::db::foreign::{self, Foreign};
 use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
@@ -252,13 +253,20 @@ fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
     }
 }
 
+/// The refusal of what is not ours.
+fn not_a_database(path: &Path, kind: Option<Foreign>, found: impl FnOnce() -> String) -> Error {
+    let found = kind.map_or_else(found, |kind| format!("it is a database of {}", kind.name));
+    let import = kind.map(|kind| kind.import);
+    Error::NotADatabase { path: path.to_owned(), found, import }
+}
+
 /// Looks at a path without changing anything.
 fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
     match fs.kind(path).context("look at", path)? {
         None => return Ok(Found::Nothing),
         Some(PathKind::File) => {
-            let found = "it is a file".to_owned();
-            return Err(Error::NotADatabase { path: path.to_owned(), found });
+            let kind = foreign::file(fs, path);
+            return Err(not_a_database(path, kind, || "it is a file".to_owned()));
         }
         Some(PathKind::Directory) => {}
     }
@@ -279,13 +287,9 @@ fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
             || SUPERBLOCK_NAMES.contains(&name)
             || parse_manifest_name(name).is_some()
     };
-    if has("CURRENT") {
-        let found = "it looks like a LevelDB or RocksDB database".to_owned();
-        return Err(Error::NotADatabase { path: path.to_owned(), found });
-    }
     if let Some(foreign) = entries.iter().find(|entry| !ours(&entry.name)) {
-        let found = format!("it holds {:?}", foreign.name);
-        return Err(Error::NotADatabase { path: path.to_owned(), found });
+        let kind = foreign::directory(&entries);
+        return Err(not_a_database(path, kind, || format!("it holds {:?}", foreign.name)));
     }
     if has_data(fs, path)? {
         let first = path.join(SUPERBLOCK_NAMES[0]);

@@ -96,8 +96,11 @@ pub fn salvage(
 /// Looks whether there is a database that nobody has open, without changing anything.
 fn check_source(path: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
     let fs = options.fs.as_ref();
-    let refuse =
-        |found: &str| Error::NotADatabase { path: path.to_owned(), found: found.to_owned() };
+    let refuse = |found: &str| Error::NotADatabase {
+        path: path.to_owned(),
+        found: found.to_owned(),
+        import: None,
+    };
     match fs.kind(path).context("look at", path)? {
         None => return Err(Error::Missing { path: path.to_owned() }),
         Some(PathKind::File) => return Err(refuse("it is a file")),

@@ -66,6 +66,49 @@ fn a_directory_with_something_else_is_left_alone() {
 }
 
 #[test]
+fn the_files_of_other_stores_are_recognised_and_left_alone() {
+    let lmdb = [&[0; 16][..], &0xbeef_c0de_u32.to_le_bytes(), &[0; 100]].concat();
+    let redb = b"redb\x1a\x0a\xa9\x0d\x0a and what follows it".to_vec();
+    for (files, kind) in [
+        (&["CURRENT", "LOCK", "LOG", "MANIFEST-000004", "000005.ldb"][..], "leveldb"),
+        (&["CURRENT", "MANIFEST-000004"], "leveldb"),
+        (&["CURRENT", "MANIFEST-000004", "IDENTITY", "OPTIONS-000007"], "rocksdb"),
+        (&["data.mdb", "lock.mdb"], "lmdb"),
+        (&["keyspaces", "version", "0.jnl"], "fjall"),
+    ] {
+        let place = Place::new();
+        std::fs::create_dir(place.path()).unwrap();
+        for file in files {
+            std::fs::write(place.path().join(file), "mine").unwrap();
+        }
+        assert_recognised(&place, kind);
+    }
+    for (content, kind) in [(redb, "redb"), (lmdb, "lmdb")] {
+        let place = Place::new();
+        std::fs::write(place.path(), &content).unwrap();
+        assert_recognised(&place, kind);
+        assert_eq!(std::fs::read(place.path()).unwrap(), content);
+    }
+}
+
+#[track_caller]
+fn assert_recognised(place: &Place, kind: &str) {
+    let before = place.path().is_dir().then(|| contents(&place.path()));
+    let mut read_only = esker::Options::default();
+    read_only.read_only = true;
+    for options in [esker::Options::default(), read_only] {
+        let error = Db::open_with(place.path(), options).unwrap_err();
+        let command = format!("esker import --from {kind} {} --to", place.path().display());
+        assert!(error.to_string().contains(&command), "{error}");
+        match error {
+            esker::Error::NotADatabase { import, .. } => assert_eq!(import, Some(kind)),
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(place.path().is_dir().then(|| contents(&place.path())), before);
+}
+
+#[test]
 fn a_file_is_not_a_database() {
     let place = Place::new();
     std::fs::write(place.path(), "a file").unwrap();

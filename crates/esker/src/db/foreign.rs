@@ -1,0 +1,56 @@
+//! Telling the files of other stores from anybody's files, so that whoever opens them by mistake
+//! hears what they are and how they are brought over. Nothing is changed.
+
+use crate::fs::{DirEntry, Fs, OpenMode};
+use std::path::Path;
+
+/// A store of another kind: its name, and how `esker import --from` calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foreign {
+    /// As people write it.
+    pub name: &'static str,
+    /// As the command takes it.
+    pub import: &'static str,
+}
+
+const LEVELDB: Foreign = Foreign { name: "LevelDB", import: "leveldb" };
+const ROCKSDB: Foreign = Foreign { name: "RocksDB", import: "rocksdb" };
+const LMDB: Foreign = Foreign { name: "LMDB", import: "lmdb" };
+const FJALL: Foreign = Foreign { name: "fjall", import: "fjall" };
+const REDB: Foreign = Foreign { name: "redb", import: "redb" };
+
+/// The first bytes of a file of redb.
+const REDB_MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
+/// What stands at byte 16 of a file of LMDB, in the order of the machine that made it.
+const LMDB_MAGIC: u32 = 0xbeef_c0de;
+
+/// What the names in a directory give away.
+pub fn directory(entries: &[DirEntry]) -> Option<Foreign> {
+    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+    let begins = |start: &str| entries.iter().any(|entry| entry.name.starts_with(start));
+    if has("CURRENT") && begins("MANIFEST-") {
+        // RocksDB grew out of LevelDB, and its names did too.
+        let rocks = has("IDENTITY") || begins("OPTIONS-");
+        return Some(if rocks { ROCKSDB } else { LEVELDB });
+    }
+    if has("data.mdb") {
+        return Some(LMDB);
+    }
+    if (has("keyspaces") && has("version")) || (has("partitions") && has("journals")) {
+        return Some(FJALL);
+    }
+    None
+}
+
+/// What the first bytes of a file give away.
+pub fn file(fs: &dyn Fs, path: &Path) -> Option<Foreign> {
+    let file = fs.open(path, OpenMode::Read).ok()?;
+    let mut start = [0; 20];
+    file.read_at(&mut start, 0).ok()?;
+    if start.starts_with(REDB_MAGIC) {
+        return Some(REDB);
+    }
+    let word = start[16..].try_into().ok()?;
+    let lmdb = u32::from_le_bytes(word) == LMDB_MAGIC || u32::from_be_bytes(word) == LMDB_MAGIC;
+    lmdb.then_some(LMDB)
+}
