@@ -152,11 +152,11 @@ fn a_dump_shows_one_moment_and_what_was_selected() {
 fn the_properties_of_keyspaces_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("db"));
-    let mut counting = esker::KeyspaceOptions::merging("counter-u64");
+    let mut counting = esker::KeyspaceOptions::merging("esker.counter-u64");
     counting.ttl = Some(std::time::Duration::from_secs(86_400));
     let visits = db.keyspace_with("visits", counting).unwrap();
     for _ in 0..3 {
-        visits.merge("home", 1u64.to_le_bytes()).unwrap();
+        visits.merge("home", esker::CounterU64::encode(1)).unwrap();
     }
     for form in FORMS {
         let copy = open(&dir.path().join(format!("{form:?}")));
