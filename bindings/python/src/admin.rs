@@ -266,7 +266,7 @@ fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
     };
     if !names(path)?.iter().any(|name| is_ours("", name)) {
         let found = "it holds no file of one".to_owned();
-        return Err(Error::NotADatabase { path: path.to_owned(), found });
+        return Err(Error::NotADatabase { path: path.to_owned(), found, import: None });
     }
     let lock = fs.lock(&path.join(LOCK_NAME)).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
