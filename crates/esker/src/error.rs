@@ -404,6 +404,21 @@ impl<T> IoContext<T> for io::Result<T> {
     }
 }
 
+/// What to do about a directory or file of something else.
+fn foreign(
+    f: &mut fmt::Formatter<'_>,
+    path: &Path,
+    found: &str,
+    import: Option<&str>,
+) -> fmt::Result {
+    let path = path.display();
+    write!(f, "{path} is not an Esker database ({found}): ")?;
+    if let Some(kind) = import {
+        write!(f, "bring it over with `esker import --from {kind} {path} --to NEW`, or ")?;
+    }
+    write!(f, "name an empty or new directory")
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -414,18 +429,7 @@ impl fmt::Display for Error {
             Self::Locked { path } => {
                 write!(f, "{} is open elsewhere: close the other handle first", path.display())
             }
-            Self::NotADatabase { path, found, import: Some(kind) } => write!(
-                f,
-                "{} is not an Esker database ({found}): bring it over with \
-                 `esker import --from {kind} {} --to NEW`, or name an empty or new directory",
-                path.display(),
-                path.display()
-            ),
-            Self::NotADatabase { path, found, import: None } => write!(
-                f,
-                "{} is not an Esker database ({found}): name an empty or new directory",
-                path.display()
-            ),
+            Self::NotADatabase { path, found, import } => foreign(f, path, found, *import),
             Self::Missing { path } => {
                 write!(f, "there is no database at {}: check the path", path.display())
             }
