@@ -1,14 +1,33 @@
 //! Applies writes of the model to a database, and reads a database back as a model.
 
-use crate::model::{Folded, Model, NAMES, Op, is_folded};
+use crate::model::{Folded, Model, NAMES, Op, SEPARATOR, is_folded, merges};
 use esker::{
-    Batch, Compression, Db, Durability, Iter, Keyspace, LogKind, Options, Result, Snapshot,
-    Transaction, TransactionOptions,
+    Append, Batch, Clock, Compression, Db, Durability, Iter, Keyspace, KeyspaceOptions, LogKind,
+    Options, Result, Snapshot, Transaction, TransactionOptions,
 };
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::rng::Rng;
+
+/// A clock that stands still until it is set.
+#[derive(Debug, Default)]
+pub struct HandClock(AtomicU64);
+
+impl HandClock {
+    /// Sets the time, in milliseconds.
+    pub fn set(&self, millis: u64) {
+        self.0.store(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for HandClock {
+    fn now_millis(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
 
 /// Options that make everything small, so that a short test flushes, merges, splits and rotates.
 pub fn small_options(rng: &mut Rng) -> Options {
@@ -24,6 +43,8 @@ pub fn small_options(rng: &mut Rng) -> Options {
     options.compression = pick(rng, &compressions);
     options.workers = Some(1 + rng.below(2) as usize);
     options.comparators = vec![Arc::new(Folded)];
+    // Nothing expires unless a test lets time go on.
+    options.clock = Arc::new(HandClock::default());
     options
 }
 
@@ -33,10 +54,14 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 
 /// The keyspace of a slot, made if it is missing.
 pub fn keyspace(db: &Db, slot: usize) -> Result<Keyspace> {
+    let mut options = KeyspaceOptions::default();
     if is_folded(slot) {
-        return db.keyspace_ordered(NAMES[slot], Arc::new(Folded));
+        options.comparator = Some(Arc::new(Folded));
     }
-    db.keyspace(NAMES[slot])
+    if merges(slot) {
+        options.merge_operator = Some(Append::new(SEPARATOR).name().to_owned());
+    }
+    db.keyspace_with(NAMES[slot], options)
 }
 
 /// Applies writes as one batch, which must not make or drop keyspaces. Returns its position.
@@ -45,6 +70,11 @@ pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
     for op in ops {
         match op {
             Op::Put(slot, key, value) => batch.insert(&keyspace(db, *slot)?, key, value),
+            Op::PutFor(slot, key, value, ttl) => {
+                let ttl = Duration::from_millis(*ttl);
+                batch.insert_with_ttl(&keyspace(db, *slot)?, key, value, ttl);
+            }
+            Op::Merge(slot, key, operand) => batch.merge(&keyspace(db, *slot)?, key, operand),
             Op::Delete(slot, key) => batch.remove(&keyspace(db, *slot)?, key),
             Op::DeleteRange(slot, start, end) => {
                 let keyspace = keyspace(db, *slot)?;
@@ -52,7 +82,7 @@ pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
                 let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
                 batch.remove_range::<&[u8]>(&keyspace, (low, high))?;
             }
-            Op::Create(_) | Op::Drop(_) => {
+            Op::Create(_) | Op::Drop(_) | Op::SetTtl(..) | Op::Tick(_) => {
                 return Err(esker::Error::InvalidArgument {
                     what: "keyspaces are not made or dropped in batches".to_owned(),
                 });
@@ -103,8 +133,8 @@ pub fn write_in(db: &Db, tx: &Transaction, op: &Op) -> Result<()> {
             let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
             tx.remove_range::<&[u8]>(&keyspace(db, *slot)?, (low, high))
         }
-        Op::Create(_) | Op::Drop(_) => Err(esker::Error::InvalidArgument {
-            what: "keyspaces are not made or dropped in transactions".to_owned(),
+        _ => Err(esker::Error::InvalidArgument {
+            what: "a transaction only puts and deletes here".to_owned(),
         }),
     }
 }
@@ -114,7 +144,15 @@ pub fn write_one(db: &Db, op: &Op, durability: Durability) -> Result<()> {
     match op {
         Op::Put(slot, key, value) => keyspace(db, *slot)?.insert_with(key, value, durability),
         Op::Delete(slot, key) => keyspace(db, *slot)?.remove_with(key, durability),
-        Op::DeleteRange(..) => write(db, std::slice::from_ref(op), durability).map(drop),
+        Op::Merge(slot, key, operand) => keyspace(db, *slot)?.merge_with(key, operand, durability),
+        Op::SetTtl(slot, ttl) => {
+            let ttl = Some(Duration::from_millis(*ttl)).filter(|ttl| !ttl.is_zero());
+            keyspace(db, *slot)?.set_ttl(ttl)
+        }
+        Op::Tick(_) => Ok(()),
+        Op::PutFor(..) | Op::DeleteRange(..) => {
+            write(db, std::slice::from_ref(op), durability).map(drop)
+        }
         Op::Create(slot) => keyspace(db, *slot).map(drop),
         Op::Drop(slot) => db.drop_keyspace(NAMES[*slot]).map(drop),
     }

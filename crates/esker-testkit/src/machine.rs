@@ -10,13 +10,14 @@
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use esker::{Db, Durability, Error, Iter, Snapshot};
 
 mod transactions;
 
 use crate::CrashFs;
-use crate::harness::{self, keyspace, read_all, read_snapshot, small_options};
+use crate::harness::{self, HandClock, keyspace, read_all, read_snapshot, small_options};
 use crate::model::{COUNTERS, Model, Op, Pair, SLOTS, is_folded};
 use crate::ops::{BUFFERED, Generator, LOGGED, count};
 use crate::oracle::{Entry, Floor, History};
@@ -55,6 +56,7 @@ pub struct Machine {
     disk: CrashFs,
     path: PathBuf,
     options: Rng,
+    clock: Arc<HandClock>,
     db: Option<Db>,
     model: Model,
     history: History,
@@ -78,6 +80,7 @@ impl Machine {
             disk: CrashFs::new(),
             path: PathBuf::from("/db"),
             options,
+            clock: Arc::default(),
             db: None,
             model: Model::new(),
             history: History::default(),
@@ -106,6 +109,7 @@ impl Machine {
     fn open(&mut self) {
         let mut options = small_options(&mut self.options);
         options.fs = self.disk.as_fs();
+        options.clock = self.clock.clone();
         let db = Db::open_with(&self.path, options);
         self.db = Some(db.unwrap_or_else(|error| panic!("open: {error}")));
     }
@@ -119,7 +123,9 @@ impl Machine {
         self.make.rng = Rng::new(step.seed);
         self.steps += 1;
         match step.kind {
-            0..=399 => self.write_one(),
+            0..=389 => self.write_one(),
+            390..=396 => self.tick(),
+            397..=399 => self.change_ttl(),
             400..=519 => self.write_batch(),
             520..=549 => self.transaction(),
             550..=669 => self.point_reads(),
@@ -166,6 +172,18 @@ impl Machine {
         let op = self.make.write(&self.model);
         let disk = self.percent(3);
         self.one(&op, if disk { Durability::Disk } else { Durability::Process });
+    }
+
+    /// Time goes on.
+    fn tick(&mut self) {
+        let now = self.model.now() + 1 + self.make.rng.below(40);
+        self.clock.set(now);
+        self.one(&Op::Tick(now), Durability::Process);
+    }
+
+    fn change_ttl(&mut self) {
+        let op = self.make.change_of_ttl(&self.model);
+        self.one(&op, Durability::Process);
     }
 
     fn write_batch(&mut self) {
@@ -424,7 +442,7 @@ impl Machine {
         let survived = survived.unwrap_or_else(|what| panic!("after a kill: {what}"));
         self.history.rebase(&survived);
         self.flushed = self.history.end();
-        self.model = found;
+        self.model = survived.model;
     }
 
     /// Reads everything that is stored.

@@ -7,6 +7,9 @@
 //! 1. A clone costs one reference count per slot: the model as of each snapshot is kept whole.
 //! 2. Entries are kept under a *sort key*, whose byte order is the keyspace's order; beside it
 //!    stand the bytes of the key that was written last.
+//! 3. `entries` is what shows at the model's time. Of keys to which something was written that
+//!    expires, all writes since the last one that needs no others are kept beside, and replayed
+//!    when the time changes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -24,6 +27,20 @@ pub const FLEETING: [usize; 3] = [2, 3, 4];
 
 /// A key and a value.
 pub type Pair = (Vec<u8>, Vec<u8>);
+
+/// What stands between operands in the keyspaces that merge.
+pub const SEPARATOR: &str = "+";
+
+/// Whether the keyspace of a slot has a merge operator: one that appends.
+pub fn merges(slot: usize) -> bool {
+    slot != 0 && slot != COUNTERS
+}
+
+/// Whether writes to a slot may expire. In a folded order the bytes of a key could then be those
+/// of a write that has expired, or not.
+pub fn expires(slot: usize) -> bool {
+    slot != COUNTERS && !is_folded(slot)
+}
 
 /// Whether a slot has the order of [`Folded`].
 pub fn is_folded(slot: usize) -> bool {
@@ -57,6 +74,14 @@ impl esker::Comparator for Folded {
 pub enum Op {
     /// Puts a value under a key.
     Put(usize, Vec<u8>, Vec<u8>),
+    /// Puts a value that lives for so many milliseconds.
+    PutFor(usize, Vec<u8>, Vec<u8>, u64),
+    /// Writes an operand.
+    Merge(usize, Vec<u8>, Vec<u8>),
+    /// Sets how many milliseconds later writes live; 0: for ever.
+    SetTtl(usize, u64),
+    /// Time goes on to this; nothing is written.
+    Tick(u64),
     /// Deletes a key.
     Delete(usize, Vec<u8>),
     /// Deletes from the first bound up to the second, which stays.
@@ -67,16 +92,100 @@ pub enum Op {
     Drop(usize),
 }
 
-/// One keyspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl Op {
+    /// Whether transactions have this write too.
+    pub fn suits_transactions(&self) -> bool {
+        matches!(self, Self::Put(..) | Self::Delete(..) | Self::DeleteRange(..))
+    }
+
+    /// The write, or a plain put in the place of one that transactions do not have.
+    pub fn for_transactions(self) -> Self {
+        match self {
+            Self::PutFor(slot, key, value, _) | Self::Merge(slot, key, value) => {
+                Self::Put(slot, key, value)
+            }
+            other => other,
+        }
+    }
+}
+
+/// One keyspace. Equality looks at what shows.
+#[derive(Debug, Clone)]
 pub struct Map {
     folded: bool,
     entries: BTreeMap<Vec<u8>, Pair>,
+    ttl: u64,
+    writes: BTreeMap<Vec<u8>, Vec<Write>>,
+}
+
+impl PartialEq for Map {
+    fn eq(&self, other: &Self) -> bool {
+        (self.folded, &self.entries) == (other.folded, &other.entries)
+    }
+}
+
+impl Eq for Map {}
+
+/// A write of a value or operand.
+#[derive(Debug, Clone)]
+struct Write {
+    pair: Pair,
+    merge: bool,
+    expiry: Option<u64>,
 }
 
 impl Map {
     fn new(folded: bool) -> Self {
-        Self { folded, entries: BTreeMap::new() }
+        Self { folded, entries: BTreeMap::new(), ttl: 0, writes: BTreeMap::new() }
+    }
+
+    fn write(&mut self, now: u64, pair: Pair, merge: bool, ttl: u64) {
+        let key = self.sort_key(&pair.0);
+        let expiry = (ttl > 0).then(|| now + ttl);
+        let plain = expiry.is_none() && !self.writes.contains_key(&key);
+        if !merge && expiry.is_none() {
+            self.writes.remove(&key);
+            self.entries.insert(key, pair);
+        } else if plain {
+            let existing = self.entries.get(&key).map(|(_, value)| &value[..]);
+            let value = merged(existing, &pair.1);
+            self.entries.insert(key, (pair.0, value));
+        } else {
+            let present = self.entries.get(&key).cloned();
+            let base = present.map(|pair| Write { pair, merge: false, expiry: None });
+            let writes = self.writes.entry(key.clone()).or_insert_with(|| Vec::from_iter(base));
+            if !merge {
+                writes.clear();
+            }
+            writes.push(Write { pair, merge, expiry });
+            self.show(&key, now);
+        }
+    }
+
+    /// Decides what shows of a key of which writes are kept.
+    fn show(&mut self, key: &[u8], now: u64) {
+        let mut shown: Option<Pair> = None;
+        for write in self.writes.get(key).into_iter().flatten() {
+            let gone = write.expiry.is_some_and(|expiry| expiry <= now);
+            let existing = shown.as_ref().map(|(_, value)| &value[..]);
+            match (write.merge, gone) {
+                (false, false) => shown = Some(write.pair.clone()),
+                (false, true) => shown = None,
+                (true, false) => {
+                    shown = Some((write.pair.0.clone(), merged(existing, &write.pair.1)));
+                }
+                (true, true) => {}
+            }
+        }
+        match shown {
+            Some(pair) => drop(self.entries.insert(key.to_vec(), pair)),
+            None => drop(self.entries.remove(key)),
+        }
+    }
+
+    fn tick(&mut self, now: u64) {
+        let keys: Vec<_> = self.writes.keys().cloned().collect();
+        keys.iter().for_each(|key| self.show(key, now));
     }
 
     /// Bytes whose order is the order of this keyspace.
@@ -115,13 +224,31 @@ impl Map {
     }
 
     fn remove_range(&mut self, start: Option<&[u8]>, end: Option<&[u8]>) {
-        let low = start.map_or(Bound::Unbounded, |key| Bound::Included(self.sort_key(key)));
-        let high = end.map_or(Bound::Unbounded, |key| Bound::Excluded(self.sort_key(key)));
+        let (low, high) = (low_of(start, self), high_of(end, self));
         if is_inverted(&low, &high) {
             return;
         }
         let gone: Vec<_> = self.entries.range((low, high)).map(|(key, _)| key.clone()).collect();
         gone.iter().for_each(|key| drop(self.entries.remove(key)));
+        let bounds = (low_of(start, self), high_of(end, self));
+        let gone: Vec<_> = self.writes.range(bounds).map(|(key, _)| key.clone()).collect();
+        gone.iter().for_each(|key| drop(self.writes.remove(key)));
+    }
+}
+
+fn low_of(start: Option<&[u8]>, map: &Map) -> Bound<Vec<u8>> {
+    start.map_or(Bound::Unbounded, |key| Bound::Included(map.sort_key(key)))
+}
+
+fn high_of(end: Option<&[u8]>, map: &Map) -> Bound<Vec<u8>> {
+    end.map_or(Bound::Unbounded, |key| Bound::Excluded(map.sort_key(key)))
+}
+
+/// What the merge operator makes.
+fn merged(existing: Option<&[u8]>, operand: &[u8]) -> Vec<u8> {
+    match existing {
+        Some(existing) => [existing, SEPARATOR.as_bytes(), operand].concat(),
+        None => operand.to_vec(),
     }
 }
 
@@ -140,10 +267,19 @@ fn is_inverted(low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
 /// What a database holds.
 ///
 /// Equality looks at the entries only; see also [`Model::difference`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Model {
     slots: [Option<Arc<Map>>; SLOTS],
+    now: u64,
 }
+
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        self.slots == other.slots
+    }
+}
+
+impl Eq for Model {}
 
 impl Default for Model {
     fn default() -> Self {
@@ -156,7 +292,12 @@ impl Model {
     pub fn new() -> Self {
         let mut slots = [const { None }; SLOTS];
         slots[0] = Some(Arc::new(Map::new(false)));
-        Self { slots }
+        Self { slots, now: 0 }
+    }
+
+    /// The time, in milliseconds.
+    pub fn now(&self) -> u64 {
+        self.now
     }
 
     /// The keyspace in a slot.
@@ -185,12 +326,36 @@ impl Model {
             }
             Op::Drop(slot) => self.slots[*slot] = None,
             Op::Put(slot, key, value) => {
+                let now = self.now;
                 let Some(map) = self.map_mut(*slot) else { return };
-                map.entries.insert(map.sort_key(key), (key.clone(), value.clone()));
+                map.write(now, (key.clone(), value.clone()), false, map.ttl);
+            }
+            Op::PutFor(slot, key, value, ttl) => {
+                let now = self.now;
+                let Some(map) = self.map_mut(*slot) else { return };
+                map.write(now, (key.clone(), value.clone()), false, *ttl);
+            }
+            Op::Merge(slot, key, operand) => {
+                let now = self.now;
+                let Some(map) = self.map_mut(*slot) else { return };
+                map.write(now, (key.clone(), operand.clone()), true, map.ttl);
+            }
+            Op::SetTtl(slot, ttl) => {
+                let Some(map) = self.map_mut(*slot) else { return };
+                map.ttl = *ttl;
+            }
+            Op::Tick(now) => {
+                self.now = *now;
+                let timed = |map: &&mut Arc<Map>| !map.writes.is_empty();
+                for map in self.slots.iter_mut().flatten().filter(timed) {
+                    Arc::make_mut(map).tick(*now);
+                }
             }
             Op::Delete(slot, key) => {
                 let Some(map) = self.map_mut(*slot) else { return };
-                map.entries.remove(&map.sort_key(key));
+                let key = map.sort_key(key);
+                map.entries.remove(&key);
+                map.writes.remove(&key);
             }
             Op::DeleteRange(slot, start, end) => {
                 let Some(map) = self.map_mut(*slot) else { return };

@@ -4,7 +4,7 @@
 //! key is written with different bytes. Values begin with a number that never comes twice, so that
 //! a stale value is never mistaken for the right one.
 
-use crate::model::{COUNTERS, FLEETING, Model, Op, is_folded};
+use crate::model::{COUNTERS, FLEETING, Model, Op, expires, is_folded, merges};
 use crate::rng::Rng;
 
 /// What a batch leaves in the keyspace of counters when it is logged.
@@ -85,6 +85,11 @@ impl Generator {
     pub fn write(&mut self, model: &Model) -> Op {
         let slot = self.slot(model);
         match self.rng.below(100) {
+            0..=14 if merges(slot) => Op::Merge(slot, self.key(slot), self.value()),
+            15..=24 if expires(slot) => {
+                let ttl = 1 + self.rng.below(200);
+                Op::PutFor(slot, self.key(slot), self.value(), ttl)
+            }
             0..=68 => Op::Put(slot, self.key(slot), self.value()),
             69..=95 => Op::Delete(slot, self.key(slot)),
             _ => {
@@ -98,6 +103,14 @@ impl Generator {
     pub fn batch(&mut self, model: &Model, most: u64) -> Vec<Op> {
         let count = 1 + self.rng.below(most);
         (0..count).map(|_| self.write(model)).collect()
+    }
+
+    /// Sets the time to live of a keyspace, or ends it.
+    pub fn change_of_ttl(&mut self, model: &Model) -> Op {
+        let live: Vec<_> = model.live().filter(|slot| expires(*slot)).collect();
+        let slot = live[self.rng.below(live.len() as u64) as usize];
+        let ttl = if self.rng.percent(60) { 0 } else { 1 + self.rng.below(300) };
+        Op::SetTtl(slot, ttl)
     }
 
     /// Makes or drops a keyspace.

@@ -88,7 +88,7 @@ impl History {
         let logged = counted(found, LOGGED).max(floor.logged).max(flushed).max(self.before);
         let mut model = self.at(logged, flushed);
         let first = model.difference(found);
-        let Some(first) = first else { return Ok(self.survived(found, logged, flushed)) };
+        let Some(first) = first else { return Ok(Survived { logged, flushed, model }) };
         for number in logged..self.end() {
             let entry = &self.entries[(number - self.before) as usize];
             if !entry.logged {
@@ -96,7 +96,7 @@ impl History {
             }
             model.apply_all(&entry.ops);
             if model == *found {
-                return Ok(self.survived(found, number + 1, flushed));
+                return Ok(Survived { logged: number + 1, flushed, model });
             }
         }
         if std::env::var_os("ESKER_HISTORY").is_some() {
@@ -112,10 +112,6 @@ impl History {
             self.before,
             self.end(),
         ))
-    }
-
-    fn survived(&self, found: &Model, logged: u64, flushed: u64) -> Survived {
-        Survived { logged, flushed, model: found.clone() }
     }
 
     /// Makes what survived the base of what comes.

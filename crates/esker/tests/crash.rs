@@ -141,7 +141,8 @@ impl Writer {
         };
         let logged = durability != Durability::Buffered;
         ops.push(count(if logged { LOGGED } else { BUFFERED }, self.history.end() + 1));
-        let written = if self.make.rng.percent(40) {
+        let suits = ops.iter().all(Op::suits_transactions);
+        let written = if suits && self.make.rng.percent(60) {
             harness::transact(db, &ops, durability, &mut self.make.rng)
         } else {
             harness::write(db, &ops, durability)

@@ -11,7 +11,7 @@
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, ErrorKind, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
-use esker_testkit::harness::{self, keyspace};
+use esker_testkit::harness::{self, HandClock, keyspace};
 use esker_testkit::model::{Folded, Model, Op};
 use esker_testkit::ops::Generator;
 use esker_testkit::{CrashFs, FaultFs, Rng};
@@ -30,6 +30,8 @@ fn options(disk: &CrashFs) -> Options {
     options.log_segment_bytes = 16 << 10;
     options.workers = Some(1);
     options.comparators = vec![Arc::new(Folded)];
+    // Nothing expires while the contents are compared.
+    options.clock = Arc::new(HandClock::default());
     options.fs = disk.as_fs();
     options
 }

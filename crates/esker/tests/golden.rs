@@ -6,17 +6,25 @@
 //! write a new one, for a new format version only:
 //!
 //!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v2 cargo test -p esker --test golden
+//!
+//! `golden/v1-kinds` is a second one, written when version 1 got operands, entries that expire, and
+//! traits of keyspaces. `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`].
+//! `ESKER_WRITE_GOLDEN_KINDS` writes it anew.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
 use esker::base::codec::checksum;
-use esker::{Batch, Comparator, Compression, Db, ErrorKind, Options};
+use esker::{
+    Append, Batch, Clock, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision,
+    ErrorKind, KeyspaceOptions, Options,
+};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Orders keys by their lengths, then by their bytes.
 struct ShortFirst;
@@ -247,6 +255,151 @@ fn a_newer_version_of_a_run_file_is_refused_when_it_is_read() {
     assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{error}");
     db.close().unwrap();
     assert!(bytes_of(&path) == before);
+}
+
+/// The time at which the second database was written, in milliseconds.
+const EARLY: u64 = 1_000_000;
+/// A time at which some of its entries have expired.
+const LATE: u64 = 1_000_100;
+
+/// A clock that stands still.
+struct Still(u64);
+
+impl Clock for Still {
+    fn now_millis(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A filter that leaves everything.
+struct Lenient;
+
+impl CompactionFilter for Lenient {
+    fn name(&self) -> &str {
+        "lenient"
+    }
+
+    fn filter(&self, _: &[u8], _: &[u8]) -> Decision {
+        Decision::Keep
+    }
+}
+
+fn kinds_options(now: u64) -> Options {
+    let mut options = options();
+    options.clock = Arc::new(Still(now));
+    options.compaction_filters = vec![Arc::new(Lenient)];
+    options
+}
+
+fn kinds() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1-kinds")
+}
+
+fn kinds_expected(now: u64) -> String {
+    let name = if now == EARLY { "expected.txt" } else { "later.txt" };
+    fs::read_to_string(kinds().join(name)).unwrap()
+}
+
+#[test]
+fn operands_and_what_expires_are_read_merged_and_repaired() {
+    for now in [EARLY, LATE] {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("db");
+        copy(&kinds().join("db"), &path);
+        let before = bytes_of(&path);
+        let mut read_only = kinds_options(now);
+        read_only.read_only = true;
+        let db = Db::open_with(&path, read_only).unwrap();
+        assert_eq!(listing(&db), kinds_expected(now));
+        assert!(db.verify().unwrap().problems.is_empty());
+        db.close().unwrap();
+        assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+
+        let to = temporary.path().join("new");
+        let salvaged = esker::repair::salvage(&path, &to, &kinds_options(now)).unwrap();
+        assert!(salvaged.plan.is_whole(), "{salvaged}");
+        let saved = Db::open_with(&to, kinds_options(now)).unwrap();
+        assert_eq!(listing(&saved), kinds_expected(now));
+        let ttl = |db: &Db| db.keyspace("recent").unwrap().ttl();
+        assert_eq!(ttl(&saved), Some(Duration::from_millis(100)));
+
+        let db = Db::open_with(&path, kinds_options(now)).unwrap();
+        assert_eq!(listing(&db), kinds_expected(now));
+        db.compact().unwrap();
+        assert_eq!(listing(&db), kinds_expected(now));
+        assert_eq!(ttl(&db), Some(Duration::from_millis(100)));
+        assert!(db.verify().unwrap().problems.is_empty());
+    }
+}
+
+#[test]
+fn the_second_one_holds_the_kinds_that_it_is_kept_for() {
+    let fields = fields(&kinds().join("db"));
+    let has = |file: &str, field: &str, value: &str| {
+        let found = fields.iter().any(|(path, name, content)| {
+            let path = path.strip_prefix(kinds()).unwrap().to_str().unwrap();
+            path.contains(file) && name.contains(field) && content.contains(value)
+        });
+        assert!(found, "no {field:?} with {value:?} in {file:?}");
+    };
+    has("data", ".special", " operands, ");
+    has("data", ".special", " that expire, from 10000");
+    has("MANIFEST", ".traits[", "esker.counter-u64");
+    has("MANIFEST", ".traits[", "ttl 100 ms");
+    has("MANIFEST", ".traits[", "compaction filter \"lenient\"");
+    for operation in ["merge keyspace", "expires at 10000", "set traits of keyspace"] {
+        has("wal", ".op[", operation);
+    }
+    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+    assert!(damaged.is_none(), "{damaged:?}");
+}
+
+/// Writes the second golden database anew, if the environment says so.
+#[test]
+fn write_golden_kinds() {
+    if std::env::var_os("ESKER_WRITE_GOLDEN_KINDS").is_none() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let live = temporary.path().join("db");
+    let db = Db::open_with(&live, kinds_options(EARLY)).unwrap();
+    let counters = KeyspaceOptions::merging(CounterU64::NAME);
+    let counters = db.keyspace_with("counters", counters).unwrap();
+    let mut recent = KeyspaceOptions::merging(Append::new(", ").name());
+    recent.ttl = Some(Duration::from_millis(100));
+    recent.comparator = Some(Arc::new(ShortFirst));
+    let recent = db.keyspace_with("recent", recent).unwrap();
+    let session = db.keyspace_with("sessions", KeyspaceOptions::filtered("lenient")).unwrap();
+    let ttl = |number: u64| Duration::from_millis(50 + 10 * (number % 10));
+    for round in 0..3 {
+        for number in 0..30u64 {
+            let key = format!("key{number:03}");
+            counters.merge(&key, CounterU64::encode(number)).unwrap();
+            if number % 3 == round {
+                recent.merge(format!("r{number}"), format!("round {round}")).unwrap();
+                session.insert_with_ttl(&key, format!("in round {round}"), ttl(number)).unwrap();
+            } else if round == 0 {
+                session.insert(&key, "stays").unwrap();
+            }
+        }
+        match round {
+            0 => db.compact().unwrap(),
+            1 => db.flush().unwrap(),
+            _ => {}
+        }
+    }
+    let late = KeyspaceOptions::expiring(Duration::from_millis(60));
+    db.keyspace_with("late", late).unwrap().insert("key", "made in the log").unwrap();
+    db.default_keyspace().set_ttl(Some(Duration::from_secs(1))).unwrap();
+    db.insert("key", "lives for a second").unwrap();
+    db.sync().unwrap();
+    fs::remove_dir_all(kinds().join("db")).ok();
+    copy(&live, &kinds().join("db"));
+    fs::write(kinds().join("expected.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
+    let db = Db::open_with(&live, kinds_options(LATE)).unwrap();
+    fs::write(kinds().join("later.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
 }
 
 /// Writes a new golden database, if the environment says where.

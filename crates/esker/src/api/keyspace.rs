@@ -219,10 +219,7 @@ impl Keyspace {
 
     /// An error if there is no merge operator.
     pub(super) fn check_merge(&self) -> Result<()> {
-        if self.state.traits().stored.operator.is_empty() {
-            return Err(no_operator(&self.state.name));
-        }
-        Ok(())
+        if self.state.merges() { Ok(()) } else { Err(no_operator(&self.state.name)) }
     }
 
     fn write_special(

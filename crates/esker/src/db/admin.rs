@@ -1,6 +1,6 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
-use crate::base::{Bytewise, KeyOrder, Seq};
+use crate::base::{Bytewise, Filter, KeyOrder, Seq};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Timed};
@@ -80,6 +80,7 @@ impl Core {
         loop {
             let seen = self.work.done().epoch();
             self.retired.collect();
+            self.judge_expired();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
@@ -99,34 +100,51 @@ impl Core {
         self.flush()?;
         let state = self.state_now();
         let mut keys: Vec<PartitionKey> = Vec::new();
+        let mut filters = Vec::new();
         for (id, tree) in state.version.trees() {
             if keyspace.is_some_and(|keyspace| keyspace.id != *id) {
                 continue;
             }
             let Some(owner) = self.catalog.lock().by_id(*id).cloned() else { continue };
+            let filter = owner.traits().filter.clone();
+            let whole = filter.is_some();
             let chosen = match &owner.order {
-                Order::Bytewise => self.choose(&Bytewise, tree, bounds),
-                Order::Custom(order) => self.choose(order, tree, bounds),
+                Order::Bytewise => self.choose(&Bytewise, tree, bounds, whole),
+                Order::Custom(order) => self.choose(order, tree, bounds, whole),
                 Order::Missing(name) if keyspace.is_some() => {
                     return Err(missing_order(&owner.name, name));
                 }
                 Order::Missing(_) => Vec::new(),
             };
-            keys.extend(chosen.into_iter().map(|lower| (*id, lower)));
+            let chosen = chosen.into_iter().map(|lower| (*id, lower));
+            if let Some(filter) = filter {
+                // The filter sees everything, also what a merge would take over as it is.
+                self.work.rewrite_whole(chosen.clone());
+                filters.push(filter);
+            }
+            keys.extend(chosen);
         }
         self.work.force(keys.iter().cloned());
         loop {
             let seen = self.work.done().epoch();
             if !self.work.forced_pending(&keys)? {
-                return Ok(());
+                return filters.iter().try_for_each(Filter::check);
             }
             self.wait_for_work(seen)?;
         }
     }
 
     /// The lower bounds of the partitions within `bounds` that a merge could make smaller.
-    fn choose<O: KeyOrder>(&self, order: &O, tree: &Tree, bounds: &Bounds) -> Vec<Option<Vec<u8>>> {
+    /// `whole`: all of them.
+    fn choose<O: KeyOrder>(
+        &self,
+        order: &O,
+        tree: &Tree,
+        bounds: &Bounds,
+        whole: bool,
+    ) -> Vec<Option<Vec<u8>>> {
         let no_snapshots = self.snapshots.list().is_empty();
+        let time = self.earliest_time();
         let begins_within = |p: &Partition| match (&bounds.high, &p.lower) {
             (Bound::Included(high), Some(lower)) => order.compare(lower, high).is_le(),
             (Bound::Excluded(high), Some(lower)) => order.compare(lower, high).is_lt(),
@@ -140,9 +158,13 @@ impl Core {
         };
         let gains = |p: &Partition| {
             let base = &p.base;
+            let metas = || base.segments().iter().map(|segment| segment.meta());
             let old_versions =
-                base.segments().iter().any(|s| s.meta().deletes > 0 || s.meta().shadowed);
-            !p.deltas.is_empty()
+                metas().any(|m| m.deletes > 0 || m.shadowed || m.specials.operands > 0);
+            let expired = metas().any(|m| m.specials.any_expired(time));
+            whole
+                || expired
+                || !p.deltas.is_empty()
                 || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         };
         tree.partitions()

@@ -16,7 +16,7 @@ use crate::manifest::{KeyspaceRecord, Traits};
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The name of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE: &str = "default";
@@ -58,6 +58,8 @@ pub struct KeyspaceState {
     traits: RwLock<Arc<LiveTraits>>,
     /// The time that writes live, again, for writers; 0: for ever.
     ttl: AtomicU64,
+    /// Whether there is a merge operator, again, for writers.
+    merges: AtomicBool,
 }
 
 impl KeyspaceState {
@@ -99,8 +101,15 @@ impl KeyspaceState {
         self.ttl.load(Ordering::Acquire)
     }
 
+    /// Whether it has a merge operator.
+    #[inline]
+    pub fn merges(&self) -> bool {
+        self.merges.load(Ordering::Acquire)
+    }
+
     fn replace_traits(&self, traits: Arc<LiveTraits>) {
         let mut present = self.traits.write();
+        self.merges.store(!traits.stored.operator.is_empty(), Ordering::Release);
         self.ttl.store(traits.stored.ttl, Ordering::Release);
         *present = traits;
     }
@@ -143,8 +152,9 @@ pub struct Catalog {
     next_id: KeyspaceId,
     pending: Vec<(Seq, Change)>,
     comparators: Vec<Arc<dyn Comparator>>,
-    operators: Vec<Arc<dyn MergeOperator>>,
-    filters: Vec<Filter>,
+    /// With their names, so that no user code runs when traits are looked up.
+    operators: Vec<(String, Arc<dyn MergeOperator>)>,
+    filters: Vec<(String, Filter)>,
     /// Traits that the manifest knows; those of other keyspaces are the default.
     durable_traits: HashMap<KeyspaceId, Traits>,
 }
@@ -173,31 +183,31 @@ impl Catalog {
         operators: Vec<Arc<dyn MergeOperator>>,
         filters: &[Arc<dyn CompactionFilter>],
     ) -> Self {
-        self.operators = operators;
-        self.filters = filters.iter().cloned().map(Filter::new).collect();
+        let named = |code: Arc<dyn MergeOperator>| (code.name().to_owned(), code);
+        self.operators = operators.into_iter().map(named).collect();
+        let named =
+            |code: &Arc<dyn CompactionFilter>| (code.name().to_owned(), Filter::new(code.clone()));
+        self.filters = filters.iter().map(named).collect();
         self
     }
 
     /// Whether there is a merge operator of this name.
     pub fn knows_operator(&self, name: &str) -> bool {
-        self.operators.iter().any(|known| known.name() == name) || builtin(name).is_some()
+        self.operators.iter().any(|(known, _)| known == name) || builtin(name).is_some()
     }
 
     /// Whether there is a compaction filter of this name.
     pub fn knows_filter(&self, name: &str) -> bool {
-        self.filters.iter().any(|known| known.name() == name)
+        self.filters.iter().any(|(known, _)| known == name)
     }
 
     /// Traits with the code that they name, as far as it is given.
     fn live_traits(&self, keyspace: &str, stored: Traits) -> Arc<LiveTraits> {
-        let given = self.operators.iter().find(|known| known.name() == stored.operator).cloned();
-        let code = given.or_else(|| builtin(&stored.operator));
+        let given = self.operators.iter().find(|(known, _)| *known == stored.operator);
+        let code = given.map(|(_, code)| code.clone()).or_else(|| builtin(&stored.operator));
         let operator = Arc::new(Operator::new(keyspace, &stored.operator, code));
-        let filter = self.filters.iter().find(|known| known.name() == stored.filter).cloned();
-        if filter.is_none() && !stored.filter.is_empty() {
-            let name = &stored.filter;
-            log::warn!("keyspace {keyspace:?} has compaction filter {name:?}, which is not given");
-        }
+        let filter = self.filters.iter().find(|(known, _)| *known == stored.filter);
+        let filter = filter.map(|(_, filter)| filter.clone());
         Arc::new(LiveTraits { stored, operator, filter })
     }
 
@@ -213,10 +223,11 @@ impl Catalog {
         };
         let dropped_at = AtomicU64::new(u64::MAX);
         let ttl = AtomicU64::new(traits.stored.ttl);
+        let merges = AtomicBool::new(!traits.stored.operator.is_empty());
+        let (name, key) = (name.to_owned(), name.to_owned());
         let traits = RwLock::new(traits);
-        let name_owned = name.to_owned();
-        let state =
-            Arc::new(KeyspaceState { id, name: name_owned, order, dropped_at, traits, ttl });
+        let state = KeyspaceState { id, name, order, dropped_at, traits, ttl, merges };
+        let (state, name) = (Arc::new(state), key.as_str());
         self.by_name.insert(name.to_owned(), state.clone());
         self.by_id.insert(id, state.clone());
         self.next_id = self.next_id.max(id.saturating_add(1));
@@ -231,6 +242,10 @@ impl Catalog {
     /// Learns traits from the manifest; false: there is no such keyspace.
     pub fn load_traits(&mut self, id: KeyspaceId, traits: &Traits) -> bool {
         let Some(state) = self.by_id.get(&id) else { return false };
+        if !traits.filter.is_empty() && !self.knows_filter(&traits.filter) {
+            let (keyspace, name) = (&state.name, &traits.filter);
+            log::warn!("keyspace {keyspace:?} has compaction filter {name:?}, which is not given");
+        }
         state.replace_traits(self.live_traits(&state.name, traits.clone()));
         self.durable_traits.insert(id, traits.clone());
         true

@@ -9,7 +9,7 @@
 //! 4. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, KeyOrder};
+use crate::base::{Bytewise, KeyOrder, Millis, Seq};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, LiveTraits, Order};
 use crate::db::flush::give_up;
@@ -35,6 +35,18 @@ struct Merged {
     keyspace: Arc<KeyspaceState>,
     old: Arc<Partition>,
     base: Run,
+    /// The snapshots that were respected, if a filter removed or changed anything.
+    filtered_under: Option<Vec<Seq>>,
+}
+
+/// A partition to merge.
+struct Job<'p> {
+    keyspace: &'p KeyspaceState,
+    old: &'p Partition,
+    /// Whether everything is rewritten.
+    whole: bool,
+    /// Whether the keyspace's filter is asked.
+    filtering: bool,
 }
 
 /// The partitions whose merges are installed together: only those whose results are in place may
@@ -50,6 +62,7 @@ struct Rewrite<'p> {
     runs: Vec<Vec<Arc<Segment>>>,
     traits: &'p LiveTraits,
     gc: &'p VersionGc,
+    filtering: bool,
 }
 
 /// The output under construction.
@@ -57,11 +70,21 @@ struct Output<'w> {
     writer: &'w mut Option<RunWriter>,
     segments: Vec<Arc<Segment>>,
     adopted: u64,
+    filtered: u64,
 }
 
 impl Core {
     /// Merges these partitions into one file.
     pub(super) fn merge_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
+        if self.merge_into_file(keys, true)? || self.merge_into_file(keys, false)? {
+            return Ok(());
+        }
+        Err(Error::invalid("a merge without filters was refused: this is a defect of the engine"))
+    }
+
+    /// Merges these partitions into one file. False: a snapshot was made meanwhile that sees what
+    /// filters removed or changed, and nothing was done (R21).
+    fn merge_into_file(&self, keys: &[PartitionKey], filtering: bool) -> Result<bool> {
         let started = Instant::now();
         let mut writer = None;
         let mut merged = Vec::new();
@@ -74,10 +97,12 @@ impl Core {
             let Some(at) = tree.position(lower.as_deref()) else { continue };
             let old = tree.partitions()[at].clone();
             delta_bytes += old.delta_bytes();
+            let whole = self.work.is_whole(&(*id, lower.clone()));
+            let job = Job { keyspace: &keyspace, old: &old, whole, filtering };
             let base = match &keyspace.order {
-                Order::Bytewise => self.merge_partition(&Bytewise, &keyspace, &old, &mut writer),
+                Order::Bytewise => self.merge_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
-                    let merged = self.merge_partition(order, &keyspace, &old, &mut writer);
+                    let merged = self.merge_partition(order, &job, &mut writer);
                     // Disorder that the writer refused may come from a panic (R15).
                     self.trust(order).and(merged)
                 }
@@ -87,52 +112,70 @@ impl Core {
                 old.lower.as_deref().unwrap_or_default(),
                 old.upper.as_deref().unwrap_or_default(),
             );
-            let base = base
+            let (base, filtered_under) = base
                 .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
                 .inspect_err(|_| give_up(writer.take()))?;
-            merged.push(Merged { keyspace, old, base });
+            merged.push(Merged { keyspace, old, base, filtered_under });
         }
         let background = &self.counters.background;
+        let written = writer.as_ref().map(RunWriter::id);
         if let Some(writer) = &writer {
             background.merge_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
         }
-        background.merges.fetch_add(merged.len() as u64, Ordering::Relaxed);
-        self.conclude(writer, || self.install_merges(merged))?;
+        let count = merged.len() as u64;
+        let mut installed = true;
+        self.conclude(writer, || {
+            installed = self.install_merges(merged)?;
+            Ok(())
+        })?;
+        if !installed {
+            if let Some(id) = written {
+                self.output_file(id).mark_obsolete();
+            }
+            return Ok(false);
+        }
+        background.merges.fetch_add(count, Ordering::Relaxed);
         self.pacer.merged(delta_bytes, started.elapsed());
         self.update_pace();
-        Ok(())
+        Ok(true)
     }
 
+    /// Merges one partition; answers the new base, and the snapshots that were respected if the
+    /// filter removed or changed anything.
     fn merge_partition<O: KeyOrder>(
         &self,
         order: &O,
-        keyspace: &KeyspaceState,
-        old: &Partition,
+        job: &Job<'_>,
         writer: &mut Option<RunWriter>,
-    ) -> Result<Run> {
+    ) -> Result<(Run, Option<Vec<Seq>>)> {
+        let Job { keyspace, old, whole, filtering } = *job;
         let gc = self.merge_rule().at(Depth::Bottom);
         let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
             tombstones.extend(tombstone_lists(order, run)?);
         }
-        let sources = sources(order, old);
+        let sources = sources(order, old, whole, gc.earliest_time());
         let limits = PlanLimits {
             small_bytes: u64::from(self.settings.segment_bytes) / 4,
             segment_bytes: u64::from(self.settings.segment_bytes),
         };
         let pieces = plan(order, &sources, &tombstones, &gc, limits);
-        let mut output = Output { writer, segments: Vec::new(), adopted: 0 };
+        let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
             match piece {
-                Piece::Drop(_) => {}
+                Piece::Drop(segment) => {
+                    let expired = segment.meta().specials.all_expired(gc.earliest_time());
+                    let counter = &self.counters.background.entries_expired;
+                    counter.fetch_add(expired, Ordering::Relaxed);
+                }
                 Piece::Reuse(segment) => {
                     self.cut(&mut output)?;
                     output.segments.push(segment);
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    let part = Rewrite { old, runs, traits: &traits, gc: &gc };
+                    let part = Rewrite { old, runs, traits: &traits, gc: &gc, filtering };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
@@ -148,7 +191,8 @@ impl Core {
         self.trust(order)?;
         let adopted = &self.counters.background.segments_adopted;
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
-        Ok(Run::new(Role::Base, output.segments, tombstone_segments))
+        let respected = (output.filtered > 0).then(|| gc.snapshots().to_vec());
+        Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
     }
 
     /// Ends the segment that is being written, and takes what was written so far.
@@ -167,7 +211,7 @@ impl Core {
         tombstones: &[Arc<Fragments>],
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let Rewrite { old, runs, traits, gc } = part;
+        let Rewrite { old, runs, traits, gc, filtering } = part;
         let cursor = |segments: Vec<Arc<Segment>>| {
             let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
             RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
@@ -175,7 +219,7 @@ impl Core {
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
         let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
             .with_operator(traits.operator.clone())
-            .with_filter(traits.filter.clone())
+            .with_filter(traits.filter.clone().filter(|_| filtering))
             .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, true)?;
         let mut out =
@@ -183,17 +227,25 @@ impl Core {
         while stream.step(&mut out, STEP_ENTRIES)? {
             self.between_steps()?;
         }
-        self.counters.note_merge(&stream.counts());
+        let counts = stream.counts();
+        output.filtered += counts.filtered + counts.filtered_changed;
+        self.counters.note_merge(&counts);
         Ok(())
     }
 
-    /// Puts the results in the places of their partitions.
-    fn install_merges(&self, merged: Vec<Merged>) -> Result<()> {
+    /// Puts the results in the places of their partitions. False: they do not respect a snapshot
+    /// that was made meanwhile.
+    fn install_merges(&self, merged: Vec<Merged>) -> Result<bool> {
         if merged.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
-        self.change(|state, _| {
+        self.try_change(|state, _| {
             let mut change = Change::default();
+            // Of several merges that began one after the other, only snapshots that all of them
+            // knew are respected by all.
+            let respected = merged.iter().filter_map(|merged| merged.filtered_under.clone());
+            change.respects =
+                respected.reduce(|a, b| a.into_iter().filter(|seq| b.contains(seq)).collect());
             let key = |merged: &Merged| (merged.keyspace.id, merged.old.lower.clone());
             let mut batch =
                 Batch { own: merged.iter().map(key).collect(), to_come: Default::default() };
@@ -269,7 +321,13 @@ impl Core {
 
 /// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
 /// declared to hold deletes: it cannot be taken over, because the neighbour has its share.
-fn sources<'p, O: KeyOrder>(order: &O, old: &'p Partition) -> Vec<SourceRuns<'p, Arc<Segment>>> {
+/// `whole`: nothing is taken over; `time` is that of the earliest reader.
+fn sources<'p, O: KeyOrder>(
+    order: &O,
+    old: &'p Partition,
+    whole: bool,
+    time: Millis,
+) -> Vec<SourceRuns<'p, Arc<Segment>>> {
     let interval = |segment: &'p Arc<Segment>| {
         let meta = segment.meta();
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
@@ -278,7 +336,10 @@ fn sources<'p, O: KeyOrder>(order: &O, old: &'p Partition) -> Vec<SourceRuns<'p,
             min: &meta.min_key,
             max: &meta.max_key,
             bytes: meta.len,
-            deletes: meta.deletes.max(u64::from(!inside)),
+            deletes: (meta.deletes + meta.specials.operands).max(u64::from(!inside)),
+            forced: whole,
+            expired: meta.specials.all_expired(time) == meta.entries,
+            expires: meta.specials.any_expired(time),
             shadowed: meta.shadowed,
             min_seq: meta.min_seq,
             max_seq: meta.max_seq,

@@ -190,7 +190,7 @@ impl Core {
         }
         let state = self.state_now();
         for (id, tree) in state.version.trees() {
-            self.work.refresh(*id, Some(tree), &self.settings);
+            self.judge(*id, Some(tree));
         }
         Ok(())
     }

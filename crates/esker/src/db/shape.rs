@@ -1,7 +1,7 @@
 //! The rules by which partitions take in runs, split and join. Pure: nothing here does I/O.
 //!
 //! 1. A run that overlaps nothing in its partition joins the base by reference, if nothing in it
-//!    has to vanish there (no deletes, no tombstones) and its segments are not crumbs.
+//!    has to vanish there (no deletes, operands or tombstones) and its segments are not crumbs.
 //! 2. A base that exceeds its size by half is split at segment bounds. Deltas are referred to by
 //!    every part that they reach into.
 //! 3. Two small neighbours are joined, if no segment reaches from one into the other.
@@ -9,7 +9,7 @@
 use crate::base::KeyOrder;
 use crate::db::settings::Settings;
 use crate::manifest::{Partition, Tree, TreeEdit, run_record};
-use crate::run::{Role, Run, Segment};
+use crate::run::{Role, Run, Segment, SegmentMeta};
 use std::sync::Arc;
 
 /// Segments below this fraction of their size are crumbs.
@@ -78,7 +78,8 @@ fn adopted<O: KeyOrder>(
     run: &Run,
     settings: &Settings,
 ) -> Option<Run> {
-    let clean = run.segments().iter().all(|segment| segment.meta().deletes == 0);
+    let settled = |meta: &SegmentMeta| meta.deletes == 0 && meta.specials.operands == 0;
+    let clean = run.segments().iter().all(|segment| settled(segment.meta()));
     let bytes = run.bytes();
     let crumbs = bytes / (run.segments().len().max(1) as u64)
         < u64::from(settings.segment_bytes) / CRUMB_DIVISOR;

@@ -42,6 +42,19 @@ impl Snapshots {
         self.counts.lock().keys().copied().collect()
     }
 
+    /// Keeps snapshots from being made or released until the guard is dropped, if all that are
+    /// registered stand at positions in `known`; `None`: there are others.
+    pub fn hold(&self, known: &[Seq]) -> Option<impl Sized + '_> {
+        let counts = self.counts.lock();
+        counts.keys().all(|seq| known.contains(seq)).then_some(counts)
+    }
+
+    /// The time of the earliest reader, or `now` if that is earlier.
+    pub fn earliest_time(&self, now: Millis) -> Millis {
+        let counts = self.counts.lock();
+        counts.values().next().map_or(now, |(_, time)| now.min(*time))
+    }
+
     /// The registered moments, ascending, each position once with its earliest time; and the time
     /// that `now` gives, which is not later than that of any snapshot registered after this.
     pub fn moments(&self, now: impl FnOnce() -> Millis) -> (Vec<Moment>, Millis) {

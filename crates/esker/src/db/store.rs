@@ -47,6 +47,9 @@ pub struct Change {
     pub trees: Vec<(KeyspaceId, Option<Arc<Tree>>)>,
     /// The memtables whose content the change made durable.
     pub flushed: Option<Arc<MemSet>>,
+    /// The snapshots that the change respects, if it takes away what others would see: it is not
+    /// made while there are others (R21).
+    pub respects: Option<Vec<Seq>>,
 }
 
 impl Store {
@@ -143,10 +146,27 @@ impl Core {
         &self,
         build: impl FnOnce(&State, &Store) -> Result<Option<Change>>,
     ) -> Result<()> {
+        self.try_change(build).map(|_| ())
+    }
+
+    /// As [`Self::change`]; false: the change does not respect a snapshot that there is.
+    pub(super) fn try_change(
+        &self,
+        build: impl FnOnce(&State, &Store) -> Result<Option<Change>>,
+    ) -> Result<bool> {
         let mut store = self.store.lock();
         self.latch.check()?;
         let before = self.state.load_arc();
-        let Some(mut change) = build(&before, &store)? else { return Ok(()) };
+        let Some(mut change) = build(&before, &store)? else { return Ok(true) };
+        // Whoever takes a snapshot waits until the new state is published, and sees that one.
+        let respects = change.respects.take();
+        let held = match &respects {
+            Some(known) => match self.snapshots.hold(known) {
+                Some(held) => Some(held),
+                None => return Ok(false),
+            },
+            None => None,
+        };
         change.edit.next_file = Some(self.files.peek_next_id());
         store.manifest.reserve(&change.edit)?;
         if let Err(error) = store.manifest.append(&change.edit) {
@@ -159,8 +179,9 @@ impl Core {
         let dead = store.account(&before.version, &change);
         *self.totals.lock() = store.totals();
         self.publish(&change);
+        drop(held);
         for (id, tree) in &change.trees {
-            self.work.refresh(*id, tree.as_deref(), &self.settings);
+            self.judge(*id, tree.as_deref());
         }
         // The edit is synced and no new reader can find these any more (R22).
         dead.segments.iter().for_each(|segment| segment.mark_obsolete());
@@ -170,7 +191,7 @@ impl Core {
         if store.manifest.wants_rewrite() {
             self.rewrite_manifest(&mut store)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Lets readers see the new version, without the memtables that it took over.

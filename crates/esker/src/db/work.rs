@@ -7,12 +7,14 @@
 //! 3. Work that failed for want of space is tried again when space may have returned. A partition
 //!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3);
 //!    merges that failed together are tried again one by one, to find out which of them it was.
-//! 4. Everybody waits on a signal; nobody polls.
+//! 4. Everybody waits on a signal; nobody polls. A worker that has nothing to do looks again when
+//!    the next segment may have expired.
 
-use crate::base::KeyspaceId;
+use crate::base::{KeyspaceId, Millis};
 use crate::db::settings::{DELTAS_MAX, LAZINESS, Settings};
 use crate::error::{Error, Result};
 use crate::manifest::{Partition, Tree};
+use crate::run::Segment;
 use crate::sync::Signal;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -40,6 +42,10 @@ struct Candidate {
 struct Inner {
     candidates: HashMap<PartitionKey, Candidate>,
     forced: HashSet<PartitionKey>,
+    /// Those of which every segment is to be rewritten.
+    whole: HashSet<PartitionKey>,
+    /// When the next segment of a keyspace will have expired.
+    expiries: HashMap<KeyspaceId, Millis>,
     busy: HashSet<PartitionKey>,
     damaged: HashMap<PartitionKey, Error>,
     /// Merges that failed in company.
@@ -84,6 +90,19 @@ pub fn merge_score(partition: &Partition, settings: &Settings) -> f64 {
     by_bytes.max(by_count)
 }
 
+/// How urgent the merge of a partition is for what has expired at `time`; below 1 it can wait. A
+/// quarter of dead space is too much. Only segments count of which everything that expires has:
+/// others would have to be rewritten again soon.
+pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
+    let dead = |segment: &Arc<Segment>| {
+        let meta = segment.meta();
+        meta.len as f64 * meta.specials.all_expired(time) as f64 / meta.entries.max(1) as f64
+    };
+    let segments = || partition.runs().flat_map(|run| run.segments());
+    let bytes: u64 = segments().map(|segment| segment.meta().len).sum();
+    4.0 * segments().map(dead).sum::<f64>() / bytes.max(1) as f64
+}
+
 impl Work {
     /// Nothing to do yet; `signal` wakes the workers.
     pub fn new(signal: Arc<Signal>) -> Self {
@@ -106,18 +125,33 @@ impl Work {
     }
 
     /// Judges the partitions of a changed tree anew; `None`: the tree is gone.
-    pub fn refresh(&self, keyspace: KeyspaceId, tree: Option<&Tree>, settings: &Settings) {
+    /// `time` is that of the earliest reader: what has expired then can go.
+    pub fn refresh(
+        &self,
+        keyspace: KeyspaceId,
+        tree: Option<&Tree>,
+        settings: &Settings,
+        time: Millis,
+    ) {
         let mut inner = self.inner.lock();
         inner.candidates.retain(|(id, _), _| *id != keyspace);
+        inner.expiries.remove(&keyspace);
         let Some(tree) = tree else {
             inner.forced.retain(|(id, _)| *id != keyspace);
+            inner.whole.retain(|(id, _)| *id != keyspace);
             inner.damaged.retain(|(id, _), _| *id != keyspace);
             inner.alone.retain(|(id, _)| *id != keyspace);
             inner.failed.retain(|(id, _), _| *id != keyspace);
             return;
         };
         for partition in tree.partitions() {
-            let score = merge_score(partition, settings);
+            let score = merge_score(partition, settings).max(expiry_score(partition, time));
+            let segments = partition.runs().flat_map(|run| run.segments());
+            let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
+            if let Some(next) = expiries.filter(|expiry| *expiry > time).min() {
+                let known = inner.expiries.entry(keyspace).or_insert(next);
+                *known = next.min(*known);
+            }
             if score >= 1.0 {
                 let bytes = partition.base.bytes() + partition.delta_bytes();
                 let key = (keyspace, partition.lower.clone());
@@ -129,6 +163,28 @@ impl Work {
         if due {
             self.signal.notify();
         }
+    }
+
+    /// The keyspaces of which a segment has expired at `now` since they were judged.
+    pub fn expired(&self, now: Millis) -> Vec<KeyspaceId> {
+        let inner = self.inner.lock();
+        let due = inner.expiries.iter().filter(|(_, expiry)| **expiry <= now);
+        due.map(|(id, _)| *id).collect()
+    }
+
+    /// When the next segment will have expired.
+    pub fn next_expiry(&self) -> Option<Millis> {
+        self.inner.lock().expiries.values().min().copied()
+    }
+
+    /// Whether every segment of a partition that is being merged is to be rewritten.
+    pub fn is_whole(&self, key: &PartitionKey) -> bool {
+        self.inner.lock().whole.contains(key)
+    }
+
+    /// Has everything rewritten in the next merges of these partitions.
+    pub fn rewrite_whole(&self, keys: impl IntoIterator<Item = PartitionKey>) {
+        self.inner.lock().whole.extend(keys);
     }
 
     /// Asks for merges of these partitions whatever their score.
@@ -213,6 +269,10 @@ impl Work {
                 Some(Error::Closed) => {}
                 None => {
                     inner.failed.remove(key);
+                    // Whoever asks again while the merge runs is answered by the next one.
+                    if !inner.forced.contains(key) {
+                        inner.whole.remove(key);
+                    }
                 }
                 Some(error) => {
                     inner.retry = true;

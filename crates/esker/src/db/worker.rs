@@ -4,8 +4,10 @@
 //! has waited for long; a slow disk under it never holds up a worker, and the other way round
 //! (R27).
 
+use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
 use crate::error::{Error, Result};
+use crate::manifest::Tree;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,6 +16,9 @@ use std::time::{Duration, Instant};
 const RETIRE_TRIES: u32 = 8;
 /// How long a worker waits before it tries again what failed for a passing reason.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
+/// Bounds of the time after which a worker looks whether something has expired.
+const EXPIRY_WAIT_MIN: Duration = Duration::from_secs(1);
+const EXPIRED_AGAIN: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Starts the threads; a read-only database has none.
@@ -59,6 +64,10 @@ impl Core {
             tries = if retired { tries + 1 } else { 0 };
             if self.work.take_retry() || (retired && tries <= RETIRE_TRIES) {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
+            } else if self.judge_expired() {
+                tries = 0;
+            } else if let Some(wait) = self.wait_for_expiry() {
+                self.work.signal().wait_past_timeout(seen, wait);
             } else {
                 self.work.signal().wait_past(seen);
             }
@@ -114,13 +123,42 @@ impl Core {
         result.is_ok()
     }
 
+    /// Judges the partitions of a tree anew; `None`: the tree is gone.
+    pub(super) fn judge(&self, id: KeyspaceId, tree: Option<&Tree>) {
+        self.work.refresh(id, tree, &self.settings, self.earliest_time());
+    }
+
+    /// The time of the earliest reader: what has expired then has for everybody.
+    pub(super) fn earliest_time(&self) -> Millis {
+        self.snapshots.earliest_time(self.clock.now())
+    }
+
+    /// Judges the trees anew of which something has expired. Says whether there were any.
+    pub(super) fn judge_expired(&self) -> bool {
+        let ids = self.work.expired(self.earliest_time());
+        self.judge_trees(&ids);
+        !ids.is_empty()
+    }
+
+    /// How long a worker with nothing to do may wait for something to expire. It looks again after
+    /// a while if a snapshot still sees what has.
+    fn wait_for_expiry(&self) -> Option<Duration> {
+        let left = self.work.next_expiry()?.saturating_sub(self.clock.now());
+        let wait = if left == 0 { EXPIRED_AGAIN } else { Duration::from_millis(left) };
+        Some(wait.clamp(EXPIRY_WAIT_MIN, EXPIRED_AGAIN))
+    }
+
     fn judge_again(&self, keys: &[crate::db::work::PartitionKey]) {
-        let state = self.state_now();
         let mut ids: Vec<_> = keys.iter().map(|(id, _)| *id).collect();
         ids.dedup();
-        for id in ids {
+        self.judge_trees(&ids);
+    }
+
+    fn judge_trees(&self, ids: &[KeyspaceId]) {
+        let state = self.state_now();
+        for id in ids.iter().copied() {
             let tree = state.version.tree(id).map(Arc::as_ref);
-            self.work.refresh(id, tree, &self.settings);
+            self.judge(id, tree);
         }
     }
 

@@ -138,5 +138,13 @@ pub(super) fn show_meta(meta: &SegmentMeta, name: &str, fields: &mut Fields) {
             if meta.bytewise { "byte order" } else { "custom order" }
         ),
     );
+    let specials = meta.specials;
+    if specials.operands + specials.expiring > 0 {
+        let what = format!(
+            "{} operands, {} that expire, from {} to {} ms",
+            specials.operands, specials.expiring, specials.first_expiry, specials.last_expiry
+        );
+        fields.add(format!("{name}.special"), what);
+    }
     fields.add(format!("{name}.keys"), format!("{} to {}", key(&meta.min_key), key(&meta.max_key)));
 }

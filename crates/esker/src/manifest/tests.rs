@@ -21,6 +21,7 @@ fn meta(file: u64, min: &str, max: &str) -> SegmentMeta {
         max_key: max.into(),
         min_seq: 10,
         max_seq: 99,
+        specials: Default::default(),
         checksum: 0xfeed,
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Folding {
     operator: Option<Arc<Operator>>,
     filter: Option<Filter>,
     pending: Operands,
+    /// The key of the newest pending operand: in a custom order, that of others may differ.
+    key: Vec<u8>,
     /// The end of the stripe of the pending operands.
     stripe: Seq,
 }
@@ -90,7 +92,11 @@ impl Folding {
     }
 
     /// Adds an operand, older than those that wait.
-    pub(super) fn push(&mut self, stripe: Seq, seq: Seq, kind: Kind, stored: &[u8]) {
+    pub(super) fn push(&mut self, stripe: Seq, key: &[u8], seq: Seq, kind: Kind, stored: &[u8]) {
+        if self.pending.is_empty() {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+        }
         self.stripe = stripe;
         self.pending.push(seq, kind, stored);
     }
@@ -100,7 +106,6 @@ impl Folding {
         &mut self,
         gc: &VersionGc,
         counts: &mut MergeCounts,
-        key: &[u8],
         base: Base<'_>,
         out: &mut impl Out,
     ) -> Result<()> {
@@ -114,8 +119,8 @@ impl Folding {
             }
             base => base,
         };
-        let folded = self.fold(key, &operands, &base);
-        let result = self.hand_over(gc, counts, key, &operands, folded, base, out);
+        let folded = self.fold(&self.key, &operands, &base);
+        let result = self.hand_over(gc, counts, &operands, folded, base, out);
         operands.clear();
         self.pending = operands;
         result
@@ -154,17 +159,16 @@ impl Folding {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the second half of one function")]
     fn hand_over(
         &self,
         gc: &VersionGc,
         counts: &mut MergeCounts,
-        key: &[u8],
         operands: &Operands,
         folded: Folded,
         base: Base<'_>,
         out: &mut impl Out,
     ) -> Result<()> {
+        let key = &self.key[..];
         self.hand_over_operands(counts, key, operands, folded.kept, out)?;
         if let Some((seq, expiry, value)) = folded.made {
             counts.folded += (operands.len() - folded.kept) as u64;

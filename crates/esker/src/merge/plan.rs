@@ -9,12 +9,13 @@
 //! 1. A segment is dropped when, everywhere in its key range, a range tombstone newer than all its
 //!    entries covers it and no snapshot stands between the oldest entry and the tombstone. Whoever
 //!    sees any of its entries sees the tombstone; older entries that its own deletes hide are
-//!    hidden by the tombstone as well.
+//!    hidden by the tombstone as well. A segment of the base also goes when all of its entries
+//!    have expired for every reader: under it lies nothing that they could hide.
 //! 2. A segment is reused when it overlaps no other that is not dropped, no range tombstone that
 //!    is newer than its oldest entry touches it (the merge may drop the tombstone, see
 //!    `merge::gc`, or would have had to apply it), and it holds nothing that the merge could free
-//!    now: no deletes in a delta, and no deletes or shadowed versions that every reader has
-//!    passed.
+//!    now: no deletes or operands in a delta, no deletes, operands or shadowed versions that every
+//!    reader has passed, and nothing that has expired for every reader.
 //! 3. Everything else is rewritten. Two segments whose ranges share a single key overlap.
 //! 4. So that a base does not decay into crumbs, reusable segments smaller than a limit are
 //!    rewritten together with such neighbours, or with a rewritten neighbour. Each rewrite takes
@@ -39,8 +40,14 @@ pub struct Interval<'a, S> {
     pub max: &'a [u8],
     /// Its size.
     pub bytes: u64,
-    /// How many deletes it holds.
+    /// How many deletes and operands it holds.
     pub deletes: u64,
+    /// Whether it is to be rewritten whatever it holds.
+    pub forced: bool,
+    /// Whether all of its entries have expired for every reader.
+    pub expired: bool,
+    /// Whether some of its entries have.
+    pub expires: bool,
     /// Whether it may hold versions that a newer version of the same segment shadows.
     pub shadowed: bool,
     /// The smallest sequence number in it.
@@ -127,7 +134,8 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
     // The last group that is not dropped, and its greatest key.
     let mut open: Option<(usize, &[u8])> = None;
     for (number, segment) in members {
-        if is_dropped(order, segment, tombstones, gc) {
+        let gone = segment.expired && hides_nothing(order, &sources[number], segment);
+        if gone || is_dropped(order, segment, tombstones, gc) {
             groups.push(Group { members: vec![(number, segment)], fate: Fate::Drop, joined: 0 });
             continue;
         }
@@ -219,6 +227,21 @@ fn is_dropped<O: KeyOrder, T: Tombstones, S>(
     })
 }
 
+/// Whether nothing older than its entries is left once a segment has gone: it belongs to the base,
+/// and none of its keys goes on in another segment.
+fn hides_nothing<O: KeyOrder, S>(
+    order: &O,
+    source: &SourceRuns<'_, S>,
+    segment: &Interval<'_, S>,
+) -> bool {
+    let shares_a_key = |other: &Interval<'_, S>| {
+        !std::ptr::eq(other, segment)
+            && (order.compare(other.min, segment.max).is_eq()
+                || order.compare(other.max, segment.min).is_eq())
+    };
+    source.kind == SourceKind::Base && !source.segments.iter().any(shares_a_key)
+}
+
 /// Rule 2, apart from overlaps.
 fn is_reused<O: KeyOrder, T: Tombstones, S>(
     order: &O,
@@ -227,7 +250,7 @@ fn is_reused<O: KeyOrder, T: Tombstones, S>(
     tombstones: &[T],
     gc: &VersionGc,
 ) -> bool {
-    if kind == SourceKind::Delta && segment.deletes > 0 {
+    if segment.forced || segment.expires || (kind == SourceKind::Delta && segment.deletes > 0) {
         return false;
     }
     if (segment.deletes > 0 || segment.shadowed) && gc.is_seen_by_all(segment.max_seq) {

@@ -9,7 +9,7 @@
 //! can be, so a merge without deltas in a stretch of the base copies nothing there.
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::fold::{Base, Folding, Out};
 use super::gc::{Verdict, VersionGc};
@@ -241,10 +241,10 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
         let (key, stored, stripe) = (tree.key(), tree.value(), gc.last_stripe());
         if folding.waits() && folding.stripe() != stripe {
             // What is older belongs to an older stripe, and snapshots stand in between.
-            folding.settle(gc, counts, &self.key, Base::Unknown, out)?;
+            folding.settle(gc, counts, Base::Unknown, out)?;
         }
         if verdict == Verdict::Operand {
-            folding.push(stripe, seq, kind, stored);
+            folding.push(stripe, key, seq, kind, stored);
             return Ok(());
         }
         if folding.waits() {
@@ -261,7 +261,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
                     return Ok(());
                 }
             };
-            return folding.settle(gc, counts, &self.key, base, out);
+            return folding.settle(gc, counts, base, out);
         }
         match verdict {
             Verdict::Keep(seq) if kind == Kind::Delete => {
@@ -284,6 +284,6 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
             return Ok(());
         }
         let base = if self.gc.is_bottom() { Base::Absent } else { Base::Unknown };
-        self.folding.settle(&self.gc, &mut self.counts, &self.key, base, out)
+        self.folding.settle(&self.gc, &mut self.counts, base, out)
     }
 }

@@ -10,6 +10,8 @@
 //! 2. Each block proves itself by its own checksum. The newest readable version of a key counts;
 //!    deletes and range tombstones count where they can be read. So a value that comes out was
 //!    once written for its key, but where something newer is lost, it may be an older one.
+//!    Operands are saved as operands, with what they stand on; if that is lost, they are applied to
+//!    what is left.
 //! 3. The log follows, also behind damage.
 //!
 //! The damaged directory is never changed. Its lock is held meanwhile, if its lock file exists.

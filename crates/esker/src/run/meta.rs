@@ -1,7 +1,7 @@
 //! What the manifest knows of a segment.
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
-use crate::base::{FileId, SEQ_MAX, Seq, limits};
+use crate::base::{FileId, Kind, Millis, SEQ_MAX, Seq, limits, split};
 
 /// What a segment holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,47 @@ pub enum SegmentKind {
 const TOMBSTONES: u8 = 1;
 const BYTEWISE: u8 = 2;
 const SHADOWED: u8 = 4;
+const SPECIAL: u8 = 8;
+
+/// What a segment holds beside puts and deletes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Specials {
+    /// How many of its entries are operands.
+    pub operands: u64,
+    /// How many of its entries expire.
+    pub expiring: u64,
+    /// When the first of them does; 0 if there are none.
+    pub first_expiry: Millis,
+    /// When the last of them does; 0 if there are none.
+    pub last_expiry: Millis,
+}
+
+impl Specials {
+    /// Counts an entry.
+    #[inline]
+    pub fn count(&mut self, kind: Kind, stored: &[u8]) {
+        if kind as u8 <= Kind::Put as u8 {
+            return;
+        }
+        self.operands += u64::from(kind.is_operand());
+        if let (Some(expiry), _) = split(kind, stored) {
+            let first = self.expiring == 0 || expiry < self.first_expiry;
+            self.first_expiry = if first { expiry } else { self.first_expiry };
+            self.last_expiry = self.last_expiry.max(expiry);
+            self.expiring += 1;
+        }
+    }
+
+    /// Whether an entry has expired at `time`.
+    pub fn any_expired(&self, time: Millis) -> bool {
+        self.expiring > 0 && self.first_expiry <= time
+    }
+
+    /// How many entries have surely expired at `time`: all that do, or none.
+    pub fn all_expired(&self, time: Millis) -> u64 {
+        if self.last_expiry <= time { self.expiring } else { 0 }
+    }
+}
 
 /// What the manifest knows of a segment: where it stands, and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +88,8 @@ pub struct SegmentMeta {
     pub min_seq: Seq,
     /// The largest sequence number.
     pub max_seq: Seq,
+    /// What it holds beside puts and deletes.
+    pub specials: Specials,
     /// The salted checksum of the tail.
     pub checksum: u64,
 }
@@ -64,6 +107,10 @@ impl SegmentMeta {
         if self.shadowed {
             flags |= SHADOWED;
         }
+        let special = self.specials != Specials::default();
+        if special {
+            flags |= SPECIAL;
+        }
         out.push(flags);
         put_varint(out, self.file);
         put_varint(out, self.offset);
@@ -76,13 +123,20 @@ impl SegmentMeta {
         put_bytes(out, &self.max_key);
         put_varint(out, self.min_seq);
         put_varint(out, self.max_seq - self.min_seq);
+        if special {
+            let Specials { operands, expiring, first_expiry, last_expiry } = self.specials;
+            put_varint(out, operands);
+            put_varint(out, expiring);
+            put_varint(out, first_expiry);
+            put_varint(out, last_expiry - first_expiry);
+        }
         out.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
     /// Reads the stored form.
     pub fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let flags = reader.u8()?;
-        if flags & !(TOMBSTONES | BYTEWISE | SHADOWED) != 0 {
+        if flags & !(TOMBSTONES | BYTEWISE | SHADOWED | SPECIAL) != 0 {
             return Err(DecodeError("a segment has flags that are not known"));
         }
         let kind =
@@ -107,6 +161,17 @@ impl SegmentMeta {
         let max_key = reader.bytes(key_max)?.to_vec();
         let min_seq = reader.varint_max(SEQ_MAX)?;
         let max_seq = min_seq + reader.varint_max(SEQ_MAX - min_seq)?;
+        let mut specials = Specials::default();
+        if flags & SPECIAL != 0 {
+            specials.operands = reader.varint_max(entries)?;
+            specials.expiring = reader.varint_max(entries)?;
+            specials.first_expiry = reader.varint()?;
+            let span = reader.varint_max(Millis::MAX - specials.first_expiry)?;
+            specials.last_expiry = specials.first_expiry + span;
+            if specials == Specials::default() {
+                return Err(DecodeError("a segment counts entries that it does not have"));
+            }
+        }
         Ok(Self {
             file,
             offset,
@@ -122,6 +187,7 @@ impl SegmentMeta {
             max_key,
             min_seq,
             max_seq,
+            specials,
             checksum: reader.u64()?,
         })
     }

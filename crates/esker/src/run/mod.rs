@@ -34,7 +34,7 @@ mod writer;
 pub use cursor::RunCursor;
 pub use file::{HEADER_BYTES, Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name};
 pub use get::{Access, BlockRef, Found, Probe};
-pub use meta::{SegmentKind, SegmentMeta};
+pub use meta::{SegmentKind, SegmentMeta, Specials};
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;

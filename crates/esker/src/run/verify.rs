@@ -1,7 +1,7 @@
 //! Checking a segment against everything that is said about it.
 
 use super::index::{Index, Tail};
-use super::meta::{SegmentKind, SegmentMeta};
+use super::meta::{SegmentKind, SegmentMeta, Specials};
 use super::segment::Segment;
 use crate::base::codec::{DecodeError, Decoded, hash_key};
 use crate::base::{KeyOrder, Kind, Seq};
@@ -66,13 +66,15 @@ struct Check<'a, O> {
     counts: SegmentCounts,
     last: Option<(Vec<u8>, Seq)>,
     seqs: (Seq, Seq),
+    specials: Specials,
     key: Vec<u8>,
 }
 
 impl<'a, O: KeyOrder> Check<'a, O> {
     fn new(order: &'a O, meta: &'a SegmentMeta, index: &'a Index) -> Self {
         let counts = SegmentCounts::default();
-        Self { order, meta, index, counts, last: None, seqs: (Seq::MAX, 0), key: Vec::new() }
+        let (seqs, specials) = ((Seq::MAX, 0), Specials::default());
+        Self { order, meta, index, counts, last: None, seqs, specials, key: Vec::new() }
     }
 
     fn block(&mut self, i: usize, block: &Block<'_>) -> Decoded<()> {
@@ -134,6 +136,7 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         }
         self.counts.entries += 1;
         self.counts.deletes += u64::from(kind == Kind::Delete);
+        self.specials.count(kind, value);
         self.counts.raw_bytes += (self.key.len() + value.len()) as u64;
         self.seqs = (self.seqs.0.min(seq), self.seqs.1.max(seq));
         let (last, last_seq) = self.last.get_or_insert_with(|| (Vec::new(), 0));
@@ -152,8 +155,9 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         if !self.order.compare(&last, &meta.max_key).is_eq() {
             return Err(DecodeError("the last key is not the one described"));
         }
-        let found = (counts.entries, counts.deletes, counts.raw_bytes, self.seqs);
-        if found != (meta.entries, meta.deletes, meta.raw_bytes, (meta.min_seq, meta.max_seq)) {
+        let found = (counts.entries, counts.deletes, counts.raw_bytes, self.seqs, self.specials);
+        let seqs = (meta.min_seq, meta.max_seq);
+        if found != (meta.entries, meta.deletes, meta.raw_bytes, seqs, meta.specials) {
             return Err(DecodeError("the counts are not those described"));
         }
         Ok(counts)

@@ -7,7 +7,7 @@
 
 use super::file::{HEADER_BYTES, file_name, header};
 use super::index::{IndexBuilder, encode_tail};
-use super::meta::{SegmentKind, SegmentMeta};
+use super::meta::{SegmentKind, SegmentMeta, Specials};
 use crate::base::codec::hash_key;
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
@@ -53,6 +53,7 @@ struct Open {
     entries: u64,
     deletes: u64,
     shadowed: bool,
+    specials: Specials,
     raw_bytes: u64,
     min_key: Vec<u8>,
     min_seq: Seq,
@@ -185,6 +186,7 @@ impl RunWriter {
         let open = &mut self.open;
         open.entries += 1;
         open.deletes += u64::from(kind == Kind::Delete);
+        open.specials.count(kind, value);
         open.raw_bytes += (key.len() + value.len()) as u64;
         open.min_seq = open.min_seq.min(seq);
         open.max_seq = open.max_seq.max(seq);
@@ -277,6 +279,7 @@ impl RunWriter {
             max_key: self.last_key.clone(),
             min_seq: open.min_seq,
             max_seq: open.max_seq,
+            specials: open.specials,
             checksum: 0,
         };
         self.end_segment(meta, &filter, &index)
@@ -314,6 +317,7 @@ impl RunWriter {
             max_key: high.unwrap_or_default().to_vec(),
             min_seq: fragments.min_seq(),
             max_seq: fragments.max_seq(),
+            specials: Specials::default(),
             checksum: 0,
         };
         self.end_segment(meta, &Filter::default(), &payload)

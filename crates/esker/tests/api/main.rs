@@ -7,6 +7,7 @@ mod batches;
 mod checkpoints;
 mod cursors;
 mod durability;
+mod filters;
 mod iterators;
 mod keyspaces;
 mod life;

@@ -115,6 +115,33 @@ fn a_snapshot_and_an_iterator_keep_their_time() {
     drop((snapshot, iter, later));
     db.compact().unwrap();
     assert_eq!(keys(&db, "k"), "");
+    assert_eq!(db.stats().trees[1].base.entries, 0, "its space returns");
+    assert!(db.stats().entries_expired >= 2);
+}
+
+#[test]
+fn what_has_expired_comes_due_without_being_asked_for() {
+    let (_place, db, clock, _) = open();
+    let keyspace = db.keyspace("k").unwrap();
+    for number in 0..1000 {
+        keyspace.insert_with_ttl(format!("{number:05}"), "x".repeat(100), millis(10)).unwrap();
+    }
+    keyspace.insert("99999", "stays").unwrap();
+    db.flush().unwrap();
+    db.wait_until_idle().unwrap();
+    let entries = || {
+        let tree = &db.stats().trees[1];
+        tree.base.entries + tree.deltas.iter().map(|delta| delta.entries).sum::<u64>()
+    };
+    assert_eq!(entries(), 1001);
+    let written = db.stats().written.merge;
+    clock.set(1_010);
+    db.wait_until_idle().unwrap();
+    assert_eq!(entries(), 1);
+    assert_eq!(db.stats().entries_expired, 1000);
+    // Segments of which everything has expired go without being read.
+    assert!(db.stats().written.merge - written < 30_000, "{}", db.stats().written.merge);
+    assert_eq!(keys(&db, "k"), "99999");
 }
 
 #[test]

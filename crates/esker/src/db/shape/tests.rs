@@ -30,6 +30,7 @@ fn segment_of(min: &str, max: &str, len: u64, deletes: u64, kind: SegmentKind) -
         max_key: max.into(),
         min_seq: 1,
         max_seq: 2,
+        specials: Default::default(),
         checksum: 0,
     };
     Segment::new(meta, file)

@@ -85,7 +85,7 @@ fn what_belonged_to_a_dropped_keyspace_is_forgotten() {
     let taken = work.take_merges();
     work.end_merges(&taken, Some(&full()));
     work.force([key(1)]);
-    work.refresh(0, None, &settings);
+    work.refresh(0, None, &settings, 0);
     assert!(work.take_merges().is_empty() && work.is_quiet() && work.merge_error().is_none());
 }
 

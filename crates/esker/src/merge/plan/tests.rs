@@ -1,8 +1,9 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, Kind, SEQ_MAX};
+use crate::base::{Bytewise, Kind, Millis, expired, split};
 use crate::iter::testing::*;
 use crate::merge::gc::tests::surviving_tombstones;
+use crate::merge::stream::tests::rule;
 use crate::merge::{Depth, MergeStream};
 
 const LIMITS: PlanLimits = PlanLimits { small_bytes: 10, segment_bytes: 40 };
@@ -16,6 +17,9 @@ fn interval(name: &'static str, range: &'static str) -> Interval<'static, &'stat
         max: max.as_bytes(),
         bytes: 100,
         deletes: 0,
+        forced: false,
+        expired: false,
+        expires: false,
         shadowed: false,
         min_seq: 0,
         max_seq: 0,
@@ -153,8 +157,14 @@ fn cut<O: KeyOrder>(random: &mut Random, order: &O, level: &Level) -> Vec<Vec<En
     segments
 }
 
+/// Whether an entry has expired.
+fn gone(entry: &Entry, time: Millis) -> bool {
+    expired(split(entry.kind, &entry.value).0, time)
+}
+
 fn describe<'a>(
     random: &mut Random,
+    time: Millis,
     id: (usize, usize),
     entries: &'a [Entry],
 ) -> Interval<'a, (usize, usize)> {
@@ -164,7 +174,11 @@ fn describe<'a>(
         min: &entries[0].key,
         max: &entries[entries.len() - 1].key,
         bytes: 1 + random.below(20),
-        deletes: entries.iter().filter(|entry| entry.kind == Kind::Delete).count() as u64,
+        deletes: entries.iter().filter(|e| e.kind == Kind::Delete || e.kind.is_operand()).count()
+            as u64,
+        forced: random.one_in(9),
+        expired: entries.iter().all(|entry| gone(entry, time)),
+        expires: entries.iter().any(|entry| gone(entry, time)),
         shadowed: entries.windows(2).any(|pair| pair[0].key == pair[1].key),
         min_seq: seqs().min().unwrap_or(0),
         max_seq: seqs().max().unwrap_or(0),
@@ -213,13 +227,16 @@ fn plan_and_compare<O: TestOrder>() {
         let levels = random_levels(&mut random, &order, count, operations, keys, round % 2 > 0);
         let snapshots: Vec<_> =
             (0..random.below(3)).map(|_| 1 + random.below(operations + 1)).collect();
-        let gc = VersionGc::new(snapshots.clone(), Depth::Bottom);
+        let (gc, times) = rule(&mut random, &snapshots, operations, Depth::Bottom);
+        let earliest = gc.earliest_time();
         let segments: Vec<_> = levels.iter().map(|l| cut(&mut random, &order, l)).collect();
         let mut sources = Vec::new();
         for (number, list) in segments.iter().enumerate() {
             let kind = if number == 0 { SourceKind::Base } else { SourceKind::Delta };
-            let described =
-                list.iter().enumerate().map(|(i, s)| describe(&mut random, (number, i), s));
+            let described = list
+                .iter()
+                .enumerate()
+                .map(|(i, s)| describe(&mut random, earliest, (number, i), s));
             sources.push(SourceRuns { kind, segments: described.collect() });
         }
         let tombstones: Vec<_> = levels.iter().map(|level| level.tombstones.clone()).collect();
@@ -251,11 +268,11 @@ fn plan_and_compare<O: TestOrder>() {
         let fragments = fragments(&order, &tombstones.concat());
         let tombstones = surviving_tombstones(&gc, fragments);
         let after = [Level { entries, tombstones }];
-        for at in snapshots.iter().copied().chain([SEQ_MAX]) {
+        for (at, time) in times.into_iter().flat_map(|(at, t)| [(at, t), (at, t + 5)]) {
             assert_eq!(
-                visible(&order, &after, at),
-                visible(&order, &levels, at),
-                "at {at} of {snapshots:?}: {pieces:?}"
+                visible_at(&order, &after, at, time),
+                visible_at(&order, &levels, at, time),
+                "at {at} of {snapshots:?}, time {time}: {pieces:?}"
             );
         }
     }

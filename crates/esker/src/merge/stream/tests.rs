@@ -35,7 +35,7 @@ fn surviving<O: TestOrder>(gc: &VersionGc, levels: &[Level]) -> Vec<RangeTombsto
 
 /// A rule in which time goes on with the snapshots, and the positions that can be read, each with
 /// the earliest time.
-fn rule(
+pub(in crate::merge) fn rule(
     random: &mut Random,
     snapshots: &[Seq],
     operations: u64,
