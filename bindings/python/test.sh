@@ -23,8 +23,12 @@ python=$environment/bin/python
 export PYO3_PYTHON=$python
 cargo fmt --check
 cargo clippy --release --locked -- -D warnings
-"$environment/bin/maturin" build --quiet --release --locked --out "$work"
-"$python" -m pip install --quiet --disable-pip-version-check --no-deps "$work"/esker-*.whl
+# By way of the source distribution, as whoever has only that would: what is missing in it shows.
+"$environment/bin/maturin" sdist --quiet --out "$work"
+mkdir "$work/source"
+tar -xzf "$work"/esker-*.tar.gz -C "$work/source"
+PATH=$environment/bin:$PATH MATURIN_PEP517_ARGS=--locked "$python" -m pip install --quiet \
+    --disable-pip-version-check --no-build-isolation --no-deps "$work"/source/esker-*
 
 # From another directory, so that what is tested is the installed package and not the source.
 here=$PWD

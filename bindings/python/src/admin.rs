@@ -226,7 +226,11 @@ pub(crate) fn repair_db(
             std::fs::rename(from, to).map_err(|error| Error::io("rename", from, error))
         };
         rename(&path, &damaged)?;
-        rename(&saved, &path)?;
+        if let Err(error) = rename(&saved, &path) {
+            // Nothing is lost: both are there. The old one goes back to its place.
+            let _ = std::fs::rename(&damaged, &path);
+            return Err(error);
+        }
         Ok(Some(damaged))
     })?)
 }
@@ -264,8 +268,10 @@ fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
             Err(error) => Err(failed("list", directory, error)),
         }
     };
-    if !names(path)?.iter().any(|name| is_ours("", name)) {
-        let found = "it holds no file of one".to_owned();
+    let here = names(path)?;
+    // LevelDB's names may look like ours, but every database of its has this one.
+    if here.iter().any(|name| name == "CURRENT") || !here.iter().any(|name| is_ours("", name)) {
+        let found = "its files are not those of one".to_owned();
         return Err(Error::NotADatabase { path: path.to_owned(), found, import: None });
     }
     let lock = fs.lock(&path.join(LOCK_NAME)).map_err(|error| match error.kind() {

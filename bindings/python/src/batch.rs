@@ -12,6 +12,7 @@ use esker::{Batch, Durability, Keyspace};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What an operation does.
@@ -42,14 +43,15 @@ const OP_BYTES: usize = 5;
 
 #[derive(Default, Clone)]
 struct Ops {
-    keyspaces: Vec<Keyspace>,
+    keyspaces: Vec<Arc<Keyspace>>,
     ops: Vec<Op>,
     bytes: Vec<u8>,
 }
 
 impl Ops {
-    fn keyspace(&mut self, keyspace: &Keyspace) -> usize {
-        let known = |known: &Keyspace| known.name() == keyspace.name();
+    fn keyspace(&mut self, keyspace: &Arc<Keyspace>) -> usize {
+        // By its place, since names come again: in branches, and after a drop.
+        let known = |known: &Arc<Keyspace>| Arc::ptr_eq(known, keyspace);
         // Most batches go on with the keyspace that they had last.
         if let Some(last) = self.ops.last().map(|op| op.keyspace)
             && self.keyspaces.get(last).is_some_and(known)
@@ -62,7 +64,7 @@ impl Ops {
         })
     }
 
-    fn add(&mut self, keyspace: &Keyspace, kind: Kind, key: &[u8], value: &[u8]) {
+    fn add(&mut self, keyspace: &Arc<Keyspace>, kind: Kind, key: &[u8], value: &[u8]) {
         let keyspace = self.keyspace(keyspace);
         let bounded = (true, true);
         let (key_len, value_len) = (key.len(), value.len());
@@ -71,7 +73,7 @@ impl Ops {
         self.bytes.extend_from_slice(value);
     }
 
-    fn add_range(&mut self, keyspace: &Keyspace, start: Option<&[u8]>, stop: Option<&[u8]>) {
+    fn add_range(&mut self, keyspace: &Arc<Keyspace>, start: Option<&[u8]>, stop: Option<&[u8]>) {
         let (from, to) = (start.unwrap_or_default(), stop.unwrap_or_default());
         self.add(keyspace, Kind::DeleteRange, from, to);
         if let Some(op) = self.ops.last_mut() {
@@ -142,7 +144,7 @@ impl WriteBatch {
     ) -> Result<R> {
         self.space.shared.check()?;
         let space = keyspace.map_or(&self.space, |store| store.get().space());
-        if !std::sync::Arc::ptr_eq(&space.shared, &self.space.shared) {
+        if !Arc::ptr_eq(&space.shared, &self.space.shared) {
             return Err(invalid("the keyspace belongs to another database"));
         }
         Ok(then(&mut *self.space.shared.lock(py, &self.ops)?, space))
@@ -223,7 +225,7 @@ impl WriteBatch {
     /// Writes the batch. It keeps its operations.
     fn write(&self, py: Python<'_>) -> Result<()> {
         self.with(py, None, |ops, space| {
-            let db = space.shared.db();
+            let db = &space.db;
             py.detach(|| {
                 let batch = ops.build()?;
                 match self.durability {
@@ -243,7 +245,7 @@ impl WriteBatch {
     /// Adds the operations of another batch of the same database behind its own.
     fn append(&self, py: Python<'_>, source: &Bound<'_, Self>) -> Result<()> {
         let source = source.get();
-        if !std::sync::Arc::ptr_eq(&source.space.shared, &self.space.shared) {
+        if !Arc::ptr_eq(&source.space.shared, &self.space.shared) {
             return Err(invalid("the other batch belongs to another database"));
         }
         // A copy, because a batch may be appended to itself.

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The keyspace that a database has instead of the default one if it was opened with a comparator:
-/// the default one is in byte order, always.
-const ORDERED: &str = "ordered";
+/// the default one is in byte order, always. LevelDB's C interface uses the same name, so each
+/// opens what the other made.
+const ORDERED: &str = "leveldb";
 
 /// An open database.
 ///
@@ -48,25 +49,24 @@ pub(crate) fn path_of(name: &Bound<'_, PyAny>) -> Result<PathBuf> {
 
 /// The keyspace that the database object stands for.
 fn main_keyspace(db: &Db, path: &Path, order: Option<&Arc<PyOrder>>) -> esker::Result<Keyspace> {
-    let ordered = db.keyspaces()?.iter().any(|name| name == ORDERED);
+    let names = db.keyspaces()?;
+    let ordered = names.iter().any(|name| name == ORDERED);
     let default = db.default_keyspace();
+    // One that holds nothing may still get an order; any other is in byte order.
+    let undecided = || Ok(names.len() == 1 && default.iter()?.next_entry()?.is_none());
     match order {
         None if ordered => {
-            // Asking for it in byte order says what order it has.
+            // Asking for it in byte order tells what order it has.
             db.keyspace(ORDERED)?;
             Ok(default)
         }
         None => Ok(default),
-        Some(order) => {
-            if !ordered && default.iter()?.next_entry()?.is_some() {
-                return Err(Error::ComparatorMismatch {
-                    keyspace: format!("default of {}", path.display()),
-                    stored: "bytewise".to_owned(),
-                    asked: esker::Comparator::name(order.as_ref()).to_owned(),
-                });
-            }
-            db.keyspace_ordered(ORDERED, order.clone())
-        }
+        Some(order) if ordered || undecided()? => db.keyspace_ordered(ORDERED, order.clone()),
+        Some(order) => Err(Error::ComparatorMismatch {
+            keyspace: format!("default of {}", path.display()),
+            stored: "bytewise".to_owned(),
+            asked: esker::Comparator::name(order.as_ref()).to_owned(),
+        }),
     }
 }
 
@@ -80,9 +80,9 @@ impl DB {
         slf: &Bound<'_, Self>,
         then: impl FnOnce(&Db) -> esker::Result<R> + Send,
     ) -> Result<R> {
-        let shared = &slf.as_super().get().space().shared;
-        shared.check()?;
-        Ok(slf.py().detach(|| then(shared.db()))?)
+        let space = slf.as_super().get().space();
+        space.shared.check()?;
+        Ok(slf.py().detach(|| then(&space.db))?)
     }
 }
 
@@ -142,7 +142,9 @@ impl DB {
             let keyspace = main_keyspace(&db, &path, order.as_ref())?;
             Ok((db, keyspace))
         })?;
-        let space = Space { keyspace, order, prefix: None, shared: Shared::new(db) };
+        let shared = Shared::new(db.clone());
+        let keyspace = Arc::new(keyspace);
+        let space = Space { db, keyspace, order, prefix: None, shared };
         let base = PyClassInitializer::from(Store::new(space));
         Ok(base.add_subclass(Self { name: name.clone().unbind() }))
     }
@@ -224,27 +226,36 @@ impl DB {
         Self::run(slf, |db| db.drop_keyspace(name))
     }
 
-    /// Begins a transaction.
-    #[pyo3(signature = (*, sync=false, durability=None))]
+    /// Begins a transaction. A pessimistic one locks what it reads for update or writes, and
+    /// waits for others' locks, for up to ``lock_timeout`` seconds.
+    #[pyo3(signature = (*, sync=false, durability=None, pessimistic=false, lock_timeout=None))]
     fn transaction(
         slf: &Bound<'_, Self>,
         sync: bool,
         durability: Option<&str>,
+        pessimistic: bool,
+        lock_timeout: Option<f64>,
     ) -> Result<Transaction> {
-        crate::txn::begin(slf, sync, durability)
+        let options = crate::txn::options_from(sync, durability, (pessimistic, lock_timeout))?;
+        crate::txn::begin(slf, options)
     }
 
     /// Calls ``function`` with a transaction and commits it; while that conflicts, begins anew, up
     /// to ``attempts`` times. Returns what the function returned.
-    #[pyo3(signature = (function, *, attempts=1000, sync=false, durability=None))]
+    #[pyo3(signature = (function, *, attempts=1000, sync=false, durability=None,
+        pessimistic=false, lock_timeout=None))]
+    #[allow(clippy::too_many_arguments)]
     fn transact<'py>(
         slf: &Bound<'py, Self>,
         function: &Bound<'py, PyAny>,
         attempts: u32,
         sync: bool,
         durability: Option<&str>,
+        pessimistic: bool,
+        lock_timeout: Option<f64>,
     ) -> Result<Bound<'py, PyAny>> {
-        crate::txn::transact(slf, function, attempts, || crate::txn::begin(slf, sync, durability))
+        let options = crate::txn::options_from(sync, durability, (pessimistic, lock_timeout))?;
+        crate::txn::transact(slf, function, attempts, options)
     }
 
     /// Makes a second database at ``path``, which must not exist, with what this one holds now.

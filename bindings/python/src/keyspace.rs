@@ -10,10 +10,11 @@ use esker::KeyspaceOptions;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::sync::Arc;
 
 /// The space of the keyspace of this name, if there is one.
 pub(crate) fn existing(py: Python<'_>, space: &Space, name: &str) -> Result<Space> {
-    let db = space.shared.db();
+    let db = &space.db;
     let keyspace = py.detach(|| {
         if db.keyspaces()?.iter().any(|known| known == name) {
             db.keyspace(name).map(Some)
@@ -24,7 +25,8 @@ pub(crate) fn existing(py: Python<'_>, space: &Space, name: &str) -> Result<Spac
     let Some(keyspace) = keyspace else {
         return Err(invalid(format!("there is no keyspace {name:?}: make it first")));
     };
-    Ok(Space { keyspace, order: None, prefix: None, shared: space.shared.clone() })
+    let keyspace = Arc::new(keyspace);
+    Ok(Space { keyspace, order: None, prefix: None, ..space.clone() })
 }
 
 /// The part of a keyspace that the engine's language serves; `esker.Keyspace` adds the rest of a
@@ -49,15 +51,16 @@ impl KeyspaceBase {
         merge_operator: Option<String>,
         ttl: Option<f64>,
     ) -> Result<PyClassInitializer<Self>> {
-        let shared = db.as_super().get().space().shared.clone();
-        shared.check()?;
+        let main = db.as_super().get().space();
+        main.shared.check()?;
         let order = order_from(comparator, comparator_name)?;
         let mut options = KeyspaceOptions::default();
         options.comparator = order.clone().map(|order| order as _);
         options.merge_operator = merge_operator;
         options.ttl = ttl.map(ttl_from).transpose()?;
-        let keyspace = py.detach(|| shared.db().keyspace_with(name, options))?;
-        let space = Space { keyspace, order, prefix: None, shared };
+        let keyspace = py.detach(|| main.db.keyspace_with(name, options))?;
+        let keyspace = Arc::new(keyspace);
+        let space = Space { keyspace, order, prefix: None, ..main.clone() };
         let base = PyClassInitializer::from(Store::new(space));
         Ok(base.add_subclass(Self { db: db.clone().unbind() }))
     }

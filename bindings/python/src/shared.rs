@@ -114,10 +114,13 @@ pub(crate) fn _close_all(py: Python<'_>) {
 /// A keyspace as Python sees it: whole, or the part of it behind a prefix, which keys then lack.
 #[derive(Clone)]
 pub(crate) struct Space {
-    pub(crate) keyspace: Keyspace,
+    /// The database or branch that the keyspace is in.
+    pub(crate) db: Db,
+    /// Counted, so that a batch knows one again by its place.
+    pub(crate) keyspace: Arc<Keyspace>,
     pub(crate) order: Option<Arc<PyOrder>>,
     pub(crate) prefix: Option<Arc<[u8]>>,
-    // Behind the keyspace, so that it is dropped after it.
+    // Behind the others, so that it is dropped after them.
     pub(crate) shared: Arc<Shared>,
 }
 

@@ -54,7 +54,7 @@ impl Snapshot {
     ) -> Result<Option<Bound<'py, PyAny>>> {
         let _ = (verify_checksums, fill_cache);
         let snapshot = self.snapshot(py)?;
-        let place = (&snapshot, &self.space.keyspace);
+        let place = (&snapshot, &*self.space.keyspace);
         let found = self.space.with_key(key.as_bytes(), |key| bytes::get(py, &place, key))?;
         py.detach(|| drop(snapshot));
         Ok(found.map(Bound::into_any).or(default))

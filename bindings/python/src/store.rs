@@ -38,7 +38,7 @@ impl Store {
         py: Python<'py>,
         key: &[u8],
     ) -> Result<Option<Bound<'py, PyBytes>>> {
-        let keyspace = &self.space.keyspace;
+        let keyspace = &*self.space.keyspace;
         Ok(self.space.with_key(key, |key| bytes::get(py, keyspace, key))?)
     }
 
@@ -74,7 +74,7 @@ impl Store {
         sync: bool,
         fill: impl FnOnce(&mut Batch) + Send,
     ) -> Result<()> {
-        let db = self.space.shared.db();
+        let db = &self.space.db;
         py.detach(|| {
             let mut batch = Batch::new();
             fill(&mut batch);
@@ -194,7 +194,7 @@ impl Store {
     ) -> Result<()> {
         let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
         let range = range(&self.space, bounds, (true, false), None)?;
-        let (keyspace, db) = (&self.space.keyspace, self.space.shared.db());
+        let (keyspace, db) = (&self.space.keyspace, &self.space.db);
         py.detach(|| {
             let mut batch = Batch::new();
             batch.remove_range::<&[u8]>(keyspace, range.bounds())?;
@@ -306,14 +306,14 @@ impl Store {
         let include = (include_start, include_stop);
         let shown = (include_key, include_value);
         let wish = Wish { reverse, start, stop, include, prefix, shown };
-        let snapshot = py.detach(|| self.space.shared.db().snapshot())?;
+        let snapshot = py.detach(|| self.space.db.snapshot())?;
         ArrowScan::new(&self.space, snapshot, &wish, (batch_rows, batch_bytes))
     }
 
     /// The state at this moment, which stays as it is.
     fn snapshot(&self, py: Python<'_>) -> Result<Snapshot> {
         self.space.shared.check()?;
-        Snapshot::new(&self.space, py.detach(|| self.space.shared.db().snapshot())?)
+        Snapshot::new(&self.space, py.detach(|| self.space.db.snapshot())?)
     }
 
     /// Merges what lies between two keys, so that it takes less space.

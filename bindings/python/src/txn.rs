@@ -10,8 +10,9 @@ use crate::store::{Store, keys_of, values_of};
 use esker::{Durability, Keyspace, TransactionIter, TransactionOptions};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyList};
+use pyo3::types::{PyAny, PyBytes, PyList};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Lookup for (&esker::Transaction, &Keyspace) {
     fn find(&self, key: &[u8], take: impl FnOnce(&[u8])) -> esker::Result<bool> {
@@ -21,11 +22,20 @@ impl Lookup for (&esker::Transaction, &Keyspace) {
 }
 
 /// The engine's options for what Python says.
-fn options_from(sync: bool, durability: Option<&str>) -> Result<TransactionOptions> {
+pub(crate) fn options_from(
+    sync: bool,
+    durability: Option<&str>,
+    locks: (bool, Option<f64>),
+) -> Result<TransactionOptions> {
     let mut options = TransactionOptions::default();
     options.durability = durability.map(durability_from).transpose()?;
     if sync {
         options.durability = Some(Durability::Disk);
+    }
+    options.pessimistic = locks.0;
+    if let Some(seconds) = locks.1 {
+        options.lock_timeout = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| invalid("'lock_timeout' must be a number of seconds"))?;
     }
     Ok(options)
 }
@@ -44,7 +54,7 @@ impl Transaction {
     /// Begins one; calls without a keyspace mean `space`.
     fn begin(py: Python<'_>, space: &Space, options: TransactionOptions) -> Result<Self> {
         space.shared.check()?;
-        let transaction = py.detach(|| space.shared.db().begin_with(options))?;
+        let transaction = py.detach(|| space.db.begin_with(options))?;
         Ok(Self { transaction: Mutex::new(Some(transaction)), space: space.clone() })
     }
 
@@ -89,9 +99,27 @@ impl Transaction {
         keyspace: Option<&Bound<'py, Store>>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
         self.with(py, keyspace, |transaction, space| {
-            let place = (transaction, &space.keyspace);
+            let place = (transaction, &*space.keyspace);
             let found = space.with_key(key.as_bytes(), |key| bytes::get(py, &place, key))?;
             Ok(found.map(Bound::into_any).or(default))
+        })
+    }
+
+    /// Like ``get``, for a value that is to be changed: a pessimistic transaction locks the key.
+    #[pyo3(signature = (key, default=None, *, keyspace=None))]
+    fn get_for_update<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, 'py>,
+        default: Option<Bound<'py, PyAny>>,
+        keyspace: Option<&Bound<'py, Store>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let key = key.as_bytes();
+        self.with(py, keyspace, |transaction, space| {
+            let keyspace = &space.keyspace;
+            let found = space
+                .with_key(key, |key| py.detach(|| transaction.get_for_update(keyspace, key)))?;
+            Ok(found.map(|value| PyBytes::new(py, &value).into_any()).or(default))
         })
     }
 
@@ -295,12 +323,7 @@ impl TransactionIterator {
 }
 
 /// Begins a transaction of the database `db`.
-pub(crate) fn begin(
-    db: &Bound<'_, DB>,
-    sync: bool,
-    durability: Option<&str>,
-) -> Result<Transaction> {
-    let options = options_from(sync, durability)?;
+pub(crate) fn begin(db: &Bound<'_, DB>, options: TransactionOptions) -> Result<Transaction> {
     Transaction::begin(db.py(), db.as_super().get().space(), options)
 }
 
@@ -309,11 +332,11 @@ pub(crate) fn transact<'py>(
     db: &Bound<'py, DB>,
     function: &Bound<'py, PyAny>,
     attempts: u32,
-    begin: impl Fn() -> Result<Transaction>,
+    options: TransactionOptions,
 ) -> Result<Bound<'py, PyAny>> {
     let py = db.py();
     for attempt in 1.. {
-        let transaction = Bound::new(py, begin()?)?;
+        let transaction = Bound::new(py, begin(db, options)?)?;
         let run = || -> Result<Bound<'py, PyAny>> {
             let result = function.call1((&transaction,))?;
             // A function may end its transaction itself.

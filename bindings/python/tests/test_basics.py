@@ -208,6 +208,21 @@ def test_keyspaces_come_and_go(db):
     assert not db.keyspace("old")
 
 
+def test_a_batch_takes_a_keyspace_for_itself_and_not_for_its_name(db):
+    old = db.keyspace("again")
+    db.drop_keyspace("again")
+    new = db.keyspace("again")
+    with db.write_batch() as batch:
+        batch.put(b"k", b"1")
+        batch.put(b"k", b"2", keyspace=new)
+    assert dict(new) == {b"k": b"2"}
+    batch.put(b"l", b"", keyspace=old)
+    batch.put(b"m", b"", keyspace=new)
+    with pytest.raises(esker.KeyspaceDroppedError):
+        batch.write()
+    assert dict(new) == {b"k": b"2"}
+
+
 def test_options(tmp_path):
     esker.DB(
         tmp_path / "many",

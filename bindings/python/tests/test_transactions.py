@@ -149,13 +149,31 @@ def test_transact_begins_anew_after_conflicts(db):
         db.transact(7)
 
 
-def test_counting_in_many_threads_loses_nothing(db):
+def test_locks(db):
+    db.put(b"k", b"1")
+    with db.transaction(pessimistic=True) as holder:
+        assert holder.get_for_update(b"k") == b"1"
+        assert holder.get_for_update(b"none", b"default") == b"default"
+        other = db.transaction(pessimistic=True, lock_timeout=0)
+        with pytest.raises(esker.LockTimeoutError) as caught:
+            other.get_for_update(b"k")
+        assert (caught.value.key, caught.value.keyspace) == (b"k", "default")
+        assert isinstance(caught.value, TimeoutError)
+        other.rollback()
+        holder.put(b"k", b"2")
+    assert db.get(b"k") == b"2"
+    with pytest.raises(esker.InvalidArgumentError):
+        db.transaction(lock_timeout=-1)
+
+
+@pytest.mark.parametrize("pessimistic", [False, True])
+def test_counting_in_many_threads_loses_nothing(db, pessimistic):
     def count(tx):
         tx.put(b"count", b"%d" % (int(tx.get(b"count", b"0")) + 1))
 
     def work():
         for _ in range(50):
-            db.transact(count)
+            db.transact(count, pessimistic=pessimistic)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

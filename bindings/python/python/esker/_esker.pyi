@@ -238,7 +238,12 @@ class DB(Store):
     def keyspaces(self) -> list[str]: ...
     def drop_keyspace(self, name: str) -> bool: ...
     def transaction(
-        self, *, sync: bool = False, durability: _Durability | None = None
+        self,
+        *,
+        sync: bool = False,
+        durability: _Durability | None = None,
+        pessimistic: bool = False,
+        lock_timeout: float | None = None,
     ) -> Transaction: ...
     def transact(
         self,
@@ -247,6 +252,8 @@ class DB(Store):
         attempts: int = 1000,
         sync: bool = False,
         durability: _Durability | None = None,
+        pessimistic: bool = False,
+        lock_timeout: float | None = None,
     ) -> _D: ...
     def checkpoint(self, path: _Path) -> None: ...
     def sync(self) -> None: ...
@@ -454,6 +461,14 @@ class Transaction:
     ) -> bytes | None: ...
     @overload
     def get(self, key: Buffer, default: _D, *, keyspace: Store | None = None) -> bytes | _D: ...
+    @overload
+    def get_for_update(
+        self, key: Buffer, default: None = None, *, keyspace: Store | None = None
+    ) -> bytes | None: ...
+    @overload
+    def get_for_update(
+        self, key: Buffer, default: _D, *, keyspace: Store | None = None
+    ) -> bytes | _D: ...
     def __contains__(self, key: Buffer, /) -> bool: ...
     def multi_get(
         self, keys: Iterable[Buffer], *, keyspace: Store | None = None

@@ -410,9 +410,9 @@ class DB(Store):
         """Drops a keyspace with all its entries."""
         return await self._call(self.real.drop_keyspace, name)
 
-    async def transaction(self, *, sync: bool = False, durability: Any = None) -> Transaction:
-        """Begins a transaction."""
-        real = await self._call(self.real.transaction, sync=sync, durability=durability)
+    async def transaction(self, **options: Any) -> Transaction:
+        """Begins a transaction, with the options of :meth:`esker.DB.transaction`."""
+        real = await self._call(self.real.transaction, **options)
         return Transaction(self._pool, real)
 
     async def transact(self, function: Callable[[esker.Transaction], _R], **options: Any) -> _R:
