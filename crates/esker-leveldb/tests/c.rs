@@ -237,6 +237,9 @@ fn a_directory_of_leveldb_is_refused_with_the_way_to_import_it_and_left_alone() 
         let text = refuses(&[command, "k", "v"], &dir);
         assert!(text.starts_with("Invalid argument: "), "{command}: {text}");
         assert!(text.contains("LevelDB"), "{command}: {text}");
+        if matches!(command, "open" | "create" | "put") {
+            assert!(text.contains("esker import --from leveldb "), "{command}: {text}");
+        }
         assert!(contents(&dir) == before, "{command} changed something");
     }
 }
