@@ -506,6 +506,18 @@ typedef void (*esker_partial_merge)(void *context,
                                     esker_sink *sink);
 
 /**
+ * Decides about an entry that no snapshot sees, when a merge comes to it: 0 keeps it, 1 removes
+ * it, 2 gives it the value that was put into the sink. Any other number keeps it. Threads and
+ * jumps as for `esker_full_merge`.
+ */
+typedef int (*esker_filter)(void *context,
+                            const char *key,
+                            size_t key_len,
+                            const char *value,
+                            size_t value_len,
+                            esker_sink *sink);
+
+/**
  * Makes a new value of the one that stands under a key, which is NULL if there is none. The new
  * one is given to `esker_sink_put`; without that the key is removed. It may be called more than
  * once, must return (no `longjmp`, no exception), and must not call the database.
@@ -683,7 +695,7 @@ esker_code esker_keyspace_open(const esker_db *db,
 
 /**
  * The keyspace of a name, made on first use, with what the options say, which may be NULL; of one
- * that is there, they may change the time to live. Otherwise as
+ * that is there, they may change the time to live and the compaction filter. Otherwise as
  * `esker_keyspace_open`.
  *
  * Errors: as there; `ESKER_MERGE_OPERATOR_MISSING` if its operator was not given when the database
@@ -1141,6 +1153,18 @@ esker_code esker_options_add_merge_operator(esker_options *options,
                                             esker_error **error);
 
 /**
+ * Adds a compaction filter to options, under the name that keyspaces store; otherwise as
+ * `esker_options_add_merge_operator`.
+ */
+esker_code esker_options_add_compaction_filter(esker_options *options,
+                                               const char *filter_name,
+                                               size_t filter_name_len,
+                                               esker_filter filter,
+                                               void *context,
+                                               esker_destroy destroy,
+                                               esker_error **error);
+
+/**
  * Replaces the value under a key by what `change` makes of it, as if nobody else wrote meanwhile;
  * `change` is called again if somebody did. The new value goes to `value`, which may be NULL; it
  * is NULL if the key was removed, and released with `esker_value_free` otherwise. As `esker_put`.
@@ -1177,6 +1201,14 @@ esker_code esker_keyspace_options_set_merge_operator(esker_keyspace_options *opt
                                                      const char *operator_name,
                                                      size_t operator_name_len,
                                                      esker_error **error);
+
+/**
+ * Asks for a compaction filter, by its name; the length may be `ESKER_NUL`.
+ */
+esker_code esker_keyspace_options_set_compaction_filter(esker_keyspace_options *options,
+                                                        const char *filter_name,
+                                                        size_t filter_name_len,
+                                                        esker_error **error);
 
 /**
  * Asks that writes expire after so many milliseconds, unless they say otherwise.

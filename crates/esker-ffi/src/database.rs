@@ -127,7 +127,7 @@ pub unsafe extern "C" fn esker_keyspace_open(
 }
 
 /// The keyspace of a name, made on first use, with what the options say, which may be NULL; of one
-/// that is there, they may change the time to live. Otherwise as
+/// that is there, they may change the time to live and the compaction filter. Otherwise as
 /// `esker_keyspace_open`.
 ///
 /// Errors: as there; `ESKER_MERGE_OPERATOR_MISSING` if its operator was not given when the database

@@ -1,4 +1,5 @@
-//! Merge operators that a C program defines, updates in place, and what keyspaces are made with.
+//! Merge operators and compaction filters that a C program defines, updates in place, and what
+//! keyspaces are made with.
 
 #![allow(unsafe_code, reason = "these are exported functions, and they keep pointers of C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -12,7 +13,7 @@ use crate::error::{esker_code, esker_error};
 use crate::keyspace::esker_keyspace;
 use crate::options::esker_options;
 use crate::value::{esker_value, give_value};
-use esker::{KeyspaceOptions, MergeOperator, OperatorResult};
+use esker::{CompactionFilter, Decision, KeyspaceOptions, MergeOperator, OperatorResult};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +72,21 @@ pub type esker_partial_merge = Option<
         count: usize,
         sink: *mut esker_sink,
     ),
+>;
+
+/// Decides about an entry that no snapshot sees, when a merge comes to it: 0 keeps it, 1 removes
+/// it, 2 gives it the value that was put into the sink. Any other number keeps it. Threads and
+/// jumps as for `esker_full_merge`.
+// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+pub type esker_filter = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        key: *const c_char,
+        key_len: usize,
+        value: *const c_char,
+        value_len: usize,
+        sink: *mut esker_sink,
+    ) -> c_int,
 >;
 
 /// Calls with a sink, which lives on the stack meanwhile; answers what was put into it.
@@ -139,6 +155,41 @@ impl MergeOperator for CalledOperator {
     }
 }
 
+/// A compaction filter that calls C.
+struct CalledFilter {
+    name: String,
+    filter: unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        usize,
+        *const c_char,
+        usize,
+        *mut esker_sink,
+    ) -> c_int,
+    context: Context,
+}
+
+impl CompactionFilter for CalledFilter {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn filter(&self, key: &[u8], value: &[u8]) -> Decision {
+        let context = self.context.pointer();
+        let (key, key_len) = (key.as_ptr().cast(), key.len());
+        let (value, value_len) = (value.as_ptr().cast(), value.len());
+        // SAFETY: the giver promises that it may be called so from any thread, and returns (B5).
+        let (answer, changed) = with_sink(|sink| unsafe {
+            (self.filter)(context, key, key_len, value, value_len, sink)
+        });
+        match (answer, changed) {
+            (1, _) => Decision::Remove,
+            (2, Some(value)) => Decision::Change(value),
+            _ => Decision::Keep,
+        }
+    }
+}
+
 /// Adds a merge operator to options, under the name that keyspaces store. The name has 1 to 255
 /// bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is handed to
 /// every call and destroyed after the last one; if this function fails, it is not destroyed.
@@ -160,6 +211,29 @@ pub unsafe extern "C" fn esker_options_add_merge_operator(
         let mut options = exclusive(options)?;
         let context = Context::new(context, destroy);
         options.merge_operators.push(Arc::new(CalledOperator { name, full, partial, context }));
+        Ok(())
+    })
+}
+
+/// Adds a compaction filter to options, under the name that keyspaces store; otherwise as
+/// `esker_options_add_merge_operator`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_add_compaction_filter(
+    options: *mut esker_options,
+    filter_name: *const c_char,
+    filter_name_len: usize,
+    filter: esker_filter,
+    context: *mut c_void,
+    destroy: esker_destroy,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let name = callback_name(filter_name, filter_name_len, "name of the compaction filter")?;
+        let Some(filter) = filter else { return misuse("the filter is NULL: give one") };
+        let mut options = exclusive(options)?;
+        let context = Context::new(context, destroy);
+        options.compaction_filters.push(Arc::new(CalledFilter { name, filter, context }));
         Ok(())
     })
 }
@@ -252,6 +326,22 @@ pub unsafe extern "C" fn esker_keyspace_options_set_merge_operator(
     border(error, || {
         let operator = name(operator_name, operator_name_len, "name of the merge operator")?;
         exclusive(options)?.merge_operator = Some(operator.to_owned());
+        Ok(())
+    })
+}
+
+/// Asks for a compaction filter, by its name; the length may be `ESKER_NUL`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_options_set_compaction_filter(
+    options: *mut esker_keyspace_options,
+    filter_name: *const c_char,
+    filter_name_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let filter = name(filter_name, filter_name_len, "name of the compaction filter")?;
+        exclusive(options)?.compaction_filter = Some(filter.to_owned());
         Ok(())
     })
 }

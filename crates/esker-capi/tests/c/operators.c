@@ -1,4 +1,4 @@
-/* Merge operators of a C program, and times to live. */
+/* Merge operators and compaction filters of a C program, and times to live. */
 #include "check.h"
 
 static int destroyed;
@@ -54,13 +54,31 @@ static void join_some(void *context, const char *key, size_t key_len, const char
   join(context, key, key_len, NULL, 0, operands, operand_lens, count, sink);
 }
 
+static int filter(void *context, const char *key, size_t key_len, const char *value,
+                  size_t value_len, esker_sink *sink) {
+  CHECK(context == &destroyed && key_len > 0 && (value != NULL || value_len == 0));
+  switch (key[0]) {
+  case 'r':
+    return 1;
+  case 'c':
+    CHECK(esker_sink_put(sink, "changed", 7) == ESKER_OK);
+    return 2;
+  default:
+    return 0;
+  }
+}
+
 static esker_db *open_with_callbacks(const char *path) {
   esker_options *options = esker_options_new();
   esker_db *db = NULL;
   OK(esker_options_add_merge_operator(options, "join", ESKER_NUL, join, join_some, &destroyed,
                                       destroy, &error));
+  OK(esker_options_add_compaction_filter(options, "tidy", ESKER_NUL, filter, &destroyed, destroy,
+                                         &error));
   FAILS(ESKER_MISUSE, esker_options_add_merge_operator(options, "x", 1, NULL, NULL, &destroyed,
                                                        destroy, &error));
+  FAILS(ESKER_INVALID_ARGUMENT, esker_options_add_compaction_filter(options, "", 0, filter,
+                                                                    &destroyed, destroy, &error));
   OK(esker_open(path, ESKER_NUL, options, &db, &error));
   esker_options_free(options);
   return db;
@@ -106,11 +124,22 @@ static int backwards(void *context, const char *a, size_t a_len, const char *b, 
   return result != 0 ? result : a_len < b_len ? 1 : -(a_len > b_len);
 }
 
-static void times_to_live(const esker_db *db) {
+static void filters_and_times(const esker_db *db) {
   esker_keyspace_options *options = esker_keyspace_options_new();
   esker_comparator *comparator = NULL;
   esker_batch *batch = esker_batch_new();
   esker_keyspace *ks = NULL;
+  OK(esker_keyspace_options_set_compaction_filter(options, "tidy", ESKER_NUL, &error));
+  OK(esker_keyspace_open_with(db, "filtered", ESKER_NUL, options, &ks, &error));
+  OK(esker_put(ks, T("remove"), T("v"), 0, &error));
+  OK(esker_put(ks, T("change"), T("v"), 0, &error));
+  OK(esker_put(ks, T("keep"), T("v"), 0, &error));
+  OK(esker_compact(db, &error));
+  CHECK(holds(ks, "remove", NULL) && holds(ks, "change", "changed") && holds(ks, "keep", "v"));
+  esker_keyspace_free(ks);
+  esker_keyspace_options_free(options);
+
+  options = esker_keyspace_options_new();
   OK(esker_comparator_new("back", ESKER_NUL, backwards, NULL, NULL, &comparator, &error));
   OK(esker_keyspace_options_set_comparator(options, comparator, &error));
   esker_comparator_free(comparator);
@@ -139,10 +168,10 @@ int main(int count, char **arguments) {
   snprintf(path, sizeof path, "%s", below(arguments[1], "db"));
   db = open_with_callbacks(path);
   merges(db);
-  times_to_live(db);
+  filters_and_times(db);
   OK(esker_close(db, &error));
   esker_db_free(db);
-  CHECK(destroyed == 1);
+  CHECK(destroyed == 2);
 
   /* Without the operator, its keyspace says what is missing when it is read. */
   OK(esker_open(path, ESKER_NUL, NULL, &db, &error));
