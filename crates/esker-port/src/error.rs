@@ -135,7 +135,7 @@ pub enum Error {
         /// What is wrong and what to do.
         detail: String,
     },
-    /// This build cannot read that kind of store.
+    /// There is no reader for that kind of store yet.
     NotBuiltIn {
         /// Which kind of store.
         engine: Engine,
@@ -206,9 +206,9 @@ impl fmt::Display for Error {
             }
             Self::NotBuiltIn { engine } => write!(
                 f,
-                "this build cannot read {}: build it with the feature import-{}",
+                "databases of {} are recognised and cannot be read yet: write their entries in the \
+                 text form of docs/dump-format.md, and bring that in with `esker load`",
                 engine.name(),
-                engine.word()
             ),
         }
     }
