@@ -65,6 +65,11 @@ impl History {
         self.entries.push(entry);
     }
 
+    /// Forgets the last write, which is known to have left nothing behind.
+    pub fn pop(&mut self) -> Option<Entry> {
+        self.entries.pop()
+    }
+
     /// The writes since the base.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

@@ -209,7 +209,7 @@ fn a_failed_sync_ends_writing_until_the_next_open() {
 
 fn fail_sync(disk: &CrashFs, fs: &FaultFs, seed: u64, what: &str, poisoned: &mut u32) -> bool {
     let mut history = History::default();
-    let (mut durable, mut refused) = (0, false);
+    let (mut durable, mut refused, mut ended) = (0, false, false);
     let Ok(db) = Db::open_with(PATH, options(fs, seed)) else { return true };
     let mut model = Model::new();
     let mut make = Generator::new(seed, 60);
@@ -233,6 +233,7 @@ fn fail_sync(disk: &CrashFs, fs: &FaultFs, seed: u64, what: &str, poisoned: &mut
             // A failed write may be there or not; it is the last one.
             assert!(is_expected(error), "{what}: {error}");
             refused = matches!(error, Error::Poisoned { .. });
+            ended = true;
             history.push(Entry { ops, logged: true });
             break;
         }
@@ -250,6 +251,10 @@ fn fail_sync(disk: &CrashFs, fs: &FaultFs, seed: u64, what: &str, poisoned: &mut
         match harness::write_one(&db, &later, Durability::Process) {
             Ok(()) => {
                 assert!(!refused, "{what}: a write after a refused one");
+                if ended {
+                    // The write that met the failure has no place in the log.
+                    history.pop();
+                }
                 model.apply(&later);
                 history.push(Entry { ops: vec![later], logged: true });
             }
