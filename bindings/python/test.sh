@@ -24,7 +24,7 @@ export PYO3_PYTHON=$python
 cargo fmt --check
 cargo clippy --release --locked -- -D warnings
 # By way of the source distribution, as whoever has only that would: what is missing in it shows.
-"$environment/bin/maturin" sdist --quiet --out "$work"
+"$environment/bin/maturin" sdist --out "$work"
 mkdir "$work/source"
 tar -xzf "$work"/esker-*.tar.gz -C "$work/source"
 PATH=$environment/bin:$PATH MATURIN_PEP517_ARGS=--locked "$python" -m pip install --quiet \
