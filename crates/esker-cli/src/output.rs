@@ -6,10 +6,9 @@
 
 use crate::token;
 use comfy_table::{Table, presets};
-use esker::{Latency, LevelShape, Stats, TreeShape};
+use esker::{LevelShape, Stats, TreeShape};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -24,57 +23,9 @@ pub fn entry_json(key: &[u8], value: &[u8]) -> Value {
     json!({ "key": token::encode(key), "value": token::encode(value) })
 }
 
-/// The statistics as JSON. Times are in microseconds.
+/// The statistics as JSON.
 pub fn stats_json(stats: &Stats) -> Value {
-    json!({
-        "puts": stats.puts,
-        "deletes": stats.deletes,
-        "range_deletes": stats.range_deletes,
-        "commits": stats.commits,
-        "gets": stats.gets,
-        "gets_found": stats.gets_found,
-        "scans": stats.scans,
-        "scanned": stats.scanned,
-        "syncs": stats.syncs,
-        "flushes": stats.flushes,
-        "merges": stats.merges,
-        "segments_adopted": stats.segments_adopted,
-        "operands_folded": stats.operands_folded,
-        "entries_expired": stats.entries_expired,
-        "entries_filtered": stats.entries_filtered,
-        "put_latency_us": latency_json(&stats.put_latency),
-        "get_latency_us": latency_json(&stats.get_latency),
-        "scan_latency_us": latency_json(&stats.scan_latency),
-        "sync_latency_us": latency_json(&stats.sync_latency),
-        "bytes_written": {
-            "user": stats.written.user,
-            "log": stats.written.log,
-            "flush": stats.written.flush,
-            "merge": stats.written.merge,
-            "manifest": stats.written.manifest,
-        },
-        "bytes_read": stats.bytes_read,
-        "cache_hits": stats.cache_hits,
-        "cache_misses": stats.cache_misses,
-        "stalls_us": {
-            "flush_debt": micros(stats.stalls.flush_debt),
-            "merge_debt": micros(stats.stalls.merge_debt),
-            "memory": micros(stats.stalls.memory),
-            "log_space": micros(stats.stalls.log_space),
-            "sync": micros(stats.stalls.sync),
-        },
-        "memory": {
-            "limit": stats.memory.limit,
-            "memtables": stats.memory.memtables,
-            "cache": stats.memory.cache,
-            "indexes": stats.memory.indexes,
-        },
-        "merge_debt": stats.merge_debt,
-        "data_file_bytes": stats.data_file_bytes,
-        "log_file_bytes": stats.log_file_bytes,
-        "write_amplification": stats.write_amplification(),
-        "trees": stats.trees.iter().map(tree_json).collect::<Vec<_>>(),
-    })
+    esker_json::stats(stats, |name| token::encode(name.as_bytes()))
 }
 
 /// The statistics as `name value` lines, sorted by name; trees are named by their position.
@@ -129,36 +80,4 @@ pub fn flatten(path: String, value: &Value, lines: &mut Vec<(String, String)>) {
         Value::String(text) => lines.push((path, text.clone())),
         leaf => lines.push((path, leaf.to_string())),
     }
-}
-
-fn latency_json(latency: &Latency) -> Value {
-    json!({
-        "samples": latency.samples,
-        "p50": micros(latency.p50),
-        "p99": micros(latency.p99),
-        "p999": micros(latency.p999),
-        "max": micros(latency.max),
-    })
-}
-
-fn tree_json(tree: &TreeShape) -> Value {
-    json!({
-        "keyspace": token::encode(tree.keyspace.as_bytes()),
-        "partitions": tree.partitions,
-        "base": level_json(&tree.base),
-        "deltas": tree.deltas.iter().map(level_json).collect::<Vec<_>>(),
-    })
-}
-
-fn level_json(level: &LevelShape) -> Value {
-    json!({
-        "runs": level.runs,
-        "segments": level.segments,
-        "bytes": level.bytes,
-        "entries": level.entries,
-    })
-}
-
-fn micros(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e3
 }

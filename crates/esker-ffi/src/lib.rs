@@ -33,7 +33,6 @@ mod callbacks;
 mod database;
 mod error;
 mod iterator;
-mod json;
 mod keyspace;
 mod maintenance;
 mod operators;

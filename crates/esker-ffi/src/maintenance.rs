@@ -6,7 +6,6 @@
 use crate::border::{Result, border, exclusive, path, place, shared, write_if};
 use crate::database::esker_db;
 use crate::error::{esker_code, esker_error};
-use crate::json;
 use crate::options::esker_options;
 use crate::value::{esker_value, give_text};
 use esker::repair;
@@ -65,7 +64,7 @@ pub unsafe extern "C" fn esker_stats(
         if let Err(forked @ esker::Error::Forked) = db.keyspaces() {
             return Err(forked.into());
         }
-        *place = give_text(json::stats(&db.stats()));
+        *place = give_text(esker_json::stats(&db.stats(), str::to_owned).to_string());
         Ok(())
     })
 }
@@ -86,7 +85,7 @@ pub unsafe extern "C" fn esker_verify(
         write_if(json, std::ptr::null_mut());
         let report = shared(db)?.db.verify()?;
         write_if(problems, report.problems.len());
-        answer_json(json, || json::verify(&report));
+        answer_json(json, || esker_json::verify(&report).to_string());
         Ok(())
     })
 }
@@ -112,7 +111,7 @@ pub unsafe extern "C" fn esker_repair_plan(
         write_if(json, std::ptr::null_mut());
         let plan = repair::plan(path(directory, directory_len)?, &options_of(options)?)?;
         write_if(whole, plan.is_whole());
-        answer_json(json, || json::plan(&plan));
+        answer_json(json, || esker_json::plan(&plan).to_string());
         Ok(())
     })
 }
@@ -139,7 +138,7 @@ pub unsafe extern "C" fn esker_repair(
         write_if(json, std::ptr::null_mut());
         let (from, to) = (path(directory, directory_len)?, path(to, to_len)?);
         let salvaged = repair::salvage(from, to, &options_of(options)?)?;
-        answer_json(json, || json::salvaged(&salvaged));
+        answer_json(json, || esker_json::salvaged(&salvaged).to_string());
         Ok(())
     })
 }

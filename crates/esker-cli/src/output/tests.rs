@@ -1,4 +1,5 @@
 use super::*;
+use std::time::Duration;
 
 #[test]
 fn every_leaf_becomes_a_line_with_its_path() {

@@ -1,6 +1,5 @@
-//! Reports as JSON: statistics, verify and repair. Times are in microseconds, sizes in bytes.
-//!
-//! Names of keyspaces are UTF-8 and stand as they are; paths are shown as text.
+//! Reports as JSON: statistics, verify and repair. Times are in microseconds, sizes in bytes; paths
+//! are shown as text. The program and the C interface describe statistics by this one function.
 
 use esker::repair::{Kept, Plan, Salvaged};
 use esker::{Latency, LevelShape, Stats, TreeShape, VerifyReport};
@@ -30,17 +29,28 @@ fn level(level: &LevelShape) -> Value {
     })
 }
 
-fn tree(tree: &TreeShape) -> Value {
+fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
     json!({
-        "keyspace": tree.keyspace,
+        "keyspace": name(&tree.keyspace),
         "partitions": tree.partitions,
         "base": level(&tree.base),
         "deltas": tree.deltas.iter().map(level).collect::<Vec<_>>(),
     })
 }
 
-/// The statistics of a database, with the fields that `esker stats --json` has.
-pub(crate) fn stats(stats: &Stats) -> String {
+/// The statistics of a database. `name` says how the name of a keyspace is shown.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-json-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// db.insert("apple", "red")?;
+/// let stats = esker_json::stats(&db.stats(), str::to_owned);
+/// assert_eq!(stats["puts"], 1);
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
     json!({
         "puts": stats.puts,
         "deletes": stats.deletes,
@@ -54,6 +64,9 @@ pub(crate) fn stats(stats: &Stats) -> String {
         "flushes": stats.flushes,
         "merges": stats.merges,
         "segments_adopted": stats.segments_adopted,
+        "operands_folded": stats.operands_folded,
+        "entries_expired": stats.entries_expired,
+        "entries_filtered": stats.entries_filtered,
         "put_latency_us": latency(&stats.put_latency),
         "get_latency_us": latency(&stats.get_latency),
         "scan_latency_us": latency(&stats.scan_latency),
@@ -85,13 +98,12 @@ pub(crate) fn stats(stats: &Stats) -> String {
         "data_file_bytes": stats.data_file_bytes,
         "log_file_bytes": stats.log_file_bytes,
         "write_amplification": stats.write_amplification(),
-        "trees": stats.trees.iter().map(tree).collect::<Vec<_>>(),
+        "trees": stats.trees.iter().map(|shape| tree(shape, &name)).collect::<Vec<_>>(),
     })
-    .to_string()
 }
 
 /// What verify read and found.
-pub(crate) fn verify(report: &VerifyReport) -> String {
+pub fn verify(report: &VerifyReport) -> Value {
     let problem = |problem: &esker::Problem| {
         json!({
             "path": problem.path.to_string_lossy(),
@@ -106,10 +118,10 @@ pub(crate) fn verify(report: &VerifyReport) -> String {
         "bytes": report.bytes,
         "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
     })
-    .to_string()
 }
 
-fn plan_value(plan: &Plan) -> Value {
+/// What could be saved of a database.
+pub fn plan(plan: &Plan) -> Value {
     let finding = |finding: &esker::repair::Finding| {
         json!({
             "state": finding.state.to_string(),
@@ -139,17 +151,11 @@ fn plan_value(plan: &Plan) -> Value {
     })
 }
 
-/// What could be saved of a database.
-pub(crate) fn plan(plan: &Plan) -> String {
-    plan_value(plan).to_string()
-}
-
 /// What was saved of a database.
-pub(crate) fn salvaged(salvaged: &Salvaged) -> String {
+pub fn salvaged(salvaged: &Salvaged) -> Value {
     json!({
-        "plan": plan_value(&salvaged.plan),
+        "plan": plan(&salvaged.plan),
         "to": salvaged.to.to_string_lossy(),
         "operations": salvaged.operations,
     })
-    .to_string()
 }
