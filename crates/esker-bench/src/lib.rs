@@ -28,7 +28,7 @@ pub mod values;
 pub mod workload;
 pub mod workspace;
 
-pub use engine::EngineKind;
+pub use engine::EngineSpec;
 pub use error::{Error, Result};
 pub use report::{Report, RunReport, WorkloadReport};
 pub use settings::{Durability, Settings};

@@ -8,7 +8,7 @@
 //! The points are those of `--sample-ops` where they were asked for, else one a second.
 
 use crate::report::{Report, RunReport, WorkloadReport};
-use crate::{EngineKind, Error, Result};
+use crate::{EngineSpec, Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::combinators::IntoLogRange;
 use plotters::prelude::{
@@ -29,7 +29,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// One run's course through one workload: seconds and operations a second.
 struct Course {
-    engine: EngineKind,
+    engine: EngineSpec,
     points: Vec<(f64, f64)>,
 }
 
@@ -65,7 +65,7 @@ fn panels(runs: &[RunReport]) -> Vec<(String, Vec<Course>)> {
     steps
         .map(|(step, workload)| {
             let reports =
-                runs.iter().filter_map(|run| Some((run.engine, run.workloads.get(step)?)));
+                runs.iter().filter_map(|run| Some((run.engine.clone(), run.workloads.get(step)?)));
             let courses = reports.map(|(engine, report)| Course { engine, points: points(report) });
             let lasting = courses.filter(|course| course.points.len() > 1).collect();
             (format!("{}. {}", step + 1, workload.name), lasting)
@@ -89,7 +89,7 @@ fn points(report: &WorkloadReport) -> Vec<(f64, f64)> {
     points
 }
 
-fn panel(area: &Area<'_>, name: &str, courses: &[Course], engines: &[EngineKind]) -> Result<()> {
+fn panel(area: &Area<'_>, name: &str, courses: &[Course], engines: &[EngineSpec]) -> Result<()> {
     let all = || courses.iter().flat_map(|course| &course.points);
     let end = all().map(|(seconds, _)| *seconds).fold(1e-3, f64::max);
     let high = all().map(|(_, rate)| *rate).fold(1.0, f64::max);
@@ -154,6 +154,7 @@ fn short(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::spec::spec;
     use crate::suite::{Observer, run};
     use crate::{Settings, Workload};
 
@@ -162,7 +163,7 @@ mod tests {
 
     fn report(sample_ops: Option<u64>) -> Report {
         let settings = Settings {
-            engines: vec![EngineKind::Mem],
+            engines: vec![spec("mem")],
             workloads: Workload::parse_list("fillseq,readrandom:2").unwrap(),
             num: 1_000,
             sample_ops,

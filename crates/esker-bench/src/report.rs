@@ -8,7 +8,7 @@
 use crate::measure::latency::LatencySummary;
 use crate::measure::machine::Machine;
 use crate::settings::Settings;
-use crate::{EngineKind, engine::EngineBytes};
+use crate::{EngineSpec, engine::EngineBytes};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -29,7 +29,9 @@ pub struct Report {
 #[derive(Debug, Clone, Serialize)]
 pub struct RunReport {
     /// Which engine.
-    pub engine: EngineKind,
+    pub engine: EngineSpec,
+    /// Its name and version, as it says itself.
+    pub version: String,
     /// Which round, from 1.
     pub round: usize,
     /// How the engine was opened.
@@ -176,7 +178,7 @@ pub struct Comparison {
 #[derive(Debug, Clone, Serialize)]
 pub struct Median {
     /// Which engine.
-    pub engine: EngineKind,
+    pub engine: EngineSpec,
     /// Operations a second.
     pub ops_per_second: f64,
     /// The same as a multiple of the first engine's.
@@ -196,13 +198,13 @@ pub struct Median {
 }
 
 /// Compares runs of the same list, workload by workload.
-pub fn compare(engines: &[EngineKind], runs: &[RunReport]) -> Vec<Comparison> {
+pub fn compare(engines: &[EngineSpec], runs: &[RunReport]) -> Vec<Comparison> {
     let Some(first) = runs.first() else { return Vec::new() };
     let steps = first.workloads.iter().enumerate();
     steps
         .map(|(step, workload)| {
             let mut medians: Vec<Median> =
-                engines.iter().filter_map(|engine| median_of(*engine, step, runs)).collect();
+                engines.iter().filter_map(|engine| median_of(engine, step, runs)).collect();
             let base = medians.first().map_or(0.0, |median| median.ops_per_second);
             for median in &mut medians {
                 median.ratio = if base > 0.0 { median.ops_per_second / base } else { 0.0 };
@@ -212,10 +214,10 @@ pub fn compare(engines: &[EngineKind], runs: &[RunReport]) -> Vec<Comparison> {
         .collect()
 }
 
-fn median_of(engine: EngineKind, step: usize, runs: &[RunReport]) -> Option<Median> {
+fn median_of(engine: &EngineSpec, step: usize, runs: &[RunReport]) -> Option<Median> {
     let rounds: Vec<&WorkloadReport> = runs
         .iter()
-        .filter(|run| run.engine == engine)
+        .filter(|run| run.engine == *engine)
         .filter_map(|run| run.workloads.get(step))
         .collect();
     let of = |figure: fn(&WorkloadReport) -> Option<f64>| {
@@ -223,7 +225,7 @@ fn median_of(engine: EngineKind, step: usize, runs: &[RunReport]) -> Option<Medi
     };
     let rates = || rounds.iter().map(|round| round.ops_per_second);
     Some(Median {
-        engine,
+        engine: engine.clone(),
         ops_per_second: of(|round| Some(round.ops_per_second))?,
         ratio: 1.0,
         spread: (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)),

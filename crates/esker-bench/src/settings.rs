@@ -7,8 +7,9 @@
 use crate::dist::Distribution;
 use crate::keys::{KeyFormat, KeyStyle};
 use crate::workload::{Kind, STANDARD};
-use crate::{EngineKind, Error, Result, Workload};
+use crate::{EngineSpec, Error, Result, Workload};
 use serde::{Serialize, Serializer};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,11 +26,21 @@ pub enum Durability {
     Disk,
 }
 
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Buffered => "buffered",
+            Self::Process => "process",
+            Self::Disk => "disk",
+        })
+    }
+}
+
 /// The settings of a suite.
 #[derive(Debug, Clone, Serialize)]
 pub struct Settings {
     /// The engines, in the order of a round.
-    pub engines: Vec<EngineKind>,
+    pub engines: Vec<EngineSpec>,
     /// The workloads, in the order of a run.
     pub workloads: Vec<Workload>,
     /// How many keys there are.
@@ -85,7 +96,7 @@ fn seconds<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            engines: vec![EngineKind::Esker],
+            engines: vec![EngineSpec::default()],
             workloads: Workload::parse_list(STANDARD).unwrap_or_default(),
             num: 1_000_000,
             key_size: 16,
@@ -136,6 +147,17 @@ impl Settings {
         if large { self.value_size.max(LARGE_VALUE) } else { self.value_size }
     }
 
+    /// Refuses an engine whose writes cannot be of the class that was asked for.
+    pub fn offered_by(&self, engine: &EngineSpec) -> Result<()> {
+        let class = self.durability;
+        engine.offers(class).map_err(|reason| {
+            Error::usage(format!(
+                "{engine} has no writes of class `{class}` ({reason}): leave it out, or choose \
+                 another class with --durability"
+            ))
+        })
+    }
+
     /// Refuses what cannot be carried out.
     pub fn check(&self) -> Result<()> {
         let wrong = |message: &str| Err(Error::usage(message));
@@ -171,6 +193,9 @@ impl Settings {
         }
         for (i, engine) in self.engines.iter().enumerate() {
             engine.available()?;
+            if engine.has_files() {
+                self.offered_by(engine)?;
+            }
             if self.engines[..i].contains(engine) {
                 return Err(Error::usage(format!("--engine names {engine} twice: once is enough")));
             }
@@ -186,6 +211,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::spec::spec;
 
     #[test]
     fn the_defaults_are_in_order() {
@@ -204,7 +230,7 @@ mod tests {
             (|s| s.theta = f64::NAN, "--theta"),
             (|s| s.use_existing_db = true, "--dir"),
             (|s| s.engines.clear(), "--engine"),
-            (|s| s.engines = vec![EngineKind::Mem, EngineKind::Mem], "twice"),
+            (|s| s.engines = vec![spec("mem"), spec("mem")], "twice"),
             (|s| (s.key_style, s.key_size) = (KeyStyle::Binary, 8), "readmissing"),
         ];
         for (i, (change, named)) in cases.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::report::{Report, RunReport, WorkloadReport, compare};
 use crate::runner::Runner;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
-use crate::{EngineKind, Result};
+use crate::{EngineSpec, Result};
 use std::path::Path;
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ pub trait Observer {
     /// A database was opened. `dir` is absent where the engine has no files.
     fn opened(
         &mut self,
-        _engine: EngineKind,
+        _engine: &EngineSpec,
         _round: usize,
         _dir: Option<&Path>,
         _settings: &[(String, String)],
@@ -34,7 +34,7 @@ pub trait Observer {
     /// A workload ended.
     fn finished(
         &mut self,
-        _engine: EngineKind,
+        _engine: &EngineSpec,
         _round: usize,
         _step: usize,
         _report: &WorkloadReport,
@@ -49,7 +49,7 @@ pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
     let workspace = Workspace::new(settings)?;
     let mut runs = Vec::new();
     for round in 1..=settings.rounds {
-        for &engine in &settings.engines {
+        for engine in &settings.engines {
             let database = workspace.database(engine)?;
             runs.push(run_one(settings, engine, round, database.path(), observer)?);
             if workspace.is_temporary() || round < settings.rounds {
@@ -63,26 +63,34 @@ pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
 
 fn run_one(
     settings: &Settings,
-    kind: EngineKind,
+    spec: &EngineSpec,
     round: usize,
     dir: &Path,
     observer: &mut dyn Observer,
 ) -> Result<RunReport> {
     let options = OpenOptions { dir, memory: settings.memory, durability: settings.durability };
-    let engine = kind.open(&options)?;
-    let dir = kind.has_files().then_some(dir);
+    let engine = spec.open(&options)?;
+    let dir = spec.has_files().then_some(dir);
     let opened_with = engine.settings();
-    observer.opened(kind, round, dir, &opened_with);
+    let version = engine.version();
+    observer.opened(spec, round, dir, &opened_with);
     let mut workloads = Vec::new();
     let mut runner = Runner::new(settings, &*engine, dir, round as u64, observer.progress())?;
     for (step, workload) in settings.workloads.iter().enumerate() {
         let report = runner.run(*workload)?;
-        observer.finished(kind, round, step, &report)?;
+        observer.finished(spec, round, step, &report)?;
         workloads.push(report);
     }
     drop(runner);
     let closing = Instant::now();
     engine.close()?;
     let close_seconds = closing.elapsed().as_secs_f64();
-    Ok(RunReport { engine: kind, round, settings: opened_with, workloads, close_seconds })
+    Ok(RunReport {
+        engine: spec.clone(),
+        version,
+        round,
+        settings: opened_with,
+        workloads,
+        close_seconds,
+    })
 }

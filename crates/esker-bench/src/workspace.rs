@@ -7,7 +7,7 @@
 //! 3. Without `--dir` nothing remains, also after a failure.
 
 use crate::settings::Settings;
-use crate::{EngineKind, Error, Result};
+use crate::{EngineSpec, Error, Result};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,7 +26,7 @@ impl Workspace {
         let use_existing = settings.use_existing_db;
         if let Some(root) = &settings.dir {
             let workspace = Self { root: root.clone(), temporary: false, use_existing };
-            settings.engines.iter().try_for_each(|engine| workspace.check(*engine))?;
+            settings.engines.iter().try_for_each(|engine| workspace.check(engine))?;
             std::fs::create_dir_all(root).map_err(|e| Error::io("make", root, &e))?;
             return Ok(workspace);
         }
@@ -37,11 +37,11 @@ impl Workspace {
         Ok(Self { root, temporary: true, use_existing })
     }
 
-    fn path(&self, engine: EngineKind) -> PathBuf {
-        self.root.join(format!("esker-bench-{engine}"))
+    fn path(&self, engine: &EngineSpec) -> PathBuf {
+        self.root.join(format!("esker-bench-{}", engine.file_name()))
     }
 
-    fn check(&self, engine: EngineKind) -> Result<()> {
+    fn check(&self, engine: &EngineSpec) -> Result<()> {
         let path = self.path(engine);
         if self.use_existing && engine.has_files() && !path.is_dir() {
             return Err(Error::usage(format!(
@@ -59,7 +59,7 @@ impl Workspace {
     }
 
     /// A place for one engine's database.
-    pub fn database(&self, engine: EngineKind) -> Result<Database> {
+    pub fn database(&self, engine: &EngineSpec) -> Result<Database> {
         self.check(engine)?;
         let path = self.path(engine);
         if !self.use_existing {
@@ -109,10 +109,11 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::spec::spec;
 
     fn settings(dir: &Path, use_existing_db: bool) -> Settings {
         let dir = Some(dir.to_owned());
-        Settings { engines: vec![EngineKind::Mem], dir, use_existing_db, ..Settings::default() }
+        Settings { engines: vec![spec("mem")], dir, use_existing_db, ..Settings::default() }
     }
 
     #[test]
@@ -125,7 +126,7 @@ mod tests {
         assert!(error.to_string().contains("--use-existing-db"), "{error}");
 
         let workspace = Workspace::new(&settings(dir.path(), true)).unwrap();
-        workspace.database(EngineKind::Mem).unwrap().remove().unwrap();
+        workspace.database(&spec("mem")).unwrap().remove().unwrap();
         drop(workspace);
         assert!(place.join("precious").exists());
     }
@@ -134,11 +135,11 @@ mod tests {
     fn what_we_made_can_be_removed_and_stays_otherwise() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::new(&settings(dir.path(), false)).unwrap();
-        let first = workspace.database(EngineKind::Mem).unwrap();
+        let first = workspace.database(&spec("mem")).unwrap();
         let path = first.path().to_owned();
         first.remove().unwrap();
         assert!(!path.exists());
-        drop(workspace.database(EngineKind::Mem).unwrap());
+        drop(workspace.database(&spec("mem")).unwrap());
         drop(workspace);
         assert!(path.exists());
     }
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn temporary_workspaces_vanish() {
         let workspace = Workspace::new(&Settings::default()).unwrap();
-        let database = workspace.database(EngineKind::Mem).unwrap();
+        let database = workspace.database(&spec("mem")).unwrap();
         std::fs::write(database.path().join("file"), "x").unwrap();
         let path = database.path().to_owned();
         drop(workspace);
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn an_existing_database_has_to_exist() {
         let dir = tempfile::tempdir().unwrap();
-        let engines = vec![EngineKind::Mem, EngineKind::Esker];
+        let engines = vec![spec("mem"), spec("esker")];
         let settings = Settings { engines, ..settings(&dir.path().join("nothing"), true) };
         let error = Workspace::new(&settings).unwrap_err();
         assert!(error.to_string().contains("no database"), "{error}");

@@ -1,6 +1,6 @@
 //! Esker through its public interface, with no option set that the user did not set.
 
-use super::{Cursor, Direction, Engine, EngineBytes, OpenOptions, Session};
+use super::{Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use esker::{Batch, Db, Iter, Keyspace, Options};
@@ -10,6 +10,11 @@ pub struct EskerEngine {
     db: Db,
     keyspace: Keyspace,
     settings: Vec<(String, String)>,
+}
+
+/// The registry's opener.
+pub fn open(_: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engine>> {
+    Ok(Box::new(EskerEngine::open(options)?))
 }
 
 fn failed(what: &str) -> impl FnOnce(esker::Error) -> Error {
@@ -59,6 +64,10 @@ impl Engine for EskerEngine {
         self.db.wait_until_idle().map_err(failed("wait until idle"))
     }
 
+    fn version(&self) -> String {
+        format!("Esker {}", super::locked_version("esker"))
+    }
+
     fn settings(&self) -> Vec<(String, String)> {
         let mut settings = self.settings.clone();
         settings.push(("memory".into(), format!("{} bytes", self.db.stats().memory.limit)));
@@ -100,6 +109,14 @@ impl Session for EskerSession<'_> {
         self.engine.keyspace.remove_with(key, class(durability)).map_err(failed("delete"))
     }
 
+    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
+        let mut batch = Batch::new();
+        let added = batch.remove_range(&self.engine.keyspace, start..end);
+        added.map_err(failed("delete of a range"))?;
+        let written = self.engine.db.write_with(batch, class(durability));
+        written.map(|_| ()).map_err(failed("delete of a range"))
+    }
+
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.batch.insert(&self.engine.keyspace, key, value);
     }
@@ -114,14 +131,22 @@ impl Session for EskerSession<'_> {
         written.map(|_| ()).map_err(failed("write of a batch"))
     }
 
-    fn get(&mut self, key: &[u8]) -> Result<Option<usize>> {
-        let found = self.engine.keyspace.get_into(key, &mut self.value).map_err(failed("read"))?;
-        Ok(found.then_some(self.value.len()))
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let present =
+            self.engine.keyspace.get_into(key, &mut self.value).map_err(failed("read"))?;
+        if present {
+            found(&self.value);
+        }
+        Ok(present)
     }
 
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize)) -> Result<()> {
+    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
         let values = self.engine.keyspace.multi_get(keys).map_err(failed("multi-read"))?;
-        values.iter().flatten().for_each(|value| found(value.len()));
+        for (place, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                found(place, value);
+            }
+        }
         Ok(())
     }
 

@@ -7,7 +7,10 @@
 //! journal in the process (`manual_journal_persist`). *Waiting*: fjall has no call that waits for
 //! compactions, so the adapter samples their counters until they rest.
 
-use super::{Cursor, Direction, Engine, OpenOptions, Session};
+use super::{
+    Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, delete_range_by_keys,
+    locked_version, multi_get_by_keys,
+};
 use crate::measure::machine;
 use crate::settings::Durability;
 use crate::{Error, Result};
@@ -20,6 +23,11 @@ pub struct FjallEngine {
     keyspace: Keyspace,
     default: Durability,
     settings: Vec<(String, String)>,
+}
+
+/// The registry's opener.
+pub fn open(_: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engine>> {
+    Ok(Box::new(FjallEngine::open(options)?))
 }
 
 fn failed(what: &str) -> impl FnOnce(fjall::Error) -> Error {
@@ -81,6 +89,10 @@ impl Engine for FjallEngine {
         Ok(())
     }
 
+    fn version(&self) -> String {
+        format!("fjall {}", locked_version("fjall"))
+    }
+
     fn settings(&self) -> Vec<(String, String)> {
         self.settings.clone()
     }
@@ -138,6 +150,10 @@ impl Session for FjallSession<'_> {
         self.engine.keyspace.remove(key).map_err(failed("delete"))
     }
 
+    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
+        delete_range_by_keys(self, start, end, durability)
+    }
+
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         let keyspace = &self.engine.keyspace;
         self.batch().insert(keyspace, key, value);
@@ -156,18 +172,13 @@ impl Session for FjallSession<'_> {
         batch.commit().map_err(failed("write of a batch"))
     }
 
-    fn get(&mut self, key: &[u8]) -> Result<Option<usize>> {
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let value = self.engine.keyspace.get(key).map_err(failed("read"))?;
-        Ok(value.map(|value| value.len()))
+        Ok(value.map(|value| found(&value)).is_some())
     }
 
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize)) -> Result<()> {
-        for key in keys {
-            if let Some(length) = self.get(key)? {
-                found(length);
-            }
-        }
-        Ok(())
+    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
+        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

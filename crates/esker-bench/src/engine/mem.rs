@@ -4,7 +4,7 @@
 //! is what a store without files, versions and concurrency costs. And its answers are trivially
 //! right, so the workloads themselves are tested on it.
 
-use super::{Cursor, Direction, Engine, Session};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, multi_get_by_keys};
 use crate::Result;
 use crate::settings::Durability;
 use std::collections::BTreeMap;
@@ -21,6 +21,19 @@ pub struct MemEngine {
     map: RwLock<Map>,
 }
 
+/// The registry's opener.
+pub fn open(_: &EngineSpec, _: &OpenOptions<'_>) -> Result<Box<dyn Engine>> {
+    Ok(Box::new(MemEngine::default()))
+}
+
+/// A map in memory survives nothing.
+pub fn offers(class: Durability) -> Result<(), &'static str> {
+    match class {
+        Durability::Buffered => Ok(()),
+        _ => Err("it lives in memory and keeps nothing"),
+    }
+}
+
 impl MemEngine {
     fn read(&self) -> RwLockReadGuard<'_, Map> {
         // No code that can panic runs under the lock.
@@ -34,7 +47,7 @@ impl MemEngine {
 
 impl Engine for MemEngine {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(MemSession { engine: self, value: Vec::new(), batch: Vec::new() }))
+        Ok(Box::new(MemSession { engine: self, batch: Vec::new() }))
     }
 
     fn flush(&self) -> Result<()> {
@@ -47,6 +60,10 @@ impl Engine for MemEngine {
 
     fn wait_idle(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn version(&self) -> String {
+        "BTreeMap of Rust's standard library".into()
     }
 
     fn settings(&self) -> Vec<(String, String)> {
@@ -64,7 +81,6 @@ impl Engine for MemEngine {
 
 struct MemSession<'a> {
     engine: &'a MemEngine,
-    value: Vec<u8>,
     batch: Vec<Operation>,
 }
 
@@ -89,6 +105,19 @@ impl Session for MemSession<'_> {
         Ok(())
     }
 
+    fn delete_range(&mut self, start: &[u8], end: &[u8], _: Durability) -> Result<()> {
+        let mut map = self.engine.write();
+        let range = (Bound::Included(start), Bound::Excluded(end));
+        // A map refuses a range that ends before it starts; it holds nothing.
+        let keys: Vec<Vec<u8>> = if start < end {
+            map.range::<[u8], _>(range).map(|(key, _)| key.clone()).collect()
+        } else {
+            Vec::new()
+        };
+        keys.iter().for_each(|key| drop(map.remove(key)));
+        Ok(())
+    }
+
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.batch.push((key.into(), Some(value.into())));
     }
@@ -108,22 +137,13 @@ impl Session for MemSession<'_> {
         Ok(())
     }
 
-    fn get(&mut self, key: &[u8]) -> Result<Option<usize>> {
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let map = self.engine.read();
-        Ok(map.get(key).map(|value| {
-            self.value.clear();
-            self.value.extend_from_slice(value);
-            self.value.len()
-        }))
+        Ok(map.get(key).map(|value| found(value)).is_some())
     }
 
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize)) -> Result<()> {
-        for key in keys {
-            if let Some(length) = self.get(key)? {
-                found(length);
-            }
-        }
-        Ok(())
+    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
+        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

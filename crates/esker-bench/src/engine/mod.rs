@@ -14,94 +14,15 @@ mod esker;
 mod fjall;
 mod mem;
 mod null;
+mod registry;
+pub mod spec;
 
+use crate::Result;
 use crate::settings::Durability;
-use crate::{Error, Result};
-use serde::{Serialize, Serializer};
-use std::fmt;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// An engine that this build knows by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EngineKind {
-    /// Esker.
-    Esker,
-    /// A `BTreeMap` under a lock.
-    Mem,
-    /// Nothing at all: what the harness itself costs.
-    Null,
-    /// fjall 3.
-    Fjall,
-}
-
-const ALL: &[(EngineKind, &str)] = &[
-    (EngineKind::Esker, "esker"),
-    (EngineKind::Mem, "mem"),
-    (EngineKind::Null, "null"),
-    (EngineKind::Fjall, "fjall"),
-];
-
-impl EngineKind {
-    /// Parses a comma list of names.
-    pub fn parse_list(list: &str) -> Result<Vec<Self>> {
-        let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
-        names.map(Self::parse).collect()
-    }
-
-    fn parse(name: &str) -> Result<Self> {
-        let found = ALL.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
-        found.map(|(kind, _)| *kind).ok_or_else(|| {
-            let known: Vec<&str> = ALL.iter().map(|(_, known)| *known).collect();
-            Error::usage(format!("there is no engine `{name}`: choose from {}", known.join(", ")))
-        })
-    }
-
-    /// The name that users write.
-    pub fn name(self) -> &'static str {
-        ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-
-    /// Whether the engine keeps files.
-    pub fn has_files(self) -> bool {
-        !matches!(self, Self::Mem | Self::Null)
-    }
-
-    /// Fails if this build left the engine out.
-    pub fn available(self) -> Result<()> {
-        if self == Self::Fjall && !cfg!(feature = "peer-fjall") {
-            return Err(Error::usage(
-                "this build has no fjall: build again with `--features peer-fjall`",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Opens a database in `options.dir`, making it if it is not there.
-    pub fn open(self, options: &OpenOptions<'_>) -> Result<Box<dyn Engine>> {
-        self.available()?;
-        match self {
-            Self::Esker => Ok(Box::new(esker::EskerEngine::open(options)?)),
-            Self::Mem => Ok(Box::new(mem::MemEngine::default())),
-            Self::Null => Ok(Box::new(null::NullEngine)),
-            #[cfg(feature = "peer-fjall")]
-            Self::Fjall => Ok(Box::new(fjall::FjallEngine::open(options)?)),
-            #[cfg(not(feature = "peer-fjall"))]
-            Self::Fjall => Err(Error::usage("this build has no fjall")),
-        }
-    }
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Serialize for EngineKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+pub use spec::{EngineSpec, Tuning};
 
 /// How a database is opened.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +36,7 @@ pub struct OpenOptions<'a> {
 }
 
 /// Bytes that an engine counted as written since it was opened, by cause.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineBytes {
     /// Keys and values of users.
     pub user: u64,
@@ -165,6 +86,9 @@ pub trait Engine: Send + Sync {
     /// Returns when background work is done.
     fn wait_idle(&self) -> Result<()>;
 
+    /// The engine's name and version: "RocksDB 10.4.2".
+    fn version(&self) -> String;
+
     /// What was set at open, for the report.
     fn settings(&self) -> Vec<(String, String)>;
 
@@ -188,6 +112,10 @@ pub trait Session {
     /// Deletes one entry.
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()>;
 
+    /// Deletes every key from `start` up to and without `end`. An engine without such a call deletes
+    /// key by key ([`delete_range_by_keys`]).
+    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()>;
+
     /// Adds a write to the batch under way.
     fn batch_put(&mut self, key: &[u8], value: &[u8]);
 
@@ -197,11 +125,13 @@ pub trait Session {
     /// Commits the batch under way.
     fn batch_commit(&mut self, durability: Durability) -> Result<()>;
 
-    /// Reads one entry; the length of its value, or none.
-    fn get(&mut self, key: &[u8]) -> Result<Option<usize>>;
+    /// Reads one entry: hands its value to `found`, once, if there is one, and says whether there is.
+    /// The value is not copied for the call where the engine can lend it.
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool>;
 
-    /// Reads several entries in one call; the length of each value is handed to `found`.
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize)) -> Result<()>;
+    /// Reads several entries in one call: hands the place of each key that was found in `keys`, and
+    /// its value, to `found`. The order is the engine's.
+    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()>;
 
     /// A cursor that starts at the first key at or behind `from` in its direction, or at the end.
     fn cursor(&mut self, from: Option<&[u8]>, direction: Direction)
@@ -212,6 +142,52 @@ pub trait Session {
 pub trait Cursor {
     /// The next entry, valid until the next call.
     fn next(&mut self) -> Result<Option<(&[u8], &[u8])>>;
+}
+
+/// Reads several entries one by one, for engines without a call for several.
+pub fn multi_get_by_keys(
+    session: &mut dyn Session,
+    keys: &[Vec<u8>],
+    found: &mut dyn FnMut(usize, &[u8]),
+) -> Result<()> {
+    for (place, key) in keys.iter().enumerate() {
+        session.get(key, &mut |value| found(place, value))?;
+    }
+    Ok(())
+}
+
+/// Keys that [`delete_range_by_keys`] deletes in one batch.
+const RANGE_BATCH: usize = 1_000;
+
+/// Deletes a range key by key, in batches, for engines that have no call for it.
+pub fn delete_range_by_keys(
+    session: &mut dyn Session,
+    start: &[u8],
+    end: &[u8],
+    durability: Durability,
+) -> Result<()> {
+    loop {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let mut cursor = session.cursor(Some(start), Direction::Forward)?;
+        while keys.len() < RANGE_BATCH {
+            match cursor.next()? {
+                Some((key, _)) if key < end => keys.push(key.to_vec()),
+                _ => break,
+            }
+        }
+        drop(cursor);
+        if keys.is_empty() {
+            return Ok(());
+        }
+        keys.iter().for_each(|key| session.batch_delete(key));
+        session.batch_commit(durability)?;
+    }
+}
+
+/// The version of a crate that was built in, by the lock file.
+pub fn locked_version(name: &str) -> &'static str {
+    let mut all = env!("LOCKED_VERSIONS").split(' ').filter_map(|entry| entry.split_once('='));
+    all.find(|(known, _)| *known == name).map_or("of unknown version", |(_, version)| version)
 }
 
 #[cfg(test)]

@@ -3,13 +3,18 @@
 //! What a workload costs on it is what the harness itself costs: keys, values, the clock, the
 //! histogram and the counters. Subtract it before you compare nanoseconds with other harnesses.
 
-use super::{Cursor, Direction, Engine, Session};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session};
 use crate::Result;
 use crate::settings::Durability;
 use std::hint::black_box;
 
 /// Nothing.
 pub struct NullEngine;
+
+/// The registry's opener.
+pub fn open(_: &EngineSpec, _: &OpenOptions<'_>) -> Result<Box<dyn Engine>> {
+    Ok(Box::new(NullEngine))
+}
 
 impl Engine for NullEngine {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
@@ -26,6 +31,10 @@ impl Engine for NullEngine {
 
     fn wait_idle(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn version(&self) -> String {
+        "nothing".into()
     }
 
     fn settings(&self) -> Vec<(String, String)> {
@@ -52,6 +61,11 @@ impl Session for NullEngine {
         Ok(())
     }
 
+    fn delete_range(&mut self, start: &[u8], end: &[u8], _: Durability) -> Result<()> {
+        black_box((start, end));
+        Ok(())
+    }
+
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         black_box((key, value));
     }
@@ -64,12 +78,12 @@ impl Session for NullEngine {
         Ok(())
     }
 
-    fn get(&mut self, key: &[u8]) -> Result<Option<usize>> {
+    fn get(&mut self, key: &[u8], _: &mut dyn FnMut(&[u8])) -> Result<bool> {
         black_box(key);
-        Ok(None)
+        Ok(false)
     }
 
-    fn multi_get(&mut self, keys: &[Vec<u8>], _: &mut dyn FnMut(usize)) -> Result<()> {
+    fn multi_get(&mut self, keys: &[Vec<u8>], _: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
         black_box(keys);
         Ok(())
     }

@@ -237,12 +237,12 @@ impl Hand<'_> {
 
     #[inline]
     fn get(&mut self, totals: &mut Totals) -> Result<()> {
-        match self.session.get(&self.key)? {
-            Some(length) => {
-                totals.found += 1;
-                totals.bytes += (self.key.len() + length) as u64;
-            }
-            None => totals.missing += 1,
+        let mut length = 0;
+        if self.session.get(&self.key, &mut |value| length = black_box(value).len())? {
+            totals.found += 1;
+            totals.bytes += (self.key.len() + length) as u64;
+        } else {
+            totals.missing += 1;
         }
         Ok(())
     }
@@ -287,9 +287,9 @@ impl Hand<'_> {
             }
             let totals = &mut meter.totals;
             let (mut found, size) = (0, self.key.len());
-            self.session.multi_get(asked, &mut |length| {
+            self.session.multi_get(asked, &mut |_, value| {
                 found += 1;
-                totals.bytes += (size + length) as u64;
+                totals.bytes += (size + black_box(value).len()) as u64;
             })?;
             totals.found += found;
             totals.missing += count - found;

@@ -1,8 +1,9 @@
 //! Workloads on the reference engine, whose answers are known.
 
+use crate::engine::spec::spec;
 use crate::report::{RunReport, WorkloadReport};
 use crate::suite::{Observer, run};
-use crate::{EngineKind, Report, Settings, Workload};
+use crate::{Report, Settings, Workload};
 use std::time::Duration;
 
 struct Silent;
@@ -10,7 +11,7 @@ impl Observer for Silent {}
 
 fn report(list: &str, change: impl FnOnce(&mut Settings)) -> Report {
     let mut settings = Settings {
-        engines: vec![EngineKind::Mem],
+        engines: vec![spec("mem")],
         workloads: Workload::parse_list(list).unwrap(),
         num: 2_000,
         ..Settings::default()

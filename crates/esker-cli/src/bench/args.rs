@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use esker_bench::dist::Distribution;
 use esker_bench::keys::KeyStyle;
-use esker_bench::{Durability, EngineKind, Error, Result, Settings, Workload};
+use esker_bench::{Durability, EngineSpec, Error, Result, Settings, Workload};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub struct BenchArgs {
     /// 16 threads (--list explains them; default: a standard list of nine)
     #[arg(long, alias = "benchmarks", value_name = "LIST")]
     pub workloads: Option<String>,
-    /// Explain the workloads and end
+    /// Explain the workloads and the engines, and end
     #[arg(long)]
     pub list: bool,
-    /// Engines to run, separated by commas: esker, fjall (if built in), mem (a locked map),
-    /// null (what the harness itself costs)
+    /// Engines to run, separated by commas (--list explains them): esker, mem (a locked map), null
+    /// (what the harness itself costs), and the peers that are built in
     #[arg(long, default_value = "esker", value_name = "LIST")]
     pub engine: String,
     /// How often each engine runs the list; with several, rounds interleave and medians are compared
@@ -129,7 +129,7 @@ impl BenchArgs {
         let duration = self.duration.map(seconds).transpose()?;
         let standard = self.workloads.is_none() && duration.is_none();
         Ok(Settings {
-            engines: EngineKind::parse_list(&self.engine)?,
+            engines: EngineSpec::parse_list(&self.engine)?,
             workloads: match &self.workloads {
                 Some(list) => Workload::parse_list(list)?,
                 None => defaults.workloads,

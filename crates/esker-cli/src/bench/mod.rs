@@ -14,7 +14,7 @@ mod table;
 pub use args::BenchArgs;
 
 use crate::failure::one_line;
-use esker_bench::{EngineKind, Error, Observer, Report, Result, WorkloadReport};
+use esker_bench::{EngineSpec, Error, Observer, Report, Result, WorkloadReport};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl Observer for Follow {
 
     fn opened(
         &mut self,
-        engine: EngineKind,
+        engine: &EngineSpec,
         round: usize,
         dir: Option<&Path>,
         _settings: &[(String, String)],
@@ -100,7 +100,7 @@ impl Observer for Follow {
 
     fn finished(
         &mut self,
-        engine: EngineKind,
+        engine: &EngineSpec,
         round: usize,
         step: usize,
         report: &WorkloadReport,
@@ -114,7 +114,7 @@ impl Observer for Follow {
         }
         // A colon is not a character that every file system takes.
         let workload = report.name.replace(':', "x");
-        let path = dir.join(format!("{engine}-{round}-{}-{workload}.csv", step + 1));
+        let path = dir.join(format!("{}-{round}-{}-{workload}.csv", engine.file_name(), step + 1));
         fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
         fs::write(&path, report.samples_csv()).map_err(|e| Error::io("write", &path, &e))
     }

@@ -40,13 +40,17 @@ pub fn line(report: &WorkloadReport) -> String {
     )
 }
 
-/// All workloads with what they do.
+/// All workloads and engines with what they do.
 pub fn workloads() -> String {
     let mut out = String::new();
     for (_, name, about) in esker_bench::workload::ALL {
         let _ = writeln!(out, "{name:22} {about}");
     }
-    let _ = write!(out, "\nThe standard list: {}", esker_bench::workload::STANDARD);
+    let _ = writeln!(out, "\nThe standard list: {}\n", esker_bench::workload::STANDARD);
+    for (name, about) in esker_bench::engine::spec::describe_all() {
+        let _ = writeln!(out, "{name:22} {about}");
+    }
+    out.truncate(out.trim_end().len());
     out
 }
 
@@ -87,7 +91,7 @@ fn user_bytes(settings: &Settings) -> u64 {
 
 fn run_report(out: &mut String, run: &RunReport, rounds: usize) {
     let round = if rounds > 1 { format!(", round {}", run.round) } else { String::new() };
-    let _ = writeln!(out, "\n{}{round}", run.engine);
+    let _ = writeln!(out, "\n{}{round}: {}", run.engine, run.version);
     for (name, value) in &run.settings {
         let _ = writeln!(out, "  {name}: {value}");
     }
