@@ -527,6 +527,22 @@ typedef void (*esker_change)(void *context,
                              size_t existing_len,
                              esker_sink *sink);
 
+/**
+ * Tells the time: milliseconds since the beginning of 1970 (UTC). It is called from many threads at
+ * once, must return (no `longjmp`, no exception), and must not call the database.
+ */
+typedef uint64_t (*esker_clock)(void *context);
+
+/**
+ * What is done in a transaction. Returns 0, after which the transaction is committed, or another
+ * number, after which nothing of it is written. `ESKER_CONFLICT` and `ESKER_DEADLOCK`, which calls
+ * in it may return, begin a new transaction with a new call; so it may be called more than once.
+ * `error` is never NULL and a place for the error that belongs to the number, as calls fill it.
+ * The transaction is neither committed, rolled back nor freed here. It must return (no `longjmp`,
+ * no exception).
+ */
+typedef int32_t (*esker_transaction_body)(void *context, esker_txn *txn, esker_error **error);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -677,6 +693,12 @@ void esker_db_free(esker_db *db);
 const char *esker_db_path(const esker_db *db, size_t *len);
 
 /**
+ * What tells this database from every other, in `id`, which has room for 16 bytes: they were drawn
+ * when it was made. A copy of its directory has the same.
+ */
+esker_code esker_db_id(const esker_db *db, uint8_t *id, esker_error **error);
+
+/**
  * The keyspace of a name, made on first use. Its length may be `ESKER_NUL`. Without a comparator
  * (NULL) it has the order it was made with, which for a new one is byte order; with one, the
  * keyspace must have been made with a comparator of the same name. Freed with
@@ -824,6 +846,17 @@ esker_code esker_iter_new(const esker_keyspace *keyspace,
                           esker_error **error);
 
 /**
+ * An iterator over the keys that begin with `prefix`; otherwise as `esker_iter_new`.
+ * `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+ */
+esker_code esker_iter_new_prefix(const esker_keyspace *keyspace,
+                                 const esker_snapshot *snapshot,
+                                 const void *prefix,
+                                 size_t prefix_len,
+                                 esker_iter **iter,
+                                 esker_error **error);
+
+/**
  * Frees an iterator. NULL is fine.
  */
 void esker_iter_free(esker_iter *iter);
@@ -898,6 +931,34 @@ void esker_keyspace_free(esker_keyspace *keyspace);
  * the handle. NULL if this is no `esker_keyspace`.
  */
 const char *esker_keyspace_name(const esker_keyspace *keyspace, size_t *len);
+
+/**
+ * The name of the comparator that the keyspace was made with, or NULL for byte order; as
+ * `esker_keyspace_name`.
+ */
+const char *esker_keyspace_comparator(const esker_keyspace *keyspace, size_t *len);
+
+/**
+ * The name of the keyspace's merge operator goes to `operator_name`, or NULL if it has none. A zero
+ * byte follows; released with `esker_value_free`.
+ */
+esker_code esker_keyspace_merge_operator(const esker_keyspace *keyspace,
+                                         esker_value **operator_name,
+                                         esker_error **error);
+
+/**
+ * After how many milliseconds writes expire that do not say it themselves; 0: never, or this is no
+ * `esker_keyspace`.
+ */
+uint64_t esker_keyspace_ttl(const esker_keyspace *keyspace);
+
+/**
+ * Changes after how many milliseconds later writes expire that do not say it themselves; 0: never.
+ * As `esker_put`.
+ */
+esker_code esker_keyspace_set_ttl(const esker_keyspace *keyspace,
+                                  uint64_t milliseconds,
+                                  esker_error **error);
 
 /**
  * Inserts a value under a key, in place of the one that is there. `durability` is an
@@ -1092,6 +1153,13 @@ esker_code esker_wait_until_idle(const esker_db *db, esker_error **error);
 esker_code esker_stats(const esker_db *db, esker_value **json, esker_error **error);
 
 /**
+ * The segments that hold a keyspace, from old to new and in key order, as JSON: of each its file,
+ * offset, bytes and entries, its age, its first and last key in hexadecimal, and whether it holds
+ * range tombstones. Otherwise as `esker_stats`.
+ */
+esker_code esker_segments(const esker_keyspace *keyspace, esker_value **json, esker_error **error);
+
+/**
  * Reads everything that is stored and reports what is damaged: how many problems there are in
  * `problems`, and the report as JSON in `json`, of which either may be NULL. Released with
  * `esker_value_free`. Damage is no error of this call.
@@ -1195,7 +1263,10 @@ esker_code esker_keyspace_options_set_comparator(esker_keyspace_options *options
                                                  esker_error **error);
 
 /**
- * Asks for a merge operator, by its name; the length may be `ESKER_NUL`.
+ * Asks for a merge operator, by its name; the length may be `ESKER_NUL`. These come with the
+ * library: `esker.counter-u64` and `esker.counter-i64` add numbers of 8 bytes, the lowest first;
+ * `esker.max` keeps the greatest in byte order; `esker.append:` and hexadecimal digits join with those
+ * bytes in between.
  */
 esker_code esker_keyspace_options_set_merge_operator(esker_keyspace_options *options,
                                                      const char *operator_name,
@@ -1240,6 +1311,17 @@ esker_code esker_options_add_comparator(esker_options *options,
                                         esker_error **error);
 
 /**
+ * Sets the clock by which times to live are judged, in place of the system's: for tests. `context`
+ * is handed to every call and destroyed after the last one; if this function fails, it is not
+ * destroyed.
+ */
+esker_code esker_options_set_clock(esker_options *options,
+                                   esker_clock now,
+                                   void *context,
+                                   esker_destroy destroy,
+                                   esker_error **error);
+
+/**
  * Frees options. NULL is fine. Databases opened with them go on.
  */
 void esker_options_free(esker_options *options);
@@ -1268,6 +1350,12 @@ esker_code esker_snapshot_new(const esker_db *db, esker_snapshot **snapshot, esk
  * Frees a snapshot. NULL is fine.
  */
 void esker_snapshot_free(esker_snapshot *snapshot);
+
+/**
+ * The sequence number that the snapshot shows: of two snapshots of one database, the one with the
+ * larger number shows the later moment. 0 if this is no `esker_snapshot`.
+ */
+uint64_t esker_snapshot_position(const esker_snapshot *snapshot);
 
 /**
  * The value that a key had; otherwise as `esker_get`.
@@ -1299,6 +1387,29 @@ esker_code esker_snapshot_multi_get(const esker_snapshot *snapshot,
                                     size_t count,
                                     esker_value **values,
                                     esker_error **error);
+
+/**
+ * Runs a function in a transaction, and in a new one whenever something that it read was written
+ * meanwhile, up to 1000 times. `durability`, an `esker_durability`, is what its commit survives.
+ *
+ * Errors: what the function returned, with its error, and `ESKER_ABORTED` if that is no
+ * `esker_code`; otherwise as `esker_txn_begin` and `esker_txn_commit`.
+ */
+esker_code esker_transact(const esker_db *db,
+                          int32_t durability,
+                          esker_transaction_body body,
+                          void *context,
+                          esker_error **error);
+
+/**
+ * As `esker_transact`, in transactions that lock as those of `esker_txn_begin_locking`.
+ */
+esker_code esker_transact_locking(const esker_db *db,
+                                  int32_t durability,
+                                  uint64_t lock_timeout_ms,
+                                  esker_transaction_body body,
+                                  void *context,
+                                  esker_error **error);
 
 /**
  * Begins a transaction, which reads the database as it is now. `durability`, an
@@ -1381,6 +1492,17 @@ esker_code esker_txn_get_for_update(const esker_txn *txn,
                                     esker_error **error);
 
 /**
+ * As `esker_txn_get_for_update`, for a value that must stay as it is until the commit: the lock is
+ * one that readers share, and nobody writes under it.
+ */
+esker_code esker_txn_get_for_share(const esker_txn *txn,
+                                   const esker_keyspace *keyspace,
+                                   const void *key,
+                                   size_t key_len,
+                                   esker_value **value,
+                                   esker_error **error);
+
+/**
  * Whether a key has a value, as the transaction sees it. As `esker_txn_get`.
  */
 esker_code esker_txn_contains(const esker_txn *txn,
@@ -1416,6 +1538,32 @@ esker_code esker_txn_put(esker_txn *txn,
                          esker_error **error);
 
 /**
+ * Inserts a value that is gone so many milliseconds after the commit; 0: at once. The transaction
+ * itself sees it in any case. As `esker_txn_put`.
+ */
+esker_code esker_txn_put_ttl(esker_txn *txn,
+                             const esker_keyspace *keyspace,
+                             const void *key,
+                             size_t key_len,
+                             const void *value,
+                             size_t value_len,
+                             uint64_t milliseconds,
+                             esker_error **error);
+
+/**
+ * Writes an operand for the keyspace's merge operator, for the commit. To merge is to write without
+ * reading: it conflicts with nobody, unless the transaction also reads the key. As `esker_txn_put`
+ * and `esker_merge`.
+ */
+esker_code esker_txn_merge(esker_txn *txn,
+                           const esker_keyspace *keyspace,
+                           const void *key,
+                           size_t key_len,
+                           const void *operand,
+                           size_t operand_len,
+                           esker_error **error);
+
+/**
  * Removes a key, for the commit. As `esker_txn_put`.
  */
 esker_code esker_txn_delete(esker_txn *txn,
@@ -1449,6 +1597,17 @@ esker_code esker_txn_iter_new(const esker_txn *txn,
                               size_t end_len,
                               esker_txn_iter **iter,
                               esker_error **error);
+
+/**
+ * An iterator over the keys that begin with `prefix`; otherwise as `esker_txn_iter_new`.
+ * `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+ */
+esker_code esker_txn_iter_new_prefix(const esker_txn *txn,
+                                     const esker_keyspace *keyspace,
+                                     const void *prefix,
+                                     size_t prefix_len,
+                                     esker_txn_iter **iter,
+                                     esker_error **error);
 
 /**
  * Frees an iterator. NULL is fine.

@@ -28,6 +28,21 @@ pub(crate) enum Fault {
     Misuse(String),
     /// A panic was caught: a defect of the library.
     Panic(String),
+    /// A callback hands on an error that it was told.
+    Told(Box<ErrorInfo>),
+}
+
+impl Fault {
+    /// Whether a transaction that ended so may succeed if it is begun again.
+    pub(crate) fn wants_retry(&self) -> bool {
+        match self {
+            Self::Engine(error) => error.wants_retry(),
+            Self::Told(info) => {
+                matches!(info.code, esker_code::ESKER_CONFLICT | esker_code::ESKER_DEADLOCK)
+            }
+            Self::Misuse(_) | Self::Panic(_) => false,
+        }
+    }
 }
 
 pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
@@ -195,6 +210,18 @@ impl<T> Drop for Exclusive<'_, T> {
 /// B1 and B4 hold for `pointer`, and nobody uses it from now on.
 pub(crate) unsafe fn free<K: Kind>(pointer: *mut K) {
     quiet((), || {
+        // SAFETY: as this function's.
+        drop(unsafe { take(pointer) });
+        Ok(())
+    });
+}
+
+/// Frees a handle as [`free`] does, and answers with what lay behind it.
+///
+/// # Safety
+/// As [`free`].
+pub(crate) unsafe fn take<K: Kind>(pointer: *mut K) -> Option<K::Inner> {
+    quiet(None, || {
         // SAFETY: B1.
         let handle = unsafe { find(pointer)? };
         if handle.in_use.load(Ordering::Relaxed) {
@@ -202,9 +229,9 @@ pub(crate) unsafe fn free<K: Kind>(pointer: *mut K) {
         }
         handle.word.store(FREED, Ordering::Relaxed);
         // SAFETY: it was made by `give`, its word said so, and nobody else uses it.
-        drop(unsafe { Box::from_raw(pointer.cast::<Handle<K::Inner>>()) });
-        Ok(())
-    });
+        let handle = unsafe { Box::from_raw(pointer.cast::<Handle<K::Inner>>()) };
+        Ok(Some(handle.into_inner()))
+    })
 }
 
 /// Runs the body of an exported function: catches panics, and tells of a failure by code and, if
@@ -236,7 +263,7 @@ pub(crate) unsafe fn border(
 /// B3 holds for `error`.
 #[cold]
 unsafe fn tell(error: *mut *mut esker_error, fault: Fault) -> esker_code {
-    let info = ErrorInfo::new(&fault);
+    let info = ErrorInfo::new(fault);
     let code = info.code;
     if !error.is_null() {
         // SAFETY: B3.
@@ -353,6 +380,14 @@ pub(crate) unsafe fn range<'a>(
     let (start, end) = unsafe { (bound(start, start_len, "start")?, bound(end, end_len, "end")?) };
     let start = start.map_or(Bound::Unbounded, Bound::Included);
     Ok((start, end.map_or(Bound::Unbounded, Bound::Excluded)))
+}
+
+/// The first key behind all that begin with `prefix`, in byte order; `None`: there is none.
+pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
 }
 
 /// A text from C: bytes with a length, or up to a zero byte if the length is `ESKER_NUL`.

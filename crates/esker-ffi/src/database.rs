@@ -95,6 +95,22 @@ pub unsafe extern "C" fn esker_db_path(db: *const esker_db, len: *mut usize) -> 
     quiet(std::ptr::null(), || Ok(answer(Some(&shared(db)?.path), len)))
 }
 
+/// What tells this database from every other, in `id`, which has room for 16 bytes: they were drawn
+/// when it was made. A copy of its directory has the same.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_db_id(
+    db: *const esker_db,
+    id: *mut u8,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(id.cast::<[u8; 16]>(), "id", [0; 16])?;
+        *place = shared(db)?.db.id();
+        Ok(())
+    })
+}
+
 /// The keyspace of a name, made on first use. Its length may be `ESKER_NUL`. Without a comparator
 /// (NULL) it has the order it was made with, which for a new one is byte order; with one, the
 /// keyspace must have been made with a comparator of the same name. Freed with

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Fault, Handle, Text, answer, free, kind, quiet, shared, write_if};
+use crate::border::{Fault, Handle, Text, answer, free, kind, quiet, shared, take, write_if};
 use std::ffi::c_char;
 
 /// What a call came to. The numbers never change; later versions may add some.
@@ -76,6 +76,46 @@ pub enum esker_code {
 
 use esker_code::*;
 
+impl esker_code {
+    /// The code of a number.
+    pub(crate) fn of_number(number: i32) -> Option<Self> {
+        Some(match number {
+            0 => ESKER_OK,
+            1 => ESKER_IO,
+            2 => ESKER_CORRUPTION,
+            3 => ESKER_LOCKED,
+            4 => ESKER_NOT_A_DATABASE,
+            5 => ESKER_MISSING,
+            6 => ESKER_EXISTS,
+            7 => ESKER_UNKNOWN_FORMAT,
+            8 => ESKER_KEY_TOO_LONG,
+            9 => ESKER_VALUE_TOO_LARGE,
+            10 => ESKER_BATCH_TOO_LARGE,
+            11 => ESKER_DISK_FULL,
+            12 => ESKER_POISONED,
+            13 => ESKER_CLOSED,
+            14 => ESKER_FORKED,
+            15 => ESKER_KEYSPACE_DROPPED,
+            16 => ESKER_COMPARATOR_MISSING,
+            17 => ESKER_COMPARATOR_MISMATCH,
+            18 => ESKER_USER_CODE_PANICKED,
+            19 => ESKER_READ_ONLY,
+            20 => ESKER_INVALID_ARGUMENT,
+            21 => ESKER_CONFLICT,
+            22 => ESKER_DEADLOCK,
+            23 => ESKER_LOCK_TIMEOUT,
+            24 => ESKER_ABORTED,
+            25 => ESKER_MERGE_OPERATOR_MISSING,
+            26 => ESKER_MERGE_OPERATOR_MISMATCH,
+            27 => ESKER_MERGE_FAILED,
+            100 => ESKER_MISUSE,
+            101 => ESKER_PANIC,
+            102 => ESKER_OTHER,
+            _ => return None,
+        })
+    }
+}
+
 /// The details of an error. Whoever receives one frees it with `esker_error_free`.
 pub struct esker_error(());
 
@@ -94,6 +134,12 @@ pub(crate) struct ErrorInfo {
     /// It belongs to this error and is freed with it, and only so.
     cause: Option<Box<Handle<ErrorInfo>>>,
     is_cause: bool,
+}
+
+impl std::fmt::Debug for ErrorInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ErrorInfo").field("code", &self.code).finish_non_exhaustive()
+    }
 }
 
 /// The code of an engine's error.
@@ -132,7 +178,7 @@ fn code_of(error: &esker::Error) -> esker_code {
 }
 
 impl ErrorInfo {
-    fn plain(code: esker_code, message: String) -> Self {
+    pub(crate) fn plain(code: esker_code, message: String) -> Self {
         Self {
             code,
             message: Text::new(message),
@@ -147,10 +193,11 @@ impl ErrorInfo {
         }
     }
 
-    pub(crate) fn new(fault: &Fault) -> Self {
+    pub(crate) fn new(fault: Fault) -> Self {
         match fault {
-            Fault::Engine(error) => Self::of_engine(error),
-            Fault::Misuse(what) => Self::plain(ESKER_MISUSE, what.clone()),
+            Fault::Engine(error) => Self::of_engine(&error),
+            Fault::Told(info) => *info,
+            Fault::Misuse(what) => Self::plain(ESKER_MISUSE, what),
             Fault::Panic(what) => {
                 Self::plain(ESKER_PANIC, format!("the library panicked ({what}): please report it"))
             }
@@ -355,6 +402,15 @@ pub unsafe extern "C" fn esker_error_free(error: *mut esker_error) {
     if quiet(false, || Ok(!shared(error.cast_const())?.is_cause)) {
         free(error);
     }
+}
+
+/// What lies behind an error, which is freed; `None` for what is no error of its own.
+///
+/// # Safety
+/// B1 for `error`, which is not used any more.
+pub(crate) unsafe fn take_error(error: *mut esker_error) -> Option<ErrorInfo> {
+    let own = quiet(false, || Ok(!shared(error.cast_const())?.is_cause));
+    if own { take(error) } else { None }
 }
 
 /// A text of an error.

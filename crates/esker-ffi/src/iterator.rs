@@ -4,14 +4,15 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
 use crate::border::{
-    Fault, Result, border, bytes, exclusive, free, give, kind, place, quiet, range, shared,
-    shared_or_null, write_if,
+    Fault, Result, behind_prefix, border, bytes, exclusive, free, give, kind, place, quiet, range,
+    shared, shared_or_null, write_if,
 };
 use crate::error::{esker_code, esker_error};
 use crate::keyspace::esker_keyspace;
 use crate::snapshot::esker_snapshot;
 use esker::Cursor;
 use std::ffi::{c_char, c_void};
+use std::ops::Bound;
 
 /// A place in a keyspace, as the keyspace was when the iterator was made. It is used by one thread
 /// at a time. It holds no lock, but space on the device while it lives.
@@ -40,6 +41,38 @@ pub unsafe extern "C" fn esker_iter_new(
         let place = place(iter, "iter", std::ptr::null_mut())?;
         let keyspace = &shared(keyspace)?.keyspace;
         let range = range((start, start_len), (end, end_len))?;
+        let cursor = match shared_or_null(snapshot)? {
+            None => keyspace.cursor_in::<&[u8]>(range)?,
+            Some(snapshot) => snapshot.cursor_in::<&[u8]>(keyspace, range)?,
+        };
+        *place = give(cursor);
+        Ok(())
+    })
+}
+
+/// An iterator over the keys that begin with `prefix`; otherwise as `esker_iter_new`.
+/// `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_iter_new_prefix(
+    keyspace: *const esker_keyspace,
+    snapshot: *const esker_snapshot,
+    prefix: *const c_void,
+    prefix_len: usize,
+    iter: *mut *mut esker_iter,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(iter, "iter", std::ptr::null_mut())?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let prefix = bytes(prefix, prefix_len, "prefix")?;
+        if keyspace.comparator_name().is_some() {
+            let what = "this keyspace has an order of its own: ask for a range, not for a prefix";
+            return Err(esker::Error::InvalidArgument { what: what.to_owned() }.into());
+        }
+        let end = behind_prefix(prefix);
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let range = (Bound::Included(prefix), end);
         let cursor = match shared_or_null(snapshot)? {
             None => keyspace.cursor_in::<&[u8]>(range)?,
             Some(snapshot) => snapshot.cursor_in::<&[u8]>(keyspace, range)?,

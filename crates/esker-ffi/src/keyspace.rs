@@ -9,7 +9,7 @@ use crate::border::{
 };
 use crate::error::{esker_code, esker_error};
 use crate::options::durability;
-use crate::value::{esker_value, give_value};
+use crate::value::{esker_value, give_text, give_value};
 use esker::{Batch, Db, Keyspace};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
@@ -24,12 +24,14 @@ pub(crate) struct KeyspaceInner {
     pub(crate) db: Db,
     pub(crate) keyspace: Keyspace,
     name: Text,
+    comparator: Option<Text>,
 }
 
 impl KeyspaceInner {
     pub(crate) fn new(db: Db, keyspace: Keyspace) -> Self {
         let name = Text::new(keyspace.name());
-        Self { db, keyspace, name }
+        let comparator = keyspace.comparator_name().map(Text::new);
+        Self { db, keyspace, name, comparator }
     }
 }
 
@@ -50,6 +52,61 @@ pub unsafe extern "C" fn esker_keyspace_name(
 ) -> *const c_char {
     write_if(len, 0);
     quiet(std::ptr::null(), || Ok(answer(Some(&shared(keyspace)?.name), len)))
+}
+
+/// The name of the comparator that the keyspace was made with, or NULL for byte order; as
+/// `esker_keyspace_name`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_comparator(
+    keyspace: *const esker_keyspace,
+    len: *mut usize,
+) -> *const c_char {
+    write_if(len, 0);
+    quiet(std::ptr::null(), || Ok(answer(shared(keyspace)?.comparator.as_ref(), len)))
+}
+
+/// The name of the keyspace's merge operator goes to `operator_name`, or NULL if it has none. A zero
+/// byte follows; released with `esker_value_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_merge_operator(
+    keyspace: *const esker_keyspace,
+    operator_name: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(operator_name, "operator_name", std::ptr::null_mut())?;
+        let operator = shared(keyspace)?.keyspace.merge_operator();
+        *place = operator.map_or(std::ptr::null_mut(), give_text);
+        Ok(())
+    })
+}
+
+/// After how many milliseconds writes expire that do not say it themselves; 0: never, or this is no
+/// `esker_keyspace`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_ttl(keyspace: *const esker_keyspace) -> u64 {
+    quiet(0, || {
+        let ttl = shared(keyspace)?.keyspace.ttl().unwrap_or_default();
+        Ok(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+    })
+}
+
+/// Changes after how many milliseconds later writes expire that do not say it themselves; 0: never.
+/// As `esker_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_set_ttl(
+    keyspace: *const esker_keyspace,
+    milliseconds: u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let ttl = (milliseconds != 0).then(|| Duration::from_millis(milliseconds));
+        Ok(shared(keyspace)?.keyspace.set_ttl(ttl)?)
+    })
 }
 
 /// Inserts a value under a key, in place of the one that is there. `durability` is an

@@ -39,7 +39,9 @@ mod operators;
 mod options;
 mod roots;
 mod snapshot;
+mod transact;
 mod txn;
+mod txn_iter;
 mod value;
 
 pub use batch::*;
@@ -53,5 +55,7 @@ pub use operators::*;
 pub use options::*;
 pub use roots::*;
 pub use snapshot::*;
+pub use transact::*;
 pub use txn::*;
+pub use txn_iter::*;
 pub use value::*;

@@ -6,6 +6,7 @@
 use crate::border::{Result, border, exclusive, path, place, shared, write_if};
 use crate::database::esker_db;
 use crate::error::{esker_code, esker_error};
+use crate::keyspace::esker_keyspace;
 use crate::options::esker_options;
 use crate::value::{esker_value, give_text};
 use esker::repair;
@@ -65,6 +66,24 @@ pub unsafe extern "C" fn esker_stats(
             return Err(forked.into());
         }
         *place = give_text(esker_json::stats(&db.stats(), str::to_owned).to_string());
+        Ok(())
+    })
+}
+
+/// The segments that hold a keyspace, from old to new and in key order, as JSON: of each its file,
+/// offset, bytes and entries, its age, its first and last key in hexadecimal, and whether it holds
+/// range tombstones. Otherwise as `esker_stats`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_segments(
+    keyspace: *const esker_keyspace,
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(json, "json", std::ptr::null_mut())?;
+        let segments = shared(keyspace)?.keyspace.segments()?;
+        *place = give_text(esker_json::segments(&segments).to_string());
         Ok(())
     })
 }

@@ -314,7 +314,10 @@ pub unsafe extern "C" fn esker_keyspace_options_set_comparator(
     })
 }
 
-/// Asks for a merge operator, by its name; the length may be `ESKER_NUL`.
+/// Asks for a merge operator, by its name; the length may be `ESKER_NUL`. These come with the
+/// library: `esker.counter-u64` and `esker.counter-i64` add numbers of 8 bytes, the lowest first;
+/// `esker.max` keeps the greatest in byte order; `esker.append:` and hexadecimal digits join with those
+/// bytes in between.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_options_set_merge_operator(

@@ -3,10 +3,12 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Result, border, exclusive, free, give, kind, quiet, shared};
-use crate::callbacks::esker_comparator;
+use crate::border::{Result, border, exclusive, free, give, kind, misuse, quiet, shared};
+use crate::callbacks::{Context, esker_comparator, esker_destroy};
 use crate::error::{esker_code, esker_error};
-use esker::{Compression, Durability, Error, LogKind, Recovery};
+use esker::{Clock, Compression, Durability, Error, LogKind, Recovery};
+use std::ffi::c_void;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a finished write survives.
@@ -205,6 +207,44 @@ pub unsafe extern "C" fn esker_options_add_comparator(
     border(error, || {
         let comparator = shared(comparator)?.clone();
         exclusive(options)?.comparators.push(comparator);
+        Ok(())
+    })
+}
+
+/// Tells the time: milliseconds since the beginning of 1970 (UTC). It is called from many threads at
+/// once, must return (no `longjmp`, no exception), and must not call the database.
+// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+pub type esker_clock = Option<unsafe extern "C" fn(context: *mut c_void) -> u64>;
+
+/// A clock that calls C.
+struct CalledClock {
+    now: unsafe extern "C" fn(*mut c_void) -> u64,
+    context: Context,
+}
+
+impl Clock for CalledClock {
+    fn now_millis(&self) -> u64 {
+        // SAFETY: the giver promises that it may be called so from any thread, and returns (B5).
+        unsafe { (self.now)(self.context.pointer()) }
+    }
+}
+
+/// Sets the clock by which times to live are judged, in place of the system's: for tests. `context`
+/// is handed to every call and destroyed after the last one; if this function fails, it is not
+/// destroyed.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_set_clock(
+    options: *mut esker_options,
+    now: esker_clock,
+    context: *mut c_void,
+    destroy: esker_destroy,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let Some(now) = now else { return misuse("the clock is NULL: give one") };
+        let mut options = exclusive(options)?;
+        options.clock = Arc::new(CalledClock { now, context: Context::new(context, destroy) });
         Ok(())
     })
 }

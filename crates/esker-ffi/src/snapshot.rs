@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, bytes, free, give, kind, place, shared};
+use crate::border::{border, bytes, free, give, kind, place, quiet, shared};
 use crate::database::esker_db;
 use crate::error::{esker_code, esker_error};
 use crate::keyspace::{Places, esker_keyspace, key_list};
@@ -37,6 +37,14 @@ pub unsafe extern "C" fn esker_snapshot_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_snapshot_free(snapshot: *mut esker_snapshot) {
     free(snapshot);
+}
+
+/// The sequence number that the snapshot shows: of two snapshots of one database, the one with the
+/// larger number shows the later moment. 0 if this is no `esker_snapshot`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_position(snapshot: *const esker_snapshot) -> u64 {
+    quiet(0, || Ok(shared(snapshot)?.position()))
 }
 
 /// The value that a key had; otherwise as `esker_get`.

@@ -12,8 +12,8 @@ use crate::error::{esker_code, esker_error};
 use crate::keyspace::{Places, esker_keyspace, key_list};
 use crate::options::durability;
 use crate::value::{esker_value, give_value};
-use esker::{Savepoint, Transaction, TransactionIter, TransactionOptions};
-use std::ffi::{c_char, c_void};
+use esker::{Savepoint, Transaction, TransactionOptions};
+use std::ffi::c_void;
 use std::time::Duration;
 
 /// Reads and writes that happen as if at one moment, over any number of keyspaces of one database.
@@ -32,18 +32,35 @@ pub(crate) struct TxnInner {
     /// `None`: it was committed or rolled back.
     transaction: Option<Transaction>,
     savepoints: Vec<Savepoint>,
+    /// Whether it belongs to an `esker_transact`, which alone ends and frees it.
+    lent: bool,
 }
 
 impl TxnInner {
-    fn open(&self) -> Result<&Transaction> {
+    pub(crate) fn open(&self) -> Result<&Transaction> {
         match &self.transaction {
             Some(transaction) => Ok(transaction),
             None => misuse("the transaction has ended: begin another"),
         }
     }
 
+    /// One that the body of an `esker_transact` is given.
+    pub(crate) fn lend(transaction: Transaction) -> Self {
+        Self { transaction: Some(transaction), savepoints: Vec::new(), lent: true }
+    }
+
+    /// Takes back what was lent.
+    pub(crate) fn take_back(&mut self) -> Option<Transaction> {
+        self.lent = false;
+        self.savepoints.clear();
+        self.transaction.take()
+    }
+
     fn end(&mut self) -> Result<Transaction> {
         self.open()?;
+        if self.lent {
+            return misuse("the transaction is ended by esker_transact: return from its function");
+        }
         self.savepoints.clear();
         self.transaction.take().map_or_else(|| misuse("the transaction has ended"), Ok)
     }
@@ -79,6 +96,20 @@ pub unsafe extern "C" fn esker_txn_begin_locking(
     begin(db, durability, Some(Duration::from_millis(lock_timeout_ms)), txn, error)
 }
 
+/// How a transaction behaves: it locks if there is a time to wait for locks.
+pub(crate) fn options(
+    durability: i32,
+    lock_timeout: Option<Duration>,
+) -> Result<TransactionOptions> {
+    let mut options = TransactionOptions::default();
+    options.durability = self::durability(durability)?;
+    if let Some(lock_timeout) = lock_timeout {
+        options.pessimistic = true;
+        options.lock_timeout = lock_timeout;
+    }
+    Ok(options)
+}
+
 /// Begins a transaction, with locks if there is a time to wait for them.
 ///
 /// # Safety
@@ -93,14 +124,9 @@ unsafe fn begin(
     border(error, || {
         let place = place(txn, "txn", std::ptr::null_mut())?;
         let db = &shared(db)?.db;
-        let mut options = TransactionOptions::default();
-        options.durability = self::durability(durability)?;
-        if let Some(lock_timeout) = lock_timeout {
-            options.pessimistic = true;
-            options.lock_timeout = lock_timeout;
-        }
+        let options = options(durability, lock_timeout)?;
         let transaction = Some(db.begin_with(options)?);
-        *place = give(TxnInner { transaction, savepoints: Vec::new() });
+        *place = give(TxnInner { transaction, savepoints: Vec::new(), lent: false });
         Ok(())
     })
 }
@@ -110,7 +136,9 @@ unsafe fn begin(
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_free(txn: *mut esker_txn) {
-    free(txn);
+    if quiet(false, || Ok(!exclusive(txn)?.lent)) {
+        free(txn);
+    }
 }
 
 /// Commits: all writes happen at one moment, or, after an error, none of them. Either way the
@@ -233,6 +261,28 @@ pub unsafe extern "C" fn esker_txn_get_for_update(
     })
 }
 
+/// As `esker_txn_get_for_update`, for a value that must stay as it is until the commit: the lock is
+/// one that readers share, and nobody writes under it.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_txn_get_for_share(
+    txn: *const esker_txn,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(value, "value", std::ptr::null_mut())?;
+        let keyspace = &shared(keyspace)?.keyspace;
+        let key = bytes(key, key_len, "key")?;
+        let found = exclusive(txn)?.open()?.get_for_share(keyspace, key)?;
+        *place = found.map_or(std::ptr::null_mut(), give_value);
+        Ok(())
+    })
+}
+
 /// Whether a key has a value, as the transaction sees it. As `esker_txn_get`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -295,6 +345,49 @@ pub unsafe extern "C" fn esker_txn_put(
     })
 }
 
+/// Inserts a value that is gone so many milliseconds after the commit; 0: at once. The transaction
+/// itself sees it in any case. As `esker_txn_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_txn_put_ttl(
+    txn: *mut esker_txn,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    milliseconds: u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let ttl = Duration::from_millis(milliseconds);
+        Ok(exclusive(txn)?.open()?.insert_with_ttl(keyspace, key, value, ttl)?)
+    })
+}
+
+/// Writes an operand for the keyspace's merge operator, for the commit. To merge is to write without
+/// reading: it conflicts with nobody, unless the transaction also reads the key. As `esker_txn_put`
+/// and `esker_merge`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_txn_merge(
+    txn: *mut esker_txn,
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    operand: *const c_void,
+    operand_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, operand) = (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?);
+        Ok(exclusive(txn)?.open()?.merge(keyspace, key, operand)?)
+    })
+}
+
 /// Removes a key, for the commit. As `esker_txn_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -328,152 +421,5 @@ pub unsafe extern "C" fn esker_txn_delete_range(
         let keyspace = &shared(keyspace)?.keyspace;
         let range = range((start, start_len), (end, end_len))?;
         Ok(exclusive(txn)?.open()?.remove_range::<&[u8]>(keyspace, range)?)
-    })
-}
-
-/// The entries of a keyspace as a transaction sees them, from both ends. It is used by one thread
-/// at a time. How far it came counts as read.
-pub struct esker_txn_iter(());
-
-kind!(esker_txn_iter, b"esktxitr", TxnIterInner);
-
-/// What lies behind an [`esker_txn_iter`].
-pub(crate) struct TxnIterInner {
-    iter: TransactionIter,
-    entry: Option<(Vec<u8>, Vec<u8>)>,
-}
-
-/// An iterator over the keys from `start` up to, not including, `end`; NULL with the length 0 is no
-/// bound on that side. It shows the transaction's writes as they are now; later ones do not change
-/// it. Freed with `esker_txn_iter_free`.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_new(
-    txn: *const esker_txn,
-    keyspace: *const esker_keyspace,
-    start: *const c_void,
-    start_len: usize,
-    end: *const c_void,
-    end_len: usize,
-    iter: *mut *mut esker_txn_iter,
-    error: *mut *mut esker_error,
-) -> esker_code {
-    border(error, || {
-        let place = place(iter, "iter", std::ptr::null_mut())?;
-        let keyspace = &shared(keyspace)?.keyspace;
-        let range = range((start, start_len), (end, end_len))?;
-        let iter = exclusive(txn)?.open()?.range::<&[u8]>(keyspace, range)?;
-        *place = give(TxnIterInner { iter, entry: None });
-        Ok(())
-    })
-}
-
-/// Frees an iterator. NULL is fine.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_free(iter: *mut esker_txn_iter) {
-    free(iter);
-}
-
-/// Places the front before the first key at or behind a key; `esker_txn_iter_next` then takes that
-/// entry.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_seek(
-    iter: *mut esker_txn_iter,
-    key: *const c_void,
-    key_len: usize,
-    error: *mut *mut esker_error,
-) -> esker_code {
-    border(error, || {
-        let key = bytes(key, key_len, "key")?;
-        let mut inner = exclusive(iter)?;
-        inner.entry = None;
-        inner.iter.seek(key)?;
-        Ok(())
-    })
-}
-
-/// Takes the next entry from the front; `found` is false if there is none left before the back.
-///
-/// Errors: as `esker_iter_first`; the error stays until the front is placed anew.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_next(
-    iter: *mut esker_txn_iter,
-    found: *mut bool,
-    error: *mut *mut esker_error,
-) -> esker_code {
-    take(iter, found, error, TransactionIter::next_entry)
-}
-
-/// Takes the next entry from the back; otherwise as `esker_txn_iter_next`.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_next_back(
-    iter: *mut esker_txn_iter,
-    found: *mut bool,
-    error: *mut *mut esker_error,
-) -> esker_code {
-    take(iter, found, error, TransactionIter::next_back_entry)
-}
-
-/// Takes an entry from an end.
-///
-/// # Safety
-/// B1 for `iter`, B3 for `found` and `error`.
-unsafe fn take(
-    iter: *mut esker_txn_iter,
-    found: *mut bool,
-    error: *mut *mut esker_error,
-    from: impl FnOnce(&mut TransactionIter) -> esker::Result<Option<(Vec<u8>, Vec<u8>)>>,
-) -> esker_code {
-    border(error, || {
-        let found = place(found, "found", false)?;
-        let mut inner = exclusive(iter)?;
-        inner.entry = None;
-        inner.entry = from(&mut inner.iter)?;
-        *found = inner.entry.is_some();
-        Ok(())
-    })
-}
-
-/// The key that was taken last; its length goes to `len`, which may be NULL. It stays there until
-/// the iterator is used again or freed. NULL if there was none.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_key(
-    iter: *const esker_txn_iter,
-    len: *mut usize,
-) -> *const c_char {
-    part(iter, len, |(key, _)| key)
-}
-
-/// The value that was taken last; as `esker_txn_iter_key`.
-// SAFETY: the name is this library's; the contract is the border's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_txn_iter_value(
-    iter: *const esker_txn_iter,
-    len: *mut usize,
-) -> *const c_char {
-    part(iter, len, |(_, value)| value)
-}
-
-/// A part of the entry that was taken last.
-///
-/// # Safety
-/// B1 for `iter`, B3 for `len`.
-unsafe fn part(
-    iter: *const esker_txn_iter,
-    len: *mut usize,
-    which: impl FnOnce(&(Vec<u8>, Vec<u8>)) -> &Vec<u8>,
-) -> *const c_char {
-    write_if(len, 0);
-    quiet(std::ptr::null(), || {
-        let inner = exclusive(iter)?;
-        let Some(entry) = &inner.entry else { return Ok(std::ptr::null()) };
-        let part = which(entry);
-        write_if(len, part.len());
-        Ok(part.as_ptr().cast())
     })
 }

@@ -2,7 +2,7 @@
 //! are shown as text. The program and the C interface describe statistics by this one function.
 
 use esker::repair::{Kept, Plan, Salvaged};
-use esker::{Latency, LevelShape, Stats, TreeShape, VerifyReport};
+use esker::{Latency, LevelShape, SegmentShape, Stats, TreeShape, VerifyReport};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -99,6 +99,44 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
         "log_file_bytes": stats.log_file_bytes,
         "write_amplification": stats.write_amplification(),
         "trees": stats.trees.iter().map(|shape| tree(shape, &name)).collect::<Vec<_>>(),
+    })
+}
+
+/// The segments of a keyspace. Keys are shown in hexadecimal.
+///
+/// # Example
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-segs-{}", std::process::id()));
+/// let db = esker::Db::open(&dir)?;
+/// db.insert("k", "v")?;
+/// db.flush()?;
+/// let segments = esker_json::segments(&db.default_keyspace().segments()?);
+/// assert_eq!(segments[0]["smallest"], "6b");
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub fn segments(segments: &[SegmentShape]) -> Value {
+    let segment = |segment: &SegmentShape| {
+        json!({
+            "age": segment.age,
+            "file": segment.file,
+            "offset": segment.offset,
+            "bytes": segment.bytes,
+            "entries": segment.entries,
+            "smallest": hex(&segment.smallest),
+            "largest": hex(&segment.largest),
+            "tombstones": segment.tombstones,
+        })
+    };
+    segments.iter().map(segment).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // To write into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
     })
 }
 

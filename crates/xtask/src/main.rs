@@ -6,6 +6,7 @@
 mod clients;
 mod dropin;
 mod headers;
+mod install;
 mod leveldb_bench;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +27,22 @@ enum Chore {
         /// Writes nothing, and fails if a header that is checked in differs.
         #[arg(long)]
         check: bool,
+    },
+    /// Builds libesker and installs it for C: header, shared and static library, and a file for
+    /// pkg-config.
+    InstallC {
+        /// Where to.
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
+        /// The directory of libraries below it.
+        #[arg(long, default_value = "lib")]
+        libdir: String,
+        /// A directory that stands for the root, to make a package of.
+        #[arg(long)]
+        destdir: Option<PathBuf>,
+        /// The profile to build with.
+        #[arg(long, default_value = "release")]
+        profile: String,
     },
     /// Makes target/leveldb-dropin/libleveldb.so.1d, which takes the place of LevelDB's library.
     /// It needs a C++ compiler and LevelDB's headers (Debian: libleveldb-dev).
@@ -68,6 +85,9 @@ fn workspace() -> PathBuf {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Headers { check } => headers::run(&workspace(), check),
+        Chore::InstallC { prefix, libdir, destdir, profile } => {
+            install::run(&workspace(), &install::Install { prefix, libdir, destdir, profile })
+        }
         Chore::LeveldbDropin { c_only } => dropin::run(&workspace(), c_only).map(|_| ()),
         Chore::LeveldbBench { num, reads, rounds } => {
             leveldb_bench::run(&workspace(), num, reads, rounds)

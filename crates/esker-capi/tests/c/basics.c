@@ -162,6 +162,23 @@ static void iterators(const esker_db *db, const esker_keyspace *ks) {
   CHECK(stands(iter, NULL));
   esker_iter_free(iter);
 
+  /* Below a prefix. */
+  OK(esker_put(ks, T("c\xff"), T("c\xff"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_iter_new_prefix(ks, NULL, T("c"), &iter, &error));
+  OK(esker_iter_last(iter, &error));
+  CHECK(stands(iter, "c\xff"));
+  OK(esker_iter_prev(iter, &error));
+  CHECK(stands(iter, "c"));
+  OK(esker_iter_prev(iter, &error));
+  CHECK(stands(iter, NULL));
+  esker_iter_free(iter);
+  OK(esker_iter_new_prefix(ks, snapshot, NULL, 0, &iter, &error));
+  OK(esker_iter_last(iter, &error));
+  CHECK(stands(iter, "g"));
+  esker_iter_free(iter);
+  OK(esker_delete(ks, T("c\xff"), ESKER_DURABILITY_DEFAULT, &error));
+
+  CHECK(esker_snapshot_position(snapshot) > 0 && esker_snapshot_position(NULL) == 0);
   OK(esker_snapshot_contains(snapshot, ks, T("b"), &found, &error));
   CHECK(!found);
   OK(esker_snapshot_get(snapshot, ks, T("b"), &value, &error));
@@ -192,6 +209,10 @@ static void upkeep(const esker_db *db, const esker_keyspace *ks) {
   CHECK(strlen(text) == length && text[0] == '{' && text[length - 1] == '}');
   CHECK(strstr(text, "\"puts\":") != NULL && strstr(text, "\"trees\":") != NULL);
   esker_value_free(json);
+  OK(esker_segments(ks, &json, &error));
+  text = esker_value_data(json, NULL);
+  CHECK(strstr(text, "\"smallest\":\"61\"") != NULL && strstr(text, "\"entries\":") != NULL);
+  esker_value_free(json);
   OK(esker_verify(db, &problems, &json, &error));
   CHECK(problems == 0);
   text = esker_value_data(json, NULL);
@@ -204,6 +225,7 @@ static void names(const esker_db *db, const char *path) {
   esker_list *list = NULL;
   size_t length = 0;
   bool dropped = false;
+  uint8_t id[16], again[16], nothing[16] = {0};
   OK(esker_keyspaces(db, &list, &error));
   CHECK(esker_list_len(list) == 3);
   CHECK(strcmp(esker_list_get(list, 0, &length), "a") == 0 && length == 1);
@@ -215,6 +237,9 @@ static void names(const esker_db *db, const char *path) {
   OK(esker_drop_keyspace(db, "a", ESKER_NUL, &dropped, &error));
   CHECK(!dropped);
   CHECK(strcmp(esker_db_path(db, &length), path) == 0 && length == strlen(path));
+  OK(esker_db_id(db, id, &error));
+  OK(esker_db_id(db, again, &error));
+  CHECK(memcmp(id, again, sizeof id) == 0 && memcmp(id, nothing, sizeof id) != 0);
 }
 
 static void repair(const char *path, const char *to) {

@@ -1,6 +1,7 @@
 // The header in C++17, behind owning pointers.
 #include "esker.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -64,6 +65,27 @@ void run(const std::string &path) {
     seen.append(key, length).append(" ");
   }
   require(seen == "apple pear plum ", "the keys are in order");
+
+  // A transaction that begins anew, with operands of an operator that comes with the engine.
+  esker_keyspace_options *made_with = esker_keyspace_options_new();
+  check(esker_keyspace_options_set_merge_operator(made_with, "esker.counter-u64", ESKER_NUL, &error),
+        error);
+  found = nullptr;
+  check(esker_keyspace_open_with(db.get(), "counts", ESKER_NUL, made_with, &found, &error), error);
+  Keyspace counts(found);
+  esker_keyspace_options_free(made_with);
+  auto count = [](void *context, esker_txn *txn, esker_error **place) -> std::int32_t {
+    const std::uint64_t two = 2;
+    return esker_txn_merge(txn, static_cast<esker_keyspace *>(context), "pears", 5, &two,
+                           sizeof two, place);
+  };
+  for (int turn = 0; turn < 3; turn++) {
+    check(esker_transact(db.get(), ESKER_DURABILITY_DEFAULT, count, counts.get(), &error), error);
+  }
+  check(esker_get(counts.get(), "pears", 5, &taken, &error), error);
+  value.reset(taken);
+  data = esker_value_data(value.get(), &length);
+  require(length == 8 && data[0] == 6 && data[7] == 0, "two were counted three times");
 
   bool refused = false;
   try {

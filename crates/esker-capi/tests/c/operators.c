@@ -117,6 +117,100 @@ static void merges(const esker_db *db) {
   CHECK(esker_sink_put(NULL, "x", 1) == ESKER_MISUSE);
 }
 
+/* Operands and times to live within transactions. */
+static void in_transactions(const esker_db *db) {
+  esker_keyspace *ks = NULL, *plain = NULL;
+  esker_txn *txn = NULL;
+  esker_value *value = NULL;
+  size_t length = 0;
+  OK(esker_keyspace_open(db, "lists", ESKER_NUL, NULL, &ks, &error));
+  OK(esker_keyspace_merge_operator(ks, &value, &error));
+  CHECK(strcmp(esker_value_data(value, NULL), "join") == 0);
+  esker_value_free(value);
+  OK(esker_put(ks, T("tx"), T("stored"), 0, &error));
+  OK(esker_txn_begin(db, ESKER_DURABILITY_DEFAULT, &txn, &error));
+  OK(esker_txn_merge(txn, ks, T("tx"), T("own"), &error));
+  /* Whoever only merges conflicts with nobody. */
+  OK(esker_merge(ks, T("tx"), T("other"), 0, &error));
+  OK(esker_txn_merge(txn, ks, T("new"), T("a"), &error));
+  OK(esker_txn_merge(txn, ks, T("new"), T("b"), &error));
+  OK(esker_txn_put_ttl(txn, ks, T("gone"), T("v"), 0, &error));
+  OK(esker_txn_put_ttl(txn, ks, T("stays"), T("v"), 3600 * 1000, &error));
+  OK(esker_txn_get(txn, ks, T("new"), &value, &error));
+  CHECK(same(esker_value_data(value, &length), 3, "a,b") && length == 3);
+  esker_value_free(value);
+  OK(esker_txn_get(txn, ks, T("gone"), &value, &error));
+  CHECK(value != NULL);
+  esker_value_free(value);
+  CHECK(holds(ks, "new", NULL) && holds(ks, "stays", NULL));
+  OK(esker_txn_commit(txn, NULL, &error));
+  esker_txn_free(txn);
+  CHECK(holds(ks, "tx", "stored,other,own") && holds(ks, "new", "a,b"));
+  CHECK(holds(ks, "gone", NULL) && holds(ks, "stays", "v"));
+  /* Whoever reads the key, too, does. */
+  OK(esker_txn_begin(db, ESKER_DURABILITY_DEFAULT, &txn, &error));
+  OK(esker_txn_merge(txn, ks, T("tx"), T("lost"), &error));
+  OK(esker_txn_get(txn, ks, T("tx"), &value, &error));
+  esker_value_free(value);
+  OK(esker_merge(ks, T("tx"), T("won"), 0, &error));
+  FAILS(ESKER_CONFLICT, esker_txn_commit(txn, NULL, &error));
+  CHECK(holds(ks, "tx", "stored,other,own,won"));
+  esker_txn_free(txn);
+  OK(esker_keyspace_open(db, "plain", ESKER_NUL, NULL, &plain, &error));
+  OK(esker_txn_begin(db, ESKER_DURABILITY_DEFAULT, &txn, &error));
+  FAILS(ESKER_INVALID_ARGUMENT, esker_txn_merge(txn, plain, T("k"), T("v"), &error));
+  FAILS(ESKER_MISUSE, esker_txn_merge(NULL, ks, T("k"), T("v"), &error));
+  FAILS(ESKER_MISUSE, esker_txn_put_ttl(txn, ks, NULL, 3, T("v"), 1, &error));
+  esker_txn_free(txn);
+  esker_keyspace_free(plain);
+  esker_keyspace_free(ks);
+}
+
+static uint64_t now;
+
+static uint64_t tell_time(void *context) {
+  CHECK(context == &destroyed);
+  return now;
+}
+
+/* What expires is gone when its time has come by the clock of the program. */
+static void clocks(const char *path) {
+  esker_options *options = esker_options_new();
+  esker_keyspace *ks = NULL;
+  esker_txn *txn = NULL;
+  esker_db *db = NULL;
+  esker_value *value = NULL;
+  int before = destroyed;
+  now = 1000;
+  FAILS(ESKER_MISUSE, esker_options_set_clock(options, NULL, &destroyed, destroy, &error));
+  OK(esker_options_set_clock(options, tell_time, &destroyed, destroy, &error));
+  OK(esker_open(path, ESKER_NUL, options, &db, &error));
+  esker_options_free(options);
+  OK(esker_keyspace_open(db, "k", 1, NULL, &ks, &error));
+  CHECK(esker_keyspace_ttl(ks) == 0 && esker_keyspace_ttl(NULL) == 0);
+  CHECK(esker_keyspace_comparator(ks, NULL) == NULL);
+  OK(esker_keyspace_merge_operator(ks, &value, &error));
+  CHECK(value == NULL);
+  OK(esker_put(ks, T("forever"), T("v"), 0, &error));
+  OK(esker_keyspace_set_ttl(ks, 500, &error));
+  CHECK(esker_keyspace_ttl(ks) == 500);
+  OK(esker_put(ks, T("short"), T("v"), 0, &error));
+  OK(esker_txn_begin(db, ESKER_DURABILITY_DEFAULT, &txn, &error));
+  OK(esker_txn_put_ttl(txn, ks, T("long"), T("v"), 2000, &error));
+  now = 2000;
+  OK(esker_txn_commit(txn, NULL, &error));
+  esker_txn_free(txn);
+  CHECK(holds(ks, "short", NULL) && holds(ks, "long", "v") && holds(ks, "forever", "v"));
+  now = 4001;
+  CHECK(holds(ks, "long", NULL) && holds(ks, "forever", "v"));
+  OK(esker_keyspace_set_ttl(ks, 0, &error));
+  CHECK(esker_keyspace_ttl(ks) == 0);
+  esker_keyspace_free(ks);
+  OK(esker_close(db, &error));
+  esker_db_free(db);
+  CHECK(destroyed == before + 1);
+}
+
 static int backwards(void *context, const char *a, size_t a_len, const char *b, size_t b_len) {
   size_t shorter = a_len < b_len ? a_len : b_len;
   int result = shorter == 0 ? 0 : memcmp(b, a, shorter);
@@ -129,6 +223,8 @@ static void filters_and_times(const esker_db *db) {
   esker_comparator *comparator = NULL;
   esker_batch *batch = esker_batch_new();
   esker_keyspace *ks = NULL;
+  esker_iter *iter = NULL;
+  size_t length = 0;
   OK(esker_keyspace_options_set_compaction_filter(options, "tidy", ESKER_NUL, &error));
   OK(esker_keyspace_open_with(db, "filtered", ESKER_NUL, options, &ks, &error));
   OK(esker_put(ks, T("remove"), T("v"), 0, &error));
@@ -150,7 +246,10 @@ static void filters_and_times(const esker_db *db) {
   OK(esker_put_ttl(ks, T("eve"), T("day"), 86400 * 1000, &error));
   OK(esker_batch_put_ttl(batch, ks, T("dan"), T("gone"), 0, &error));
   OK(esker_write(db, batch, ESKER_DURABILITY_DEFAULT, NULL, &error));
+  CHECK(strcmp(esker_keyspace_comparator(ks, &length), "back") == 0 && length == 4);
+  CHECK(esker_keyspace_ttl(ks) == 3600 * 1000);
   CHECK(holds(ks, "ann", "hour") && holds(ks, "bob", NULL));
+  FAILS(ESKER_INVALID_ARGUMENT, esker_iter_new_prefix(ks, NULL, T("a"), &iter, &error));
   CHECK(holds(ks, "eve", "day") && holds(ks, "dan", NULL));
   esker_keyspace_free(ks);
   OK(esker_keyspace_options_set_ttl(options, 0, &error));
@@ -168,10 +267,12 @@ int main(int count, char **arguments) {
   snprintf(path, sizeof path, "%s", below(arguments[1], "db"));
   db = open_with_callbacks(path);
   merges(db);
+  in_transactions(db);
   filters_and_times(db);
   OK(esker_close(db, &error));
   esker_db_free(db);
   CHECK(destroyed == 2);
+  clocks(below(arguments[1], "clock"));
 
   /* Without the operator, its keyspace says what is missing when it is read. */
   OK(esker_open(path, ESKER_NUL, NULL, &db, &error));

@@ -109,6 +109,12 @@ static void iterators(const esker_db *db, const esker_keyspace *ks) {
   CHECK(took(iter, true, "c") && took(iter, true, NULL) && took(iter, false, NULL));
   OK(esker_txn_iter_seek(iter, T("b"), &error));
   CHECK(took(iter, true, "b"));
+  {
+    esker_txn_iter *below_prefix = NULL;
+    OK(esker_txn_iter_new_prefix(txn, ks, T("d"), &below_prefix, &error));
+    CHECK(took(below_prefix, true, "d") && took(below_prefix, true, NULL));
+    esker_txn_iter_free(below_prefix);
+  }
   /* It outlives its transaction. */
   OK(esker_txn_rollback(txn, &error));
   esker_txn_free(txn);
@@ -125,6 +131,10 @@ static void locking(const esker_db *db, const esker_keyspace *ks) {
   OK(esker_txn_begin_locking(db, ESKER_DURABILITY_DEFAULT, 1, &second, &error));
   OK(esker_txn_get_for_update(first, ks, T("locked"), &value, &error));
   CHECK(value == NULL);
+  FAILS(ESKER_LOCK_TIMEOUT, esker_txn_get_for_share(second, ks, T("locked"), &value, &error));
+  OK(esker_txn_get_for_share(first, ks, T("shared"), &value, &error));
+  OK(esker_txn_get_for_share(second, ks, T("shared"), &value, &error));
+  FAILS(ESKER_LOCK_TIMEOUT, esker_txn_put(second, ks, T("shared"), T("v"), &error));
   FAILS(ESKER_LOCK_TIMEOUT, esker_txn_get_for_update(second, ks, T("locked"), &value, &error));
   OK(esker_txn_put(first, ks, T("locked"), T("first"), &error));
   OK(esker_txn_rollback(second, &error));
@@ -132,6 +142,83 @@ static void locking(const esker_db *db, const esker_keyspace *ks) {
   CHECK(holds(ks, "locked", "first"));
   esker_txn_free(first);
   esker_txn_free(second);
+}
+
+/* What the function of a transaction shall do. */
+struct Plan {
+  const esker_keyspace *ks;
+  int calls, conflicts;
+  int answer;
+  esker_txn *seen;
+};
+
+/* Counts under "n"; somebody else writes first, as often as the plan says. */
+static int32_t count_one(void *context, esker_txn *txn, esker_error **error) {
+  struct Plan *plan = context;
+  esker_value *value = NULL;
+  char number[2] = "0";
+  esker_code code = esker_txn_get_for_update(txn, plan->ks, T("n"), &value, error);
+  if (code != ESKER_OK) {
+    return code;
+  }
+  if (value != NULL) {
+    number[0] = (char)(esker_value_data(value, NULL)[0] + 1);
+    esker_value_free(value);
+  }
+  plan->calls++;
+  plan->seen = txn;
+  if (plan->calls <= plan->conflicts) {
+    OK(esker_put(plan->ks, T("n"), T("5"), 0, &error));
+  }
+  /* It is not the function's to end. */
+  FAILS(ESKER_MISUSE, esker_txn_commit(txn, NULL, &error));
+  FAILS(ESKER_MISUSE, esker_txn_rollback(txn, &error));
+  esker_txn_free(txn);
+  OK(esker_txn_put(txn, plan->ks, T("n"), number, 1, &error));
+  return plan->answer;
+}
+
+/* Fails with the error of a call. */
+static int32_t fail(void *context, esker_txn *txn, esker_error **error) {
+  struct Plan *plan = context;
+  plan->calls++;
+  OK(esker_txn_put(txn, plan->ks, T("n"), T("x"), &error));
+  return esker_txn_put(txn, plan->ks, NULL, 7, T("x"), error);
+}
+
+static void begun_anew(const esker_db *db, const esker_keyspace *ks) {
+  struct Plan plan = {NULL, 0, 2, 0, NULL};
+  esker_error *told = NULL;
+  plan.ks = ks;
+  OK(esker_transact(db, ESKER_DURABILITY_PROCESS, count_one, &plan, &error));
+  CHECK(plan.calls == 3 && holds(ks, "n", "6"));
+  plan.calls = plan.conflicts = 0;
+  OK(esker_transact_locking(db, ESKER_DURABILITY_DEFAULT, 1000, count_one, &plan, &error));
+  CHECK(plan.calls == 1 && holds(ks, "n", "7"));
+  /* A number of its own, a code, and the code of a call: given up. */
+  plan.answer = 4711;
+  FAILS(ESKER_ABORTED, esker_transact(db, 0, count_one, &plan, &error));
+  plan.answer = -1;
+  FAILS(ESKER_ABORTED, esker_transact(db, 0, count_one, &plan, &error));
+  plan.answer = ESKER_READ_ONLY;
+  FAILS(ESKER_READ_ONLY, esker_transact(db, 0, count_one, &plan, &error));
+  plan.calls = 0;
+  CHECK(esker_transact(db, 0, fail, &plan, &told) == ESKER_MISUSE && plan.calls == 1);
+  CHECK(strstr(esker_error_message(told), "key is NULL") != NULL);
+  esker_error_free(told);
+  CHECK(holds(ks, "n", "7"));
+  /* It begins anew 1000 times, not for ever. */
+  plan.calls = 0;
+  plan.conflicts = 100000;
+  plan.answer = 0;
+  FAILS(ESKER_CONFLICT, esker_transact(db, 0, count_one, &plan, &error));
+  CHECK(plan.calls == 1000 && holds(ks, "n", "5"));
+  plan.calls = plan.conflicts = 0;
+  plan.answer = ESKER_DEADLOCK;
+  FAILS(ESKER_DEADLOCK, esker_transact(db, 0, count_one, &plan, &error));
+  CHECK(plan.calls == 1000);
+  FAILS(ESKER_MISUSE, esker_transact(db, 0, NULL, &plan, &error));
+  FAILS(ESKER_MISUSE, esker_transact(NULL, 0, count_one, &plan, &error));
 }
 
 /* Adds an x; removes the value that has three. */
@@ -185,6 +272,7 @@ int main(int count, char **arguments) {
   own_writes(db, ks);
   conflicts(db, ks);
   locking(db, ks);
+  begun_anew(db, ks);
   conditional_writes(ks);
   iterators(db, ks);
 

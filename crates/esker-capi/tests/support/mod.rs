@@ -39,6 +39,20 @@ pub fn libraries() -> &'static Libraries {
     })
 }
 
+/// Lets programs find the library under the name that they ask for, as an installation does.
+fn name_for_programs(shared: &Path) {
+    static NAMED: OnceLock<()> = OnceLock::new();
+    NAMED.get_or_init(|| {
+        let name = if cfg!(target_os = "macos") { "libesker.0.dylib" } else { "libesker.so.0" };
+        let link = shared.with_file_name(name);
+        // Another test binary may make the same link at the same time.
+        let own = shared.with_file_name(format!("{name}.{}", std::process::id()));
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(shared.file_name().unwrap(), &own).unwrap();
+        std::fs::rename(own, link).unwrap();
+    });
+}
+
 pub fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -119,6 +133,7 @@ pub fn compile(
     match linked {
         Linked::Shared => {
             let directory = libraries.shared.parent().unwrap();
+            name_for_programs(&libraries.shared);
             command.arg("-L").arg(directory).arg("-lesker");
             command.arg(format!("-Wl,-rpath,{}", directory.display()));
         }

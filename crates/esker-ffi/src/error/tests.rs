@@ -47,7 +47,7 @@ fn corruption_has_all_its_details() {
         corruption.keyspace = Some("users".to_owned());
         corruption.key_range = Some((b"a".to_vec(), b"b\0c".to_vec()));
     }
-    let handle = give::<esker_error>(ErrorInfo::new(&Fault::Engine(error)));
+    let handle = give::<esker_error>(ErrorInfo::new(Fault::Engine(error)));
     let (mut len, mut offset) = (0, 0);
     // SAFETY: the handle was just given; the places are locals.
     unsafe {
@@ -73,7 +73,7 @@ fn a_cause_belongs_to_its_error() {
     let io = std::io::Error::from_raw_os_error(5);
     let cause = Error::Io { operation: "sync", path, source: Arc::new(io) };
     let poisoned = Error::Poisoned { cause: Box::new(cause) };
-    let handle = give::<esker_error>(ErrorInfo::new(&Fault::Engine(poisoned)));
+    let handle = give::<esker_error>(ErrorInfo::new(Fault::Engine(poisoned)));
     // SAFETY: the handle was just given.
     unsafe {
         assert_eq!(esker_error_code(handle), ESKER_POISONED);
@@ -84,4 +84,19 @@ fn a_cause_belongs_to_its_error() {
         assert_eq!(text(esker_error_path(cause, std::ptr::null_mut())).unwrap(), "/data/log");
         esker_error_free(handle);
     }
+}
+
+#[test]
+fn every_number_of_a_code_leads_back_to_it() {
+    let mut known = 0;
+    for number in -3..200 {
+        // SAFETY: names are constant texts that end with a zero byte.
+        let name = unsafe { CStr::from_ptr(esker_code_name(number)) };
+        match esker_code::of_number(number) {
+            Some(code) => assert_eq!(code as i32, number),
+            None => assert_eq!(name, c"unknown"),
+        }
+        known += u32::from(name != c"unknown");
+    }
+    assert!(known > 30, "{known} codes have names");
 }
