@@ -45,6 +45,21 @@ impl Engine {
             Self::Redb => "redb",
         }
     }
+
+    /// Whether this build can read it. What it lacks is a feature of this crate and of the
+    /// program, `import-` and the word.
+    ///
+    /// ```
+    /// assert!(esker_port::Engine::LevelDb.is_built_in());
+    /// ```
+    pub fn is_built_in(self) -> bool {
+        match self {
+            Self::LevelDb | Self::Lmdb => true,
+            Self::RocksDb => false,
+            Self::Fjall => cfg!(feature = "import-fjall"),
+            Self::Redb => cfg!(feature = "import-redb"),
+        }
+    }
 }
 
 /// Why a dump, a load or an import failed.
@@ -135,7 +150,7 @@ pub enum Error {
         /// What is wrong and what to do.
         detail: String,
     },
-    /// There is no reader for that kind of store yet.
+    /// This build has no reader for that kind of store.
     NotBuiltIn {
         /// Which kind of store.
         engine: Engine,
@@ -206,9 +221,10 @@ impl fmt::Display for Error {
             }
             Self::NotBuiltIn { engine } => write!(
                 f,
-                "databases of {} are recognised and cannot be read yet: write their entries in the \
-                 text form of docs/dump-format.md, and bring that in with `esker load`",
+                "this build cannot read {}: make one that can with `cargo build --release \
+                 --features import-{}`, and import with target/release/esker",
                 engine.name(),
+                engine.word(),
             ),
         }
     }

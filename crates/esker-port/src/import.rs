@@ -4,16 +4,15 @@
 //! At the end everything that is stored is read back: its checksum must be that of what was read.
 
 use crate::dump::QUEUE;
-use crate::leveldb::LevelDb;
 use crate::loader::Loader;
-use crate::stream::{Content, Entries, Frame, KeyspaceInfo, Totals};
+use crate::sink::Sink;
+use crate::stream::Frame;
 use crate::{Engine, Error, Progress, Result, Step, Summary};
-use esker::base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use esker::{Comparator, Db};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -43,93 +42,26 @@ impl std::fmt::Debug for ImportOptions {
     }
 }
 
-/// What a source hands its keyspaces and entries to.
-pub(crate) struct Sink {
-    path: PathBuf,
-    engine: Engine,
-    out: SyncSender<Frame>,
-    entries: Entries,
-    content: Content,
-    read: Arc<AtomicU64>,
-}
-
-impl Sink {
-    /// What follows belongs to this keyspace; each comes once.
-    pub fn keyspace(&mut self, info: KeyspaceInfo) -> Result<()> {
-        self.hand_over()?;
-        self.content.keyspace(&info);
-        self.send(Frame::Keyspace(info))
-    }
-
-    /// The next entry of the keyspace, in its order.
-    #[inline]
-    pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if key.len() > KEY_BYTES_MAX || value.len() as u64 > VALUE_BYTES_MAX {
-            return Err(self.too_large(key.len(), value.len()));
-        }
-        self.entries.push(key, value);
-        if self.entries.is_full() { self.hand_over() } else { Ok(()) }
-    }
-
-    /// How many bytes of the source were read so far.
-    pub fn read_bytes(&self, bytes: u64) {
-        self.read.store(bytes, Ordering::Relaxed);
-    }
-
-    fn too_large(&self, key: usize, value: usize) -> Error {
-        let detail = format!(
-            "an entry has a key of {key} and a value of {value} bytes, the limits are \
-             {KEY_BYTES_MAX} and {VALUE_BYTES_MAX}: remove it, or import with a program of your own"
-        );
-        Error::Source { engine: self.engine, path: self.path.clone(), detail }
-    }
-
-    fn hand_over(&mut self) -> Result<()> {
-        if self.entries.is_empty() {
-            return Ok(());
-        }
-        self.content.entries(&self.entries);
-        let entries = std::mem::replace(&mut self.entries, Entries::with_frame_capacity());
-        self.send(Frame::Entries(entries))
-    }
-
-    fn send(&self, frame: Frame) -> Result<()> {
-        // Whoever stores failed, and that is what is reported.
-        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        self.out.send(frame).map_err(|error| Error::io("hand over", "entries", gone(error)))
-    }
-
-    fn finish(mut self) -> Result<Totals> {
-        self.hand_over()?;
-        Ok(self.content.totals())
-    }
-}
-
-/// A store that was opened.
-enum Source {
-    LevelDb(Box<LevelDb>),
-}
-
-impl Source {
-    fn open(engine: Engine, path: &Path, options: &ImportOptions) -> Result<Self> {
-        match engine {
-            Engine::LevelDb => LevelDb::open(path, options).map(Box::new).map(Self::LevelDb),
-            other => Err(Error::NotBuiltIn { engine: other }),
-        }
-    }
-
+/// A store that was opened and is read from its first entry to its last.
+pub(crate) trait Source: Send {
     /// Bytes to read, where that is known.
-    fn total_bytes(&self) -> Option<u64> {
-        match self {
-            Self::LevelDb(source) => Some(source.total_bytes()),
-        }
-    }
+    fn total_bytes(&self) -> Option<u64>;
 
-    fn read(self, options: &ImportOptions, sink: &mut Sink) -> Result<()> {
-        match self {
-            Self::LevelDb(source) => source.read(&options.keyspace, sink),
-        }
-    }
+    /// Hands all keyspaces and entries over.
+    fn read(self: Box<Self>, options: &ImportOptions, sink: &mut Sink) -> Result<()>;
+}
+
+fn open(engine: Engine, path: &Path, options: &ImportOptions) -> Result<Box<dyn Source>> {
+    Ok(match engine {
+        Engine::LevelDb => Box::new(crate::leveldb::LevelDb::open(path, options)?),
+        Engine::Lmdb => Box::new(crate::lmdb::Lmdb::open(path)?),
+        #[cfg(feature = "import-fjall")]
+        Engine::Fjall => Box::new(crate::fjall::Fjall::open(path)?),
+        #[cfg(feature = "import-redb")]
+        Engine::Redb => Box::new(crate::redb::Redb::open(path)?),
+        #[allow(unreachable_patterns, reason = "a build may have all of them")]
+        other => return Err(Error::NotBuiltIn { engine: other }),
+    })
 }
 
 /// A store to import from that was opened, and not yet read.
@@ -137,7 +69,7 @@ pub struct Import {
     engine: Engine,
     path: PathBuf,
     options: ImportOptions,
-    source: Source,
+    source: Box<dyn Source>,
 }
 
 impl Import {
@@ -148,7 +80,7 @@ impl Import {
     /// [`Error::Source`] if it is not a store of this kind, is open elsewhere, is damaged, or
     /// needs what cannot be had here; [`Error::NotBuiltIn`]; [`Error::Io`].
     pub fn open(engine: Engine, path: &Path, options: ImportOptions) -> Result<Self> {
-        let source = Source::open(engine, path, &options)?;
+        let source = open(engine, path, &options)?;
         Ok(Self { engine, path: path.to_owned(), options, source })
     }
 
@@ -166,14 +98,7 @@ impl Import {
         let (out, frames) = sync_channel(QUEUE);
         let read = Arc::new(AtomicU64::new(0));
         let total = source.total_bytes();
-        let sink = Sink {
-            path: path.clone(),
-            engine,
-            out,
-            entries: Entries::with_frame_capacity(),
-            content: Content::default(),
-            read: read.clone(),
-        };
+        let sink = Sink::new(engine, &path, out, read.clone());
         let options = &options;
         let (stored, given) = std::thread::scope(|scope| {
             let reading = scope.spawn(move || {

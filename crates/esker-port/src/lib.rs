@@ -11,11 +11,17 @@
 
 mod dump;
 mod error;
+#[cfg(feature = "import-fjall")]
+mod fjall;
 mod import;
 mod leveldb;
+mod lmdb;
 mod load;
 mod loader;
 mod progress;
+#[cfg(feature = "import-redb")]
+mod redb;
+mod sink;
 mod stream;
 pub mod token;
 

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 /// Brings a database of another kind over into a new one, and changes nothing in the old one
 #[derive(Debug, Args)]
 #[command(after_help = "What is stored is read back and compared with what was read. Keyspaces \
-    keep their names. So far the kind leveldb can be read; others are recognised.\n\nExample:\n  esker import --from leveldb OLD --to NEW")]
+    keep their names. A kind that this build cannot read is said with the command that makes one \
+    that can.\n\nExample:\n  esker import --from leveldb OLD --to NEW")]
 pub struct ImportArgs {
     /// The kind of database
     #[arg(long, value_enum, value_name = "KIND")]

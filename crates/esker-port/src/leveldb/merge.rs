@@ -4,7 +4,7 @@
 //! many entries, so that a step costs one comparison with the second.
 
 use super::{Order, Table, Tag, bad, memory};
-use crate::import::Sink;
+use crate::sink::Sink;
 use crate::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};

@@ -19,7 +19,8 @@ mod memory;
 mod merge;
 mod table;
 
-use crate::import::{ImportOptions, Sink};
+use crate::import::{self, ImportOptions};
+use crate::sink::Sink;
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
 use esker::Comparator;
@@ -173,18 +174,28 @@ impl LevelDb {
         Ok(Self { path: path.to_owned(), version, order, memory, total, _lock: lock })
     }
 
-    /// Bytes of all files to read.
-    pub fn total_bytes(&self) -> u64 {
-        self.total
+    fn table_path(&self, number: u64) -> Result<PathBuf> {
+        for ending in ["ldb", "sst"] {
+            let path = self.path.join(format!("{number:06}.{ending}"));
+            if path.exists() {
+                return Ok(path);
+            }
+        }
+        Err(bad(&self.path.join(format!("{number:06}.ldb")), 0, "the manifest's table is missing"))
+    }
+}
+
+impl import::Source for LevelDb {
+    fn total_bytes(&self) -> Option<u64> {
+        Some(self.total)
     }
 
-    /// Hands everything over, in order.
-    pub fn read(mut self, keyspace: &str, sink: &mut Sink) -> Result<()> {
+    fn read(mut self: Box<Self>, options: &ImportOptions, sink: &mut Sink) -> Result<()> {
         let comparator = match &self.order {
             Order::Bytewise => None,
             Order::Custom(order) => Some(order.name()),
         };
-        sink.keyspace(KeyspaceInfo::named(keyspace, comparator))?;
+        sink.keyspace(KeyspaceInfo::named(&options.keyspace, comparator))?;
         let mut sources = vec![Source::Memory(std::mem::take(&mut self.memory).cursor())];
         for (level, files) in self.version.levels.iter().enumerate() {
             let paths: Vec<PathBuf> =
@@ -199,16 +210,6 @@ impl LevelDb {
             }
         }
         Merge::new(sources, self.order.clone(), self.version.last_sequence)?.run(&self.path, sink)
-    }
-
-    fn table_path(&self, number: u64) -> Result<PathBuf> {
-        for ending in ["ldb", "sst"] {
-            let path = self.path.join(format!("{number:06}.{ending}"));
-            if path.exists() {
-                return Ok(path);
-            }
-        }
-        Err(bad(&self.path.join(format!("{number:06}.ldb")), 0, "the manifest's table is missing"))
     }
 }
 

@@ -1,0 +1,143 @@
+//! What the tests of imports share.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use esker::{Db, Options};
+use esker_port::{Engine, Error, Import, ImportOptions, Quiet, Summary};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Keyspaces with what they hold.
+pub type Content = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
+
+pub fn options() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(32 << 20);
+    options
+}
+
+/// Imports into a new database.
+pub fn import(engine: Engine, from: &Path, to: &Path) -> Result<Summary, Error> {
+    import_as(engine, from, to, "default")
+}
+
+pub fn import_as(engine: Engine, from: &Path, to: &Path, keyspace: &str) -> Result<Summary, Error> {
+    let mut with = ImportOptions::default();
+    with.keyspace = keyspace.to_owned();
+    let import = Import::open(engine, from, with)?;
+    let db = Db::open_with(to, options()).unwrap();
+    let result = import.run(&db, &mut Quiet);
+    db.close().unwrap();
+    result
+}
+
+/// What a database holds; the default keyspace only if it holds anything.
+pub fn content(path: &Path) -> Content {
+    let db = Db::open_with(path, options()).unwrap();
+    let mut content = Content::new();
+    for name in db.keyspaces().unwrap() {
+        let keyspace = db.keyspace(&name).unwrap();
+        let entries: BTreeMap<_, _> = keyspace.iter().unwrap().map(Result::unwrap).collect();
+        if name != "default" || !entries.is_empty() {
+            content.insert(name, entries);
+        }
+    }
+    db.close().unwrap();
+    content
+}
+
+/// What a store shows, or why it cannot be read. The store stays as it is, to the last byte, name
+/// and time.
+#[track_caller]
+pub fn shown(engine: Engine, from: &Path) -> Result<Content, Error> {
+    let place = tempfile::tempdir().unwrap();
+    let before = tree(from);
+    let result = import(engine, from, &place.path().join("db"));
+    assert!(tree(from) == before, "the source was changed");
+    let summary = result?;
+    let content = content(&place.path().join("db"));
+    let entries: usize = content.values().map(BTreeMap::len).sum();
+    assert_eq!(summary.entries, entries as u64);
+    Ok(content)
+}
+
+/// Asserts that a store is refused, before or while it is read, with a message that says this.
+#[track_caller]
+pub fn refused(engine: Engine, from: &Path, named: &str) {
+    let error = shown(engine, from).unwrap_err();
+    assert!(matches!(error, Error::Source { .. } | Error::Io { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains(named), "{named:?} is not in {text:?}");
+}
+
+/// Every file and directory: name, content, time of change.
+pub fn tree(path: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    let mut pending = vec![path.to_owned()];
+    while let Some(path) = pending.pop() {
+        let meta = path.symlink_metadata().unwrap();
+        let mut bytes = Vec::new();
+        if meta.is_dir() {
+            let entries = std::fs::read_dir(&path).unwrap();
+            pending.extend(entries.map(|entry| entry.unwrap().path()));
+        } else {
+            bytes = std::fs::read(&path).unwrap();
+        }
+        found.push((path, bytes, meta.modified().unwrap()));
+    }
+    found.sort();
+    found
+}
+
+/// Copies a file or a directory with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    if !from.is_dir() {
+        std::fs::copy(from, to).unwrap();
+        return;
+    }
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        copy(&path, &to.join(path.file_name().unwrap()));
+    }
+}
+
+/// Random numbers that can be replayed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn from_environment() -> Self {
+        let seed = std::env::var("ESKER_SEED").ok().map(|text| text.parse().unwrap());
+        let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+        println!("replay with ESKER_SEED={seed}");
+        Self(seed)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.below(256) as u8).collect()
+    }
+
+    /// Keyspaces of all kinds of entries: short, long, empty.
+    pub fn content(&mut self, names: &[&str], entries: usize, value_max: usize) -> Content {
+        let mut content = Content::new();
+        for name in names {
+            let keyspace = content.entry((*name).to_owned()).or_default();
+            for _ in 0..self.below(entries) + 1 {
+                let key_len = 1 + self.below(40);
+                let value_len = match self.below(50) {
+                    0 => self.below(value_max),
+                    1..=3 => 0,
+                    _ => self.below(60),
+                };
+                keyspace.insert(self.bytes(key_len), self.bytes(value_len));
+            }
+        }
+        content
+    }
+}
