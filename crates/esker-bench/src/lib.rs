@@ -11,7 +11,7 @@
 //! when a workload has ended.
 //!
 //! Modules, lowest first: `error`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
-//! `measure`, `engine`, `workspace`, `report`, `runner`, `suite`, `plot`.
+//! `measure`, `engine`, `workspace`, `report`, `runner`, `suite`, `plot`, `page`.
 
 pub mod dist;
 pub mod engine;
@@ -19,6 +19,7 @@ mod error;
 pub mod keys;
 pub mod live;
 pub mod measure;
+pub mod page;
 pub mod plot;
 pub mod report;
 pub mod runner;

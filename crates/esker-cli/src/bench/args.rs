@@ -1,6 +1,7 @@
 //! The options of `esker bench`, and how they become settings.
 
-use clap::ValueEnum;
+use super::page::PageArgs;
+use clap::{Subcommand, ValueEnum};
 use esker_bench::dist::Distribution;
 use esker_bench::keys::KeyStyle;
 use esker_bench::{Durability, EngineSpec, Error, Result, Settings, Workload};
@@ -13,7 +14,10 @@ const STANDARD_LIMIT: Duration = Duration::from_secs(12);
 
 /// The options of `esker bench`.
 #[derive(Debug, Clone, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
+    #[command(subcommand)]
+    pub action: Option<Action>,
     /// Workloads to run in order on one database, separated by commas; `readrandom:16` runs one with
     /// 16 threads (--list explains them; default: a standard list of nine)
     #[arg(long, alias = "benchmarks", value_name = "LIST")]
@@ -94,6 +98,13 @@ pub struct BenchArgs {
     /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `esker bench` does other than to run workloads.
+#[derive(Debug, Clone, Subcommand)]
+#[allow(missing_docs, reason = "each is described where its arguments are")]
+pub enum Action {
+    Report(PageArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

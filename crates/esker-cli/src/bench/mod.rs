@@ -2,15 +2,18 @@
 //!
 //! The work is done by the `esker-bench` crate, which prints nothing. Here are the options, the
 //! lines that appear on a terminal while it runs (standard error), and the report: tables for a
-//! person, or one JSON object for a program (standard output). Options have `db_bench`'s names where
+//! person, or one JSON object for a program (standard output). `esker bench report` makes a page of
+//! such objects. Options have `db_bench`'s names where
 //! it has the option, with its underscores as hyphens.
 //!
 //! Exit codes: 0 for a report, 1 if an engine, a file or the disk failed, 2 for a command line that
 //! cannot be carried out.
 
 mod args;
+mod page;
 mod table;
 
+use args::Action;
 pub use args::BenchArgs;
 
 use crate::failure::one_line;
@@ -36,6 +39,9 @@ pub fn command(args: BenchArgs) -> ExitCode {
 }
 
 fn execute(args: &BenchArgs) -> Result<()> {
+    if let Some(Action::Report(args)) = &args.action {
+        return page::write(args);
+    }
     if args.list {
         return print(&table::workloads());
     }

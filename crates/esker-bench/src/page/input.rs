@@ -1,0 +1,212 @@
+//! Reports as they stand in files.
+//!
+//! The structures are not those that the benchmark writes: a page is made of what is there. Only
+//! what no page could do without is required; every other figure may be missing, because a system
+//! or an engine does not offer it or because an earlier version of the tool did not know it.
+//! Machine and settings are kept as names and values, so that a setting which this code has never
+//! heard of is still shown, and still keeps apart what was measured differently.
+
+use super::error::PageError;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// The format that this code reads where a file names one.
+const FORMAT: u64 = 1;
+
+/// A file that was read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// What the page calls it: the name without the directory.
+    pub file: String,
+    /// What is in it.
+    pub document: Document,
+}
+
+/// What one call of the benchmark wrote.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Document {
+    /// The machine.
+    pub machine: Map<String, Value>,
+    /// What was asked for.
+    pub settings: Map<String, Value>,
+    /// One for each engine and round.
+    pub runs: Vec<Run>,
+    /// Whether the suite was stopped before its end.
+    #[serde(default)]
+    pub partial: bool,
+    /// The experiment, if it was one.
+    #[serde(default)]
+    pub experiment: Option<String>,
+    /// What others published of the experiment.
+    #[serde(default)]
+    pub published: Vec<Published>,
+}
+
+/// One database from open to close.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Run {
+    /// The engine, as users name it.
+    pub engine: String,
+    /// Its name and version, as it says itself.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What a reader has to know about it.
+    #[serde(default)]
+    pub note: Option<String>,
+    /// How it was opened.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// The workloads in order.
+    pub workloads: Vec<Step>,
+}
+
+/// A figure that can be drawn: neither negative nor beyond all measure.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Figure(pub f64);
+
+impl TryFrom<f64> for Figure {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        let plausible = (0.0..=1e18).contains(&value);
+        plausible.then_some(Self(value)).ok_or_else(|| format!("{value} is no figure of a report"))
+    }
+}
+
+/// One workload of a run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Step {
+    /// Its name, with threads if they were given.
+    pub name: String,
+    /// Whether it was one call on the database.
+    #[serde(default)]
+    pub maintenance: bool,
+    /// How long it took.
+    pub seconds: Figure,
+    /// Operations completed.
+    pub operations: Figure,
+    /// Operations a second.
+    pub ops_per_second: Figure,
+    /// Megabytes of keys and values in or out, a second.
+    #[serde(default)]
+    pub mb_per_second: Option<Figure>,
+    /// CPU time for an operation.
+    #[serde(default)]
+    pub cpu_us_per_op: Option<Figure>,
+    /// Context switches for an operation.
+    #[serde(default)]
+    pub context_switches_per_op: Option<Figure>,
+    /// Latencies.
+    #[serde(default)]
+    pub latency: Option<Latency>,
+    /// The longest time in which nothing was completed.
+    #[serde(default)]
+    pub longest_pause_ms: Option<Figure>,
+    /// Bytes of keys and values written.
+    #[serde(default)]
+    pub user_bytes_written: Option<Figure>,
+    /// Bytes read from the device.
+    #[serde(default)]
+    pub device_bytes_read: Option<Figure>,
+    /// Device bytes written for a byte of keys and values.
+    #[serde(default)]
+    pub write_amplification: Option<Figure>,
+    /// The same since open.
+    #[serde(default)]
+    pub write_amplification_since_open: Option<Figure>,
+    /// Device bytes read for a byte of keys and values.
+    #[serde(default)]
+    pub read_amplification: Option<Figure>,
+    /// Allocated bytes for a byte of live keys and values.
+    #[serde(default)]
+    pub space_amplification: Option<Figure>,
+    /// The largest resident size of the process.
+    #[serde(default)]
+    pub peak_memory_bytes: Option<Figure>,
+    /// One point a second.
+    #[serde(default)]
+    pub rates: Vec<RatePoint>,
+    /// What the engine says about itself.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
+/// Quantiles of latencies, in microseconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Latency {
+    /// How many operations one latency spans.
+    #[serde(default)]
+    pub operations_per_sample: Option<u64>,
+    /// The median.
+    pub p50_us: Figure,
+    /// The 99th percentile.
+    pub p99_us: Figure,
+    /// The 99.9th percentile.
+    #[serde(default)]
+    pub p999_us: Option<Figure>,
+    /// The 99.99th percentile.
+    #[serde(default)]
+    pub p9999_us: Option<Figure>,
+    /// The longest.
+    pub max_us: Figure,
+}
+
+/// The rate of one second.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct RatePoint {
+    /// Since the start.
+    pub seconds: Figure,
+    /// Operations a second since the point before.
+    pub ops_per_second: Figure,
+}
+
+/// A figure that somebody else published.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Published {
+    /// The step or workload.
+    pub workload: String,
+    /// The engine.
+    pub engine: String,
+    /// Operations a second.
+    pub ops_per_second: Figure,
+}
+
+/// Reads files, in the order given.
+pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Input>, PageError> {
+    let inputs = paths.iter().map(|path| {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| PageError::Unreadable {
+            file: shown.clone(),
+            cause: error.to_string(),
+        })?;
+        let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into());
+        let document = parse(&shown, &bytes)?;
+        Ok(Input { file: name, document })
+    });
+    inputs.collect()
+}
+
+/// Understands one file.
+pub fn parse(file: &str, bytes: &[u8]) -> Result<Document, PageError> {
+    let not_json =
+        |cause: &dyn ToString| PageError::NotJson { file: file.into(), cause: cause.to_string() };
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(not_json(&"it is empty"));
+    }
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| not_json(&error))?;
+    let format = value.get("format").map(|format| format.as_u64().unwrap_or(0));
+    if let Some(found) = format.filter(|format| *format != FORMAT) {
+        return Err(PageError::Format { file: file.into(), found, known: FORMAT });
+    }
+    let wrong = |cause: String| PageError::NotAReport { file: file.into(), cause };
+    // Deserialized from the value, the message names the field and not a place in one long line.
+    let document: Document =
+        serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+    if document.runs.iter().all(|run| run.workloads.is_empty()) {
+        return Err(wrong("it has no finished workload".into()));
+    }
+    Ok(document)
+}

@@ -1,0 +1,31 @@
+//! Reports as a page that a browser shows.
+//!
+//! [`read`] takes files that the benchmark wrote as JSON, [`render`] makes one HTML page of them that
+//! needs nothing else: no network, no other file, no script. What may stand side by side is decided
+//! by `group`, what is compared and who is ahead by `figure`; `chart` and `course` draw, `view` puts
+//! it together. Everything that comes from a file is escaped.
+
+mod chart;
+mod course;
+mod error;
+mod figure;
+mod group;
+mod input;
+mod view;
+mod words;
+
+pub use error::PageError;
+pub use group::Merge;
+pub use input::{Input, parse, read};
+
+/// Makes a page of reports.
+///
+/// # Errors
+///
+/// [`PageError::Empty`] without a report, [`PageError::Twice`] if two are the same.
+pub fn render(inputs: &[Input], merge: Merge) -> Result<String, PageError> {
+    view::page(&group::group(inputs, merge)?)
+}
+
+#[cfg(test)]
+mod tests;

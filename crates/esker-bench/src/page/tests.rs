@@ -1,0 +1,273 @@
+//! Merging, marks and escaping, on reports made for the purpose.
+
+use super::figure::{Mark, Measure, Spread, compare};
+use super::group::{Group, group};
+use super::*;
+use serde_json::{Value, json};
+
+/// A report with one round for each rate, of one workload.
+fn report(engine: &str, rates: &[f64]) -> Value {
+    let runs: Vec<Value> = rates.iter().map(|rate| run(engine, &[("fillseq", *rate)])).collect();
+    json!({
+        "machine": { "cores": 2, "processor": "a processor", "debug_build": false },
+        "settings": { "engines": [engine], "rounds": rates.len(), "num": 1000, "durability": "process" },
+        "runs": runs,
+    })
+}
+
+fn run(engine: &str, workloads: &[(&str, f64)]) -> Value {
+    let workloads = workloads.iter().map(|(name, rate)| {
+        json!({
+            "name": name, "seconds": 1000.0 / rate, "operations": 1000, "ops_per_second": rate,
+            "latency": { "p50_us": 1.0, "p99_us": 2.0, "max_us": 9.5 },
+        })
+    });
+    json!({ "engine": engine, "workloads": workloads.collect::<Vec<_>>() })
+}
+
+fn input(file: &str, report: &Value) -> Input {
+    Input { file: file.into(), document: parse(file, report.to_string().as_bytes()).unwrap() }
+}
+
+fn groups(reports: &[(&str, Value)], merge: Merge) -> Vec<Group> {
+    let inputs: Vec<Input> = reports.iter().map(|(file, report)| input(file, report)).collect();
+    group(&inputs, merge).unwrap()
+}
+
+fn labels(group: &Group) -> Vec<&str> {
+    group.columns.iter().map(|column| column.label.as_str()).collect()
+}
+
+fn spread(values: &[f64]) -> Spread {
+    Spread::over(values.to_vec()).unwrap()
+}
+
+#[test]
+fn a_difference_within_the_spread_is_a_tie() {
+    let mark = |measure, ours: &[f64], theirs: &[f64]| {
+        compare(measure, &spread(ours), &spread(theirs)).mark
+    };
+    let rate = Measure::Rate;
+    assert_eq!(mark(rate, &[100.0, 110.0, 120.0], &[50.0, 55.0, 60.0]), Mark::Win);
+    assert_eq!(mark(rate, &[50.0, 55.0, 60.0], &[100.0, 110.0, 120.0]), Mark::Loss);
+    assert_eq!(mark(rate, &[50.0, 55.0, 120.0], &[100.0, 110.0, 120.0]), Mark::Tie);
+    assert_eq!(mark(rate, &[100.0, 110.0], &[95.0, 105.0]), Mark::Tie);
+    assert_eq!(mark(rate, &[100.0], &[1.0, 1.0]), Mark::Once);
+    assert_eq!(mark(rate, &[7.0, 7.0], &[7.0, 7.0]), Mark::Tie);
+    // Of a cost, less wins.
+    assert_eq!(mark(Measure::P99, &[100.0, 110.0, 120.0], &[50.0, 55.0, 60.0]), Mark::Loss);
+    assert_eq!(mark(Measure::Cpu, &[1.0, 1.1], &[2.0, 2.1]), Mark::Win);
+}
+
+#[test]
+fn above_one_is_better_for_ours() {
+    let ratio = |measure, ours, theirs| {
+        compare(measure, &spread(&[ours, ours]), &spread(&[theirs, theirs])).ratio
+    };
+    assert_eq!(ratio(Measure::Rate, 300.0, 100.0), Some(3.0));
+    assert_eq!(ratio(Measure::P99, 300.0, 100.0), Some(1.0 / 3.0));
+    assert_eq!(ratio(Measure::Switches, 0.0, 100.0), None);
+}
+
+#[test]
+fn rounds_of_several_files_are_one_column() {
+    let reports = [
+        ("a", report("esker", &[10.0, 30.0])),
+        ("b", report("esker", &[20.0])),
+        ("c", report("x", &[5.0])),
+    ];
+    let merged = groups(&reports, Merge::default());
+    assert_eq!(merged.len(), 1);
+    assert_eq!(merged[0].files, ["a", "b", "c"]);
+    assert_eq!(labels(&merged[0]), ["esker", "x"]);
+    let spread = Spread::of(Measure::Rate, &merged[0].workloads[0].rounds[0]).unwrap();
+    assert_eq!(spread, Spread { min: 10.0, median: 20.0, max: 30.0, rounds: 3 });
+    assert_eq!(merged[0].workloads[0].rounds[1].len(), 1);
+}
+
+#[test]
+fn files_can_be_kept_apart() {
+    let reports = [("a", report("esker", &[10.0])), ("b", report("esker", &[20.0]))];
+    let apart = groups(&reports, Merge { by_file: true });
+    assert_eq!(labels(&apart[0]), ["esker (a)", "esker (b)"]);
+}
+
+#[test]
+fn engines_of_other_versions_or_settings_are_other_columns() {
+    let mut reports =
+        [("a", report("x", &[1.0])), ("b", report("x", &[2.0])), ("c", report("x", &[3.0]))];
+    reports[1].1["runs"][0]["version"] = json!("X 2");
+    reports[2].1["runs"][0]["settings"] = json!([["cache", "1"]]);
+    let merged = groups(&reports, Merge::default());
+    assert_eq!(labels(&merged[0]), ["x (a)", "x (X 2)", "x (c)"]);
+}
+
+#[test]
+fn what_was_measured_differently_never_shares_a_table() {
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 5] = [
+        ("durability", |report| report["settings"]["durability"] = json!("disk")),
+        ("keys", |report| report["settings"]["num"] = json!(2000)),
+        ("a setting of the future", |report| report["settings"]["novelty"] = json!(true)),
+        ("machine", |report| report["machine"]["cores"] = json!(4)),
+        ("experiment", |report| report["experiment"] = json!("influxdb")),
+    ];
+    for (what, change) in changes {
+        let mut other = report("x", &[2.0]);
+        change(&mut other);
+        let merged = groups(&[("a", report("esker", &[1.0])), ("b", other)], Merge::default());
+        assert_eq!(merged.len(), 2, "{what}");
+    }
+}
+
+#[test]
+fn esker_is_the_base_wherever_it_stands() {
+    let reports = [("a", report("x", &[1.0])), ("b", report("esker", &[2.0]))];
+    let merged = groups(&reports, Merge::default());
+    assert_eq!(labels(&merged[0]), ["esker", "x"]);
+    let rates = &merged[0].workloads[0].rounds;
+    assert_eq!((rates[0][0].ops_per_second.0, rates[1][0].ops_per_second.0), (2.0, 1.0));
+}
+
+#[test]
+fn a_workload_that_runs_twice_is_two() {
+    let mut twice = report("esker", &[1.0]);
+    twice["runs"][0] = run("esker", &[("overwrite", 5.0), ("readseq", 6.0), ("overwrite", 7.0)]);
+    let merged = groups(&[("a", twice)], Merge::default());
+    let titles: Vec<String> = merged[0].workloads.iter().map(|workload| workload.title()).collect();
+    assert_eq!(titles, ["overwrite", "readseq", "overwrite (time 2)"]);
+}
+
+#[test]
+fn wrong_files_are_named_with_what_to_do() {
+    let cases: [(&str, &str, &str); 8] = [
+        ("", "is empty", "not JSON"),
+        ("{\"machine\":", "EOF", "not JSON"),
+        ("[]", "not a report", "measure again"),
+        ("{}", "missing field `machine`", "measure again"),
+        ("{\"machine\":{},\"settings\":{},\"runs\":[]}", "no finished workload", "measure again"),
+        ("{\"format\":2,\"runs\":[]}", "format 2", "newer program"),
+        ("{\"format\":0,\"runs\":[]}", "format 0", "measure again"),
+        ("{\"format\":\"x\"}", "format 0", "measure again"),
+    ];
+    for (text, cause, remedy) in cases {
+        let error = parse("r.json", text.as_bytes()).unwrap_err().to_string();
+        for expected in ["r.json", cause, remedy] {
+            assert!(error.contains(expected), "{text}: {expected} is not in {error}");
+        }
+    }
+    let mut old = report("esker", &[1.0]);
+    old["runs"][0]["workloads"][0].as_object_mut().unwrap().remove("seconds");
+    let error = parse("r.json", old.to_string().as_bytes()).unwrap_err();
+    assert!(matches!(error, PageError::NotAReport { .. }), "{error}");
+    assert!(error.to_string().contains("missing field `seconds`"), "{error}");
+    let mut absurd = report("esker", &[1.0]);
+    absurd["runs"][0]["workloads"][0]["seconds"] = json!(-1.0);
+    assert!(parse("r.json", absurd.to_string().as_bytes()).is_err());
+    let error = read(&["no/such/file.json"]).unwrap_err();
+    assert!(matches!(error, PageError::Unreadable { .. }), "{error}");
+}
+
+#[test]
+fn the_same_report_does_not_count_twice() {
+    let same = report("esker", &[1.0]);
+    let inputs = [input("a", &same), input("b", &same)];
+    let error = render(&inputs, Merge::default()).unwrap_err();
+    assert!(matches!(&error, PageError::Twice { .. }), "{error}");
+    assert!(matches!(render(&[], Merge::default()), Err(PageError::Empty)));
+    assert!(matches!(error.classed(), crate::Error::Usage(_)));
+}
+
+#[test]
+fn losses_are_told_with_their_ratio() {
+    let reports = [("a", report("esker", &[50.0, 51.0])), ("b", report("x", &[100.0, 102.0]))];
+    let inputs: Vec<Input> = reports.iter().map(|(file, report)| input(file, report)).collect();
+    let page = render(&inputs, Merge::default()).unwrap();
+    for expected in
+        ["Where esker is behind", "2.00 times as fast (ratio 0.50×)", "0 wins, 1 loss and 0 ties"]
+    {
+        assert!(page.contains(expected), "{expected}");
+    }
+    assert!(page.contains("</span>loss</span>"), "the mark is a word");
+}
+
+/// Every text of a file is put where a page could break.
+#[test]
+fn nothing_from_a_file_becomes_markup() {
+    const HOSTILE: &str =
+        "</svg></title></style><script>alert(1)</script>\"' onload=x <img src=x>&amp;";
+    let mut hostile = report(HOSTILE, &[1.0, 2.0]);
+    hostile["machine"]["processor"] = json!(HOSTILE);
+    hostile["machine"][HOSTILE] = json!(HOSTILE);
+    hostile["settings"][HOSTILE] = json!([HOSTILE, { HOSTILE: HOSTILE }]);
+    hostile["experiment"] = json!(HOSTILE);
+    hostile["published"] =
+        json!([{ "workload": HOSTILE, "engine": HOSTILE, "ops_per_second": 1.0 }]);
+    for run in hostile["runs"].as_array_mut().unwrap() {
+        run["version"] = json!(HOSTILE);
+        run["note"] = json!(HOSTILE);
+        run["settings"] = json!([[HOSTILE, HOSTILE]]);
+        let step = &mut run["workloads"][0];
+        step["name"] = json!(HOSTILE);
+        step["text"] = json!(HOSTILE);
+        step["write_amplification_since_open"] = json!(2.0);
+        step["rates"] = json!([
+            { "seconds": 1.0, "ops_per_second": 1.0 }, { "seconds": 2.0, "ops_per_second": 0.0 },
+        ]);
+    }
+    let page = render(&[input(HOSTILE, &hostile)], Merge::default()).unwrap();
+    for wrong in ["<script", "<img", "\"' onload"] {
+        assert!(!page.contains(wrong), "{wrong} is in the page");
+    }
+    assert_eq!(page.matches("</style>").count(), 1);
+    assert_eq!(page.matches("<title").count(), page.matches("</title>").count());
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    assert!(page.matches("&lt;script&gt;").count() > 20, "it is there, as text");
+}
+
+#[test]
+fn figures_that_no_engine_has_leave_no_picture() {
+    let page = render(&[input("a", &report("esker", &[1.0]))], Merge::default()).unwrap();
+    assert!(!page.contains("Rate over time") && !page.contains("Write amplification"));
+    assert!(page.contains("nothing to compare it with"));
+}
+
+#[test]
+fn the_style_sheet_knows_every_colour_of_the_pictures() {
+    let style = include_str!("style.css");
+    for colour in chart::COLOURS {
+        for attribute in ["fill", "stroke"] {
+            let rule =
+                format!("svg [{attribute}=\"{}\"] {{ {attribute}: var(", chart::code(colour));
+            assert!(style.contains(&rule), "{rule}");
+        }
+    }
+    for colour in [chart::INK, chart::GRID, chart::PAPER] {
+        assert!(style.contains(&format!("stroke=\"{}\"", chart::code(colour))));
+    }
+    assert!(!style.contains("url(") && !style.contains("@import"), "the page loads nothing");
+}
+
+/// The structures that are written and those that are read are two; this holds them together.
+#[test]
+fn what_this_build_writes_it_reads() {
+    struct Silent;
+    impl crate::Observer for Silent {}
+    let settings = crate::Settings {
+        engines: crate::EngineSpec::parse_list("mem,null").unwrap(),
+        workloads: crate::Workload::parse_list("fillseq,readwhilewriting:2,flush,stats").unwrap(),
+        num: 500,
+        rounds: 2,
+        ..crate::Settings::default()
+    };
+    let report = crate::run(&settings, &mut Silent).unwrap();
+    let text = serde_json::to_string(&report).unwrap();
+    let document = parse("fresh.json", text.as_bytes()).unwrap();
+    let step = &document.runs[0].workloads[0];
+    let written = &report.runs[0].workloads[0];
+    assert_eq!(step.ops_per_second.0, written.ops_per_second);
+    assert_eq!(step.latency.as_ref().unwrap().p9999_us.unwrap().0, written.latency.p9999_us);
+    assert_eq!(step.cpu_us_per_op.unwrap().0, written.cpu_us_per_op);
+    let page = render(&[Input { file: "fresh.json".into(), document }], Merge::default()).unwrap();
+    assert!(page.contains("readwhilewriting:2"));
+}
