@@ -12,10 +12,10 @@ use crate::keys::{Permutation, mix};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Zipf};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How often which key is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// Every key alike.

@@ -13,10 +13,10 @@
 //! 3. A [`Permutation`] maps `0..num` onto itself one to one, with constant memory.
 
 use crate::{Error, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a number becomes a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyStyle {
     /// Decimal digits, zero-padded on the left to 16 (LevelDB's `db_bench`).

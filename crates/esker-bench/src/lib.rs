@@ -10,9 +10,11 @@
 //! values made without allocation, counters that only their own thread writes, histograms merged
 //! when a workload has ended.
 //!
-//! Modules, lowest first: `error`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
-//! `measure`, `engine`, `workspace`, `report`, `runner`, `suite`, `plot`, `page`.
+//! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
+//! `measure`, `engine`, `workspace`, `report`, `runner`, `suite`, `compare`, `plot`, `page`.
 
+pub mod check;
+pub mod compare;
 pub mod dist;
 pub mod engine;
 mod error;

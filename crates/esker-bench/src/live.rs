@@ -36,6 +36,12 @@ impl LiveKeys {
         }
     }
 
+    /// Whether a number is in the set.
+    pub fn contains(&self, number: u64) -> bool {
+        let (word, bit) = self.place(number);
+        word.load(Ordering::Relaxed) & bit != 0
+    }
+
     /// How many numbers are in the set.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
@@ -57,6 +63,7 @@ mod tests {
             live.insert(number);
         }
         assert_eq!(live.count(), 4);
+        assert!(live.contains(129) && !live.contains(128));
         live.remove(64);
         live.remove(64);
         live.remove(1);

@@ -5,16 +5,45 @@
 //! of keys and values that the workload wrote; what background work still owes at the end of a
 //! workload falls on the next one, which is why the sum since open stands beside it.
 
+use crate::engine::{EngineBytes, EngineSpec, Tuning};
 use crate::measure::latency::LatencySummary;
 use crate::measure::machine::Machine;
 use crate::settings::Settings;
-use crate::{EngineSpec, engine::EngineBytes};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// The version of the report's form. It grows when a field is renamed, removed or changes its
+/// meaning; a new field does not change it.
+pub const FORMAT: u32 = 1;
 
 /// Everything about one suite.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
+    /// The version of this form ([`FORMAT`]).
+    #[serde(default)]
+    pub format: u32,
+    /// Which command made it.
+    #[serde(default)]
+    pub command: String,
+    /// Whether everything that was asked for was run.
+    #[serde(default)]
+    pub complete: bool,
+    /// Why not, if not.
+    #[serde(default)]
+    pub stopped: Option<String>,
+    /// Where the databases remain, if they do.
+    #[serde(default)]
+    pub kept: Option<PathBuf>,
+    /// What the figures rest on, in sentences.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// The engines, in the order they were named.
+    #[serde(default)]
+    pub engines: Vec<EngineReport>,
+    /// Which results were compared between engines, and whether they agreed.
+    #[serde(default)]
+    pub agreements: Vec<Agreement>,
     /// What it ran on.
     pub machine: Machine,
     /// What was asked for.
@@ -25,12 +54,67 @@ pub struct Report {
     pub comparison: Vec<Comparison>,
 }
 
+/// One engine, as it was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineReport {
+    /// The name that users write.
+    pub name: String,
+    /// How tables name it.
+    pub label: String,
+    /// The engine that it is a variant of.
+    pub kind: String,
+    /// Its name and version, as it says itself; absent if it was never opened.
+    pub version: Option<String>,
+    /// How much was set by hand.
+    pub tuning: Tuning,
+    /// What a reader has to know.
+    pub note: Option<String>,
+    /// Whether single writes are cheap.
+    pub cheap_single_writes: bool,
+    /// How it was opened.
+    pub settings: Vec<(String, String)>,
+}
+
+impl EngineReport {
+    /// What is known before it is opened.
+    pub fn new(spec: &EngineSpec) -> Self {
+        Self {
+            name: spec.name().to_owned(),
+            label: spec.label(),
+            kind: spec.kind().to_owned(),
+            version: None,
+            tuning: spec.tuning(),
+            note: spec.note().map(str::to_owned),
+            cheap_single_writes: spec.cheap_single_writes(),
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// What two or more engines returned for one step of one round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// The round, from 1.
+    pub round: usize,
+    /// The place of the workload in the list, from 1.
+    pub step: usize,
+    /// Its name.
+    pub workload: String,
+    /// What was compared.
+    pub scope: CheckScope,
+    /// The engines whose results were compared.
+    pub engines: Vec<String>,
+    /// Whether all returned the same.
+    pub agree: bool,
+}
+
 /// One database from open to close.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunReport {
     /// Which engine.
     pub engine: EngineSpec,
     /// Its name and version, as it says itself.
+    #[serde(default)]
     pub version: String,
     /// Which round, from 1.
     pub round: usize,
@@ -40,10 +124,32 @@ pub struct RunReport {
     pub workloads: Vec<WorkloadReport>,
     /// How long closing took.
     pub close_seconds: f64,
+    /// Its turn in the round, from 1.
+    #[serde(default)]
+    pub turn: usize,
+    /// Why it ended early, if it did.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
+impl RunReport {
+    /// A run of which nothing is known yet.
+    pub fn begun(spec: &EngineSpec, round: usize, turn: usize) -> Self {
+        Self {
+            engine: spec.clone(),
+            version: String::new(),
+            round,
+            settings: Vec::new(),
+            workloads: Vec::new(),
+            close_seconds: 0.0,
+            turn,
+            failure: None,
+        }
+    }
 }
 
 /// One workload.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkloadReport {
     /// Its name, with threads if they were given.
     pub name: String,
@@ -100,11 +206,51 @@ pub struct WorkloadReport {
     /// One point a second.
     pub rates: Vec<RatePoint>,
     /// One point for every so many operations (`--sample-ops`).
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
     /// What the engine says (`stats`).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Operations of one call.
+    #[serde(default)]
+    pub batch: usize,
+    /// Whether it wrote in batches only because the engine's single writes are not cheap.
+    #[serde(default)]
+    pub batched_instead: bool,
+    /// The course of the latencies: percentiles and microseconds.
+    #[serde(default)]
+    pub latency_curve: Vec<(f64, f64)>,
+    /// What was found out about its results, if they were checked.
+    #[serde(default)]
+    pub check: Option<StepCheck>,
+}
+
+/// How results of a step were checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckScope {
+    /// Every result of the step itself.
+    Results,
+    /// A sample that was read back after the step.
+    Sample,
+}
+
+/// What was found out about the results of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepCheck {
+    /// What was checked.
+    pub scope: CheckScope,
+    /// The checksum of the results, in hexadecimal.
+    pub checksum: String,
+    /// Whether it must be the same for all engines of the round. It need not be once a step was ended
+    /// by time while it wrote: what the database holds then depends on the engine's speed.
+    pub comparable: bool,
+    /// Results of the sample that were compared with what was written.
+    pub compared: u64,
+    /// Those that were wrong.
+    pub wrong: u64,
+    /// The first of them.
+    pub first_wrong: Option<String>,
 }
 
 impl WorkloadReport {
@@ -131,7 +277,7 @@ impl WorkloadReport {
 }
 
 /// The writer beside the measured threads.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct WriterReport {
     /// Writes.
     pub operations: u64,
@@ -142,7 +288,7 @@ pub struct WriterReport {
 }
 
 /// The state after one second more.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct RatePoint {
     /// Since the start.
     pub seconds: f64,
@@ -157,7 +303,7 @@ pub struct RatePoint {
 }
 
 /// The state after so many operations.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Since the start.
     pub seconds: f64,
@@ -166,7 +312,7 @@ pub struct Sample {
 }
 
 /// One workload over all engines and rounds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Comparison {
     /// Its name.
     pub workload: String,
@@ -175,7 +321,7 @@ pub struct Comparison {
 }
 
 /// Medians over rounds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Median {
     /// Which engine.
     pub engine: EngineSpec,
@@ -195,23 +341,88 @@ pub struct Median {
     pub write_amplification_since_open: Option<f64>,
     /// Allocated bytes for a byte of live keys and values.
     pub space_amplification: Option<f64>,
+    /// Context switches for an operation.
+    #[serde(default)]
+    pub context_switches_per_op: f64,
+    /// Rounds that were completed.
+    #[serde(default)]
+    pub rounds: usize,
+    /// Whether it wrote in batches only because the engine's single writes are not cheap; then it is
+    /// not compared with engines that wrote one by one.
+    #[serde(default)]
+    pub batched_instead: bool,
+    /// Operations of one call.
+    #[serde(default)]
+    pub batch: usize,
+    /// How it stands to the first engine.
+    #[serde(default)]
+    pub verdict: Verdict,
+}
+
+/// How one engine stands to the first, in one workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It is the first.
+    Base,
+    /// Every round was faster, by more than rounds differ.
+    Faster,
+    /// Every round was slower, by more than rounds differ.
+    Slower,
+    /// The difference is not larger than that between rounds.
+    Tie,
+    /// There was one round, so nobody knows how much rounds differ.
+    #[default]
+    Unknown,
+    /// The two did not do the same work.
+    Unlike,
+}
+
+/// How `other` stands to `base`.
+fn verdict(base: &Median, other: &Median) -> Verdict {
+    if base.batched_instead != other.batched_instead {
+        return Verdict::Unlike;
+    }
+    if base.rounds < 2 || other.rounds < 2 {
+        return Verdict::Unknown;
+    }
+    let width = |median: &Median| median.spread.1 - median.spread.0;
+    let difference = (other.ops_per_second - base.ops_per_second).abs();
+    let overlap = other.spread.0 <= base.spread.1 && base.spread.0 <= other.spread.1;
+    if overlap || difference <= width(base).max(width(other)) {
+        Verdict::Tie
+    } else if other.ops_per_second > base.ops_per_second {
+        Verdict::Faster
+    } else {
+        Verdict::Slower
+    }
 }
 
 /// Compares runs of the same list, workload by workload.
 pub fn compare(engines: &[EngineSpec], runs: &[RunReport]) -> Vec<Comparison> {
-    let Some(first) = runs.first() else { return Vec::new() };
+    // The run that came farthest names the workloads.
+    let Some(first) = runs.iter().max_by_key(|run| run.workloads.len()) else { return Vec::new() };
     let steps = first.workloads.iter().enumerate();
     steps
         .map(|(step, workload)| {
             let mut medians: Vec<Median> =
                 engines.iter().filter_map(|engine| median_of(engine, step, runs)).collect();
-            let base = medians.first().map_or(0.0, |median| median.ops_per_second);
-            for median in &mut medians {
-                median.ratio = if base > 0.0 { median.ops_per_second / base } else { 0.0 };
+            // The first that was named; without it there is nothing to stand to.
+            let base = medians.first().filter(|median| engines.first() == Some(&median.engine));
+            if let Some(base) = base.cloned() {
+                for median in &mut medians {
+                    median.verdict = verdict(&base, median);
+                    median.ratio = ratio(median.ops_per_second, base.ops_per_second);
+                }
+                medians[0].verdict = Verdict::Base;
             }
             Comparison { workload: workload.name.clone(), engines: medians }
         })
         .collect()
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 fn median_of(engine: &EngineSpec, step: usize, runs: &[RunReport]) -> Option<Median> {
@@ -234,6 +445,11 @@ fn median_of(engine: &EngineSpec, step: usize, runs: &[RunReport]) -> Option<Med
         cpu_us_per_op: of(|round| Some(round.cpu_us_per_op))?,
         write_amplification_since_open: of(|round| round.write_amplification_since_open),
         space_amplification: of(|round| round.space_amplification),
+        context_switches_per_op: of(|round| Some(round.context_switches_per_op))?,
+        rounds: rounds.len(),
+        batched_instead: rounds.iter().any(|round| round.batched_instead),
+        batch: rounds.iter().map(|round| round.batch).max().unwrap_or(1),
+        verdict: Verdict::default(),
     })
 }
 
@@ -248,6 +464,46 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn rates(name: &str, rates: (f64, f64, f64), rounds: usize) -> Median {
+        Median {
+            engine: crate::engine::spec::spec(name),
+            ops_per_second: rates.1,
+            ratio: 1.0,
+            spread: (rates.0, rates.2),
+            p99_us: 0.0,
+            longest_pause_ms: 0.0,
+            cpu_us_per_op: 0.0,
+            write_amplification_since_open: None,
+            space_amplification: None,
+            context_switches_per_op: 0.0,
+            rounds,
+            batched_instead: false,
+            batch: 1,
+            verdict: Verdict::default(),
+        }
+    }
+
+    #[test]
+    fn a_difference_smaller_than_the_spread_is_a_tie() {
+        let base = rates("esker", (90.0, 100.0, 110.0), 3);
+        let cases = [
+            ((85.0, 105.0, 108.0), Verdict::Tie),
+            // Apart, but not by more than the rounds of one of them differ.
+            ((111.0, 118.0, 119.0), Verdict::Tie),
+            ((111.0, 125.0, 126.0), Verdict::Faster),
+            // One wide spread is enough.
+            ((111.0, 125.0, 140.0), Verdict::Tie),
+            ((70.0, 75.0, 80.0), Verdict::Slower),
+            ((70.0, 75.0, 90.0), Verdict::Tie),
+        ];
+        for (figures, expected) in cases {
+            assert_eq!(verdict(&base, &rates("mem", figures, 3)), expected, "{figures:?}");
+        }
+        assert_eq!(verdict(&base, &rates("mem", (1.0, 1.0, 1.0), 1)), Verdict::Unknown);
+        let batched = Median { batched_instead: true, ..rates("mem", (1.0, 1.0, 1.0), 3) };
+        assert_eq!(verdict(&base, &batched), Verdict::Unlike);
+    }
 
     #[test]
     fn medians() {

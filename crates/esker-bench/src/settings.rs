@@ -8,13 +8,13 @@ use crate::dist::Distribution;
 use crate::keys::{KeyFormat, KeyStyle};
 use crate::workload::{Kind, STANDARD};
 use crate::{EngineSpec, Error, Result, Workload};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a finished write survives. Engines of different classes are never compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// Nothing.
@@ -37,7 +37,8 @@ impl fmt::Display for Durability {
 }
 
 /// The settings of a suite.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// The engines, in the order of a round.
     pub engines: Vec<EngineSpec>,
@@ -56,10 +57,10 @@ pub struct Settings {
     /// Threads of a workload that does not say otherwise.
     pub threads: usize,
     /// How long a workload runs that can go on for ever; the longest that any other runs.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
     pub duration: Option<Duration>,
     /// The longest that any workload runs, if it is not done before.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
     pub limit: Option<Duration>,
     /// Operations of a reading workload, over all its threads. Default: `num`.
     pub reads: Option<u64>,
@@ -83,14 +84,30 @@ pub struct Settings {
     pub dir: Option<PathBuf>,
     /// Opens the database that an earlier run left in `dir`.
     pub use_existing_db: bool,
+    /// Whether databases remain that would be removed.
+    pub keep: bool,
     /// How often each engine runs the list.
     pub rounds: usize,
     /// A time series with one sample for so many operations.
     pub sample_ops: Option<u64>,
+    /// Whether what reads and scans return is checked.
+    pub verify: bool,
+    /// Operations of a batch for engines whose single writes are not cheap, in workloads that write
+    /// one by one. Their rows say so.
+    pub batch_instead: usize,
+    /// Whether the system's cache of files is emptied before each workload.
+    pub drop_caches: bool,
+    /// Bytes of memory that the process of a run may use, the system's cache of its files included.
+    pub memory_limit: Option<u64>,
 }
 
 fn seconds<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     value.map(|duration| duration.as_secs_f64()).serialize(serializer)
+}
+
+fn from_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let seconds = Option::<f64>::deserialize(deserializer)?;
+    seconds.map(Duration::try_from_secs_f64).transpose().map_err(serde::de::Error::custom)
 }
 
 impl Default for Settings {
@@ -117,8 +134,13 @@ impl Default for Settings {
             memory: None,
             dir: None,
             use_existing_db: false,
+            keep: false,
             rounds: 1,
             sample_ops: None,
+            verify: false,
+            batch_instead: 1_000,
+            drop_caches: false,
+            memory_limit: None,
         }
     }
 }
@@ -173,6 +195,9 @@ impl Settings {
         if !(1..=1024).contains(&self.threads) {
             return wrong("--threads must be 1 to 1024");
         }
+        if self.batch_instead == 0 {
+            return wrong("--batch-instead must be at least 1");
+        }
         if self.batch_size == 0 || self.rounds == 0 || self.reads == Some(0) {
             return wrong("--batch-size, --rounds and --reads must be at least 1");
         }
@@ -216,6 +241,20 @@ mod tests {
     #[test]
     fn the_defaults_are_in_order() {
         Settings::default().check().unwrap();
+    }
+
+    #[test]
+    fn settings_survive_their_own_json() {
+        let settings = Settings {
+            duration: Some(Duration::from_millis(1_500)),
+            key_style: KeyStyle::Binary,
+            memory: Some(1 << 30),
+            ..Settings::default()
+        };
+        let json = serde_json::to_value(&settings).unwrap();
+        let back: Settings = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&back).unwrap(), json);
+        assert_eq!(back.duration, settings.duration);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use crate::engine::OpenOptions;
 use crate::measure::machine::Machine;
-use crate::report::{Report, RunReport, WorkloadReport, compare};
+use crate::report::{EngineReport, FORMAT, Report, RunReport, WorkloadReport, compare};
 use crate::runner::Runner;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
@@ -20,6 +20,9 @@ pub trait Observer {
     fn progress(&self) -> bool {
         false
     }
+
+    /// An engine said what it is and what it set.
+    fn version(&mut self, _version: &str, _settings: &[(String, String)]) {}
 
     /// A database was opened. `dir` is absent where the engine has no files.
     fn opened(
@@ -49,19 +52,39 @@ pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
     let workspace = Workspace::new(settings)?;
     let mut runs = Vec::new();
     for round in 1..=settings.rounds {
-        for engine in &settings.engines {
+        for (turn, engine) in settings.engines.iter().enumerate() {
             let database = workspace.database(engine)?;
-            runs.push(run_one(settings, engine, round, database.path(), observer)?);
+            let run = run_one(settings, engine, round, database.path(), observer)?;
+            runs.push(RunReport { turn: turn + 1, ..run });
             if workspace.is_temporary() || round < settings.rounds {
                 database.remove()?;
             }
         }
     }
     let comparison = compare(&settings.engines, &runs);
-    Ok(Report { machine: Machine::inspect(), settings: settings.clone(), runs, comparison })
+    let mut engines: Vec<EngineReport> = settings.engines.iter().map(EngineReport::new).collect();
+    for (engine, run) in engines.iter_mut().zip(&runs) {
+        (engine.version, engine.settings) = (Some(run.version.clone()), run.settings.clone());
+    }
+    Ok(Report {
+        format: FORMAT,
+        command: "bench".into(),
+        complete: true,
+        stopped: None,
+        kept: (!workspace.is_temporary()).then(|| workspace.root().to_owned()),
+        rules: Vec::new(),
+        engines,
+        agreements: Vec::new(),
+        machine: Machine::inspect(),
+        settings: settings.clone(),
+        runs,
+        comparison,
+    })
 }
 
-fn run_one(
+/// One run, from open to close. The observer has seen every workload that was completed before a
+/// failure.
+pub(crate) fn run_one(
     settings: &Settings,
     spec: &EngineSpec,
     round: usize,
@@ -73,9 +96,10 @@ fn run_one(
     let dir = spec.has_files().then_some(dir);
     let opened_with = engine.settings();
     let version = engine.version();
+    observer.version(&version, &opened_with);
     observer.opened(spec, round, dir, &opened_with);
     let mut workloads = Vec::new();
-    let mut runner = Runner::new(settings, &*engine, dir, round as u64, observer.progress())?;
+    let mut runner = Runner::new(settings, spec, &*engine, dir, round as u64, observer.progress())?;
     for (step, workload) in settings.workloads.iter().enumerate() {
         let report = runner.run(*workload)?;
         observer.finished(spec, round, step, &report)?;
@@ -86,11 +110,10 @@ fn run_one(
     engine.close()?;
     let close_seconds = closing.elapsed().as_secs_f64();
     Ok(RunReport {
-        engine: spec.clone(),
         version,
-        round,
         settings: opened_with,
         workloads,
         close_seconds,
+        ..RunReport::begun(spec, round, 1)
     })
 }

@@ -2,8 +2,13 @@
 //!
 //! A pool is filled once: pieces of a hundred bytes, each a random part followed by its own
 //! repetition, so that a compressor shrinks the pool to about the ratio asked for (LevelDB's
-//! `CompressibleString` does the same). A value is a window of the pool; windows advance by the
-//! value's length and start elsewhere in every stream, so neighbours in a block differ.
+//! `CompressibleString` does the same). A value is a window of the pool, which a hash of the step and
+//! of the key's number chooses.
+//!
+//! Invariant: the value that a step writes under a key depends on the step and the key alone, not on
+//! which thread writes it or when. What a database holds after a step is therefore the same for
+//! every engine, however its threads took turns, and results of engines can be compared byte for
+//! byte.
 
 use crate::dist::Stream;
 use crate::keys::mix;
@@ -36,29 +41,14 @@ impl ValuePool {
         Self { bytes }
     }
 
-    /// A source of values for one thread.
-    pub fn source(&self, start: u64) -> ValueSource<'_> {
-        let pieces = (self.bytes.len() / PIECE) as u64;
-        ValueSource { pool: &self.bytes, at: (start % pieces) as usize * PIECE }
-    }
-}
-
-/// Cuts values from the pool.
-#[derive(Debug, Clone)]
-pub struct ValueSource<'a> {
-    pool: &'a [u8],
-    at: usize,
-}
-
-impl<'a> ValueSource<'a> {
-    /// The next value; `len` is at most the `largest` that the pool was made for.
-    pub fn next(&mut self, len: usize) -> &'a [u8] {
-        if self.at + len > self.pool.len() {
-            self.at = 0;
-        }
-        let value = &self.pool[self.at..self.at + len];
-        self.at += len;
-        value
+    /// The value of `len` bytes that the step with this seed writes under key `number`; `len` is at
+    /// most the `largest` that the pool was made for.
+    pub fn value(&self, step_seed: u64, number: u64, len: usize) -> &[u8] {
+        let starts = ((self.bytes.len() - len) / PIECE) as u64 + 1;
+        let hash = mix(step_seed ^ mix(number));
+        // The high half of a product is a number below `starts`, without a division.
+        let at = ((u128::from(hash) * u128::from(starts)) >> 64) as usize * PIECE;
+        &self.bytes[at..at + len]
     }
 }
 
@@ -87,21 +77,26 @@ mod tests {
     fn the_pool_shrinks_as_asked() {
         for ratio in [0.25, 0.5, 0.75, 1.0] {
             let pool = ValuePool::new(100, ratio, 3);
-            let mut source = pool.source(17);
-            let sample: Vec<u8> = (0..500).flat_map(|_| source.next(100).to_vec()).collect();
+            let sample: Vec<u8> = (0..500).flat_map(|n| pool.value(17, n, 100).to_vec()).collect();
             let measured = novel_fraction(&sample);
             assert!((measured - ratio).abs() < 0.06, "asked {ratio}, got {measured}");
         }
     }
 
     #[test]
-    fn windows_advance_wrap_and_have_the_length() {
+    fn values_have_their_length_and_depend_on_step_and_key_alone() {
         let pool = ValuePool::new(100_000, 0.5, 3);
-        let mut source = pool.source(u64::MAX);
-        for len in [0, 1, 100_000, 99_999, 1, 100_000, 100_000, 100_000, 100_000] {
-            assert_eq!(source.next(len).len(), len);
+        for len in [0, 1, 100, 99_999, 100_000] {
+            for number in 0..200 {
+                let value = pool.value(7, number, len);
+                assert_eq!(value.len(), len);
+                assert_eq!(value, pool.value(7, number, len));
+            }
         }
-        let mut source = pool.source(0);
-        assert_ne!(source.next(100), source.next(100));
+        assert_ne!(pool.value(7, 1, 100), pool.value(7, 2, 100));
+        assert_ne!(pool.value(7, 1, 100), pool.value(8, 1, 100));
+        let distinct: std::collections::HashSet<&[u8]> =
+            (0..1_000).map(|number| pool.value(7, number, 100)).collect();
+        assert!(distinct.len() > 850, "{}", distinct.len());
     }
 }

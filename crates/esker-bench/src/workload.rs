@@ -6,7 +6,7 @@
 //! opens an existing database.
 
 use crate::{Error, Result};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// What a workload does.
@@ -103,6 +103,21 @@ impl Kind {
         )
     }
 
+    /// Whether it reads, seeks or iterates from the threads that are measured.
+    pub fn reads(self) -> bool {
+        !self.is_maintenance() && (!self.writes() || self == Self::UpdateRandom)
+    }
+
+    /// Whether its writes can be grouped in batches. The others are durable each, or read and written
+    /// each.
+    pub fn can_batch(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            FillSeq | FillRandom | FillUniqueRandom | Overwrite | DeleteRandom | DeleteSeq
+        )
+    }
+
     /// Whether a writer of `--write-rate` runs beside the threads that are measured.
     pub fn has_background_writer(self) -> bool {
         matches!(self, Self::ReadWhileWriting | Self::SeekRandomWhileWriting)
@@ -149,6 +164,13 @@ impl fmt::Display for Workload {
 impl Serialize for Workload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Workload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 

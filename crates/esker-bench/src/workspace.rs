@@ -34,7 +34,7 @@ impl Workspace {
         let name = format!("esker-bench-{}-{}", std::process::id(), since.as_nanos());
         let root = std::env::temp_dir().join(name);
         std::fs::create_dir(&root).map_err(|e| Error::io("make", &root, &e))?;
-        Ok(Self { root, temporary: true, use_existing })
+        Ok(Self { root, temporary: !settings.keep, use_existing })
     }
 
     fn path(&self, engine: &EngineSpec) -> PathBuf {
@@ -67,6 +67,11 @@ impl Workspace {
             std::fs::create_dir(&path).map_err(|e| Error::io("make", &path, &e))?;
         }
         Ok(Database { path, ours: !self.use_existing })
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Whether databases are to be removed once they are closed.

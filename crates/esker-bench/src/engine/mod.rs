@@ -10,6 +10,7 @@
 //! report can judge the comparison.
 
 mod esker;
+mod faulty;
 #[cfg(feature = "peer-fjall")]
 mod fjall;
 mod mem;

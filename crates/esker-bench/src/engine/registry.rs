@@ -5,7 +5,7 @@
 //! feature brings the engine.
 
 use super::spec::Entry;
-use super::{esker, mem, null};
+use super::{esker, faulty, mem, null};
 
 #[cfg(feature = "peer-fjall")]
 use super::fjall;
@@ -45,6 +45,7 @@ pub static REGISTRY: &[Entry] = &[
         about: "nothing at all: what the harness itself costs",
         has_files: false,
         note: Some("the harness's own cost"),
+        answers: false,
         open: Some(null::open),
         ..Entry::PLAIN
     },
@@ -56,4 +57,22 @@ pub static REGISTRY: &[Entry] = &[
         open: built!("peer-fjall", fjall::open),
         ..Entry::PLAIN
     },
+    faulty("forgets"),
+    faulty("aborts"),
+    faulty("full"),
 ];
+
+/// An engine with a fault.
+const fn faulty(variant: &'static str) -> Entry {
+    Entry {
+        kind: "faulty",
+        variant: Some(variant),
+        label: "faulty",
+        about: "an engine with a fault",
+        has_files: false,
+        hidden: true,
+        offers: faulty::offers,
+        open: Some(faulty::open),
+        ..Entry::PLAIN
+    }
+}

@@ -56,6 +56,8 @@ pub struct Entry {
     pub cheap_single_writes: bool,
     /// What a reader has to know, shown behind the label: "no recovery".
     pub note: Option<&'static str>,
+    /// Whether what it returns is worth comparing with what others return.
+    pub answers: bool,
     /// Whether it is kept out of lists: faulty engines, for the harness's own tests.
     pub hidden: bool,
     /// Whether a finished write can be of this class, or why not.
@@ -79,6 +81,7 @@ impl Entry {
         tuned: None,
         cheap_single_writes: true,
         note: None,
+        answers: true,
         hidden: false,
         offers: |_| Ok(()),
         open: None,
@@ -226,6 +229,11 @@ impl EngineSpec {
     /// Whether single writes are cheap.
     pub fn cheap_single_writes(&self) -> bool {
         self.entry.cheap_single_writes
+    }
+
+    /// Whether what it returns is worth comparing.
+    pub fn answers(&self) -> bool {
+        self.entry.answers
     }
 
     /// Whether a finished write can be of this class, or why not.

@@ -4,10 +4,16 @@
 //! beforehand so that recording never allocates.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The longest latency told apart: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The percentiles of a curve.
+const PERCENTILES: [f64; 21] = [
+    0.0, 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5,
+    99.9, 99.95, 99.99, 99.999, 99.9999,
+];
 
 /// A histogram of latencies.
 #[derive(Debug, Clone)]
@@ -39,6 +45,22 @@ impl Latencies {
         self.histogram.max()
     }
 
+    /// The course of the quantiles: percentiles and microseconds, ascending, as far as there are
+    /// enough latencies to tell one percentile from the next.
+    pub fn curve(&self) -> Vec<(f64, f64)> {
+        let count = self.histogram.len();
+        if count == 0 {
+            return Vec::new();
+        }
+        let told_apart = |percentile: &f64| (1.0 - percentile / 100.0) * count as f64 >= 0.999;
+        let within = PERCENTILES.iter().copied().take_while(told_apart);
+        let at = |percentile: f64| self.histogram.value_at_quantile(percentile / 100.0);
+        within
+            .map(|percentile| (percentile, at(percentile) as f64 / 1_000.0))
+            .chain([(100.0, self.histogram.max() as f64 / 1_000.0)])
+            .collect()
+    }
+
     /// The figures that reports show.
     pub fn summary(&self, operations_per_sample: u64) -> LatencySummary {
         let us = |ns: u64| ns as f64 / 1_000.0;
@@ -48,6 +70,7 @@ impl Latencies {
             operations_per_sample,
             mean_us: self.histogram.mean() / 1_000.0,
             p50_us: at(0.5),
+            p90_us: at(0.9),
             p99_us: at(0.99),
             p999_us: at(0.999),
             p9999_us: at(0.9999),
@@ -57,7 +80,7 @@ impl Latencies {
 }
 
 /// Quantiles of one workload's latencies, in microseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// How many latencies were recorded.
     pub samples: u64,
@@ -67,6 +90,9 @@ pub struct LatencySummary {
     pub mean_us: f64,
     /// The median.
     pub p50_us: f64,
+    /// The 90th percentile.
+    #[serde(default)]
+    pub p90_us: f64,
     /// The 99th percentile.
     pub p99_us: f64,
     /// The 99.9th percentile.
@@ -99,6 +125,19 @@ mod tests {
         ] {
             assert!((found - expected).abs() <= expected / 500.0, "{found} for {expected}");
         }
+    }
+
+    #[test]
+    fn curves_ascend_as_far_as_percentiles_differ() {
+        let mut latencies = Latencies::default();
+        assert!(latencies.curve().is_empty());
+        (1..=1_000).for_each(|i| latencies.record(i * 1_000));
+        let curve = latencies.curve();
+        assert_eq!(curve.first().unwrap().0, 0.0);
+        assert_eq!(curve.last().unwrap().0, 100.0);
+        assert!(curve.iter().any(|(percentile, _)| *percentile == 99.9));
+        assert!(curve.iter().all(|(percentile, _)| *percentile != 99.99));
+        assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
     }
 
     #[test]

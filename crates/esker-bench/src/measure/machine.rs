@@ -1,10 +1,10 @@
 //! What the figures were measured on.
 
 use super::process::field;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine, as far as the system tells.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Machine {
     /// Cores that this process may use.
     pub cores: usize,

@@ -6,6 +6,7 @@
 //! up ten times a second.
 
 use super::latency::Latencies;
+use crate::check::Checksum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,10 @@ pub struct Totals {
     pub silences: Vec<Silence>,
     /// When this thread had done its share of one sample each, in nanoseconds since the start.
     pub samples: Vec<u64>,
+    /// The checksum of what its operations returned.
+    pub checksum: Checksum,
+    /// Whether the time was up before its operations were done.
+    pub cut: bool,
     /// When its last operation ended, in nanoseconds since the start.
     pub ended: u64,
 }
@@ -128,8 +133,10 @@ impl<'a> Meter<'a> {
         if let Some(counter) = self.counter {
             counter.0.store(self.totals.operations, Ordering::Relaxed);
         }
-        self.shared.deadline.is_none_or(|deadline| now < deadline)
-            && !self.shared.stop.load(Ordering::Relaxed)
+        let go_on = self.shared.deadline.is_none_or(|deadline| now < deadline)
+            && !self.shared.stop.load(Ordering::Relaxed);
+        self.totals.cut |= !go_on;
+        go_on
     }
 
     /// Starts the next operation now; what was between is nobody's latency. Returns the time.

@@ -4,6 +4,8 @@
 //! histogram update and one store to a counter that only this thread writes ([`meter`]); everything
 //! else happens in the monitor thread or after the workload.
 
+pub mod caches;
+pub mod cgroup;
 pub mod disk;
 pub mod latency;
 pub mod machine;

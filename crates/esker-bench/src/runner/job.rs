@@ -6,6 +6,7 @@
 //! tells the others to stop.
 
 use super::plan::{Plan, STEPS};
+use crate::check::Scan;
 use crate::dist::{Distribution, Sampler, Stream};
 use crate::engine::{Direction, Engine, Session};
 use crate::keys::{KeyFormat, Permutation};
@@ -13,7 +14,7 @@ use crate::live::LiveKeys;
 use crate::measure::meter::{Meter, Shared, Totals};
 use crate::measure::probe::Bell;
 use crate::settings::{Durability, LARGE_VALUE, Settings};
-use crate::values::{ValuePool, ValueSource};
+use crate::values::ValuePool;
 use crate::{Kind, Result};
 use rand::rngs::SmallRng;
 use std::hint::black_box;
@@ -47,7 +48,8 @@ struct Hand<'a> {
     job: &'a Job<'a>,
     session: Box<dyn Session + 'a>,
     rng: SmallRng,
-    values: ValueSource<'a>,
+    /// The seed of the values that this step writes.
+    values: u64,
     numbers: Numbers,
     key: Vec<u8>,
     value_size: usize,
@@ -143,7 +145,7 @@ impl<'a> Job<'a> {
             job: self,
             session: self.engine.session()?,
             rng: stream.rng(),
-            values: self.pool.source(stream.shared_seed() ^ (stream.thread << 32)),
+            values: stream.shared_seed(),
             numbers,
             key: self.keys.buffer(),
             value_size: if large { LARGE_VALUE } else { self.settings.value_size },
@@ -184,7 +186,7 @@ impl Hand<'_> {
     #[inline]
     fn put(&mut self, number: u64, totals: &mut Totals) -> Result<()> {
         self.job.keys.write(self.base + number, &mut self.key);
-        let value = self.values.next(self.value_size);
+        let value = self.job.pool.value(self.values, self.base + number, self.value_size);
         self.session.put(&self.key, value, self.durability)?;
         self.note_put(number, totals);
         Ok(())
@@ -206,7 +208,8 @@ impl Hand<'_> {
                 self.session.batch_delete(&self.key);
                 self.note_delete(number, totals);
             } else {
-                self.session.batch_put(&self.key, self.values.next(self.value_size));
+                let value = self.job.pool.value(self.values, self.base + number, self.value_size);
+                self.session.batch_put(&self.key, value);
                 self.note_put(number, totals);
             }
         }
@@ -237,12 +240,22 @@ impl Hand<'_> {
 
     #[inline]
     fn get(&mut self, totals: &mut Totals) -> Result<()> {
-        let mut length = 0;
-        if self.session.get(&self.key, &mut |value| length = black_box(value).len())? {
+        let (key, verify) = (&self.key[..], self.job.settings.verify);
+        let (mut length, sum) = (0, &mut totals.checksum);
+        let found = self.session.get(key, &mut |value| {
+            length = black_box(value).len();
+            if verify {
+                sum.found(key, value);
+            }
+        })?;
+        if found {
             totals.found += 1;
-            totals.bytes += (self.key.len() + length) as u64;
+            totals.bytes += (key.len() + length) as u64;
         } else {
             totals.missing += 1;
+            if verify {
+                totals.checksum.missing(key);
+            }
         }
         Ok(())
     }
@@ -281,15 +294,19 @@ impl Hand<'_> {
         while left > 0 {
             let count = (keys.len() as u64).min(left);
             let asked = &mut keys[..count as usize];
-            for key in &mut *asked {
+            for key in asked.iter_mut() {
                 let number = self.next();
                 self.job.keys.write(number, key);
             }
+            let asked = &*asked;
             let totals = &mut meter.totals;
-            let (mut found, size) = (0, self.key.len());
-            self.session.multi_get(asked, &mut |_, value| {
+            let (mut found, verify) = (0, self.job.settings.verify);
+            self.session.multi_get(asked, &mut |place, value| {
                 found += 1;
-                totals.bytes += (size + black_box(value).len()) as u64;
+                totals.bytes += (asked[place].len() + black_box(value).len()) as u64;
+                if verify {
+                    totals.checksum.found(&asked[place], value);
+                }
             })?;
             totals.found += found;
             totals.missing += count - found;
@@ -307,14 +324,18 @@ impl Hand<'_> {
             self.job.keys.write(number, &mut self.key);
             let totals = &mut meter.totals;
             let mut cursor = self.session.cursor(Some(&self.key), Direction::Forward)?;
-            let mut seen = 0;
+            let (mut seen, mut scan, verify) = (0, Scan::default(), self.job.settings.verify);
             // A scan of length 0 still positions the cursor on its entry.
             while seen < self.job.settings.scan_length.max(1) {
                 let Some((key, value)) = cursor.next()? else { break };
                 totals.bytes += (black_box(key).len() + black_box(value).len()) as u64;
+                if verify {
+                    scan.entry(key, value);
+                }
                 seen += 1;
             }
             drop(cursor);
+            totals.checksum.scan(scan);
             if seen > 0 {
                 totals.found += 1;
             } else {
@@ -329,12 +350,15 @@ impl Hand<'_> {
 
     fn iterate(&mut self, meter: &mut Meter<'_>, left: u64, direction: Direction) -> Result<()> {
         let mut cursor = self.session.cursor(None, direction)?;
-        let mut left = left;
+        let (mut left, mut scan, verify) = (left, Scan::default(), self.job.settings.verify);
         while left > 0 {
             let mut steps = 0;
             while steps < STEPS.min(left) {
                 let Some((key, value)) = cursor.next()? else { break };
                 meter.totals.bytes += (black_box(key).len() + black_box(value).len()) as u64;
+                if verify {
+                    scan.entry(key, value);
+                }
                 steps += 1;
             }
             meter.totals.found += steps;
@@ -345,6 +369,7 @@ impl Hand<'_> {
                 break;
             }
         }
+        meter.totals.checksum.scan(scan);
         Ok(())
     }
 }

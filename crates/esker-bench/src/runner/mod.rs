@@ -12,29 +12,34 @@ mod job;
 mod monitor;
 mod plan;
 mod summary;
+mod verify;
 
 use crate::dist::Stream;
 use crate::engine::{Engine, EngineBytes};
 use crate::keys::KeyFormat;
 use crate::live::LiveKeys;
+use crate::measure::caches;
 use crate::measure::meter::{Meter, Shared, Totals};
 use crate::measure::probe::{self, Bell, Idle};
 use crate::measure::process::{self, ProcessUse};
 use crate::report::{RatePoint, WorkloadReport};
 use crate::settings::Settings;
 use crate::values::ValuePool;
-use crate::{Error, Kind, Result, Workload};
+use crate::{EngineSpec, Error, Kind, Result, Workload};
 use job::Job;
 use plan::Plan;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use verify::Truth;
 
 /// Runs workloads on one database.
 pub struct Runner<'a> {
     settings: &'a Settings,
     engine: &'a dyn Engine,
+    spec: &'a EngineSpec,
     /// The directory of the database, if it has files.
     dir: Option<&'a Path>,
+    truth: Truth,
     keys: KeyFormat,
     pool: ValuePool,
     live: LiveKeys,
@@ -61,6 +66,7 @@ impl<'a> Runner<'a> {
     /// For a database that was just opened.
     pub fn new(
         settings: &'a Settings,
+        spec: &'a EngineSpec,
         engine: &'a dyn Engine,
         dir: Option<&'a Path>,
         round: u64,
@@ -69,7 +75,9 @@ impl<'a> Runner<'a> {
         Ok(Self {
             settings,
             engine,
+            spec,
             dir,
+            truth: Truth::new(settings.use_existing_db),
             keys: settings.key_format()?,
             pool: ValuePool::new(
                 settings.largest_value(),
@@ -88,7 +96,10 @@ impl<'a> Runner<'a> {
 
     /// Runs the next workload.
     pub fn run(&mut self, workload: Workload) -> Result<WorkloadReport> {
-        let plan = Plan::new(self.settings, workload);
+        if self.settings.drop_caches {
+            caches::drop_now()?;
+        }
+        let plan = Plan::new(self.settings, workload, self.spec.cheap_single_writes());
         process::reset_peak_memory();
         let engine_before = self.engine.bytes_written();
         let before = ProcessUse::now();
@@ -97,8 +108,19 @@ impl<'a> Runner<'a> {
         measured.used = ProcessUse::now().since(&before).without(&measured.idle.own);
         measured.engine_bytes =
             engine_before.and_then(|before| Some(self.engine.bytes_written()?.since(&before)));
+        let stream = self.stream();
         self.step += 1;
-        Ok(self.summarise(&plan, measured))
+        let beside = measured.writer.is_some();
+        let check = match self.spec.answers() {
+            true => self.check(&plan, &stream, &measured.threads, beside)?,
+            false => None,
+        };
+        Ok(WorkloadReport { check, ..self.summarise(&plan, measured) })
+    }
+
+    /// The stream of the first thread of the step under way.
+    fn stream(&self) -> Stream {
+        Stream { seed: self.settings.seed, round: self.round, step: self.step, thread: 0 }
     }
 
     /// Starts the watchers, runs the step, and collects what everybody saw.
@@ -138,12 +160,7 @@ impl<'a> Runner<'a> {
             live_large: &self.live_large,
             shared,
             plan,
-            stream: Stream {
-                seed: self.settings.seed,
-                round: self.round,
-                step: self.step,
-                thread: 0,
-            },
+            stream: self.stream(),
         };
         std::thread::scope(|scope| {
             let beside = plan.workload.kind.has_background_writer();

@@ -28,6 +28,8 @@ pub struct Plan {
     pub length: Option<Duration>,
     /// Operations of one call.
     pub batch: usize,
+    /// Whether it writes in batches only because the engine's single writes are not cheap.
+    pub batched_instead: bool,
     /// Operations that one latency spans.
     pub per_latency: u64,
     /// Operations of one thread between two samples.
@@ -36,7 +38,7 @@ pub struct Plan {
 
 impl Plan {
     /// Plans a step.
-    pub fn new(settings: &Settings, workload: Workload) -> Self {
+    pub fn new(settings: &Settings, workload: Workload, cheap_single_writes: bool) -> Self {
         let kind = workload.kind;
         let single = kind.is_maintenance() || matches!(kind, Kind::ReadSeq | Kind::ReadReverse);
         let threads = if single { 1 } else { workload.threads.unwrap_or(settings.threads) };
@@ -44,10 +46,11 @@ impl Plan {
             Kind::MultiReadRandom if settings.batch_size == 1 => MULTIREAD,
             Kind::MultiReadRandom => settings.batch_size,
             // One by one: durable each, or read and written each.
-            Kind::FillSync | Kind::Fill100K | Kind::UpdateRandom => 1,
-            _ if kind.writes() => settings.batch_size,
+            _ if kind.can_batch() => settings.batch_size,
             _ => 1,
         };
+        let batched_instead = !cheap_single_writes && batch == 1 && kind.can_batch();
+        let batch = if batched_instead { settings.batch_instead } else { batch };
         let counted = match kind {
             _ if kind.is_maintenance() => 1,
             Kind::FillSync | Kind::Fill100K => (settings.num / EXPENSIVE_SHARE).max(1),
@@ -67,6 +70,7 @@ impl Plan {
             operations: (!by_time).then_some(counted),
             length,
             batch,
+            batched_instead: batched_instead && batch > 1,
             per_latency: if single && !kind.is_maintenance() { STEPS } else { batch as u64 },
             sample_every: settings.sample_ops.map(|ops| (ops / threads as u64).max(1)),
         }
@@ -88,7 +92,7 @@ mod tests {
     fn plan(text: &str, change: impl FnOnce(&mut Settings)) -> Plan {
         let mut settings = Settings { num: 10_000, ..Settings::default() };
         change(&mut settings);
-        Plan::new(&settings, Workload::parse(text).unwrap())
+        Plan::new(&settings, Workload::parse(text).unwrap(), true)
     }
 
     #[test]
@@ -115,6 +119,23 @@ mod tests {
         let flush = plan("flush", |s| s.duration = ten);
         assert_eq!((flush.operations, flush.length), (Some(1), None));
         assert_eq!(plan("fillsync", |_| ()).operations, Some(10));
+    }
+
+    #[test]
+    fn engines_without_cheap_single_writes_get_batches_that_are_called_so() {
+        let settings = Settings { num: 10_000, ..Settings::default() };
+        let plan = |text: &str, settings: &Settings| {
+            let plan = Plan::new(settings, Workload::parse(text).unwrap(), false);
+            (plan.batch, plan.batched_instead)
+        };
+        assert_eq!(plan("fillrandom", &settings), (1_000, true));
+        assert_eq!(plan("overwrite:4", &settings), (1_000, true));
+        assert_eq!(plan("fillsync", &settings), (1, false));
+        assert_eq!(plan("readrandom", &settings), (1, false));
+        let asked = Settings { batch_size: 7, ..settings.clone() };
+        assert_eq!(plan("fillrandom", &asked), (7, false));
+        let none = Settings { batch_instead: 1, ..settings };
+        assert_eq!(plan("fillrandom", &none), (1, false));
     }
 
     #[test]

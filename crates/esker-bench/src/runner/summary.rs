@@ -59,6 +59,10 @@ impl Runner<'_> {
             rates,
             samples: samples(&threads, plan.sample_every),
             text,
+            batch: plan.batch,
+            batched_instead: plan.batched_instead,
+            latency_curve: latencies.curve(),
+            check: None,
         }
     }
 

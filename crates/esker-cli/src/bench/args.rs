@@ -1,8 +1,10 @@
 //! The options of `esker bench`, and how they become settings.
 
 use super::page::PageArgs;
-use clap::{Subcommand, ValueEnum};
+use clap::ValueEnum;
+use esker_bench::compare;
 use esker_bench::dist::Distribution;
+use esker_bench::engine::Tuning;
 use esker_bench::keys::KeyStyle;
 use esker_bench::{Durability, EngineSpec, Error, Result, Settings, Workload};
 use std::path::PathBuf;
@@ -12,12 +14,82 @@ use std::time::Duration;
 /// in under two minutes on any machine.
 const STANDARD_LIMIT: Duration = Duration::from_secs(12);
 
-/// The options of `esker bench`.
+/// Measure this machine: named workloads on Esker and other stores
 #[derive(Debug, Clone, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
+    /// What else can be done
     #[command(subcommand)]
-    pub action: Option<Action>,
+    pub command: Option<BenchCommand>,
+    #[command(flatten)]
+    pub flags: BenchFlags,
+}
+
+/// The commands below `esker bench`.
+#[derive(Debug, Clone, clap::Subcommand)]
+pub enum BenchCommand {
+    Compare(Box<CompareArgs>),
+    Report(PageArgs),
+    /// One run of a comparison, as it starts them itself
+    #[command(hide = true)]
+    Child,
+}
+
+/// Compare engines under rules that the program keeps: rounds interleave, results are checked, every
+/// run has a process of its own
+#[derive(Debug, Clone, clap::Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    pub flags: BenchFlags,
+    /// Open every engine with its defaults, or as its documentation recommends to those who want it
+    /// fast (default: as it is named)
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub tuning: Option<TuningFlag>,
+    /// Bytes of memory that the process of a run may use, the system's cache of its files included
+    /// (needs the administrator's rights)
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    pub memory_limit: Option<u64>,
+    /// Empty the system's cache of files before each workload (needs the administrator's rights)
+    #[arg(long)]
+    pub drop_caches: bool,
+    /// Operations of a batch for engines whose single writes are not cheap; their rows say so
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub batch_instead: usize,
+    /// Keep the databases, also of a comparison that was interrupted
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// How much is set by hand.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[allow(missing_docs, reason = "names that mean themselves")]
+pub enum TuningFlag {
+    Default,
+    Tuned,
+}
+
+impl CompareArgs {
+    /// The settings that these options ask for.
+    pub fn settings(&self) -> Result<Settings> {
+        let mut settings = self.flags.settings()?;
+        if let Some(tuning) = self.tuning {
+            let tuning = match tuning {
+                TuningFlag::Default => Tuning::Default,
+                TuningFlag::Tuned => Tuning::Tuned,
+            };
+            settings.engines = compare::tuned(settings.engines, tuning)?;
+        }
+        settings.memory_limit = self.memory_limit;
+        settings.drop_caches = self.drop_caches;
+        settings.batch_instead = self.batch_instead;
+        settings.keep = self.keep;
+        compare::prepare(settings)
+    }
+}
+
+/// The options of all runs of workloads.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BenchFlags {
     /// Workloads to run in order on one database, separated by commas; `readrandom:16` runs one with
     /// 16 threads (--list explains them; default: a standard list of nine)
     #[arg(long, alias = "benchmarks", value_name = "LIST")]
@@ -30,7 +102,7 @@ pub struct BenchArgs {
     #[arg(long, default_value = "esker", value_name = "LIST")]
     pub engine: String,
     /// How often each engine runs the list; with several, rounds interleave and medians are compared
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, visible_alias = "repeat", default_value_t = 1, value_name = "N")]
     pub rounds: usize,
     /// Keys; also the operations of a workload that writes, over all its threads
     #[arg(long, default_value = "1M", value_parser = count, value_name = "N")]
@@ -100,13 +172,6 @@ pub struct BenchArgs {
     pub json: bool,
 }
 
-/// What `esker bench` does other than to run workloads.
-#[derive(Debug, Clone, Subcommand)]
-#[allow(missing_docs, reason = "each is described where its arguments are")]
-pub enum Action {
-    Report(PageArgs),
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[allow(missing_docs, reason = "names that mean themselves")]
 pub enum Style {
@@ -133,7 +198,7 @@ pub enum Class {
     Disk,
 }
 
-impl BenchArgs {
+impl BenchFlags {
     /// The settings that these options ask for.
     pub fn settings(&self) -> Result<Settings> {
         let defaults = Settings::default();
@@ -143,7 +208,7 @@ impl BenchArgs {
             engines: EngineSpec::parse_list(&self.engine)?,
             workloads: match &self.workloads {
                 Some(list) => Workload::parse_list(list)?,
-                None => defaults.workloads,
+                None => defaults.workloads.clone(),
             },
             num: self.num,
             key_size: self.key_size,
@@ -177,6 +242,7 @@ impl BenchArgs {
             use_existing_db: self.use_existing_db,
             rounds: self.rounds,
             sample_ops: self.sample_ops,
+            ..defaults
         })
     }
 }

@@ -7,14 +7,15 @@
 //! it has the option, with its underscores as hyphens.
 //!
 //! Exit codes: 0 for a report, 1 if an engine, a file or the disk failed, 2 for a command line that
-//! cannot be carried out.
+//! cannot be carried out, 130 for a comparison that was interrupted. A comparison that ended early
+//! prints what it has.
 
 mod args;
+mod compare;
 mod page;
 mod table;
 
-use args::Action;
-pub use args::BenchArgs;
+pub use args::{BenchArgs, BenchCommand, BenchFlags};
 
 use crate::failure::one_line;
 use esker_bench::{EngineSpec, Error, Observer, Report, Result, WorkloadReport};
@@ -25,8 +26,14 @@ use std::process::ExitCode;
 
 /// Runs the command and says on standard error what went wrong.
 pub fn command(args: BenchArgs) -> ExitCode {
-    match execute(&args) {
-        Ok(()) => ExitCode::SUCCESS,
+    let done = match &args.command {
+        None => execute(&args.flags).map(|()| ExitCode::SUCCESS),
+        Some(BenchCommand::Compare(args)) => compare::execute(args),
+        Some(BenchCommand::Report(args)) => page::write(args).map(|()| ExitCode::SUCCESS),
+        Some(BenchCommand::Child) => Ok(esker_bench::compare::child::main()),
+    };
+    match done {
+        Ok(code) => code,
         Err(error) => {
             // Where standard error leads nowhere, the exit code has to say it.
             let _ = writeln!(io::stderr(), "esker: {}", one_line(&error.to_string()));
@@ -38,10 +45,7 @@ pub fn command(args: BenchArgs) -> ExitCode {
     }
 }
 
-fn execute(args: &BenchArgs) -> Result<()> {
-    if let Some(Action::Report(args)) = &args.action {
-        return page::write(args);
-    }
+fn execute(args: &BenchFlags) -> Result<()> {
     if args.list {
         return print(&table::workloads());
     }
@@ -49,10 +53,7 @@ fn execute(args: &BenchArgs) -> Result<()> {
     settings.check()?;
     // Found out now rather than after the run.
     let plot = args.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
-    let mut follow = Follow {
-        terminal: io::stderr().is_terminal(),
-        samples: settings.sample_ops.map(|_| args.sample_dir.clone()),
-    };
+    let mut follow = Follow::new(args);
     let report = esker_bench::run(&settings, &mut follow)?;
     if let Some((path, mut file)) = plot {
         let drawing = esker_bench::plot::draw(&report)?;
@@ -84,6 +85,15 @@ fn print(text: &str) -> Result<()> {
 struct Follow {
     terminal: bool,
     samples: Option<PathBuf>,
+}
+
+impl Follow {
+    fn new(args: &BenchFlags) -> Self {
+        Self {
+            terminal: io::stderr().is_terminal(),
+            samples: args.sample_ops.map(|_| args.sample_dir.clone()),
+        }
+    }
 }
 
 impl Observer for Follow {

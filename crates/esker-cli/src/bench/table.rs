@@ -6,7 +6,8 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
-use esker_bench::report::Comparison;
+use esker_bench::engine::Tuning;
+use esker_bench::report::{Comparison, Median, StepCheck, Verdict};
 use esker_bench::{Durability, Report, RunReport, Settings, WorkloadReport};
 use std::fmt::Write as _;
 
@@ -25,6 +26,67 @@ pub fn report(report: &Report) -> String {
         run_report(&mut out, run, report.settings.rounds);
     }
     out.trim_end().to_owned()
+}
+
+/// A comparison: the rules, the medians, and what there is to know of each engine. The runs in detail
+/// are in the JSON.
+pub fn compare(report: &Report) -> String {
+    let mut out = String::new();
+    head(&mut out, report);
+    for rule in &report.rules {
+        let _ = writeln!(out, "- {rule}");
+    }
+    for engine in &report.engines {
+        let version = engine.version.as_deref().unwrap_or("never opened");
+        let tuning = match engine.tuning {
+            Tuning::Default => "defaults",
+            Tuning::Tuned => "tuned",
+        };
+        let note = engine.note.as_ref().map_or(String::new(), |note| format!(", {note}"));
+        let _ = writeln!(out, "\n{}: {version}, {tuning}{note}", engine.name);
+        for (name, value) in &engine.settings {
+            let _ = writeln!(out, "  {name}: {value}");
+        }
+    }
+    section(&mut out, "Medians over rounds, and multiples of the first engine", comparison(report));
+    let agreed = report.agreements.iter().filter(|found| found.agree).count();
+    let _ = writeln!(
+        out,
+        "\n{agreed} of {} steps whose results were compared between engines agreed; {} results were \
+         compared with what was written, {} of them were wrong.",
+        report.agreements.len(),
+        whole(checks(report, |check| check.compared)),
+        whole(checks(report, |check| check.wrong)),
+    );
+    if let Some(stopped) = &report.stopped {
+        let _ = writeln!(out, "Not complete: {stopped}");
+    }
+    out.trim_end().to_owned()
+}
+
+fn checks(report: &Report, figure: fn(&StepCheck) -> u64) -> f64 {
+    let steps = report.runs.iter().flat_map(|run| &run.workloads);
+    steps.filter_map(|step| step.check.as_ref()).map(figure).sum::<u64>() as f64
+}
+
+/// How an engine stands to the first one, in words that fit a column.
+fn verdict(median: &Median) -> &'static str {
+    match median.verdict {
+        Verdict::Base => "",
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Tie => "tie",
+        Verdict::Unknown => "1 round",
+        Verdict::Unlike => "not alike",
+    }
+}
+
+/// An engine's name, with what a reader must not overlook.
+fn named(median: &Median) -> String {
+    match median.batched_instead {
+        true => format!("{}, in batches of {}", median.engine, whole(median.batch as f64)),
+        false => median.engine.to_string(),
+    }
 }
 
 /// One workload in one line, for a terminal while the suite runs.
@@ -134,7 +196,7 @@ fn table(columns: &[&str], left: usize) -> Table {
 
 fn comparison(report: &Report) -> Table {
     let columns = [
-        "workload", "engine", "ops/s", "ratio", "lowest", "highest", "p99", "pause", "CPU/op",
+        "workload", "engine", "ops/s", "ratio", "", "lowest", "highest", "p99", "pause", "CPU/op",
         "WA", "SA",
     ];
     let mut table = table(&columns, 2);
@@ -143,9 +205,10 @@ fn comparison(report: &Report) -> Table {
         for (i, median) in engines.iter().enumerate() {
             table.add_row([
                 if i == 0 { workload.clone() } else { String::new() },
-                median.engine.to_string(),
+                named(median),
                 whole(median.ops_per_second),
                 format!("{:.2}", median.ratio),
+                verdict(median).to_owned(),
                 whole(median.spread.0),
                 whole(median.spread.1),
                 micros(median.p99_us),

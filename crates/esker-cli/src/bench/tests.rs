@@ -12,7 +12,7 @@ struct Cli {
 
 fn settings(line: &[&str]) -> Result<Settings> {
     let line = ["bench"].iter().chain(line);
-    Cli::try_parse_from(line).unwrap().bench.settings()
+    Cli::try_parse_from(line).unwrap().bench.flags.settings()
 }
 
 fn run(line: &[&str]) -> Report {

@@ -95,12 +95,7 @@ impl Lmdb {
 
     /// Hands over what stands in a tree, in order. `each` gets key and value, or, in a tree that
     /// may have them, the description of another.
-    fn walk(
-        &mut self,
-        tree: &Tree,
-        sink: &mut Sink,
-        each: &mut Each<'_>,
-    ) -> Result<()> {
+    fn walk(&mut self, tree: &Tree, sink: &mut Sink, each: &mut Each<'_>) -> Result<()> {
         let (mut leaves, mut entries) = (0, 0);
         // The way from the root to the present page: pages, and which node comes next.
         let mut way: Vec<(u64, Vec<u8>, usize)> = Vec::new();

@@ -1,0 +1,114 @@
+//! What a run needs to know, and what it tells while it goes.
+//!
+//! A comparison does not care where its runs happen: in processes of their own ([`super::process`]),
+//! as users get it, or in this one ([`InProcess`]), as its unit tests have it.
+
+use crate::report::WorkloadReport;
+use crate::settings::Settings;
+use crate::suite::{self, Observer};
+use crate::{EngineSpec, Result};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One run that is to be made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Order {
+    /// Of which engine.
+    pub engine: EngineSpec,
+    /// In which round, from 1.
+    pub round: usize,
+    /// At which turn of the round, from 1.
+    pub turn: usize,
+    /// In which directory, which is there and empty unless an existing database is asked for.
+    pub dir: PathBuf,
+    /// Whether a progress bar is wanted.
+    pub progress: bool,
+    /// Everything else.
+    pub settings: Settings,
+}
+
+/// What a run tells.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "event")]
+pub enum Event {
+    /// The database was opened.
+    Opened {
+        /// The engine's name and version.
+        version: String,
+        /// What was set.
+        settings: Vec<(String, String)>,
+    },
+    /// A workload ended.
+    Step {
+        /// What was measured.
+        report: Box<WorkloadReport>,
+    },
+    /// The database was closed.
+    Closed {
+        /// How long that took.
+        seconds: f64,
+    },
+}
+
+/// Where runs happen.
+pub trait Host {
+    /// Makes a run to its end, or to its failure.
+    fn run(&self, order: &Order, seen: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
+
+    /// Whether somebody asked for the end of it all.
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Makes the run that an order asks for in this process, and tells how it goes.
+pub fn carry_out(order: &Order, tell: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+    let mut teller = Teller { progress: order.progress, tell, failed: None };
+    let settings = &order.settings;
+    let run = suite::run_one(settings, &order.engine, order.round, &order.dir, &mut teller)?;
+    let Teller { tell, failed, .. } = teller;
+    failed.map_or(Ok(()), Err)?;
+    tell(Event::Closed { seconds: run.close_seconds })
+}
+
+/// Turns what an observer sees into events.
+struct Teller<'a> {
+    progress: bool,
+    tell: &'a mut dyn FnMut(Event) -> Result<()>,
+    failed: Option<crate::Error>,
+}
+
+impl Observer for Teller<'_> {
+    fn progress(&self) -> bool {
+        self.progress
+    }
+
+    fn version(&mut self, version: &str, settings: &[(String, String)]) {
+        let event = Event::Opened { version: version.to_owned(), settings: settings.to_vec() };
+        // Opening cannot be refused; the run ends at its first step.
+        self.failed = (self.tell)(event).err();
+    }
+
+    fn finished(
+        &mut self,
+        _: &EngineSpec,
+        _: usize,
+        _: usize,
+        report: &WorkloadReport,
+    ) -> Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        (self.tell)(Event::Step { report: Box::new(report.clone()) })
+    }
+}
+
+/// Makes all runs in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InProcess;
+
+impl Host for InProcess {
+    fn run(&self, order: &Order, seen: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        carry_out(order, seen)
+    }
+}

@@ -1,0 +1,56 @@
+//! `esker bench compare`: the command around a comparison.
+//!
+//! It starts this program again for every run, ends the run under way when somebody presses Ctrl-C or
+//! the system asks it to end, and prints what there is in any case.
+
+use super::args::CompareArgs;
+use super::{Follow, create, json, print, table};
+use crate::failure::one_line;
+use esker_bench::compare::process::{Processes, Stop};
+use esker_bench::{Error, Report, Result};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What a shell reports for a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the comparison, prints its report, and says how it ended.
+pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
+    if args.flags.list {
+        print(&table::workloads())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = args.settings()?;
+    let plot = args.flags.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
+    let stop = Stop::default();
+    let asked = stop.clone();
+    ctrlc::set_handler(move || asked.ask())
+        .map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    let program = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
+    let arguments = vec!["bench".into(), "child".into()];
+    let host = Processes::new(program, arguments, settings.memory_limit, stop.clone())?;
+    let report = esker_bench::compare::run(&settings, &host, &mut Follow::new(&args.flags))?;
+    if let Some((path, mut file)) = plot {
+        let drawing = esker_bench::plot::draw(&report)?;
+        file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;
+    }
+    if args.flags.json {
+        print(&json(&report)?)?
+    } else {
+        print(&table::compare(&report))?
+    }
+    Ok(finish(&report, stop.asked()))
+}
+
+/// Says on standard error why a comparison ended early.
+fn finish(report: &Report, interrupted: bool) -> ExitCode {
+    if let Some(dir) = &report.kept {
+        let _ = writeln!(io::stderr(), "The databases are in {}.", dir.display());
+    }
+    let Some(stopped) = &report.stopped else { return ExitCode::SUCCESS };
+    let stopped = one_line(stopped);
+    // Where standard error leads nowhere, the exit code has to say it.
+    let _ = writeln!(io::stderr(), "esker: the comparison is not complete: {stopped}");
+    ExitCode::from(if interrupted { INTERRUPTED } else { 1 })
+}

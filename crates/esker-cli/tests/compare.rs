@@ -1,0 +1,228 @@
+//! `esker bench compare` from outside: its report, and every way in which it can end early.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Output;
+use support::{esker, fail, text};
+
+const TINY: &[&str] = &["--durability", "buffered", "--json"];
+
+fn compare(temporary: &Path, arguments: &[&str]) -> Output {
+    let mut command = esker();
+    command.env("TMPDIR", temporary).args(["bench", "compare"]).args(TINY).args(arguments);
+    if !arguments.contains(&"--num") {
+        command.args(["--num", "2000"]);
+    }
+    command.output().unwrap()
+}
+
+/// The report, and what was said on standard error.
+fn report(temporary: &Path, arguments: &[&str], code: i32) -> (serde_json::Value, String) {
+    let output = compare(temporary, arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    let left: Vec<_> = std::fs::read_dir(temporary).unwrap().collect();
+    assert!(left.is_empty(), "databases were left: {left:?}");
+    (serde_json::from_slice(&output.stdout).expect(&said), said)
+}
+
+fn names(runs: &serde_json::Value) -> Vec<&str> {
+    runs.as_array().unwrap().iter().map(|run| run["engine"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn engines_are_compared_in_processes_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = if cfg!(feature = "peer-fjall") { ",fjall" } else { "" };
+    let engines = format!("esker,mem,null{peer}");
+    let list = "fillrandom,readrandom:2,seekrandom,readseq,multireadrandom,deleterandom,stats";
+    let arguments = ["--engine", &engines, "--workloads", list, "--repeat", "2"];
+    let (report, said) = report(dir.path(), &arguments, 0);
+    assert_eq!(said, "");
+    assert_eq!(report["complete"], true);
+    let expected: Vec<&str> = engines.split(',').collect();
+    let runs = names(&report["runs"]);
+    assert_eq!(runs[..expected.len()], expected);
+    assert_eq!(runs[expected.len()], "mem", "the second round starts with the second engine");
+    for run in report["runs"].as_array().unwrap() {
+        assert_eq!(run["workloads"].as_array().unwrap().len(), 7);
+        let step = &run["workloads"][1];
+        assert_eq!(step["operations"], 2_000);
+        assert_eq!(step["check"].is_null(), run["engine"] == "null");
+        if cfg!(target_os = "linux") {
+            let peak = step["peak_memory_bytes"].as_u64().unwrap();
+            assert!(peak > 1 << 20, "{peak}");
+        }
+    }
+    let agreements = report["agreements"].as_array().unwrap();
+    assert_eq!(agreements.len(), 2 * 6);
+    assert!(agreements.iter().all(|found| found["agree"] == true), "{agreements:?}");
+    let medians = report["comparison"][0]["engines"].as_array().unwrap();
+    assert_eq!(medians.len(), expected.len());
+    assert_eq!(medians[0]["verdict"], "base");
+}
+
+#[test]
+fn the_table_has_the_rules_and_the_verdicts() {
+    let arguments = ["bench", "compare", "--engine", "esker,mem", "--workloads", "fillseq,readseq"];
+    let mut command = esker();
+    command.args(arguments).args(["--num", "1000", "--durability", "buffered", "--repeat", "2"]);
+    let output = command.output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    let expected = [
+        "survives nothing, in every engine alike",
+        "Rounds interleave",
+        "no step is warmed up",
+        "esker: Esker ",
+        "structure: BTreeMap",
+        "Medians over rounds",
+        "4 of 4 steps whose results were compared",
+        "0 of them were wrong",
+    ];
+    for text in expected {
+        assert!(table.contains(text), "{text} is not in\n{table}");
+    }
+    assert!(["faster", "slower", "tie"].iter().any(|word| table.contains(word)), "{table}");
+}
+
+#[test]
+fn an_engine_that_returns_something_else_ends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments =
+        ["--engine", "esker,faulty-forgets", "--workloads", "fillseq,readrandom,readseq"];
+    let (report, said) = report(dir.path(), &[&arguments[..], &["--num", "20000"]].concat(), 1);
+    assert!(said.contains("not complete") && said.contains("faulty-forgets"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(report["complete"], false);
+    assert_eq!(names(&report["runs"]), ["esker", "faulty-forgets"]);
+}
+
+#[test]
+fn a_crash_of_one_engine_leaves_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--engine",
+        "mem,faulty-aborts,esker",
+        "--workloads",
+        "fillseq,readrandom",
+        "--repeat",
+        "2",
+    ];
+    let (report, said) = report(dir.path(), &arguments, 1);
+    assert!(said.contains("faulty-aborts, round 1: its process ended without a result"), "{said}");
+    assert_eq!(names(&report["runs"]), ["mem", "faulty-aborts", "esker", "esker", "mem"]);
+    assert!(report["runs"][1]["failure"].as_str().unwrap().contains("without a result"));
+    assert_eq!(report["comparison"][1]["engines"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_full_disk_ends_it_with_what_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["--engine", "esker,faulty-full,mem", "--workloads", "fillseq,readrandom"];
+    let (report, said) = report(dir.path(), &arguments, 1);
+    assert!(said.contains("the disk is full") && said.contains("--dir"), "{said}");
+    assert_eq!(report["runs"][0]["workloads"].as_array().unwrap().len(), 2);
+    assert_eq!(names(&report["runs"]), ["esker", "faulty-full"]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--engine", "esker,oracle"], "choose from esker, mem, null"),
+        (&["--engine", "esker,mem"], "mem has no writes of class `process`"),
+        (&["--engine", "esker,esker"], "twice"),
+        (&["--workloads", "fillsqe"], "did you mean `fillseq`"),
+        (&["--rounds", "0"], "--rounds"),
+        (&["--batch-instead", "0"], "--batch-instead"),
+        (&["--tuning", "wild"], "wild"),
+    ];
+    for (arguments, named) in cases {
+        fail([&["bench", "compare"], *arguments].concat(), 2, named);
+    }
+}
+
+#[test]
+fn what_is_kept_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["--engine", "esker", "--workloads", "fillseq", "--keep"];
+    let output = compare(dir.path(), &arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kept = Path::new(report["kept"].as_str().unwrap()).join("esker-bench-esker");
+    assert!(said.contains("The databases are in"), "{said}");
+    support::succeed(["verify", text(&kept)]);
+}
+
+#[cfg(unix)]
+mod signals {
+    use super::*;
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    use std::io::Read;
+    use std::process::Stdio;
+
+    /// Starts a comparison that would go on for long, and returns when its first run is under way.
+    fn under_way(temporary: &Path, flags: &[&str]) -> std::process::Child {
+        let mut command = esker();
+        command.env("TMPDIR", temporary).args(["bench", "compare"]).args(TINY);
+        command.args(["--engine", "esker,mem", "--workloads", "fillseq,readrandom"]);
+        command.args(["--num", "2000", "--duration", "100000"]).args(flags);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let database = || {
+            let root = std::fs::read_dir(temporary).unwrap().next()?.unwrap().path();
+            std::fs::read_dir(root.join("esker-bench-esker")).ok()?.next()
+        };
+        while database().is_none() {
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    /// The processes whose command line has this word.
+    fn runs_of(parent: u32) -> Vec<u32> {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let child_of = |process: &u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+            rest.split(' ').nth(1) == Some(&parent.to_string())
+        };
+        numbers.filter(child_of).collect()
+    }
+
+    #[test]
+    fn ctrl_c_ends_the_run_and_keeps_what_was_measured() {
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut child = under_way(dir.path(), &[]);
+            kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+            let (mut printed, mut said) = (String::new(), String::new());
+            child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+            let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            assert_eq!(report["stopped"], "interrupted");
+            assert_eq!(names(&report["runs"]), ["esker"]);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "databases were left");
+        }
+    }
+
+    /// A comparison that is killed cannot end its run, so the run has to notice.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_killed_comparison_leaves_no_run_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = under_way(dir.path(), &[]);
+        let runs = runs_of(child.id());
+        assert_eq!(runs.len(), 1);
+        child.kill().unwrap();
+        // Its standard error, which the run has too, ends when both have.
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        child.wait().unwrap();
+    }
+}
