@@ -5,6 +5,7 @@
 
 mod clients;
 mod dropin;
+mod fuzz;
 mod headers;
 mod install;
 mod leveldb_bench;
@@ -27,6 +28,21 @@ enum Chore {
         /// Writes nothing, and fails if a header that is checked in differs.
         #[arg(long)]
         check: bool,
+    },
+    /// Runs a fuzz target, with the compiler that is there. It needs a C++ compiler.
+    Fuzz {
+        /// Which: a file in fuzz/fuzz_targets.
+        #[arg(long, default_value = "c_calls")]
+        target: String,
+        /// How long, once it is built.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Watches memory with AddressSanitizer, too.
+        #[arg(long)]
+        address: bool,
+        /// Runs one input that failed, instead.
+        #[arg(long)]
+        input: Option<PathBuf>,
     },
     /// Builds libesker and installs it for C: header, shared and static library, and a file for
     /// pkg-config.
@@ -85,6 +101,9 @@ fn workspace() -> PathBuf {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Headers { check } => headers::run(&workspace(), check),
+        Chore::Fuzz { target, seconds, address, input } => {
+            fuzz::run(&workspace(), &fuzz::Fuzz { name: target, seconds, address, input })
+        }
         Chore::InstallC { prefix, libdir, destdir, profile } => {
             install::run(&workspace(), &install::Install { prefix, libdir, destdir, profile })
         }

@@ -82,6 +82,9 @@ struct State {
     batches: Vec<(*mut esker_batch, Vec<Pending>)>,
     values: Vec<(*mut esker_value, Vec<u8>)>,
     comparators: Vec<*mut esker_comparator>,
+    txns: Vec<txns::Txn>,
+    /// How often each database was changed.
+    changed: [u64; 2],
 }
 
 /// A snapshot and what it should show.
@@ -107,6 +110,17 @@ enum Change {
 }
 
 impl Change {
+    /// Whether it says what stands under a key.
+    fn concerns(&self, key: &[u8]) -> bool {
+        match self {
+            Self::Put(own, _) | Self::Delete(own) => own == key,
+            Self::DeleteRange(start, end) => {
+                start.as_ref().is_none_or(|start| **start <= *key)
+                    && end.as_ref().is_none_or(|end| *key < **end)
+            }
+        }
+    }
+
     fn apply(&self, map: &mut Map) {
         match self {
             Self::Put(key, value) => {
@@ -161,6 +175,10 @@ macro_rules! call {
         told.check(code)
     }};
 }
+
+// Behind the macro, which it uses.
+#[path = "txns.rs"]
+mod txns;
 
 fn bytes(data: &[u8]) -> (*const c_void, usize) {
     (data.as_ptr().cast(), data.len())
@@ -282,7 +300,7 @@ impl State {
     }
 
     unsafe fn step(&mut self, input: &mut Input, directory: &Path) {
-        match input.below(24) {
+        match input.below(32) {
             0 => self.open(input, directory),
             1 => self.open_space(input),
             2..6 => self.write(input),
@@ -302,6 +320,7 @@ impl State {
             20 => self.close(input),
             21 => self.free_one(input),
             22 => self.wrong_call(input),
+            23..31 => self.txn_step(input),
             _ => self.wrong_bytes(input),
         }
     }
@@ -402,6 +421,7 @@ impl State {
     }
 
     fn note(&mut self, database: usize, name: usize, change: &Change) {
+        self.changed[database] += 1;
         change.apply(&mut self.models[database].get_mut(&name).unwrap().1);
     }
 
@@ -427,11 +447,21 @@ impl State {
         let done = match &change {
             Change::Put(key, value) => {
                 let ((key, key_len), (value, value_len)) = (bytes(key), bytes(value));
-                call!(esker_put(space.handle, key, key_len, value, value_len, class))
+                if input.below(4) == 0 {
+                    let (space, hour) = (space.handle, 3_600_000);
+                    call!(esker_put_ttl(space, key, key_len, value, value_len, hour))
+                } else {
+                    call!(esker_put(space.handle, key, key_len, value, value_len, class))
+                }
             }
             Change::Delete(key) => {
                 let (key, len) = bytes(key);
-                call!(esker_delete(space.handle, key, len, class))
+                // What expires at once was never there.
+                if input.below(4) == 0 {
+                    call!(esker_put_ttl(space.handle, key, len, key, len, 0))
+                } else {
+                    call!(esker_delete(space.handle, key, len, class))
+                }
             }
             Change::DeleteRange(start, end) => {
                 let ((start, start_len), (end, end_len)) = (bound(start), bound(end));
@@ -707,7 +737,10 @@ impl State {
         let text = NAMES[name];
         let code = call!(esker_drop_keyspace(db, text.as_ptr().cast(), text.len(), &mut dropped));
         match code {
-            ESKER_OK => assert_eq!(dropped, self.models[database].remove(&name).is_some()),
+            ESKER_OK => {
+                self.changed[database] += 1;
+                assert_eq!(dropped, self.models[database].remove(&name).is_some());
+            }
             ESKER_INVALID_ARGUMENT => assert!(name == 0 && !dropped),
             other => assert!(other == ESKER_CLOSED && !dropped, "{other:?}"),
         }
@@ -742,6 +775,7 @@ impl State {
         for (value, _) in self.values.drain(..) {
             esker_value_free(value);
         }
+        while self.txn_free() {}
         while !(self.databases.is_empty()
             && self.spaces.is_empty()
             && self.snapshots.is_empty()
