@@ -3,7 +3,7 @@
 use crate::bytes::Input;
 use crate::errors::{Failure, Result};
 use crate::keyspace::PrefixedDB;
-use crate::options::{Packing, Wanted, merges_from, order_from};
+use crate::options::{Packing, Wanted, filters_from, merges_from, order_from};
 use crate::order::PyOrder;
 use crate::shared::{Shared, Space};
 use crate::store::Store;
@@ -94,7 +94,7 @@ impl DB {
         block_size=None, block_restart_interval=None, max_file_size=None, compression=Packing(Compression::Auto),
         bloom_filter_bits=None, comparator=None, comparator_name=None, memory=None,
         durability="process", sync_interval=5.0, read_only=false, workers=None,
-        recovery="refuse", merge_operators=None))]
+        recovery="refuse", merge_operators=None, compaction_filters=None))]
     #[allow(clippy::too_many_arguments)]
     fn new<'py>(
         py: Python<'py>,
@@ -119,6 +119,7 @@ impl DB {
         workers: Option<usize>,
         recovery: &str,
         merge_operators: Option<&Bound<'py, PyDict>>,
+        compaction_filters: Option<&Bound<'py, PyDict>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = (paranoid_checks, write_buffer_size, max_open_files, lru_cache_size, block_size);
         let _ = (block_restart_interval, max_file_size, bloom_filter_bits);
@@ -135,6 +136,7 @@ impl DB {
             recovery: Some(recovery),
             order: order.clone(),
             merges: merges_from(merge_operators)?,
+            filters: filters_from(compaction_filters)?,
         };
         let (path, options) = (path_of(name)?, wanted.options()?);
         let (db, keyspace) = py.detach(|| -> esker::Result<_> {
@@ -153,6 +155,14 @@ impl DB {
     #[getter]
     fn name(&self, py: Python<'_>) -> Py<PyAny> {
         self.name.clone_ref(py)
+    }
+
+    /// What tells this database from every other: 16 bytes that were drawn when it was made.
+    #[getter]
+    fn id<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyBytes>> {
+        let space = slf.as_super().get().space();
+        space.shared.check()?;
+        Ok(PyBytes::new(slf.py(), &space.db.id()))
     }
 
     /// Whether the database was closed.
@@ -191,13 +201,14 @@ impl DB {
 
     /// The keyspace of this name as a mapping, made on first use.
     #[pyo3(signature = (name, *, comparator=None, comparator_name=None, merge_operator=None,
-        ttl=None))]
+        compaction_filter=None, ttl=None))]
     fn keyspace<'py>(
         slf: &Bound<'py, Self>,
         name: &str,
         comparator: Option<&Bound<'py, PyAny>>,
         comparator_name: Option<&Bound<'py, PyBytes>>,
         merge_operator: Option<&str>,
+        compaction_filter: Option<&str>,
         ttl: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -209,6 +220,9 @@ impl DB {
         }
         if let Some(merge_operator) = merge_operator {
             options.set_item("merge_operator", merge_operator)?;
+        }
+        if let Some(compaction_filter) = compaction_filter {
+            options.set_item("compaction_filter", compaction_filter)?;
         }
         if let Some(ttl) = ttl {
             options.set_item("ttl", ttl)?;

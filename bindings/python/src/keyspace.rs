@@ -41,7 +41,8 @@ impl KeyspaceBase {
     /// The keyspace ``name`` of ``db``, made on first use.
     #[new]
     #[pyo3(signature = (db, name, *, comparator=None, comparator_name=None, merge_operator=None,
-        ttl=None))]
+        compaction_filter=None, ttl=None))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         db: &Bound<'_, DB>,
@@ -49,6 +50,7 @@ impl KeyspaceBase {
         comparator: Option<&Bound<'_, PyAny>>,
         comparator_name: Option<&Bound<'_, PyBytes>>,
         merge_operator: Option<String>,
+        compaction_filter: Option<String>,
         ttl: Option<f64>,
     ) -> Result<PyClassInitializer<Self>> {
         let main = db.as_super().get().space();
@@ -57,6 +59,7 @@ impl KeyspaceBase {
         let mut options = KeyspaceOptions::default();
         options.comparator = order.clone().map(|order| order as _);
         options.merge_operator = merge_operator;
+        options.compaction_filter = compaction_filter;
         options.ttl = ttl.map(ttl_from).transpose()?;
         let keyspace = py.detach(|| main.db.keyspace_with(name, options))?;
         let keyspace = Arc::new(keyspace);

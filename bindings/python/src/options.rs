@@ -1,7 +1,7 @@
 //! The options of a database, as Python gives them.
 
 use crate::errors::{Failure, Result, invalid};
-use crate::order::{PyMerge, PyOrder};
+use crate::order::{PyFilter, PyMerge, PyOrder};
 use esker::{Compression, Durability, Options, Recovery};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -77,6 +77,15 @@ pub(crate) fn merges_from(operators: Option<&Bound<'_, PyDict>>) -> Result<Vec<A
     Ok(found)
 }
 
+/// The compaction filters of a dict from name to function.
+pub(crate) fn filters_from(filters: Option<&Bound<'_, PyDict>>) -> Result<Vec<Arc<PyFilter>>> {
+    let mut found = Vec::new();
+    for (name, function) in filters.into_iter().flatten() {
+        found.push(Arc::new(PyFilter::new(name.extract()?, &function)?));
+    }
+    Ok(found)
+}
+
 /// A time to live of so many seconds.
 pub(crate) fn ttl_from(seconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(seconds)
@@ -99,6 +108,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) recovery: Option<&'a str>,
     pub(crate) order: Option<Arc<PyOrder>>,
     pub(crate) merges: Vec<Arc<PyMerge>>,
+    pub(crate) filters: Vec<Arc<PyFilter>>,
 }
 
 impl Wanted<'_> {
@@ -126,6 +136,7 @@ impl Wanted<'_> {
             options.comparators.push(order.clone());
         }
         options.merge_operators.extend(self.merges.into_iter().map(|merge| merge as _));
+        options.compaction_filters.extend(self.filters.into_iter().map(|filter| filter as _));
         Ok(options)
     }
 }

@@ -1,10 +1,10 @@
-//! Orders of keys and merge operators that are Python functions.
+//! Orders of keys, merge operators and compaction filters that are Python functions.
 
 use crate::errors::Failure;
-use esker::{Comparator, MergeOperator, OperatorResult};
+use esker::{CompactionFilter, Comparator, Decision, MergeOperator, OperatorResult};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBool, PyBytes, PyList};
 use std::cmp::Ordering;
 
 /// A function of two keys that says, by the sign of a number, which one comes first.
@@ -41,15 +41,19 @@ impl Comparator for PyOrder {
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.try_compare(a, b).unwrap_or_else(|failure| {
-            let error = PyErr::from(failure);
-            let message = error.to_string();
-            // The engine may be on a thread that nobody waits for: the exception is shown, and
-            // the engine told by unwinding that no answer can be had, without the panic's own
-            // message. It contains that, ends writing, and says so to every caller.
-            Python::attach(|py| error.write_unraisable(py, Some(self.function.bind(py))));
-            std::panic::resume_unwind(Box::new(message))
+            // The engine contains it, ends writing, and says so to every caller.
+            give_up(PyErr::from(failure), &self.function)
         })
     }
+}
+
+/// Ends a call of the engine for which a function had no answer. The engine may be on a thread that
+/// nobody waits for: the exception is shown, and the engine told by unwinding that no answer can be
+/// had, without the panic's own message.
+fn give_up(error: PyErr, function: &Py<PyAny>) -> ! {
+    let message = error.to_string();
+    Python::attach(|py| error.write_unraisable(py, Some(function.bind(py))));
+    std::panic::resume_unwind(Box::new(message))
 }
 
 /// A function of a key, the value that is there or `None`, and a list of operands from old to new;
@@ -95,5 +99,48 @@ impl MergeOperator for PyMerge {
             let merged: crate::bytes::Input<'_, '_> = merged.extract()?;
             Ok(Some(merged.as_bytes().to_vec()))
         })
+    }
+}
+
+/// A function of a key and a value that says what becomes of them: `True` or `None` keeps the entry,
+/// `False` removes it, bytes are the new value.
+pub(crate) struct PyFilter {
+    name: String,
+    function: Py<PyAny>,
+}
+
+impl PyFilter {
+    /// The filter `function`, stored under `name`.
+    pub(crate) fn new(name: String, function: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("a compaction filter must be callable"));
+        }
+        Ok(Self { name, function: function.clone().unbind() })
+    }
+
+    fn decide(&self, key: &[u8], value: &[u8]) -> PyResult<Decision> {
+        Python::attach(|py| {
+            let entry = (PyBytes::new(py, key), PyBytes::new(py, value));
+            let answer = self.function.bind(py).call1(entry)?;
+            if answer.is_none() {
+                return Ok(Decision::Keep);
+            }
+            if let Ok(keep) = answer.cast::<PyBool>() {
+                return Ok(if keep.is_true() { Decision::Keep } else { Decision::Remove });
+            }
+            let changed: crate::bytes::Input<'_, '_> = answer.extract()?;
+            Ok(Decision::Change(changed.as_bytes().to_vec()))
+        })
+    }
+}
+
+impl CompactionFilter for PyFilter {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn filter(&self, key: &[u8], value: &[u8]) -> Decision {
+        // The engine contains it, keeps the entries, asks no more, and says so to whoever compacts.
+        self.decide(key, value).unwrap_or_else(|error| give_up(error, &self.function))
     }
 }

@@ -9,7 +9,7 @@ use crate::options::{durability_from, ttl_from};
 use crate::raw::RawIterator;
 use crate::shared::Space;
 use crate::snapshot::Snapshot;
-use esker::{Batch, Durability};
+use esker::{Batch, Durability, Keyspace};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
@@ -100,6 +100,27 @@ impl Store {
     }
 }
 
+/// Changes the value under a key to what `function` makes of it, as often as it takes until nobody
+/// wrote in between.
+fn updated(keyspace: &Keyspace, key: &[u8], function: &Py<PyAny>) -> Result<Option<Vec<u8>>> {
+    loop {
+        let found = keyspace.get(key)?;
+        let new = Python::attach(|py| -> PyResult<Option<Vec<u8>>> {
+            let found = found.as_ref().map(|value| PyBytes::new(py, value));
+            let made = function.bind(py).call1((found,))?;
+            if made.is_none() {
+                return Ok(None);
+            }
+            let made: Input<'_, '_> = made.extract()?;
+            Ok(Some(made.as_bytes().to_vec()))
+        })?;
+        let nothing = found.is_none() && new.is_none();
+        if nothing || keyspace.compare_and_set(key, found.as_deref(), new.as_deref())? {
+            return Ok(new);
+        }
+    }
+}
+
 /// Several keys, as one list of bytes that Python cannot change meanwhile.
 pub(crate) fn keys_of<'py>(space: &Space, keys: &Bound<'py, PyAny>) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::with_capacity(keys.len().unwrap_or_default());
@@ -174,6 +195,51 @@ impl Store {
             })
         })?;
         Ok(())
+    }
+
+    /// Puts ``new`` under ``key`` if ``expected`` is there; ``None`` stands for no value, in both.
+    /// Returns whether it was.
+    #[pyo3(signature = (key, expected, new))]
+    fn compare_and_set(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        expected: Option<Input<'_, '_>>,
+        new: Option<Input<'_, '_>>,
+    ) -> Result<bool> {
+        let (key, keyspace) = (key.as_bytes(), &self.space.keyspace);
+        let expected = expected.as_ref().map(Input::as_bytes);
+        let new = new.as_ref().map(Input::as_bytes);
+        let set = |key: &[u8]| py.detach(|| keyspace.compare_and_set(key, expected, new));
+        Ok(self.space.with_key(key, set)?)
+    }
+
+    /// Puts ``value`` under ``key`` if that has none. Returns whether it had none.
+    fn insert_if_absent(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        value: Input<'_, '_>,
+    ) -> Result<bool> {
+        let (key, value, keyspace) = (key.as_bytes(), value.as_bytes(), &self.space.keyspace);
+        let insert = |key: &[u8]| py.detach(|| keyspace.insert_if_absent(key, value));
+        Ok(self.space.with_key(key, insert)?)
+    }
+
+    /// Replaces the value under ``key`` by what ``function`` makes of it, and returns the new one.
+    /// ``None`` stands for no value, in both. The function may be called again, if somebody else
+    /// wrote meanwhile; after an exception of it nothing is changed.
+    fn update_with<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, '_>,
+        function: &Bound<'py, PyAny>,
+    ) -> Result<Option<Bound<'py, PyBytes>>> {
+        let (keyspace, function) = (&self.space.keyspace, function.clone().unbind());
+        let key = key.as_bytes();
+        let changed =
+            self.space.with_key(key, |key| py.detach(|| updated(keyspace, key, &function)))?;
+        Ok(changed.map(|value| PyBytes::new(py, &value)))
     }
 
     /// Removes ``key``, if it is there.

@@ -4,7 +4,7 @@ use crate::bytes::{self, Input, Lookup, drop_detached};
 use crate::db::DB;
 use crate::errors::{Failure, Result, closed, invalid};
 use crate::iter::{Shape, Wish};
-use crate::options::durability_from;
+use crate::options::{durability_from, ttl_from};
 use crate::shared::Space;
 use crate::store::{Store, keys_of, values_of};
 use esker::{Durability, Keyspace, TransactionIter, TransactionOptions};
@@ -123,6 +123,24 @@ impl Transaction {
         })
     }
 
+    /// Like ``get_for_update``, with a lock that others may share: nobody writes under it.
+    #[pyo3(signature = (key, default=None, *, keyspace=None))]
+    fn get_for_share<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, 'py>,
+        default: Option<Bound<'py, PyAny>>,
+        keyspace: Option<&Bound<'py, Store>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let key = key.as_bytes();
+        self.with(py, keyspace, |transaction, space| {
+            let keyspace = &space.keyspace;
+            let found = space
+                .with_key(key, |key| py.detach(|| transaction.get_for_share(keyspace, key)))?;
+            Ok(found.map(|value| PyBytes::new(py, &value).into_any()).or(default))
+        })
+    }
+
     /// Whether ``key`` is there, in the keyspace where the transaction was begun.
     fn __contains__(&self, py: Python<'_>, key: Input<'_, '_>) -> Result<bool> {
         let key = key.as_bytes();
@@ -148,19 +166,44 @@ impl Transaction {
         values_of(py, &values)
     }
 
-    /// Puts ``value`` under ``key``.
-    #[pyo3(signature = (key, value, *, keyspace=None))]
+    /// Puts ``value`` under ``key``; it is gone ``ttl`` seconds after the commit.
+    #[pyo3(signature = (key, value, *, keyspace=None, ttl=None))]
     fn put(
         &self,
         py: Python<'_>,
         key: Input<'_, '_>,
         value: Input<'_, '_>,
         keyspace: Option<&Bound<'_, Store>>,
+        ttl: Option<f64>,
     ) -> Result<()> {
         let (key, value) = (key.as_bytes(), value.as_bytes());
+        let ttl = ttl.map(ttl_from).transpose()?;
         self.with(py, keyspace, |transaction, space| {
             let keyspace = &space.keyspace;
-            Ok(space.with_key(key, |key| py.detach(|| transaction.insert(keyspace, key, value)))?)
+            Ok(space.with_key(key, |key| {
+                py.detach(|| match ttl {
+                    None => transaction.insert(keyspace, key, value),
+                    Some(ttl) => transaction.insert_with_ttl(keyspace, key, value, ttl),
+                })
+            })?)
+        })
+    }
+
+    /// Gives ``operand`` to the merge operator of the keyspace. Without reading the key, too, this
+    /// conflicts with nobody.
+    #[pyo3(signature = (key, operand, *, keyspace=None))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        operand: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let (key, operand) = (key.as_bytes(), operand.as_bytes());
+        self.with(py, keyspace, |transaction, space| {
+            let keyspace = &space.keyspace;
+            Ok(space
+                .with_key(key, |key| py.detach(|| transaction.merge(keyspace, key, operand)))?)
         })
     }
 

@@ -214,3 +214,22 @@ def test_a_cancelled_call_leaves_the_database_usable(path):
             assert await db.get(b"l") == b"w"
 
     run(program())
+
+
+def test_conditional_writes_and_transactions(path):
+    async def program():
+        async with await opened(path) as db:
+            assert await db.insert_if_absent(b"k", b"1")
+            assert not await db.compare_and_set(b"k", b"2", b"3")
+            assert await db.update_with(b"k", lambda value: value + b"!") == b"1!"
+            most = await db.keyspace("most", merge_operator="esker.max")
+            async with await db.transaction(pessimistic=True) as tx:
+                assert await tx.get_for_update(b"k") == b"1!"
+                assert await tx.get_for_share(b"none", b"d") == b"d"
+                await tx.put(b"gone", b"v", ttl=0)
+                await tx.merge(b"a", b"5", keyspace=most)
+                await tx.merge(b"a", b"3", keyspace=most)
+            assert await most.get(b"a") == b"5"
+            assert await db.get(b"gone") is None
+
+    run(program())

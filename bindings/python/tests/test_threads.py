@@ -113,6 +113,10 @@ CALLS = {
     "flush": lambda db, _: (db.put(b"c", b""), db.flush()),
     "compact": lambda db, _: db.compact_range(),
     "sizes": lambda db, _: db.approximate_size(b"a", b"z"),
+    "compare_and_set": lambda db, _: db.compare_and_set(b"b", b"other", b""),
+    "insert_if_absent": lambda db, _: db.insert_if_absent(b"b", b""),
+    "update_with": lambda db, _: db.update_with(b"b", lambda value: b""),
+    "transaction": lambda db, _: db.transaction().put(b"b", b"", ttl=60),
     "arrow": lambda db, _: __import__("pyarrow").table(db.arrow(start=b"a")),
 }
 

@@ -245,3 +245,50 @@ def test_use_after_close(path):
     for call in (tx.commit, lambda: tx.get(b"k"), lambda: next(iterator), db.transaction):
         with pytest.raises(esker.ClosedError):
             call()
+
+
+def test_operands_and_times_to_live(path):
+    joined = {"joined": lambda key, existing, operands: b",".join([existing or b"-", *operands])}
+    with esker.DB(path, create_if_missing=True, merge_operators=joined) as db:
+        space = db.keyspace("space", merge_operator="joined")
+        space[b"k"] = b"stored"
+        with db.transaction() as tx:
+            tx.merge(b"k", b"own", keyspace=space)
+            # Whoever only merges conflicts with nobody.
+            space.merge(b"k", b"other")
+            tx.merge(b"new", bytearray(b"a"), keyspace=space)
+            tx.merge(b"new", b"b", keyspace=space)
+            assert tx.get(b"new", keyspace=space) == b"-,a,b"
+            tx.put(b"gone", b"v", keyspace=space, ttl=0)
+            tx.put(b"stays", b"v", keyspace=space, ttl=3600)
+            tx.put(b"main", b"v", ttl=3600.5)
+            assert tx.get(b"gone", keyspace=space) == b"v"
+            assert b"new" not in space
+        assert space[b"k"] == b"stored,other,own" and space[b"new"] == b"-,a,b"
+        assert b"gone" not in space and space[b"stays"] == b"v" and db.get(b"main") == b"v"
+        tx = db.transaction()
+        tx.merge(b"k", b"lost", keyspace=space)
+        assert tx.get(b"k", keyspace=space) == b"stored,other,own,lost"
+        space.merge(b"k", b"won")
+        with pytest.raises(esker.ConflictError):
+            tx.commit()
+        with db.transaction() as tx:
+            with pytest.raises(esker.InvalidArgumentError):
+                tx.merge(b"k", b"no operator here")
+            for wrong in (-1, float("nan")):
+                with pytest.raises(esker.InvalidArgumentError):
+                    tx.put(b"k", b"v", ttl=wrong)
+        assert b"k" not in db
+
+
+def test_shared_locks(db):
+    db.put(b"k", b"v")
+    options = {"pessimistic": True, "lock_timeout": 0.01}
+    with db.transaction(**options) as one, db.transaction(**options) as two:
+        assert one.get_for_share(b"k") == two.get_for_share(b"k") == b"v"
+        assert one.get_for_share(b"none", b"default") == b"default"
+        with pytest.raises(esker.LockTimeoutError):
+            two.put(b"k", b"w")
+        two.rollback()
+        one.put(b"k", b"w")
+    assert db.get(b"k") == b"w"

@@ -38,6 +38,16 @@ def program(path: str) -> None:
             assert_type(next(tx.iterator()), tuple[bytes, bytes])
         assert_type(db.transact(lambda tx: len(tx.multi_get([b"a"]))), int)
         db.keyspace("visits", merge_operator="esker.counter-u64", ttl=60).merge(b"k", b"1")
+        assert_type(db.update_with(b"k", lambda value: value), bytes | None)
+        assert_type(fruit.compare_and_set(b"k", None, bytearray(b"v")), bool)
+        assert_type(db.insert_if_absent(b"k", b"v"), bool)
+        db.insert_if_absent(b"k", None)  # type: ignore[arg-type]
+        with esker.DB(path, compaction_filters={"old": lambda key, value: b"1" if key else False}):
+            pass
+        with db.transaction() as tx:
+            tx.put(b"k", b"v", ttl=5)
+            tx.merge(b"k", b"v", keyspace=fruit)
+            assert_type(tx.get_for_share(b"k"), bytes | None)
         db.name = "other"  # type: ignore[misc]
     same: plyvel.DB = db
     assert_type(same, esker.DB)

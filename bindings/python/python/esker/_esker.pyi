@@ -32,6 +32,7 @@ _D = TypeVar("_D")
 _Durability = Literal["buffered", "process", "disk"]
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Compare = Callable[[bytes, bytes], int]
+_Filter = Callable[[bytes, bytes], bool | Buffer | None]
 _Merge = Callable[[bytes, bytes | None, list[bytes]], Buffer | None]
 
 __version__: Final[str]
@@ -61,6 +62,13 @@ class Store:
         self, key: Buffer, value: Buffer, *, sync: bool | None = False, ttl: float | None = None
     ) -> None: ...
     def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None: ...
+    def compare_and_set(
+        self, key: Buffer, expected: Buffer | None, new: Buffer | None
+    ) -> bool: ...
+    def insert_if_absent(self, key: Buffer, value: Buffer) -> bool: ...
+    def update_with(
+        self, key: Buffer, function: Callable[[bytes | None], Buffer | None]
+    ) -> bytes | None: ...
     def delete(self, key: Buffer, *, sync: bool | None = False) -> None: ...
     def delete_range(
         self, start: Buffer | None = None, stop: Buffer | None = None, *, sync: bool = False
@@ -200,9 +208,12 @@ class DB(Store):
         workers: int | None = None,
         recovery: Literal["refuse", "keep-prefix"] = "refuse",
         merge_operators: dict[str, _Merge] | None = None,
+        compaction_filters: dict[str, _Filter] | None = None,
     ) -> Self: ...
     @property
     def name(self) -> Any: ...
+    @property
+    def id(self) -> bytes: ...
     @property
     def closed(self) -> bool: ...
     def close(self) -> None: ...
@@ -223,6 +234,7 @@ class DB(Store):
         comparator: None = None,
         comparator_name: None = None,
         merge_operator: str | None = None,
+        compaction_filter: str | None = None,
         ttl: float | None = None,
     ) -> Keyspace: ...
     @overload
@@ -233,6 +245,7 @@ class DB(Store):
         comparator: _Compare,
         comparator_name: bytes,
         merge_operator: str | None = None,
+        compaction_filter: str | None = None,
         ttl: float | None = None,
     ) -> Keyspace: ...
     def keyspaces(self) -> list[str]: ...
@@ -273,6 +286,7 @@ class KeyspaceBase(Store):
         comparator: _Compare | None = None,
         comparator_name: bytes | None = None,
         merge_operator: str | None = None,
+        compaction_filter: str | None = None,
         ttl: float | None = None,
     ) -> Self: ...
     @property
@@ -469,11 +483,27 @@ class Transaction:
     def get_for_update(
         self, key: Buffer, default: _D, *, keyspace: Store | None = None
     ) -> bytes | _D: ...
+    @overload
+    def get_for_share(
+        self, key: Buffer, default: None = None, *, keyspace: Store | None = None
+    ) -> bytes | None: ...
+    @overload
+    def get_for_share(
+        self, key: Buffer, default: _D, *, keyspace: Store | None = None
+    ) -> bytes | _D: ...
     def __contains__(self, key: Buffer, /) -> bool: ...
     def multi_get(
         self, keys: Iterable[Buffer], *, keyspace: Store | None = None
     ) -> list[bytes | None]: ...
-    def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None: ...
+    def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        keyspace: Store | None = None,
+        ttl: float | None = None,
+    ) -> None: ...
+    def merge(self, key: Buffer, operand: Buffer, *, keyspace: Store | None = None) -> None: ...
     def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None: ...
     def delete_range(
         self,

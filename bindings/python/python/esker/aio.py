@@ -284,6 +284,26 @@ class Store(_Reader):
         """Gives ``operand`` to the merge operator."""
         await self._call(self._real.merge, key, operand, sync=sync)
 
+    async def compare_and_set(
+        self, key: Buffer, expected: Buffer | None, new: Buffer | None
+    ) -> bool:
+        """Puts ``new`` under ``key`` if ``expected`` is there; returns whether it was."""
+        done: bool = await self._call(self._real.compare_and_set, key, expected, new)
+        return done
+
+    async def insert_if_absent(self, key: Buffer, value: Buffer) -> bool:
+        """Puts ``value`` under ``key`` if that has none; returns whether it had none."""
+        done: bool = await self._call(self._real.insert_if_absent, key, value)
+        return done
+
+    async def update_with(
+        self, key: Buffer, function: Callable[[bytes | None], Buffer | None]
+    ) -> bytes | None:
+        """Replaces the value under ``key`` by what ``function`` makes of it, on a thread of the
+        pool."""
+        new: bytes | None = await self._call(self._real.update_with, key, function)
+        return new
+
     async def delete(self, key: Buffer, *, sync: bool = False) -> None:
         """Removes ``key``, if it is there."""
         await self._call(self._real.delete, key, sync=sync)
@@ -345,9 +365,32 @@ class Transaction(_Calls):
         """The value under ``key`` as the transaction sees it, or ``default``."""
         return await self._call(self._real.get, key, default, keyspace=_real(keyspace))
 
-    async def put(self, key: Buffer, value: Buffer, *, keyspace: Store | None = None) -> None:
-        """Puts ``value`` under ``key``."""
-        await self._call(self._real.put, key, value, keyspace=_real(keyspace))
+    async def get_for_update(
+        self, key: Buffer, default: Any = None, *, keyspace: Store | None = None
+    ) -> Any:
+        """Like ``get``, for a value that is to be changed: a pessimistic transaction locks it."""
+        return await self._call(self._real.get_for_update, key, default, keyspace=_real(keyspace))
+
+    async def get_for_share(
+        self, key: Buffer, default: Any = None, *, keyspace: Store | None = None
+    ) -> Any:
+        """Like ``get_for_update``, with a lock that others may share."""
+        return await self._call(self._real.get_for_share, key, default, keyspace=_real(keyspace))
+
+    async def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        keyspace: Store | None = None,
+        ttl: float | None = None,
+    ) -> None:
+        """Puts ``value`` under ``key``; it is gone ``ttl`` seconds after the commit."""
+        await self._call(self._real.put, key, value, keyspace=_real(keyspace), ttl=ttl)
+
+    async def merge(self, key: Buffer, operand: Buffer, *, keyspace: Store | None = None) -> None:
+        """Gives ``operand`` to the merge operator."""
+        await self._call(self._real.merge, key, operand, keyspace=_real(keyspace))
 
     async def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None:
         """Removes ``key``, if it is there."""
