@@ -3,9 +3,7 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract is that of the border, in `lib.rs`")]
 
-use crate::border::{
-    answer, bytes, contained, destroy, hand_over, object, object_mut, put, save_error,
-};
+use crate::border::{bytes, contained, destroy, object, object_mut, put, save_error};
 use crate::database::{leveldb_t, snapshot_of};
 use crate::options::leveldb_readoptions_t;
 use crate::status::{Result, Status};
@@ -18,12 +16,34 @@ use std::ptr;
 pub struct leveldb_iterator_t {
     /// Without one, the iterator has only its error to show.
     cursor: Result<Cursor>,
+    /// Where the cursor stands, noted after each move: programs ask three times for each step, and
+    /// each question by way of the cursor costs a third of the step.
+    entry: Entry,
 }
 
-impl leveldb_iterator_t {
+/// The entry under a cursor, in place: it lies in the cursor or in what that holds, and stays
+/// there until the cursor moves.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// NULL: the cursor stands on no entry.
+    key: *const u8,
+    key_len: usize,
+    value: *const u8,
+    value_len: usize,
+}
+
+impl Entry {
+    const NONE: Self = Self { key: ptr::null(), key_len: 0, value: ptr::null(), value_len: 0 };
+
+    /// Where a cursor stands.
     #[inline]
-    fn valid(&self) -> bool {
-        self.cursor.as_ref().is_ok_and(Cursor::valid)
+    fn of(cursor: &Cursor) -> Self {
+        if !cursor.valid() {
+            return Self::NONE;
+        }
+        let (key, value) = (cursor.key(), cursor.value());
+        let (key_len, value_len) = (key.len(), value.len());
+        Self { key: key.as_ptr(), key_len, value: value.as_ptr(), value_len }
     }
 }
 
@@ -37,15 +57,16 @@ unsafe fn go(
     step: impl FnOnce(&mut Cursor) -> esker::Result<()>,
 ) {
     let Some(iterator) = object_mut(iterator) else { return };
-    let panicked = contained(true, || {
-        if let Ok(cursor) = &mut iterator.cursor {
-            // The cursor keeps its error, for `leveldb_iter_get_error`.
-            let _ = step(cursor);
-        }
-        false
+    iterator.entry = Entry::NONE;
+    let Ok(cursor) = &mut iterator.cursor else { return };
+    let moved = contained(None, || {
+        // The cursor keeps its error, for `leveldb_iter_get_error`.
+        let _ = step(cursor);
+        Some(Entry::of(cursor))
     });
-    if panicked {
-        iterator.cursor = Err(Status::io("the library panicked: please report it"));
+    match moved {
+        Some(entry) => iterator.entry = entry,
+        None => iterator.cursor = Err(Status::io("the library panicked: please report it")),
     }
 }
 
@@ -56,18 +77,30 @@ pub unsafe extern "C" fn leveldb_create_iterator(
     db: *mut leveldb_t,
     options: *const leveldb_readoptions_t,
 ) -> *mut leveldb_iterator_t {
-    let panicked = || Err(Status::io("the library panicked: please report it"));
-    let cursor = answer(ptr::null_mut(), panicked(), || {
-        let open = match object(db, "the database") {
-            Ok(db) => match snapshot_of(options) {
-                None => db.entries.cursor(),
-                Some(snapshot) => snapshot.cursor(&db.entries),
-            },
-            Err(status) => return Ok(Err(status)),
-        };
-        Ok(open.map_err(Status::from))
+    // It is made where it stays: a cursor is a kilobyte, which each way through a closure's result
+    // would copy once more.
+    let mut made =
+        Box::new(leveldb_iterator_t { cursor: Err(Status(String::new())), entry: Entry::NONE });
+    let panicked = contained(true, || {
+        match object(db, "the database") {
+            Ok(db) => {
+                let opened = match snapshot_of(options) {
+                    None => db.entries.cursor(),
+                    Some(snapshot) => snapshot.cursor(&db.entries),
+                };
+                match opened {
+                    Ok(cursor) => made.cursor = Ok(cursor),
+                    Err(error) => made.cursor = Err(Status::from(error)),
+                }
+            }
+            Err(status) => made.cursor = Err(status),
+        }
+        false
     });
-    hand_over(leveldb_iterator_t { cursor })
+    if panicked {
+        made.cursor = Err(Status::io("the library panicked: please report it"));
+    }
+    Box::into_raw(made)
 }
 
 /// Destroys an iterator.
@@ -81,7 +114,7 @@ pub unsafe extern "C" fn leveldb_iter_destroy(iterator: *mut leveldb_iterator_t)
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_iter_valid(iterator: *const leveldb_iterator_t) -> u8 {
-    u8::from(object(iterator, "the iterator").is_ok_and(leveldb_iterator_t::valid))
+    u8::from(!entry(iterator).key.is_null())
 }
 
 /// Goes to the first entry.
@@ -131,7 +164,9 @@ pub unsafe extern "C" fn leveldb_iter_key(
     iterator: *const leveldb_iterator_t,
     klen: *mut usize,
 ) -> *const c_char {
-    part(iterator, klen, Cursor::key)
+    let entry = entry(iterator);
+    put(klen, entry.key_len);
+    entry.key.cast()
 }
 
 /// The value and its length, in place until the iterator moves; NULL and 0 without an entry.
@@ -141,30 +176,18 @@ pub unsafe extern "C" fn leveldb_iter_value(
     iterator: *const leveldb_iterator_t,
     vlen: *mut usize,
 ) -> *const c_char {
-    part(iterator, vlen, Cursor::value)
+    let entry = entry(iterator);
+    put(vlen, entry.value_len);
+    entry.value.cast()
 }
 
-/// A part of the entry under an iterator.
+/// Where an iterator stands.
 ///
 /// # Safety
-/// L1; `len` is NULL or points to a place for the length.
+/// L1.
 #[inline]
-unsafe fn part(
-    iterator: *const leveldb_iterator_t,
-    len: *mut usize,
-    of: impl FnOnce(&Cursor) -> &[u8],
-) -> *const c_char {
-    let iterator = object(iterator, "the iterator").ok().filter(|iterator| iterator.valid());
-    match iterator.and_then(|iterator| iterator.cursor.as_ref().ok()).map(of) {
-        Some(part) => {
-            put(len, part.len());
-            part.as_ptr().cast()
-        }
-        None => {
-            put(len, 0);
-            ptr::null()
-        }
-    }
+unsafe fn entry(iterator: *const leveldb_iterator_t) -> Entry {
+    object(iterator, "the iterator").map_or(Entry::NONE, |iterator| iterator.entry)
 }
 
 /// The error of an iterator, if it has one.
