@@ -6,8 +6,8 @@
 
 use crate::bench::BenchArgs;
 use crate::commands::{
-    checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair, scan,
-    stats, verify,
+    branch, checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair,
+    scan, stats, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
@@ -43,6 +43,7 @@ pub enum Command {
     Keyspaces(keyspaces::KeyspacesArgs),
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
+    Branch(branch::BranchArgs),
     Checkpoint(checkpoint::CheckpointArgs),
     Compact(compact::CompactArgs),
     Inspect(inspect::InspectArgs),

@@ -147,3 +147,23 @@ fn checkpoint_makes_a_second_database() {
     assert_eq!(run(["checkpoint", db, "--to", copy]).status.code(), Some(1));
     assert_eq!(succeed(["get", copy, "k"]), "v\n");
 }
+
+#[test]
+fn branch_lists_makes_and_drops() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = text(&path);
+    succeed(["put", db, "k", "v"]);
+    assert_eq!(succeed(["branch", db]), "");
+    assert_eq!(succeed(["branch", db, "--make", "trial"]), "");
+    assert_eq!(succeed(["branch", db, "--snapshot", "monday"]), "");
+    assert_eq!(succeed(["branch", db]), "branch trial\nsnapshot monday\n");
+    let listed = json!({ "branches": ["trial"], "snapshots": ["monday"] });
+    assert_eq!(json_of(&["branch", db, "--json"]), listed);
+    assert_eq!(run(["branch", db, "--make", "monday"]).status.code(), Some(1));
+    for name in ["trial", "monday"] {
+        assert_eq!(succeed(["branch", db, "--drop", name]), "");
+    }
+    fail(["branch", db, "--drop", "trial"], 1, "there is no branch or named snapshot \"trial\"");
+    assert_eq!(succeed(["branch", db]), "");
+}

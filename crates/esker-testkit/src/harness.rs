@@ -100,11 +100,11 @@ pub fn transact(db: &Db, ops: &[Op], durability: Durability, rng: &mut Rng) -> R
     options.durability = Some(durability);
     let tx = db.begin_with(options)?;
     for op in ops {
-        let (Op::Put(slot, ..) | Op::Delete(slot, _) | Op::DeleteRange(slot, ..)) = op else {
+        let Some(slot) = op.writes_to() else {
             let what = "keyspaces are not made or dropped in transactions".to_owned();
             return Err(esker::Error::InvalidArgument { what });
         };
-        let keyspace = keyspace(db, *slot)?;
+        let keyspace = keyspace(db, slot)?;
         if rng.percent(10) {
             let point = tx.savepoint();
             tx.remove_range::<&[u8]>(&keyspace, ..)?;
@@ -127,6 +127,11 @@ pub fn transact(db: &Db, ops: &[Op], durability: Durability, rng: &mut Rng) -> R
 pub fn write_in(db: &Db, tx: &Transaction, op: &Op) -> Result<()> {
     match op {
         Op::Put(slot, key, value) => tx.insert(&keyspace(db, *slot)?, key, value),
+        Op::PutFor(slot, key, value, ttl) => {
+            let ttl = Duration::from_millis(*ttl);
+            tx.insert_with_ttl(&keyspace(db, *slot)?, key, value, ttl)
+        }
+        Op::Merge(slot, key, operand) => tx.merge(&keyspace(db, *slot)?, key, operand),
         Op::Delete(slot, key) => tx.remove(&keyspace(db, *slot)?, key),
         Op::DeleteRange(slot, start, end) => {
             let low = start.as_deref().map_or(Bound::Unbounded, Bound::Included);
@@ -134,7 +139,7 @@ pub fn write_in(db: &Db, tx: &Transaction, op: &Op) -> Result<()> {
             tx.remove_range::<&[u8]>(&keyspace(db, *slot)?, (low, high))
         }
         _ => Err(esker::Error::InvalidArgument {
-            what: "a transaction only puts and deletes here".to_owned(),
+            what: "a transaction makes and drops no keyspaces".to_owned(),
         }),
     }
 }

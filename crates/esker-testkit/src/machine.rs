@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use esker::{Db, Durability, Error, Iter, Snapshot};
 
+mod branches;
 mod transactions;
 
 use crate::CrashFs;
@@ -67,6 +68,7 @@ pub struct Machine {
     births: u64,
     held: Vec<Held>,
     walks: Vec<Walk>,
+    forks: Vec<branches::Fork>,
     make: Generator,
     steps: u64,
 }
@@ -89,6 +91,7 @@ impl Machine {
             births: 0,
             held: Vec::new(),
             walks: Vec::new(),
+            forks: Vec::new(),
             make: Generator::new(seed, keys),
             steps: 0,
         };
@@ -123,7 +126,8 @@ impl Machine {
         self.make.rng = Rng::new(step.seed);
         self.steps += 1;
         match step.kind {
-            0..=389 => self.write_one(),
+            0..=369 => self.write_one(),
+            370..=389 => self.branches(),
             390..=396 => self.tick(),
             397..=399 => self.change_ttl(),
             400..=519 => self.write_batch(),
@@ -179,6 +183,7 @@ impl Machine {
         let now = self.model.now() + 1 + self.make.rng.below(40);
         self.clock.set(now);
         self.one(&Op::Tick(now), Durability::Process);
+        self.tick_forks(now);
     }
 
     fn change_ttl(&mut self) {
@@ -443,6 +448,7 @@ impl Machine {
         self.history.rebase(&survived);
         self.flushed = self.history.end();
         self.model = survived.model;
+        self.check_forks();
     }
 
     /// Reads everything that is stored.
@@ -457,6 +463,7 @@ impl Machine {
         if let Some(what) = self.model.difference(&found) {
             panic!("content: {what}");
         }
+        self.check_forks();
     }
 
     /// Compares all that the snapshots show.

@@ -93,18 +93,15 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether transactions have this write too.
-    pub fn suits_transactions(&self) -> bool {
-        matches!(self, Self::Put(..) | Self::Delete(..) | Self::DeleteRange(..))
-    }
-
-    /// The write, or a plain put in the place of one that transactions do not have.
-    pub fn for_transactions(self) -> Self {
+    /// The slot that it writes keys of; none of a change of keyspaces or of the time.
+    pub fn writes_to(&self) -> Option<usize> {
         match self {
-            Self::PutFor(slot, key, value, _) | Self::Merge(slot, key, value) => {
-                Self::Put(slot, key, value)
-            }
-            other => other,
+            Self::Put(slot, ..)
+            | Self::PutFor(slot, ..)
+            | Self::Merge(slot, ..)
+            | Self::Delete(slot, _)
+            | Self::DeleteRange(slot, ..) => Some(*slot),
+            Self::SetTtl(..) | Self::Tick(_) | Self::Create(_) | Self::Drop(_) => None,
         }
     }
 }

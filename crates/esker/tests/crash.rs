@@ -141,8 +141,7 @@ impl Writer {
         };
         let logged = durability != Durability::Buffered;
         ops.push(count(if logged { LOGGED } else { BUFFERED }, self.history.end() + 1));
-        let suits = ops.iter().all(Op::suits_transactions);
-        let written = if suits && self.make.rng.percent(60) {
+        let written = if self.make.rng.percent(50) {
             harness::transact(db, &ops, durability, &mut self.make.rng)
         } else {
             harness::write(db, &ops, durability)

@@ -3,6 +3,7 @@
 //! Each lives in a file of its own: its arguments, and a function that opens the database, does
 //! the work and prints the answer. Commands that read open read-only and change no byte.
 
+pub mod branch;
 pub mod checkpoint;
 pub mod compact;
 pub mod del;
@@ -49,6 +50,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
         Command::Stats(args) => stats::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
+        Command::Branch(args) => branch::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
         Command::Compact(args) => compact::run(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),

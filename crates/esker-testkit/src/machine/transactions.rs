@@ -27,7 +27,7 @@ impl Machine {
             let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
             match self.below(9) {
                 0..=3 => {
-                    let op = self.make.write(&self.model).for_transactions();
+                    let op = self.make.write(&self.model);
                     match harness::write_in(self.db(), &tx, &op) {
                         Ok(()) => {}
                         Err(Error::BatchTooLarge { .. }) => continue,

@@ -3,6 +3,8 @@
 use super::iterator::Pair;
 use crate::db::Core;
 use crate::db::VerifyReport;
+use crate::db::catalog::BranchState;
+use crate::db::keyspaces::Asked;
 use crate::iter::Bounds;
 use crate::{
     Batch, Comparator, Durability, Iter, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
@@ -34,6 +36,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Db {
     default: Keyspace,
+    branch: Arc<BranchState>,
 }
 
 /// What handles share; the last one closes the database.
@@ -75,11 +78,22 @@ impl Db {
         super::traits::check_names(&options)?;
         let core = Core::open(path.as_ref(), &options)?;
         let handle = Arc::new(Handle { core });
-        let state = handle.core.default_keyspace()?;
-        Ok(Self { default: Keyspace { handle, state } })
+        let state = handle.core.default_keyspace(&BranchState::main())?;
+        Ok(Self { default: Keyspace { handle, state }, branch: BranchState::main() })
     }
 
-    fn core(&self) -> &Arc<Core> {
+    /// The part of the database that a branch is.
+    pub(super) fn at_branch(&self, branch: Arc<BranchState>) -> Result<Self> {
+        let state = self.core().default_keyspace(&branch)?;
+        let handle = self.default.handle.clone();
+        Ok(Self { default: Keyspace { handle, state }, branch })
+    }
+
+    pub(super) fn branch_state(&self) -> &Arc<BranchState> {
+        &self.branch
+    }
+
+    pub(super) fn core(&self) -> &Arc<Core> {
         &self.default.handle.core
     }
 
@@ -112,7 +126,7 @@ impl Db {
     /// [`crate::Error::ComparatorMissing`] if its order was not given, and as
     /// [`Keyspace::insert`] if it has to be made.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
-        let state = self.core().keyspace(name, None)?;
+        let state = self.core().keyspace_in(&self.branch, name, None, &Asked::default())?;
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 
@@ -140,7 +154,7 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn keyspace_ordered(&self, name: &str, order: Arc<dyn Comparator>) -> Result<Keyspace> {
-        let state = self.core().keyspace(name, Some(order))?;
+        let state = self.core().keyspace_in(&self.branch, name, Some(order), &Asked::default())?;
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 
@@ -158,7 +172,7 @@ impl Db {
     /// See [`KeyspaceOptions`].
     pub fn keyspace_with(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let asked = options.asked()?;
-        let state = self.core().keyspace_with(name, options.comparator, &asked)?;
+        let state = self.core().keyspace_in(&self.branch, name, options.comparator, &asked)?;
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 
@@ -172,7 +186,7 @@ impl Db {
     /// # Errors
     /// [`crate::Error::Closed`].
     pub fn keyspaces(&self) -> Result<Vec<String>> {
-        self.core().keyspace_names()
+        self.core().keyspace_names(&self.branch)
     }
 
     /// Drops a keyspace with all it holds; says whether there was one. This takes no longer for a
@@ -194,7 +208,7 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        self.core().drop_keyspace(name)
+        self.core().drop_keyspace_in(&self.branch, name)
     }
 
     /// [`Keyspace::insert`] on `default`.
@@ -455,7 +469,7 @@ impl Db {
     /// # Errors
     /// As [`Keyspace::compact`].
     pub fn compact(&self) -> Result<()> {
-        self.core().compact(None, &Bounds::default())
+        self.core().compact(self.branch.id, None, &Bounds::default())
     }
 
     /// Waits until the background has nothing more to do.
@@ -478,7 +492,7 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        self.core().stats()
+        self.core().stats(self.branch.id)
     }
 
     /// Reads everything that is stored and reports what is damaged.

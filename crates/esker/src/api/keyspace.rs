@@ -500,7 +500,8 @@ impl Keyspace {
     /// As [`Keyspace::compact`] and [`Keyspace::range`].
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let bounds = bounds(half_open(&self.state.order, &range)?);
-        self.handle.core.compact(Some(&self.state), &bounds)
+        let branch = self.state.home.branch;
+        self.handle.core.compact(branch, Some(&self.state), &bounds)
     }
 
     /// About how many bytes the entries of a range take: in files by whole blocks, without the

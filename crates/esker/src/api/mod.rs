@@ -5,6 +5,7 @@
 //! when the last of them is gone; nothing here holds a lock while it calls down.
 
 mod batch;
+mod branch;
 mod conditional;
 mod cursor;
 mod database;

@@ -1,6 +1,6 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
-use crate::base::{Bytewise, Filter, KeyOrder, Seq};
+use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Timed};
@@ -20,10 +20,16 @@ impl Core {
     pub fn sync(&self) -> Result<()> {
         let pipeline = self.writable()?;
         let visible = pipeline.visible();
+        self.flush_buffered()?;
+        pipeline.sync(visible)
+    }
+
+    /// Flushes, if writes that no log holds are in memory.
+    pub fn flush_buffered(&self) -> Result<()> {
         if self.buffered_end.load(Ordering::Acquire) > self.store.lock().log_start() {
             self.flush()?;
         }
-        pipeline.sync(visible)
+        Ok(())
     }
 
     /// Waits until everything logged before `position` survives power loss.
@@ -63,7 +69,7 @@ impl Core {
     }
 
     /// Waits for some background work to end; an error if it never will.
-    fn wait_for_work(&self, seen: u64) -> Result<()> {
+    pub(super) fn wait_for_work(&self, seen: u64) -> Result<()> {
         self.check_open()?;
         self.latch.check()?;
         if let Some(error) = self.work.flush_error() {
@@ -94,9 +100,17 @@ impl Core {
         }
     }
 
-    /// Flushes, then merges every partition that holds keys of `bounds` and has anything to gain;
-    /// `keyspace`: only that one.
-    pub fn compact(&self, keyspace: Option<&KeyspaceState>, bounds: &Bounds) -> Result<()> {
+    /// Flushes, then merges every partition of a branch that holds keys of `bounds` and has anything
+    /// to gain; `keyspace`: only that one.
+    pub fn compact(
+        &self,
+        branch: KeyspaceId,
+        keyspace: Option<&KeyspaceState>,
+        bounds: &Bounds,
+    ) -> Result<()> {
+        if keyspace.is_some_and(|keyspace| keyspace.frozen_at.is_some()) {
+            return Err(Error::ReadOnly);
+        }
         self.flush()?;
         let state = self.state_now();
         let mut keys: Vec<PartitionKey> = Vec::new();
@@ -106,6 +120,9 @@ impl Core {
                 continue;
             }
             let Some(owner) = self.catalog.lock().by_id(*id).cloned() else { continue };
+            if owner.home.branch != branch || owner.frozen_at.is_some() {
+                continue;
+            }
             let filter = owner.traits().filter.clone();
             let whole = filter.is_some();
             let chosen = match &owner.order {
@@ -204,6 +221,8 @@ impl Core {
 
     fn close_quietly(&self) -> Result<()> {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
+        // Whoever is changing the description ends first; whoever comes later is refused.
+        drop(self.store.lock());
         self.latch.check()?;
         let flushed = self.flush_everything(pipeline);
         // Without a flush the log still holds everything: mark its end all the same.
@@ -227,7 +246,7 @@ impl Core {
     }
 
     /// What the database knows about itself; nothing in a forked child (R26).
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self, branch: KeyspaceId) -> Stats {
         if self.is_forked() {
             return Stats::default();
         }
@@ -289,11 +308,11 @@ impl Core {
             merge_debt: self.work.debt_bytes(),
             data_file_bytes: self.files.allocated_bytes(),
             log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
-            trees: self.shapes(&state),
+            trees: self.shapes(branch, &state),
         }
     }
 
-    fn shapes(&self, state: &crate::db::state::State) -> Vec<TreeShape> {
+    fn shapes(&self, branch: KeyspaceId, state: &crate::db::state::State) -> Vec<TreeShape> {
         let catalog = self.catalog.lock();
         let shape = |keyspace: &std::sync::Arc<KeyspaceState>| {
             let mut shape = TreeShape { keyspace: keyspace.name.clone(), ..TreeShape::default() };
@@ -310,7 +329,7 @@ impl Core {
             }
             shape
         };
-        catalog.live().map(shape).collect()
+        catalog.live(branch).map(shape).collect()
     }
 }
 

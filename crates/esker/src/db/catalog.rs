@@ -3,20 +3,26 @@
 //! 1. Making and dropping a keyspace are operations in the log, in sequence order with the writes
 //!    around them; the manifest learns of them with the flush that covers them.
 //! 2. A number is never given out twice (R16).
+//! 4. Each keyspace belongs to a branch (`db/branches.rs`); names are unique within one. The
+//!    database itself is branch 0. A branch's number is that of its keyspace `default`.
 //! 3. A write sequenced after the drop of its keyspace fails: the drop sets `dropped_at` while
 //!    reservation is closed, and every writer compares it with its own sequence number after
 //!    reservation.
 
 use crate::base::{
-    CompactionFilter, Comparator, CustomOrder, Filter, KeyspaceId, MergeOperator, Millis, Operator,
-    Seq, builtin,
+    CompactionFilter, Comparator, CustomOrder, Filter, KeyspaceId, MergeOperator, Millis, Moment,
+    Operator, SEQ_MAX, Seq, builtin,
 };
 use crate::error::{Error, Result};
-use crate::manifest::{KeyspaceRecord, Traits};
+use crate::manifest::{BranchKind, Home, KeyspaceRecord, Traits};
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+mod branches;
+
+pub use branches::BranchState;
 
 /// The name of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE: &str = "default";
@@ -54,6 +60,10 @@ pub struct KeyspaceState {
     pub name: String,
     /// Its order.
     pub order: Order,
+    /// Where it belongs, and under which numbers its entries stand.
+    pub home: Home,
+    /// For a named snapshot, when it was made (milliseconds since 1970): nothing can be written.
+    pub frozen_at: Option<Millis>,
     dropped_at: AtomicU64,
     traits: RwLock<Arc<LiveTraits>>,
     /// The time that writes live, again, for writers; 0: for ever.
@@ -63,6 +73,21 @@ pub struct KeyspaceState {
 }
 
 impl KeyspaceState {
+    /// The moment at which it is read: a named snapshot stays at its time.
+    #[inline]
+    pub fn moment(&self, at: Option<Moment>) -> Option<Moment> {
+        match self.frozen_at {
+            None => at,
+            Some(time) => Some(Moment { seq: at.map_or(SEQ_MAX, |at| at.seq), time }),
+        }
+    }
+
+    /// The number under which its entries stand in memtables that begin at `start`.
+    #[inline]
+    pub fn id_in(&self, start: Seq) -> KeyspaceId {
+        self.home.id_at(self.id, start)
+    }
+
     /// Whether a write or read at `seq` comes too late.
     #[inline]
     pub fn dropped_before(&self, seq: Seq) -> bool {
@@ -147,8 +172,14 @@ enum Change {
 
 /// All keyspaces.
 pub struct Catalog {
-    by_name: BTreeMap<String, Arc<KeyspaceState>>,
+    /// By branch and name.
+    by_name: BTreeMap<KeyspaceId, BTreeMap<String, Arc<KeyspaceState>>>,
     by_id: HashMap<KeyspaceId, Arc<KeyspaceState>>,
+    branches: BTreeMap<KeyspaceId, Arc<BranchState>>,
+    /// Homes of keyspaces, known before the keyspaces are.
+    homes: HashMap<KeyspaceId, Home>,
+    /// The copies of each keyspace, and their copies, which may read what stands under its number.
+    heirs: HashMap<KeyspaceId, Vec<KeyspaceId>>,
     next_id: KeyspaceId,
     pending: Vec<(Seq, Change)>,
     comparators: Vec<Arc<dyn Comparator>>,
@@ -165,6 +196,9 @@ impl Catalog {
         let mut catalog = Self {
             by_name: BTreeMap::new(),
             by_id: HashMap::new(),
+            branches: BTreeMap::new(),
+            homes: HashMap::new(),
+            heirs: HashMap::new(),
             next_id: DEFAULT_KEYSPACE_ID + 1,
             pending: Vec::new(),
             comparators,
@@ -226,10 +260,30 @@ impl Catalog {
         let merges = AtomicBool::new(!traits.stored.operator.is_empty());
         let (name, key) = (name.to_owned(), name.to_owned());
         let traits = RwLock::new(traits);
-        let state = KeyspaceState { id, name, order, dropped_at, traits, ttl, merges };
-        let (state, name) = (Arc::new(state), key.as_str());
-        self.by_name.insert(name.to_owned(), state.clone());
+        let home = self.homes.get(&id).cloned().unwrap_or_default();
+        let branch = self.branches.get(&home.branch);
+        let frozen = branch.filter(|branch| branch.kind == BranchKind::Snapshot);
+        let frozen_at = frozen.map(|branch| branch.made_at);
+        let names = self.by_name.entry(home.branch).or_default();
+        let state = Arc::new(KeyspaceState {
+            id,
+            name,
+            order,
+            home,
+            frozen_at,
+            dropped_at,
+            traits,
+            ttl,
+            merges,
+        });
+        names.insert(key, state.clone());
         self.by_id.insert(id, state.clone());
+        for (_, original) in &state.home.older {
+            let heirs = self.heirs.entry(*original).or_default();
+            if !heirs.contains(&id) {
+                heirs.push(id);
+            }
+        }
         self.next_id = self.next_id.max(id.saturating_add(1));
         state
     }
@@ -256,6 +310,7 @@ impl Catalog {
         self.durable_traits.remove(&id);
         if let Some(state) = self.by_id.remove(&id) {
             self.forget_name(&state);
+            self.forget_home(&state);
         }
     }
 
@@ -331,14 +386,25 @@ impl Catalog {
 
     /// Frees the name of a dropped keyspace, unless one of the same name was made since.
     fn forget_name(&mut self, dropped: &KeyspaceState) {
-        if self.by_name.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
-            self.by_name.remove(&dropped.name);
+        let Some(names) = self.by_name.get_mut(&dropped.home.branch) else { return };
+        if names.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
+            names.remove(&dropped.name);
         }
     }
 
-    /// The keyspace of this name.
-    pub fn by_name(&self, name: &str) -> Option<&Arc<KeyspaceState>> {
-        self.by_name.get(name)
+    /// Forgets where a keyspace belonged that is gone.
+    fn forget_home(&mut self, gone: &KeyspaceState) {
+        self.homes.remove(&gone.id);
+        for (_, original) in &gone.home.older {
+            if let Some(heirs) = self.heirs.get_mut(original) {
+                heirs.retain(|id| *id != gone.id);
+            }
+        }
+    }
+
+    /// The keyspace of this name in a branch.
+    pub fn by_name(&self, branch: KeyspaceId, name: &str) -> Option<&Arc<KeyspaceState>> {
+        self.by_name.get(&branch)?.get(name)
     }
 
     /// The keyspace of this number, dropped or not.
@@ -348,22 +414,22 @@ impl Catalog {
 
     /// An error if there are as many keyspaces as there may be; the manifest could not be read with
     /// more.
-    pub fn check_room(&self) -> Result<()> {
+    pub fn check_room(&self, more: usize) -> Result<()> {
         let max = crate::base::limits::KEYSPACES_MAX;
-        if self.by_id.len() >= max {
+        if self.by_id.len() + more > max {
             return Err(Error::invalid(format!("there are {max} keyspaces: drop some first")));
         }
         Ok(())
     }
 
-    /// Names in order.
-    pub fn names(&self) -> Vec<String> {
-        self.by_name.keys().cloned().collect()
+    /// The names of a branch's keyspaces, in order.
+    pub fn names(&self, branch: KeyspaceId) -> Vec<String> {
+        self.live(branch).map(|state| state.name.clone()).collect()
     }
 
-    /// Every keyspace that is not dropped.
-    pub fn live(&self) -> impl Iterator<Item = &Arc<KeyspaceState>> {
-        self.by_name.values()
+    /// Every keyspace of a branch that is not dropped, by name.
+    pub fn live(&self, branch: KeyspaceId) -> impl Iterator<Item = &Arc<KeyspaceState>> {
+        self.by_name.get(&branch).into_iter().flat_map(BTreeMap::values)
     }
 
     /// The changes before `seq` that the manifest has to learn: made and dropped keyspaces. One
@@ -410,11 +476,14 @@ impl Catalog {
     /// Forgets the changes before `seq`: the manifest knows them now. The states of dropped
     /// keyspaces live on in the handles.
     pub fn forget_before(&mut self, seq: Seq) {
-        for (_, change) in self.pending.extract_if(.., |(at, _)| *at < seq) {
+        let known: Vec<_> = self.pending.extract_if(.., |(at, _)| *at < seq).collect();
+        for (_, change) in known {
             match change {
                 Change::Dropped(id) => {
-                    self.by_id.remove(&id);
                     self.durable_traits.remove(&id);
+                    if let Some(state) = self.by_id.remove(&id) {
+                        self.forget_home(&state);
+                    }
                 }
                 Change::Traits(id, traits) => {
                     self.durable_traits.insert(id, traits);

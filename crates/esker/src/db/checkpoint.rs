@@ -2,6 +2,7 @@
 //!
 //! 1. What is in memory is flushed first, so that the moment is the position at which the log
 //!    begins: the manifest's state describes all of it, over all keyspaces, and no log is needed.
+//!    Branches that were made behind that moment are not in it.
 //! 2. Run files never change where something refers to them, so they are linked, or copied where
 //!    the target lies on another device or the file system has no links. Manifest, superblocks
 //!    and log are written anew: the two databases change on their own from there.
@@ -73,7 +74,7 @@ impl Core {
     fn durable_state(&self) -> (Arc<Version>, Edit) {
         let store = self.store.lock();
         let version = self.state_now().version.clone();
-        let state = self.whole_state(&version, store.log_start());
+        let state = self.whole_state(&version, store.log_start(), true);
         (version, state)
     }
 
@@ -82,6 +83,7 @@ impl Core {
         let data = target.join(DATA_DIRECTORY);
         fs.create_dir(&data).context("create", &data)?;
         let mut files: BTreeMap<FileId, (Arc<RunFile>, Slices)> = BTreeMap::new();
+        // Also those of branches that are left out: their files cost a link and go at the next open.
         for segment in version.segments() {
             let (file, meta) = (segment.file(), segment.meta());
             let new = || (file.clone(), vec![(0, HEADER_BYTES as u64)]);

@@ -34,7 +34,7 @@ const STEP_ENTRIES: usize = 4096;
 /// What a flush wrote for one partition.
 struct Slice {
     lower: Option<Vec<u8>>,
-    run: Run,
+    run: Arc<Run>,
 }
 
 /// The output of a flush: slices by keyspace, in key order.
@@ -53,9 +53,8 @@ impl Core {
             pipeline.wait_visible(end)?;
         }
         let mut writer = None;
-        let slices = self
-            .write_slices(&set, &state.version, &mut writer)
-            .inspect_err(|_| give_up(writer.take()))?;
+        let slices =
+            self.write_slices(&set, &mut writer).inspect_err(|_| give_up(writer.take()))?;
         let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
         self.conclude(writer, || self.install_flush(&set, slices))?;
         self.counters.background.flushes.fetch_add(1, Ordering::Relaxed);
@@ -65,25 +64,26 @@ impl Core {
     }
 
     /// Writes everything in `set` to one file, made when the first entry comes.
-    fn write_slices(
-        &self,
-        set: &MemSet,
-        version: &Version,
-        writer: &mut Option<RunWriter>,
-    ) -> Result<Slices> {
+    fn write_slices(&self, set: &MemSet, writer: &mut Option<RunWriter>) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
         let (_, dropped) = self.catalog.lock().pending_before(end);
         for id in set.keyspaces() {
             // What was written to a keyspace goes with it if this flush also carries the drop. A
             // later drop is only in the log and may still be lost.
-            let keyspace = self.catalog.lock().by_id(id).cloned();
-            let Some(keyspace) = keyspace.filter(|_| !dropped.contains(&id)) else { continue };
-            let tree = version.tree(id).cloned().unwrap_or_default();
+            let mut readers = self.catalog.lock().readers_of(id, set.start);
+            readers.retain(|reader| !dropped.contains(&reader.id));
+            // The tree of one of them says where to cut; another may have other bounds.
+            let Some(keyspace) = readers.first() else { continue };
+            // Looked at after the reader was found: a branch that was made a moment ago has its
+            // tree by then, and what lies in it must not be taken for nothing.
+            let tree = self.state_now().version.tree(keyspace.id).cloned().unwrap_or_default();
             let written = match &keyspace.order {
-                Order::Bytewise => self.write_keyspace(&Bytewise, &keyspace, set, &tree, writer)?,
+                Order::Bytewise => {
+                    self.write_keyspace(&Bytewise, &readers, id, set, &tree, writer)?
+                }
                 Order::Custom(order) => {
-                    let written = self.write_keyspace(order, &keyspace, set, &tree, writer);
+                    let written = self.write_keyspace(order, &readers, id, set, &tree, writer);
                     // Disorder that the writer refused may come from a panic (R15).
                     self.trust(order).and(written)?
                 }
@@ -97,36 +97,41 @@ impl Core {
     fn write_keyspace<O: DbOrder>(
         &self,
         order: &O,
-        keyspace: &KeyspaceState,
+        readers: &[Arc<KeyspaceState>],
+        id: KeyspaceId,
         set: &MemSet,
         tree: &Tree,
         writer: &mut Option<RunWriter>,
     ) -> Result<Vec<Slice>> {
-        let Some(table) = O::table(set, keyspace.id) else { return Ok(Vec::new()) };
-        let tombstones = table.fragments(keyspace.id);
-        let rule = self.merge_rule();
-        let traits = keyspace.traits();
+        let Some(table) = O::table(set, id) else { return Ok(Vec::new()) };
+        let tombstones = table.fragments(id);
+        let mut rule = self.merge_rule();
+        // What a named snapshot sees has not expired for it.
+        rule.now = readers.iter().filter_map(|reader| reader.frozen_at).fold(rule.now, u64::min);
+        let operator = readers.first().map(|reader| reader.traits().operator.clone());
+        let Some(operator) = operator else { return Ok(Vec::new()) };
         let mut slices = Vec::new();
-        let mut cursor: MemCursor<O> = table.cursor(keyspace.id);
+        let mut cursor: MemCursor<O> = table.cursor(id);
         cursor.seek_to_first()?;
         for partition in touched(order, tree, &mut cursor, &tombstones)? {
             let partition = &tree.partitions()[partition];
             let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
-            // Sets are flushed from old to new, so under an empty partition there is nothing.
-            let empty = partition.runs().all(|run| run.is_empty());
+            // Sets are flushed from old to new, so under an empty partition there is nothing. Where
+            // others share the slice, theirs may hold what is hidden and not merged away yet.
+            let empty = readers.len() == 1 && partition.runs().all(|run| run.is_empty());
             let depth = if empty { Depth::Bottom } else { Depth::Upper };
             let gc = rule.clone().at(depth);
             let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
             let survivors = gc.surviving(order, &clipped);
-            let cursors = vec![table.cursor(keyspace.id)];
+            let cursors = vec![table.cursor(id)];
             let stream =
                 MergeStream::new(order.clone(), cursors, vec![Arc::new(clipped)], gc.clone())
-                    .with_operator(traits.operator.clone())
+                    .with_operator(operator.clone())
                     .within(lower.clone(), upper);
             let writer = self.writer(writer, false)?;
             let run = self.write_slice(order, writer, stream, survivors)?;
             if !run.is_empty() {
-                slices.push(Slice { lower, run });
+                slices.push(Slice { lower, run: Arc::new(run) });
             }
         }
         self.trust(order)?;
@@ -183,27 +188,21 @@ impl Core {
         self.change(|state, _| {
             let (created, dropped) = self.catalog.lock().pending_before(end);
             let mut change = Change { flushed: Some(set.clone()), ..Change::default() };
-            for (id, slices) in slices.by_keyspace {
-                let keyspace = self.catalog.lock().by_id(id).cloned();
-                let Some(keyspace) = keyspace else { continue };
-                if dropped.contains(&id) || slices.is_empty() {
-                    continue;
+            for (id, slices) in &slices.by_keyspace {
+                // Also branches that were made while the slices were written share this set (R24).
+                let readers = self.catalog.lock().readers_of(*id, set.start);
+                for reader in readers {
+                    if dropped.contains(&reader.id) || slices.is_empty() {
+                        continue;
+                    }
+                    self.add_to_tree(&reader, &state.version, slices, &mut change)?;
                 }
-                let tree = state.version.tree(id).cloned().unwrap_or_default();
-                let (tree, edits) = match &keyspace.order {
-                    Order::Bytewise => self.add_slices(&Bytewise, id, &tree, slices),
-                    Order::Custom(order) => self.add_slices(order, id, &tree, slices),
-                    Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
-                };
-                if let Order::Custom(order) = &keyspace.order {
-                    self.trust(order)?;
-                }
-                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
-                change.trees.push((id, Some(Arc::new(tree))));
             }
             change.trees.extend(dropped.iter().map(|id| (*id, None)));
             let traits = self.catalog.lock().pending_traits_before(end);
-            change.edit = Edit { log_start: Some(end), created, traits, dropped, ..change.edit };
+            let homes = self.catalog.lock().homes_of(&created, end);
+            let edit = change.edit;
+            change.edit = Edit { log_start: Some(end), created, homes, traits, dropped, ..edit };
             change.edit.next_keyspace = Some(self.catalog.lock().next_id());
             Ok(Some(change))
         })?;
@@ -217,13 +216,36 @@ impl Core {
         Ok(())
     }
 
+    /// Puts the slices into the tree of a keyspace.
+    fn add_to_tree(
+        &self,
+        keyspace: &KeyspaceState,
+        version: &Version,
+        slices: &[Slice],
+        change: &mut Change,
+    ) -> Result<()> {
+        let id = keyspace.id;
+        let tree = version.tree(id).cloned().unwrap_or_default();
+        let (tree, edits) = match &keyspace.order {
+            Order::Bytewise => self.add_slices(&Bytewise, id, &tree, slices),
+            Order::Custom(order) => self.add_slices(order, id, &tree, slices),
+            Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+        };
+        if let Order::Custom(order) = &keyspace.order {
+            self.trust(order)?;
+        }
+        change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
+        change.trees.push((id, Some(Arc::new(tree))));
+        Ok(())
+    }
+
     /// Puts the slices on top of their partitions.
     fn add_slices<O: KeyOrder>(
         &self,
         order: &O,
         id: KeyspaceId,
         tree: &Tree,
-        slices: Vec<Slice>,
+        slices: &[Slice],
     ) -> (Tree, Vec<TreeEdit>) {
         let mut partitions: Vec<Arc<Partition>> = tree.partitions().to_vec();
         let mut edits = Vec::new();
@@ -236,7 +258,7 @@ impl Core {
             else {
                 continue;
             };
-            let run = Arc::new(slice.run);
+            let run = slice.run.clone();
             for at in first..tree.partitions().len() {
                 let old = &tree.partitions()[at];
                 if at > first && !shape::reaches(order, &run, old.lower.as_deref()) {

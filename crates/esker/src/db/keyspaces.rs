@@ -3,7 +3,9 @@
 use crate::base::{Comparator, Millis};
 use crate::commit::Class;
 use crate::db::Core;
-use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE, KeyspaceState, Order, check_name};
+use crate::db::catalog::{
+    BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, Order, check_name,
+};
 use crate::db::ops::Op;
 use crate::db::store::missing_order;
 use crate::error::{Error, Result};
@@ -29,20 +31,22 @@ impl Core {
         name: &str,
         comparator: Option<Arc<dyn Comparator>>,
     ) -> Result<Arc<KeyspaceState>> {
-        self.keyspace_with(name, comparator, &Asked::default())
+        self.keyspace_in(&BranchState::main(), name, comparator, &Asked::default())
     }
 
     /// The keyspace that is always there. It is given out also if its merge operator is not known:
     /// whoever reads an operand is told.
-    pub fn default_keyspace(&self) -> Result<Arc<KeyspaceState>> {
+    pub fn default_keyspace(&self, branch: &BranchState) -> Result<Arc<KeyspaceState>> {
         self.check_open()?;
         let catalog = self.catalog.lock();
-        catalog.by_name(DEFAULT_KEYSPACE).cloned().ok_or(Error::Closed)
+        branch.check()?;
+        catalog.by_name(branch.id, DEFAULT_KEYSPACE).cloned().ok_or(Error::Closed)
     }
 
-    /// As [`Self::keyspace`], with traits.
-    pub fn keyspace_with(
+    /// The keyspace of this name in a branch, with traits.
+    pub fn keyspace_in(
         &self,
+        branch: &BranchState,
         name: &str,
         comparator: Option<Arc<dyn Comparator>>,
         traits: &Asked,
@@ -58,17 +62,24 @@ impl Core {
             catalog.register(comparator);
         }
         check_asked(&catalog, name, traits)?;
-        if let Some(state) = catalog.by_name(name) {
+        branch.check()?;
+        if let Some(state) = catalog.by_name(branch.id, name) {
             let state = check_order(state, asked.as_deref())?;
             let wanted = wanted_traits(&state, traits)?;
             self.set_traits_in(&mut catalog, &state, wanted)?;
             return Ok(state);
         }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
-        catalog.check_room()?;
+        branch.check_writable()?;
+        catalog.check_room(1)?;
         let id = catalog.next_id();
         let comparator = asked.as_deref().unwrap_or_default();
         let mut payload = Vec::new();
+        let mut operations = 1;
+        if branch.id != DEFAULT_KEYSPACE_ID {
+            Op::InBranch { keyspace: id, branch: branch.id }.encode(&mut payload);
+            operations += 1;
+        }
         Op::CreateKeyspace { keyspace: id, name, comparator }.encode(&mut payload);
         let wanted = Traits {
             operator: traits.operator.clone().unwrap_or_default(),
@@ -83,10 +94,12 @@ impl Core {
         // No other thread can make a keyspace meanwhile: the catalog is locked.
         pipeline.write(
             &payload,
-            if plain { 1 } else { 2 },
+            operations + u32::from(!plain),
             Class::Process,
             |_| Ok(()),
             |(), seq| {
+                catalog.place(id, branch.id);
+                let seq = seq + u64::from(operations - 1);
                 made = Some(catalog.create(id, name, comparator, seq));
                 if !plain {
                     catalog.set_traits(id, wanted, seq + 1);
@@ -119,6 +132,9 @@ impl Core {
         if state.traits().stored == traits {
             return Ok(());
         }
+        if state.frozen_at.is_some() {
+            return Err(Error::ReadOnly);
+        }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
         let mut payload = Vec::new();
         set_traits_op(state.id, &traits).encode(&mut payload);
@@ -131,21 +147,29 @@ impl Core {
         written.map(|_| ())
     }
 
-    /// Names of all keyspaces, in order.
-    pub fn keyspace_names(&self) -> Result<Vec<String>> {
+    /// Names of all keyspaces of a branch, in order.
+    pub fn keyspace_names(&self, branch: &BranchState) -> Result<Vec<String>> {
         self.check_open()?;
-        Ok(self.catalog.lock().names())
+        let catalog = self.catalog.lock();
+        branch.check()?;
+        Ok(catalog.names(branch.id))
     }
 
     /// Drops a keyspace; says whether there was one. Its space returns in the background.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        self.drop_keyspace_in(&BranchState::main(), name)
+    }
+
+    /// Drops a keyspace of a branch.
+    pub fn drop_keyspace_in(&self, branch: &BranchState, name: &str) -> Result<bool> {
         let pipeline = self.writable()?;
         if name == DEFAULT_KEYSPACE {
             let what = "the keyspace \"default\" is always there: remove its range instead";
             return Err(Error::invalid(what));
         }
         let mut catalog = self.catalog.lock();
-        let Some(state) = catalog.by_name(name).cloned() else { return Ok(false) };
+        branch.check_writable()?;
+        let Some(state) = catalog.by_name(branch.id, name).cloned() else { return Ok(false) };
         // Whoever reserves behind this position sees the mark and fails (R16).
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();

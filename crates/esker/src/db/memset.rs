@@ -142,7 +142,10 @@ pub fn apply_bytewise(table: &Memtable<Bytewise>, op: Op<'_>, seq: Seq) {
         Op::DeleteRange { keyspace, start, end } => {
             table.delete_range(keyspace, tombstone(start, end, seq));
         }
-        Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } | Op::SetTraits { .. } => {}
+        Op::CreateKeyspace { .. }
+        | Op::InBranch { .. }
+        | Op::DropKeyspace { .. }
+        | Op::SetTraits { .. } => {}
     }
 }
 

@@ -8,16 +8,18 @@
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
 //! | `flush`, `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `work`, `worker` | who does what in the background |
-//! | `catalog`, `keyspaces` | named keyspaces |
+//! | `catalog`, `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
 //! | `admin`, `counters`, `stats`, `sizes`, `settings`, `options` | the rest |
 //!
-//! Locks, in the order in which they may be taken together: `placing`, `catalog`, `store`, the
-//! pipeline's gate, `state_swap`, `totals`, and last those inside `work` and `transactions`. No lock is held while
+//! Locks, in the order in which they may be taken together: `placing`, `store`, `catalog`, the
+//! pipeline's gate, `state_swap`, `totals`, and last those inside `work` and `transactions`. No
+//! lock is held while
 //! a reader runs, and none across a sync except `store` (one change at a time) and `catalog`
-//! (making a keyspace).
+//! (making a keyspace or a branch).
 
 mod admin;
+mod branches;
 pub mod catalog;
 mod checkpoint;
 mod compact;

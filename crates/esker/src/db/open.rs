@@ -19,7 +19,7 @@ use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
-use crate::db::store::{Store, missing_order, switch_manifest};
+use crate::db::store::{Store, describe_all, missing_order, switch_manifest};
 use crate::db::txn::Transactions;
 use crate::db::work::Work;
 use crate::db::{Core, replay};
@@ -132,6 +132,7 @@ impl Core {
         let log_directory = path.join(LOG_DIRECTORY);
         let replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let (recovered, memsets) = replay_log(&log_directory, log_start, options, replay)?;
+        check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
         let latch = Arc::new(Latch::new());
         let store = begin_manifest(fs.as_ref(), path, &described, &files, options.read_only)?;
         let version = Arc::new(described.version);
@@ -188,6 +189,7 @@ impl Core {
                 self.flush_oldest()?;
             }
         }
+        self.keep_snapshots_still();
         let state = self.state_now();
         for (id, tree) in state.version.trees() {
             self.judge(*id, Some(tree));
@@ -216,6 +218,28 @@ fn replay_log(
     }
     let memsets = replay.finish(recovered.end);
     Ok((recovered, memsets))
+}
+
+/// The log was durable up to the point of every branch before the manifest told of it (R24). If
+/// it ends before one, something is lost, and what is written there next must not turn up in the
+/// branch.
+fn check_points(
+    directory: &Path,
+    catalog: &mut Catalog,
+    end: Seq,
+    recovery: Recovery,
+) -> Result<()> {
+    let Some(point) = catalog.branch_points().last().copied().filter(|point| *point > end) else {
+        return Ok(());
+    };
+    let detail = format!("the log ends at {end}, before position {point}, where a branch was made");
+    let damage = Error::corruption(directory, end, "log", detail);
+    if recovery == Recovery::Refuse {
+        return Err(damage);
+    }
+    log::warn!("branches keep what stands before the damage: {damage}");
+    catalog.cut_points(end);
+    Ok(())
 }
 
 fn log_config(
@@ -394,14 +418,7 @@ pub(super) fn describe(
     for edit in &manifest.edits {
         log_start = edit.log_start.or(log_start);
         next_file = edit.next_file.unwrap_or(next_file).max(next_file);
-        catalog.raise_next_id(edit.next_keyspace.unwrap_or_default());
-        edit.created.iter().for_each(|record| catalog.load(record));
-        for (id, traits) in &edit.traits {
-            if !catalog.load_traits(*id, traits) {
-                return Err(misfit(&manifest_path, "traits belong to no keyspace"));
-            }
-        }
-        edit.dropped.iter().for_each(|id| catalog.unload(*id));
+        catalog.apply(edit).map_err(|what| misfit(&manifest_path, what))?;
         version = version
             .apply(edit, &mut |meta| objects.segment(meta))
             .map_err(|what| misfit(&manifest_path, what))?;
@@ -462,16 +479,8 @@ fn begin_manifest(
         described.version.segments().map(|segment| segment.meta().file).collect();
     // No edit ever referred to these; they may be what fills the device.
     files.remove_orphans(&live, &|id| id >= described.next_file)?;
-    let created = described.catalog.durable_records(log_start);
-    let state = Edit {
-        log_start: Some(log_start),
-        next_file: Some(files.peek_next_id()),
-        next_keyspace: Some(described.catalog.next_id()),
-        traits: described.catalog.durable_traits(log_start, &created),
-        created,
-        dropped: Vec::new(),
-        trees: described.version.tree_edits(),
-    };
+    let (catalog, version) = (&described.catalog, &described.version);
+    let state = describe_all(catalog, version, log_start, files.peek_next_id(), false);
     let old = described.manifest.number;
     let new = Manifest::create(fs, path, old + 1, &state)?;
     // Nothing is written to the old manifest, not even its successor's name: a sync of it may have

@@ -56,6 +56,13 @@ pub enum Op<'a> {
         /// The name of its comparator; empty: bytewise.
         comparator: &'a str,
     },
+    /// The keyspace that is made next belongs to a branch.
+    InBranch {
+        /// Its number.
+        keyspace: KeyspaceId,
+        /// The branch's number.
+        branch: KeyspaceId,
+    },
     /// A keyspace ends.
     DropKeyspace {
         /// Its number.
@@ -80,6 +87,7 @@ const DELETE_RANGE: u8 = 2;
 const CREATE_KEYSPACE: u8 = 3;
 const DROP_KEYSPACE: u8 = 4;
 const SET_TRAITS: u8 = 5;
+const IN_BRANCH: u8 = 6;
 // The kinds of special writes stand behind these: their number in an entry, and this.
 const SPECIAL: u8 = 16;
 
@@ -97,6 +105,7 @@ impl Op<'_> {
             | Self::CreateKeyspace { keyspace, .. }
             | Self::Special { keyspace, .. }
             | Self::SetTraits { keyspace, .. }
+            | Self::InBranch { keyspace, .. }
             | Self::DropKeyspace { keyspace } => keyspace,
         }
     }
@@ -129,6 +138,11 @@ impl Op<'_> {
                 put_varint(out, u64::from(keyspace));
                 put_bytes(out, name.as_bytes());
                 put_bytes(out, comparator.as_bytes());
+            }
+            Self::InBranch { keyspace, branch } => {
+                out.push(IN_BRANCH);
+                put_varint(out, u64::from(keyspace));
+                put_varint(out, u64::from(branch));
             }
             Self::DropKeyspace { keyspace } => {
                 out.push(DROP_KEYSPACE);
@@ -202,6 +216,10 @@ impl<'a> Ops<'a> {
                     return Err(DecodeError("an operation that expires does not say when"));
                 }
                 Op::Special { keyspace, kind, key, stored }
+            }
+            IN_BRANCH => {
+                let branch = reader.varint_max(u64::from(u32::MAX))? as KeyspaceId;
+                Op::InBranch { keyspace, branch }
             }
             _ => return Err(DecodeError("an operation is of a kind that is not known")),
         })

@@ -57,6 +57,7 @@ impl Core {
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
+        let at = keyspace.moment(at);
         let lane = self.counters.lane();
         let started = Counters::begin_in(lane, Counter::Gets);
         let found = match &keyspace.order {
@@ -193,9 +194,10 @@ impl Core {
         };
         let hash = hash_key(key);
         for set in &state.memsets {
-            let Some(table) = O::table(set, keyspace.id) else { continue };
-            let cover = table.tombstone_seq(keyspace.id, key, below);
-            if let Some(found) = table.get_hashed(keyspace.id, key, hash, below) {
+            let id = keyspace.id_in(set.start);
+            let Some(table) = O::table(set, id) else { continue };
+            let cover = table.tombstone_seq(id, key, below);
+            if let Some(found) = table.get_hashed(id, key, hash, below) {
                 let answer = settle(found.seq, found.kind, cover, found.value);
                 if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
                     self.counters.add(Counter::GetsElsewhere, 1);

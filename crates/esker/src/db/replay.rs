@@ -26,6 +26,8 @@ pub struct Replay<'c> {
     /// Those that are full, the newest first.
     sealed: Vec<Arc<MemSet>>,
     building: Building,
+    /// Where branches left their parents: no set lies on both sides of one (R24). Ascending.
+    points: Vec<Seq>,
 }
 
 /// The set that is being filled.
@@ -80,7 +82,8 @@ impl<'c> Replay<'c> {
         catalog: &'c mut Catalog,
     ) -> Self {
         let building = Building::new(start, settings, pool);
-        Self { catalog, settings, pool, sealed: Vec::new(), building }
+        let points = catalog.branch_points();
+        Self { catalog, settings, pool, sealed: Vec::new(), building, points }
     }
 
     /// Seals what is being built at `position`, and begins the next set there.
@@ -101,7 +104,14 @@ impl<'c> Replay<'c> {
         operations: u32,
         payload: &[u8],
     ) -> Result<()> {
-        if self.building.bytes() >= self.settings.memtable_bytes {
+        let start = self.building.start;
+        let mut crossed = self.points.iter().filter(|point| (start + 1..=position).contains(point));
+        if let Some(first) = crossed.next().copied() {
+            let last = crossed.next_back().copied().unwrap_or(first);
+            // Between the points there is nothing, or its record would have come before.
+            self.seal(first);
+            self.building.start = last;
+        } else if self.building.bytes() >= self.settings.memtable_bytes {
             self.seal(position);
         }
         let mut count = 0;
@@ -121,6 +131,15 @@ impl<'c> Replay<'c> {
 
     fn apply(&mut self, op: Op<'_>, seq: Seq) -> Result<()> {
         match op {
+            Op::InBranch { keyspace, branch } => {
+                self.catalog.place(keyspace, branch);
+                return Ok(());
+            }
+            // Its branch was dropped since, which only the manifest tells.
+            Op::CreateKeyspace { keyspace, .. } if !self.catalog.has_home(keyspace) => {
+                self.catalog.raise_next_id(keyspace.saturating_add(1));
+                return Ok(());
+            }
             Op::CreateKeyspace { keyspace, name, comparator } => {
                 self.catalog.create(keyspace, name, comparator, seq);
                 return Ok(());
@@ -137,32 +156,39 @@ impl<'c> Replay<'c> {
             _ => {}
         }
         // Operations of a keyspace that the manifest already dropped, or that precede its drop in
-        // the log, go nowhere.
-        let Some(keyspace) = self.catalog.by_id(op.keyspace()) else { return Ok(()) };
-        if keyspace.dropped_at().is_some() {
-            return Ok(());
-        }
-        if let Some(error) = unknown_order(keyspace) {
+        // the log, go nowhere, unless a copy of it shares them.
+        let id = op.keyspace();
+        let start = self.building.start;
+        let shared = |catalog: &Catalog| {
+            let readers = catalog.readers_of(id, start);
+            readers.into_iter().find(|reader| reader.dropped_at().is_none())
+        };
+        let own = self.catalog.by_id(id).filter(|own| own.dropped_at().is_none()).cloned();
+        let Some(keyspace) = own.or_else(|| shared(self.catalog)) else { return Ok(()) };
+        if let Some(error) = unknown_order(&keyspace) {
             return Err(error);
         }
         let mut table = match &keyspace.order {
             Order::Custom(order) => {
                 let (capacity, pool) = (self.settings.memtable_bytes as usize, self.pool.clone());
                 let make = || Arc::new(Memtable::with_pool(order.clone(), capacity, pool));
-                Table::Custom(self.building.custom.entry(keyspace.id).or_insert_with(make))
+                Table::Custom(self.building.custom.entry(id).or_insert_with(make))
             }
             _ => Table::Bytewise(&mut self.building.bytewise),
         };
         match op {
-            Op::Put { key, value, .. } => table.insert(keyspace.id, key, seq, Kind::Put, value),
-            Op::Delete { key, .. } => table.insert(keyspace.id, key, seq, Kind::Delete, &[]),
+            Op::Put { key, value, .. } => table.insert(id, key, seq, Kind::Put, value),
+            Op::Delete { key, .. } => table.insert(id, key, seq, Kind::Delete, &[]),
             Op::DeleteRange { start, end, .. } => {
-                table.delete_range(keyspace.id, tombstone(start, end, seq));
+                table.delete_range(id, tombstone(start, end, seq));
             }
             Op::Special { kind, key, stored, .. } => {
-                table.insert(keyspace.id, key, seq, kind, stored);
+                table.insert(id, key, seq, kind, stored);
             }
-            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } | Op::SetTraits { .. } => {}
+            Op::CreateKeyspace { .. }
+            | Op::InBranch { .. }
+            | Op::DropKeyspace { .. }
+            | Op::SetTraits { .. } => {}
         }
         Ok(())
     }

@@ -135,8 +135,10 @@ impl<O: DbOrder> Scan<O> {
         let reading = Reading { at: at.seq, time: at.time, operator };
         let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
         let mut memory_tombstones = Vec::new();
-        for table in state.memsets.iter().filter_map(|set| O::table(set, keyspace.id)) {
-            let tombstones = table.fragments(keyspace.id);
+        for set in &state.memsets {
+            let id = keyspace.id_in(set.start);
+            let Some(table) = O::table(set, id) else { continue };
+            let tombstones = table.fragments(id);
             if !tombstones.is_empty() {
                 memory_tombstones.push(tombstones);
             }
@@ -324,8 +326,9 @@ impl<O: DbOrder> Scan<O> {
         let partition = self.tree.partitions()[index].clone();
         let mut sources = Vec::with_capacity(self.state.memsets.len() + 1 + partition.deltas.len());
         for set in &self.state.memsets {
-            let Some(table) = O::table(set, self.keyspace.id) else { continue };
-            let cursor = AnyCursor::Mem(table.cursor(self.keyspace.id));
+            let id = self.keyspace.id_in(set.start);
+            let Some(table) = O::table(set, id) else { continue };
+            let cursor = AnyCursor::Mem(table.cursor(id));
             let seq_bound = set.sealed_at().unwrap_or(SEQ_MAX);
             sources.push(Source { cursor, seq_bound });
         }
@@ -413,7 +416,7 @@ impl Core {
             return Err(keyspace.dropped_error());
         }
         self.counters.add(Counter::Scans, 1);
-        let (state, at) = self.view(at);
+        let (state, at) = self.view(keyspace.moment(at));
         Ok(Scope { core: self.clone(), keyspace: keyspace.clone(), state, at, bounds })
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! 1. A change is an edit and the trees that result. The edit is appended and synced first; only
 //!    then readers see the new version, and only then what it dropped may be given back (R22).
-//! 2. How many partitions refer to each segment is counted here; a segment with no reference left
+//! 2. How many trees have each partition, and how many partitions refer to each segment, is
+//!    counted here; a segment with no reference left
 //!    is marked, and goes when its last reader does. The same holds for files.
 //! 3. A failed manifest write poisons the database: nobody knows what the manifest holds (C2).
 //!    Running out of space *before* anything was written does not (C7).
 
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::Core;
+use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE_ID};
 use crate::db::memset::MemSet;
 use crate::db::state::State;
 use crate::error::{Error, IoContext, Result};
@@ -24,12 +26,14 @@ pub struct Store {
     manifest: Manifest,
     superblock: Superblock,
     log_start: Seq,
+    /// How many trees have each partition, by its address: branches share them (R24).
+    partitions: HashMap<usize, u32>,
     segments: HashMap<(FileId, u64), u32>,
     files: HashMap<FileId, (u32, Arc<RunFile>)>,
     totals: Totals,
 }
 
-/// Sums over all partitions.
+/// Sums over all partitions, each once.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Totals {
     /// Bytes of bases.
@@ -64,6 +68,7 @@ impl Store {
             manifest,
             superblock,
             log_start,
+            partitions: HashMap::new(),
             segments: HashMap::new(),
             files: HashMap::new(),
             totals: Totals::default(),
@@ -95,6 +100,12 @@ impl Store {
     }
 
     fn add(&mut self, partition: &Partition) {
+        // The address is that of no other one as long as some tree has this one.
+        let trees = self.partitions.entry(std::ptr::from_ref(partition).addr()).or_default();
+        *trees += 1;
+        if *trees > 1 {
+            return;
+        }
         self.totals.base_bytes += partition.base.bytes();
         self.totals.delta_bytes += partition.delta_bytes();
         for segment in partition.segments() {
@@ -110,6 +121,14 @@ impl Store {
 
     /// Takes the references of a partition away and collects what is referred to no more.
     fn remove(&mut self, partition: &Partition, dead: &mut Dead) {
+        let address = std::ptr::from_ref(partition).addr();
+        if let Some(trees) = self.partitions.get_mut(&address) {
+            *trees -= 1;
+            if *trees > 0 {
+                return;
+            }
+            self.partitions.remove(&address);
+        }
         self.totals.base_bytes -= partition.base.bytes();
         self.totals.delta_bytes -= partition.delta_bytes();
         for segment in partition.segments() {
@@ -167,6 +186,22 @@ impl Core {
             },
             None => None,
         };
+        self.make_change(&mut store, change, held)?;
+        if store.manifest.wants_rewrite() {
+            self.rewrite_manifest(&mut store)?;
+        }
+        Ok(true)
+    }
+
+    /// Makes a change of the present state: durable first, then visible, then space may return.
+    /// Nobody takes a snapshot from when `held` was taken until the change is visible.
+    pub(super) fn make_change(
+        &self,
+        store: &mut Store,
+        mut change: Change,
+        held: impl Sized,
+    ) -> Result<()> {
+        let before = self.state.load_arc();
         change.edit.next_file = Some(self.files.peek_next_id());
         store.manifest.reserve(&change.edit)?;
         if let Err(error) = store.manifest.append(&change.edit) {
@@ -179,6 +214,7 @@ impl Core {
         let dead = store.account(&before.version, &change);
         *self.totals.lock() = store.totals();
         self.publish(&change);
+        // Judging asks for the snapshots' times.
         drop(held);
         for (id, tree) in &change.trees {
             self.judge(*id, tree.as_deref());
@@ -188,10 +224,7 @@ impl Core {
         dead.files.iter().for_each(|file| file.mark_obsolete());
         let written = store.manifest.bytes();
         self.counters.background.manifest_bytes.store(written, Ordering::Relaxed);
-        if store.manifest.wants_rewrite() {
-            self.rewrite_manifest(&mut store)?;
-        }
-        Ok(true)
+        Ok(())
     }
 
     /// Lets readers see the new version, without the memtables that it took over.
@@ -213,7 +246,7 @@ impl Core {
     /// Starts a new manifest in place of one that has grown (R12).
     fn rewrite_manifest(&self, store: &mut Store) -> Result<()> {
         let version = self.state.load_arc().version.clone();
-        let state = self.whole_state(&version, store.log_start);
+        let state = self.whole_state(&version, store.log_start, false);
         let number = store.manifest.number() + 1;
         let fs = self.fs.as_ref();
         let next = match Manifest::create(fs, &self.path, number, &state) {
@@ -234,20 +267,27 @@ impl Core {
         Ok(())
     }
 
-    /// Everything a new manifest has to say.
-    pub(super) fn whole_state(&self, version: &Version, log_start: Seq) -> Edit {
-        let catalog = self.catalog.lock();
-        let created = catalog.durable_records(log_start);
-        Edit {
-            traits: catalog.durable_traits(log_start, &created),
-            log_start: Some(log_start),
-            next_file: Some(self.files.peek_next_id()),
-            next_keyspace: Some(catalog.next_id()),
-            created,
-            dropped: Vec::new(),
-            trees: version.tree_edits(),
-        }
+    /// Everything a new manifest has to say. `moment`: without the branches that were made since
+    /// `log_start`.
+    pub(super) fn whole_state(&self, version: &Version, log_start: Seq, moment: bool) -> Edit {
+        let next_file = self.files.peek_next_id();
+        describe_all(&self.catalog.lock(), version, log_start, next_file, moment)
     }
+}
+
+/// The whole state as one edit.
+pub(super) fn describe_all(
+    catalog: &Catalog,
+    version: &Version,
+    log_start: Seq,
+    next_file: FileId,
+    moment: bool,
+) -> Edit {
+    let edit = catalog.description(log_start, moment);
+    let mut told: HashSet<KeyspaceId> = edit.created.iter().map(|record| record.id).collect();
+    told.insert(DEFAULT_KEYSPACE_ID);
+    let trees = version.tree_edits_of(|id| !moment || told.contains(&id));
+    Edit { log_start: Some(log_start), next_file: Some(next_file), trees, ..edit }
 }
 
 /// Hands over from one manifest to the next: both superblocks name it, then the old one goes

@@ -47,6 +47,8 @@ struct Inner {
     /// When the next segment of a keyspace will have expired.
     expiries: HashMap<KeyspaceId, Millis>,
     busy: HashSet<PartitionKey>,
+    /// Keyspaces that no merge works on.
+    still: HashSet<KeyspaceId>,
     damaged: HashMap<PartitionKey, Error>,
     /// Merges that failed in company.
     alone: HashSet<PartitionKey>,
@@ -124,6 +126,11 @@ impl Work {
         &self.done
     }
 
+    /// Lets no merge work on these keyspaces, as long as they have trees.
+    pub fn keep_still(&self, keyspaces: impl IntoIterator<Item = KeyspaceId>) {
+        self.inner.lock().still.extend(keyspaces);
+    }
+
     /// Judges the partitions of a changed tree anew; `None`: the tree is gone.
     /// `time` is that of the earliest reader: what has expired then can go.
     pub fn refresh(
@@ -142,8 +149,12 @@ impl Work {
             inner.damaged.retain(|(id, _), _| *id != keyspace);
             inner.alone.retain(|(id, _)| *id != keyspace);
             inner.failed.retain(|(id, _), _| *id != keyspace);
+            inner.still.remove(&keyspace);
             return;
         };
+        if inner.still.contains(&keyspace) {
+            return;
+        }
         for partition in tree.partitions() {
             let score = merge_score(partition, settings).max(expiry_score(partition, time));
             let segments = partition.runs().flat_map(|run| run.segments());

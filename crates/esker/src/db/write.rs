@@ -119,6 +119,9 @@ impl Core {
     /// [`Error::Conflict`], and nothing is written (R20).
     pub fn write_if_unchanged(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
         let pipeline = self.writable()?;
+        if write.keyspaces.iter().any(|keyspace| keyspace.frozen_at.is_some()) {
+            return Err(Error::ReadOnly);
+        }
         let len = write.payload.len() as u64;
         if len > self.settings.batch_bytes_max {
             return Err(Error::BatchTooLarge { len, max: self.settings.batch_bytes_max });

@@ -99,6 +99,7 @@ fn shown(op: &Op<'_>) -> String {
             let order = if comparator.is_empty() { "bytewise" } else { comparator };
             format!("create keyspace {keyspace} {name:?}, order {order:?}")
         }
+        Op::InBranch { keyspace, branch } => format!("keyspace {keyspace} in branch {branch}"),
         Op::DropKeyspace { keyspace } => format!("drop keyspace {keyspace}"),
         Op::Special { keyspace, kind, key: k, stored } => {
             let (expiry, value) = split(kind, stored);

@@ -3,7 +3,10 @@
 use super::{Fields, bound, key};
 use crate::error::Result;
 use crate::fs::Fs;
-use crate::manifest::{self, Content, Edit, FORMAT_VERSION, PartitionRecord, RunRecord, TreeEdit};
+use crate::manifest::{
+    self, BranchKind, BranchRecord, Content, Edit, FORMAT_VERSION, PartitionRecord, RunRecord,
+    TreeEdit, TreePiece,
+};
 use crate::run::{SegmentKind, SegmentMeta};
 use std::path::Path;
 
@@ -61,6 +64,19 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
     if let Some(next) = edit.next_keyspace {
         fields.add(format!("{name}.next keyspace"), next);
     }
+    for (i, branch) in edit.branches.iter().enumerate() {
+        show_branch(branch, &format!("{name}.branch[{i}]"), fields);
+    }
+    for (i, (id, home)) in edit.homes.iter().enumerate() {
+        let mut value = format!("keyspace {id} in branch {}, from {}", home.branch, home.born);
+        for (born, original) in &home.older {
+            value += &format!(", before that keyspace {original} from {born}");
+        }
+        fields.add(format!("{name}.home[{i}]"), value);
+    }
+    for (i, id) in edit.branches_dropped.iter().enumerate() {
+        fields.add(format!("{name}.branch dropped[{i}]"), id);
+    }
     for (i, keyspace) in edit.created.iter().enumerate() {
         let order = keyspace.comparator.as_deref().unwrap_or("bytewise");
         let value = format!("{} {:?}, order {order:?}", keyspace.id, keyspace.name);
@@ -77,6 +93,12 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
         let name = format!("{name}.tree[{i}]");
         fields.add(format!("{name}.keyspace"), id);
         match change {
+            TreeEdit::Share { pieces } => {
+                fields.add(format!("{name}.kind"), "share");
+                for (i, piece) in pieces.iter().enumerate() {
+                    show_piece(piece, &format!("{name}.piece[{i}]"), fields);
+                }
+            }
             TreeEdit::AddDelta { lower, run } => {
                 fields.add(format!("{name}.kind"), "add delta");
                 fields.add(format!("{name}.lower"), bound(lower.as_deref()));
@@ -91,6 +113,33 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
                 }
             }
         }
+    }
+}
+
+fn show_piece(piece: &TreePiece, name: &str, fields: &mut Fields) {
+    match piece {
+        TreePiece::Own(partitions) => {
+            for (i, partition) in partitions.iter().enumerate() {
+                show_partition(partition, &format!("{name}.partition[{i}]"), fields);
+            }
+        }
+        TreePiece::Of { keyspace, first, count } => {
+            let value = format!("{count} partitions from number {first} of keyspace {keyspace}");
+            fields.add(name, value);
+        }
+    }
+}
+
+fn show_branch(branch: &BranchRecord, name: &str, fields: &mut Fields) {
+    let kind = match branch.kind {
+        BranchKind::Branch => "branch",
+        BranchKind::Snapshot => "named snapshot",
+    };
+    let BranchRecord { id, made_at, point, .. } = branch;
+    let value = format!("{kind} {id} {:?}, made at {made_at} ms, point {point}", branch.name);
+    fields.add(name, value);
+    for (i, (copy, original)) in branch.copies.iter().enumerate() {
+        fields.add(format!("{name}.copy[{i}]"), format!("keyspace {copy} of {original}"));
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::{KEY_BYTES_MAX, KEYSPACES_MAX, NAME_BYTES_MAX};
 use crate::base::{FileId, KeyspaceId, Millis, Seq};
+use crate::manifest::{BranchRecord, Home};
 use crate::run::SegmentMeta;
 
 /// A keyspace as the manifest knows it.
@@ -66,6 +67,27 @@ pub enum TreeEdit {
         /// What stands in their place.
         partitions: Vec<PartitionRecord>,
     },
+    /// The tree consists of these pieces, some of which other trees have too.
+    Share {
+        /// In key order.
+        pieces: Vec<TreePiece>,
+    },
+}
+
+/// A stretch of partitions of a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TreePiece {
+    /// Partitions that no tree before this one has.
+    Own(Vec<PartitionRecord>),
+    /// Partitions of another keyspace's tree, as it is at this place of the edit.
+    Of {
+        /// The other keyspace.
+        keyspace: KeyspaceId,
+        /// The index of the first of them in that tree.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
 }
 
 /// One atomic change of the database's description.
@@ -77,12 +99,18 @@ pub struct Edit {
     pub next_file: Option<FileId>,
     /// The next keyspace number to give out, if that moved.
     pub next_keyspace: Option<KeyspaceId>,
+    /// Branches that were made, or that there are.
+    pub branches: Vec<BranchRecord>,
+    /// Where keyspaces of branches belong.
+    pub homes: Vec<(KeyspaceId, Home)>,
     /// Keyspaces that were made.
     pub created: Vec<KeyspaceRecord>,
     /// Traits that keyspaces got.
     pub traits: Vec<(KeyspaceId, Traits)>,
     /// Keyspaces that were dropped, with their trees.
     pub dropped: Vec<KeyspaceId>,
+    /// Branches that were dropped; their keyspaces are in `dropped`.
+    pub branches_dropped: Vec<KeyspaceId>,
     /// Changes of trees, in this order.
     pub trees: Vec<(KeyspaceId, TreeEdit)>,
 }
@@ -96,6 +124,10 @@ mod tag {
     pub const ADD_DELTA: u8 = 6;
     pub const REPLACE: u8 = 7;
     pub const TRAITS: u8 = 8;
+    pub const BRANCH: u8 = 16;
+    pub const HOME: u8 = 17;
+    pub const BRANCH_DROPPED: u8 = 18;
+    pub const SHARE: u8 = 19;
 }
 
 fn put_key(out: &mut Vec<u8>, key: Option<&[u8]>) {
@@ -113,7 +145,7 @@ fn read_key(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
     }
 }
 
-fn read_name(reader: &mut Reader<'_>) -> Decoded<String> {
+pub(super) fn read_name(reader: &mut Reader<'_>) -> Decoded<String> {
     let bytes = reader.bytes(NAME_BYTES_MAX)?;
     String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError("a name is not UTF-8"))
 }
@@ -170,6 +202,37 @@ impl PartitionRecord {
     }
 }
 
+impl TreePiece {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Own(partitions) => {
+                out.push(0);
+                put_varint(out, partitions.len() as u64);
+                partitions.iter().for_each(|partition| partition.encode(out));
+            }
+            Self::Of { keyspace, first, count } => {
+                out.push(1);
+                put_varint(out, u64::from(*keyspace));
+                put_varint(out, *first as u64);
+                put_varint(out, *count as u64);
+            }
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+        let number = |reader: &mut Reader<'_>| reader.varint_max(u64::from(u32::MAX));
+        match reader.u8()? {
+            0 => Ok(Self::Own(read_list(reader, 4, PartitionRecord::decode)?)),
+            1 => {
+                let keyspace = number(reader)? as KeyspaceId;
+                let (first, count) = (number(reader)? as usize, number(reader)? as usize);
+                Ok(Self::Of { keyspace, first, count })
+            }
+            _ => Err(DecodeError("a piece of a tree is of a kind that is not known")),
+        }
+    }
+}
+
 impl Edit {
     /// Appends the encoded edit.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -182,6 +245,15 @@ impl Edit {
                 out.push(tag);
                 put_varint(out, number);
             }
+        }
+        for branch in &self.branches {
+            out.push(tag::BRANCH);
+            branch.encode(out);
+        }
+        for (id, home) in &self.homes {
+            out.push(tag::HOME);
+            put_varint(out, u64::from(*id));
+            home.encode(out);
         }
         for keyspace in &self.created {
             out.push(tag::CREATED);
@@ -200,8 +272,22 @@ impl Edit {
             out.push(tag::DROPPED);
             put_varint(out, u64::from(*id));
         }
+        for id in &self.branches_dropped {
+            out.push(tag::BRANCH_DROPPED);
+            put_varint(out, u64::from(*id));
+        }
+        self.encode_trees(out);
+    }
+
+    fn encode_trees(&self, out: &mut Vec<u8>) {
         for (id, change) in &self.trees {
             match change {
+                TreeEdit::Share { pieces } => {
+                    out.push(tag::SHARE);
+                    put_varint(out, u64::from(*id));
+                    put_varint(out, pieces.len() as u64);
+                    pieces.iter().for_each(|piece| piece.encode(out));
+                }
                 TreeEdit::AddDelta { lower, run } => {
                     out.push(tag::ADD_DELTA);
                     put_varint(out, u64::from(*id));
@@ -255,6 +341,14 @@ impl Edit {
                 let id = id(reader)?;
                 let (operator, filter) = (read_name(reader)?, read_name(reader)?);
                 self.traits.push((id, Traits { operator, filter, ttl: reader.varint()? }));
+            }
+            tag::BRANCH => self.branches.push(BranchRecord::decode(reader)?),
+            tag::HOME => self.homes.push((id(reader)?, Home::decode(reader)?)),
+            tag::BRANCH_DROPPED => self.branches_dropped.push(id(reader)?),
+            tag::SHARE => {
+                let id = id(reader)?;
+                let pieces = read_list(reader, 2, TreePiece::decode)?;
+                self.trees.push((id, TreeEdit::Share { pieces }));
             }
             tag::DROPPED => self.dropped.push(id(reader)?),
             tag::ADD_DELTA => {

@@ -12,13 +12,15 @@
 //! 5. After a failed append or sync of the manifest nobody knows what it holds: the latch refuses
 //!    all further writes until the database is reopened (C2).
 
+mod branch;
 mod edit;
 mod log;
 mod scan;
 mod superblock;
 mod version;
 
-pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit};
+pub use branch::{BranchKind, BranchRecord, Home};
+pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
 pub use log::{Manifest, Recovered, manifest_name, parse_manifest_name, read, read_records};
 pub use scan::{Content, Piece, Scan, scan};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock};

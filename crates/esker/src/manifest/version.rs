@@ -13,9 +13,10 @@
 
 use crate::base::{KeyOrder, KeyspaceId};
 use crate::error::{Error, Result};
-use crate::manifest::{Edit, PartitionRecord, RunRecord, TreeEdit};
+use crate::manifest::{Edit, PartitionRecord, RunRecord, TreeEdit, TreePiece};
 use crate::run::{Role, Run, Segment, SegmentMeta};
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A contiguous range of keys with its runs.
@@ -171,11 +172,15 @@ impl Version {
 
     /// The trees as one edit, for the first record of a new manifest.
     pub fn tree_edits(&self) -> Vec<(KeyspaceId, TreeEdit)> {
-        let edit = |(id, tree): &(KeyspaceId, Arc<Tree>)| {
-            let partitions = tree.partitions().iter().map(|p| p.record()).collect();
-            (*id, TreeEdit::Replace { lower: None, count: 1, partitions })
-        };
-        self.trees.iter().map(edit).collect()
+        self.tree_edits_of(|_| true)
+    }
+
+    /// Like [`Self::tree_edits`], for some keyspaces. A partition that several trees share is
+    /// written once.
+    pub fn tree_edits_of(&self, which: impl Fn(KeyspaceId) -> bool) -> Vec<(KeyspaceId, TreeEdit)> {
+        let mut places = HashMap::new();
+        let edit = |(id, tree): &(KeyspaceId, Arc<Tree>)| (*id, tree_edit(*id, tree, &mut places));
+        self.trees.iter().filter(|(id, _)| which(*id)).map(edit).collect()
     }
 
     /// Every segment that this version refers to, once per reference.
@@ -191,12 +196,20 @@ impl Version {
         segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
     ) -> Result<Self, &'static str> {
         let mut trees: std::collections::BTreeMap<_, _> = self.trees.iter().cloned().collect();
+        for (copy, original) in edit.branches.iter().flat_map(|branch| &branch.copies) {
+            if let Some(tree) = trees.get(original).cloned() {
+                trees.insert(*copy, tree);
+            }
+        }
         for id in &edit.dropped {
             trees.remove(id);
         }
         for (id, change) in &edit.trees {
-            let tree = trees.entry(*id).or_default();
-            *tree = Arc::new(tree.apply(change, segment)?);
+            let tree = match change {
+                TreeEdit::Share { pieces } => shared_tree(&trees, pieces, segment)?,
+                change => trees.entry(*id).or_default().apply(change, segment)?,
+            };
+            trees.insert(*id, Arc::new(tree));
         }
         Ok(Self { trees: trees.into_iter().collect() })
     }
@@ -208,7 +221,9 @@ impl Tree {
         change: &TreeEdit,
         segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
     ) -> Result<Self, &'static str> {
-        let (TreeEdit::AddDelta { lower, .. } | TreeEdit::Replace { lower, .. }) = change;
+        let (TreeEdit::AddDelta { lower, .. } | TreeEdit::Replace { lower, .. }) = change else {
+            return Err("pieces of trees stand by themselves");
+        };
         let at = self.position(lower.as_deref()).ok_or("it names a partition that is not there")?;
         match change {
             TreeEdit::AddDelta { run, .. } => {
@@ -231,7 +246,75 @@ impl Tree {
                 let with = build_partitions(partitions, upper, segment);
                 Ok(self.replaced(at, *count, with))
             }
+            TreeEdit::Share { .. } => Err("pieces of trees stand by themselves"),
         }
+    }
+}
+
+/// Where partitions stand that were written before: by address, the keyspace and the index.
+type Places = HashMap<*const Partition, (KeyspaceId, usize)>;
+
+/// The edit that makes a tree, referring to partitions that were written before.
+fn tree_edit(id: KeyspaceId, tree: &Tree, places: &mut Places) -> TreeEdit {
+    let mut pieces: Vec<TreePiece> = Vec::new();
+    for (index, partition) in tree.partitions().iter().enumerate() {
+        let place = places.entry(Arc::as_ptr(partition)).or_insert((id, index));
+        match (pieces.last_mut(), *place) {
+            (Some(TreePiece::Of { keyspace, first, count }), (of, at))
+                if *keyspace == of && *first + *count == at =>
+            {
+                *count += 1;
+            }
+            (Some(TreePiece::Own(own)), (of, _)) if of == id => own.push(partition.record()),
+            (_, (of, _)) if of == id => pieces.push(TreePiece::Own(vec![partition.record()])),
+            (_, (keyspace, first)) => {
+                pieces.push(TreePiece::Of { keyspace, first, count: 1 });
+            }
+        }
+    }
+    match pieces.as_mut_slice() {
+        [TreePiece::Own(partitions)] => {
+            let partitions = std::mem::take(partitions);
+            TreeEdit::Replace { lower: None, count: 1, partitions }
+        }
+        _ => TreeEdit::Share { pieces },
+    }
+}
+
+/// The tree that consists of these pieces.
+fn shared_tree(
+    trees: &BTreeMap<KeyspaceId, Arc<Tree>>,
+    pieces: &[TreePiece],
+    segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
+) -> Result<Tree, &'static str> {
+    let mut partitions: Vec<Arc<Partition>> = Vec::new();
+    // From the end, because a partition ends where the next begins.
+    for piece in pieces.iter().rev() {
+        let next = partitions.last().map(|next| next.lower.clone());
+        let upper = next.clone().flatten();
+        let mut found = match piece {
+            TreePiece::Own(records) => build_partitions(records, upper, segment),
+            TreePiece::Of { keyspace, first, count } => {
+                let tree = trees.get(keyspace).ok_or("a tree shares with one that is not there")?;
+                let end = first.checked_add(*count).filter(|_| *count > 0);
+                let found = end.and_then(|end| tree.partitions().get(*first..end));
+                found.ok_or("a tree shares partitions that are not there")?.to_vec()
+            }
+        };
+        let fits = found.last().is_some_and(|last| match &next {
+            Some(next) => last.upper == *next && next.is_some(),
+            None => last.upper.is_none(),
+        });
+        if !fits {
+            return Err("the pieces of a tree do not fit together");
+        }
+        found.reverse();
+        partitions.append(&mut found);
+    }
+    partitions.reverse();
+    match partitions.first() {
+        Some(first) if first.lower.is_none() => Ok(Tree::new(partitions)),
+        _ => Err("the pieces of a tree do not begin at its start"),
     }
 }
 

@@ -4,13 +4,20 @@ use super::report::State;
 use super::source::Source;
 use super::target::Sink;
 use super::walk::Walk;
-use crate::base::KeyspaceId;
+use crate::base::{KeyspaceId, Seq};
 use crate::db::LOG_DIRECTORY;
 use crate::db::ops::{Op, Ops};
 use crate::error::Result;
 use crate::manifest::Traits;
 use crate::wal;
 use std::path::Path;
+
+/// Where a batch stands, and in what.
+struct Place<'s> {
+    source: &'s Source,
+    position: Seq,
+    trusted: bool,
+}
 
 /// What replaying came across.
 #[derive(Default)]
@@ -36,10 +43,12 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
     let whole = |start| wal::is_whole(fs, &directory, start).is_ok_and(|whole| whole);
     let trusted = source.whole && source.log_start.is_some_and(whole);
     let mut failed = None;
-    let salvaged = wal::salvage(fs, &directory, source.log_start, |_, operations, payload| {
-        let outcome = batch(walk, &mut seen, operations, payload, trusted);
-        outcome.inspect_err(|error| failed = Some(error.clone()))
-    });
+    let salvaged =
+        wal::salvage(fs, &directory, source.log_start, |position, operations, payload| {
+            let place = Place { source, position, trusted };
+            let outcome = batch(walk, &mut seen, operations, payload, &place);
+            outcome.inspect_err(|error| failed = Some(error.clone()))
+        });
     if let Some(error) = failed {
         return Err(error);
     }
@@ -92,7 +101,7 @@ fn batch<S: Sink>(
     seen: &mut Seen,
     operations: u32,
     payload: &[u8],
-    trusted: bool,
+    place: &Place<'_>,
 ) -> Result<()> {
     let mut count = 0u64;
     if !Ops::new(payload).all(|op| {
@@ -102,12 +111,17 @@ fn batch<S: Sink>(
         seen.senseless += 1;
         return Ok(());
     }
+    // The branch that the next keyspace belongs to.
+    let mut branch = 0;
     for op in Ops::new(payload).flatten() {
         match op {
+            Op::InBranch { branch: next, .. } => branch = next,
             Op::CreateKeyspace { keyspace, name, comparator } => {
-                if !walk.spaces.contains_key(&keyspace) {
+                let gone = branch != 0 && !place.source.branches.contains_key(&branch);
+                if !(walk.spaces.contains_key(&keyspace) || gone && place.trusted) {
                     let comparator = Some(comparator).filter(|name| !name.is_empty());
-                    walk.space(keyspace, name, comparator)?;
+                    let name = place.source.saved_name(name, branch);
+                    walk.space(keyspace, &name, comparator)?;
                 }
             }
             Op::DropKeyspace { keyspace } => walk.drop_space(keyspace)?,
@@ -115,7 +129,7 @@ fn batch<S: Sink>(
                 let (operator, filter) = (operator.to_owned(), filter.to_owned());
                 walk.set_traits(keyspace, &Traits { operator, filter, ttl })?;
             }
-            _ => operation(walk, seen, op, trusted)?,
+            _ => operation(walk, seen, op, place)?,
         }
     }
     Ok(())
@@ -125,25 +139,28 @@ fn operation<S: Sink>(
     walk: &mut Walk<'_, S>,
     seen: &mut Seen,
     op: Op<'_>,
-    trusted: bool,
+    place: &Place<'_>,
 ) -> Result<()> {
-    let id = op.keyspace();
-    if !walk.spaces.contains_key(&id) {
-        if trusted {
-            seen.unknown += 1;
-            return Ok(());
+    let own = op.keyspace();
+    for id in place.source.readers_of(own, place.position) {
+        if !walk.spaces.contains_key(&id) {
+            if place.trusted || id != own {
+                seen.unknown += u64::from(id == own);
+                continue;
+            }
+            let name = format!("keyspace-{id}");
+            let text = format!("keyspace {id} is not known: its operations are saved as {name:?}");
+            walk.plan.find(State::Note, None, text);
+            walk.space(id, &name, None)?;
         }
-        let name = format!("keyspace-{id}");
-        let text = format!("keyspace {id} is not known: its operations are saved as {name:?}");
-        walk.plan.find(State::Note, None, text);
-        walk.space(id, &name, None)?;
+        let Some(number) = walk.spaces.get(&id).and_then(|space| space.number) else {
+            seen.skipped += 1;
+            continue;
+        };
+        seen.operations += 1;
+        walk.sink.take(in_keyspace(op, number))?;
     }
-    let Some(number) = walk.spaces.get(&id).and_then(|space| space.number) else {
-        seen.skipped += 1;
-        return Ok(());
-    };
-    seen.operations += 1;
-    walk.sink.take(in_keyspace(op, number))
+    Ok(())
 }
 
 fn in_keyspace(op: Op<'_>, keyspace: KeyspaceId) -> Op<'_> {

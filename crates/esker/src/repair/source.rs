@@ -7,7 +7,7 @@ use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
 use crate::manifest::{
-    self, Content, Edit, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Version,
+    self, Content, Edit, Home, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Version,
     manifest_name, parse_manifest_name,
 };
 use crate::run::{RunFile, Segment, SegmentMeta};
@@ -22,6 +22,10 @@ pub(super) struct Source {
     pub keyspaces: BTreeMap<KeyspaceId, KeyspaceRecord>,
     /// Traits of keyspaces that have any.
     pub traits: BTreeMap<KeyspaceId, Traits>,
+    /// The names of branches, by number.
+    pub branches: BTreeMap<KeyspaceId, String>,
+    /// Where keyspaces of branches belong.
+    pub homes: BTreeMap<KeyspaceId, Home>,
     /// The trees.
     pub version: Version,
     /// Where the log must begin; `None`: not known.
@@ -204,6 +208,17 @@ impl Source {
     }
 
     fn names(&mut self, edit: &Edit) {
+        for branch in &edit.branches {
+            self.branches.insert(branch.id, branch.name.clone());
+            for (copy, original) in &branch.copies {
+                let home = self.homes.get(original).cloned().unwrap_or_default();
+                self.homes.insert(*copy, home.of_copy(*original, branch.id, branch.point));
+                if let Some(record) = self.keyspaces.get(original).cloned() {
+                    self.keyspaces.insert(*copy, KeyspaceRecord { id: *copy, ..record });
+                }
+            }
+        }
+        self.homes.extend(edit.homes.iter().cloned());
         for record in &edit.created {
             self.keyspaces.insert(record.id, record.clone());
         }
@@ -213,6 +228,28 @@ impl Source {
         for id in &edit.dropped {
             self.traits.remove(id);
             self.keyspaces.remove(id);
+            self.homes.remove(id);
         }
+        for id in &edit.branches_dropped {
+            self.branches.remove(id);
+        }
+    }
+
+    /// The name under which a keyspace is saved: those of a branch say which branch.
+    pub fn saved_name(&self, name: &str, branch: KeyspaceId) -> String {
+        match self.branches.get(&branch) {
+            Some(branch) => format!("{name}@{branch}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// The keyspaces that read what stands in the log at `position` under number `id`: itself, and
+    /// the copies that were made of it later (R24).
+    pub fn readers_of(&self, id: KeyspaceId, position: Seq) -> Vec<KeyspaceId> {
+        let copies = self.homes.iter();
+        let copies = copies.filter(|(copy, home)| home.id_at(**copy, position) == id);
+        std::iter::once(id)
+            .chain(copies.map(|(copy, _)| *copy).filter(|copy| *copy != id))
+            .collect()
     }
 }

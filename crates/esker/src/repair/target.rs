@@ -153,7 +153,10 @@ impl Sink for Target {
                 self.core.check_value_len(stored.len() as u64)?;
                 (0, key.len() + stored.len(), Op::Special { keyspace, kind, key, stored })
             }
-            Op::CreateKeyspace { .. } | Op::DropKeyspace { .. } | Op::SetTraits { .. } => {
+            Op::CreateKeyspace { .. }
+            | Op::InBranch { .. }
+            | Op::DropKeyspace { .. }
+            | Op::SetTraits { .. } => {
                 return Ok(());
             }
         };

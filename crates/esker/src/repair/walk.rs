@@ -143,7 +143,9 @@ impl<S: Sink> Walk<'_, S> {
     /// The trees that the description knows.
     fn trees(&mut self, source: &Source) -> Result<()> {
         for record in source.keyspaces.values() {
-            self.space(record.id, &record.name, record.comparator.as_deref())?;
+            let branch = source.homes.get(&record.id).map_or(0, |home| home.branch);
+            let name = source.saved_name(&record.name, branch);
+            self.space(record.id, &name, record.comparator.as_deref())?;
         }
         for (id, traits) in &source.traits {
             self.set_traits(*id, traits)?;

@@ -2,15 +2,20 @@ use super::{Place, fill, fresh, small, text};
 use esker::{Db, ErrorKind, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::SystemTime;
 
-fn contents(path: &Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
+/// Every file and folder below a folder: when it was last changed, and what a file holds.
+fn contents(path: &Path) -> BTreeMap<std::path::PathBuf, (SystemTime, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(path).unwrap() {
         let path = entry.unwrap().path();
+        let changed = std::fs::metadata(&path).unwrap().modified().unwrap();
         if path.is_dir() {
             found.extend(contents(&path));
+            found.insert(path, (changed, Vec::new()));
         } else {
-            found.insert(path.clone(), std::fs::read(&path).unwrap());
+            let bytes = std::fs::read(&path).unwrap();
+            found.insert(path, (changed, bytes));
         }
     }
     found
@@ -303,7 +308,7 @@ fn a_read_only_open_of_nothing_makes_nothing() {
 fn an_empty_database_is_small() {
     let (place, db) = fresh();
     db.close().unwrap();
-    let bytes: usize = contents(&place.path()).values().map(Vec::len).sum();
+    let bytes: usize = contents(&place.path()).values().map(|(_, bytes)| bytes.len()).sum();
     assert!(bytes < 1 << 20, "{bytes} bytes");
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
 mod batches;
+mod branches;
 mod checkpoints;
 mod cursors;
 mod durability;

@@ -20,8 +20,8 @@ fn record(id: KeyspaceId, name: &str, comparator: Option<&str>) -> KeyspaceRecor
 #[test]
 fn the_default_keyspace_is_there_from_the_start() {
     let catalog = Catalog::new(Vec::new());
-    assert_eq!(catalog.names(), [DEFAULT_KEYSPACE]);
-    assert_eq!(catalog.by_name(DEFAULT_KEYSPACE).unwrap().id, DEFAULT_KEYSPACE_ID);
+    assert_eq!(catalog.names(0), [DEFAULT_KEYSPACE]);
+    assert_eq!(catalog.by_name(0, DEFAULT_KEYSPACE).unwrap().id, DEFAULT_KEYSPACE_ID);
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn a_name_outlives_the_drop_of_its_earlier_owner() {
     catalog.load(&record(1, "name", None));
     catalog.load(&record(2, "name", None));
     catalog.unload(1);
-    assert_eq!(catalog.by_name("name").unwrap().id, 2);
+    assert_eq!(catalog.by_name(0, "name").unwrap().id, 2);
     catalog.unload(2);
-    assert!(catalog.by_name("name").is_none());
+    assert!(catalog.by_name(0, "name").is_none());
     catalog.create(3, "again", "", 10);
     catalog.drop_keyspace(3, 20);
     catalog.create(4, "again", "", 30);
     catalog.drop_keyspace(3, 40);
-    assert_eq!(catalog.by_name("again").unwrap().id, 4);
+    assert_eq!(catalog.by_name(0, "again").unwrap().id, 4);
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn an_order_is_found_by_its_name_or_missing_until_it_is_given() {
     let mut catalog = Catalog::new(vec![Arc::new(Named("known"))]);
     catalog.load(&record(1, "a", Some("known")));
     catalog.load(&record(2, "b", Some("unknown")));
-    assert!(matches!(catalog.by_name("a").unwrap().order, Order::Custom(_)));
+    assert!(matches!(catalog.by_name(0, "a").unwrap().order, Order::Custom(_)));
     assert!(
-        matches!(&catalog.by_name("b").unwrap().order, Order::Missing(name) if name == "unknown")
+        matches!(&catalog.by_name(0, "b").unwrap().order, Order::Missing(name) if name == "unknown")
     );
-    assert_eq!(catalog.by_name("b").unwrap().comparator_name(), Some("unknown"));
+    assert_eq!(catalog.by_name(0, "b").unwrap().comparator_name(), Some("unknown"));
     catalog.register(Arc::new(Named("unknown")));
-    assert!(matches!(catalog.by_name("b").unwrap().order, Order::Custom(_)));
+    assert!(matches!(catalog.by_name(0, "b").unwrap().order, Order::Custom(_)));
     assert_eq!(catalog.by_id(2).unwrap().comparator_name(), Some("unknown"));
 }
 

@@ -84,7 +84,7 @@ fn keyspaces_are_made_and_dropped_in_the_order_of_the_log() {
     ];
     let sets = replay(&mut catalog, &batches).unwrap();
     let table = sets[1].bytewise();
-    assert_eq!(catalog.by_name("a").unwrap().id, 2);
+    assert_eq!(catalog.by_name(0, "a").unwrap().id, 2);
     assert!(table.get(1, b"late", u64::MAX >> 8).is_none(), "it came after the drop");
     assert_eq!(table.get(2, b"k", u64::MAX >> 8).unwrap().value, b"second");
     assert!(table.get(77, b"k", u64::MAX >> 8).is_none());

@@ -93,13 +93,14 @@ fn changed<O: DbOrder>(
     floor: Seq,
     window: impl Fn(Seq) -> Window,
 ) -> Option<Changed> {
-    let id = space.keyspace.id;
+    // What a branch shares stands under the number of its original (R24).
+    let id = |set: &Arc<MemSet>| space.keyspace.id_in(set.start);
     for (key, since) in &space.keys {
         let window = window(*since);
         if window.from < floor {
             return Some((Vec::new(), ConflictCause::HistoryTooOld));
         }
-        if sets_of(sets, window).any(|set| key_changed::<O>(set, id, key, window)) {
+        if sets_of(sets, window).any(|set| key_changed::<O>(set, id(set), key, window)) {
             return Some((key.clone(), ConflictCause::KeyChanged));
         }
     }
@@ -110,7 +111,7 @@ fn changed<O: DbOrder>(
             return Some((Vec::new(), ConflictCause::HistoryTooOld));
         }
         for bounds in stretches {
-            let find = |set: &Arc<MemSet>| range_changed(order, set, id, &bounds, window);
+            let find = |set: &Arc<MemSet>| range_changed(order, set, id(set), &bounds, window);
             if let Some(key) = sets_of(sets, window).find_map(find) {
                 return Some((key, ConflictCause::RangeChanged));
             }

@@ -272,6 +272,15 @@ impl OwnWrites {
     /// Notes an operand of a key; the result takes it back.
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Undo {
         let owned = self.order.owned(key);
+        let known = self.map.get_key_value(&owned).map(|(known, value)| (known.bytes(), value));
+        if let Some((bytes, OwnValue::Merged(base, operands))) = known
+            && bytes != key
+        {
+            // As in `put`: the newer bytes count, for all operands.
+            let operands = operands.iter().cloned().chain([operand.into()]).collect();
+            let value = OwnValue::Merged(base.clone(), Arc::new(operands));
+            return self.put(key, value);
+        }
         if let Some(OwnValue::Merged(_, operands)) = self.map.get_mut(&owned) {
             self.bytes += OPERATION_BYTES + (key.len() + operand.len()) as u64;
             // An iterator may still show the operands as they were.

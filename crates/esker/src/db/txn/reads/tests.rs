@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 fn keyspace() -> Arc<KeyspaceState> {
-    Catalog::new(Vec::new()).by_name(DEFAULT_KEYSPACE).unwrap().clone()
+    Catalog::new(Vec::new()).by_name(0, DEFAULT_KEYSPACE).unwrap().clone()
 }
 
 fn bounds(low: &str, high: &str) -> Bounds {

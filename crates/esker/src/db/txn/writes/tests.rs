@@ -217,3 +217,33 @@ fn operands_gather_over_what_was_written_before_and_can_be_taken_back() {
     }
     assert_eq!((own.get(b"put"), own.get(b"x"), own.bytes()), (Some(put("base")), None, before));
 }
+
+/// Spaces at the end mean nothing.
+struct Padded;
+
+impl Comparator for Padded {
+    fn name(&self) -> &str {
+        "padded"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.trim_ascii_end().cmp(b.trim_ascii_end())
+    }
+}
+
+#[test]
+fn the_newer_bytes_of_equal_keys_count_for_operands_too() {
+    let mut own = OwnWrites::new(OwnOrder::Custom(CustomOrder::new(Arc::new(Padded))));
+    let first = own.merge(b"key", b"1");
+    let before = own.bytes();
+    let second = own.merge(b"key   ", b"2");
+    let third = own.merge(b"key   ", b"3");
+    let shown = |own: &OwnWrites| own.keys().map(|(key, _)| key.to_vec()).collect::<Vec<_>>();
+    assert_eq!(shown(&own), [b"key   ".to_vec()]);
+    let Some(OwnValue::Merged(None, operands)) = own.get(b"key") else { panic!("no operands") };
+    assert_eq!(operands.concat(), b"123");
+    own.undo(third);
+    own.undo(second);
+    assert_eq!((shown(&own), own.bytes()), (vec![b"key".to_vec()], before));
+    own.undo(first);
+    assert_eq!((shown(&own).len(), own.bytes()), (0, 0));
+}

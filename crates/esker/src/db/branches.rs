@@ -1,0 +1,223 @@
+//! Branches and named snapshots: sets of keyspaces that begin as copies of others (R24).
+//!
+//! 1. A branch is made at one position of the log, its *point*. The memtables are sealed there, so
+//!    every set of memtables lies wholly before the point, and is shared, or wholly behind it. What
+//!    stands in a shared set is found under the number of the original (`Home::id_at`), and its
+//!    flush adds the same run to the trees of original and copies.
+//! 2. The log is made durable up to the point first, then the manifest's edit that says so; the
+//!    edit names the point. So after a crash the log reaches the point of every branch that there
+//!    is: nothing that is written later gets a number below it, and a branch lacks nothing that it
+//!    shared. Replay seals its memtables at the points too. The log itself needs no record of the
+//!    branch.
+//! 3. Trees are shared as they are, partition by partition; the edit names the copied keyspaces
+//!    and no segment. Merges of one of them leave the others as they were.
+//! 4. Space returns when nothing refers to it, whoever did (R22): references are counted in
+//!    `store`.
+//! 5. A named snapshot is a branch that nobody writes to and no merge works on.
+
+use crate::base::{KeyspaceId, Seq};
+use crate::commit::Pipeline;
+use crate::db::Core;
+use crate::db::catalog::{BranchState, Catalog, KeyspaceState, check_name};
+use crate::db::memset::MemSet;
+use crate::db::state::State;
+use crate::db::store::Change;
+use crate::error::{Error, Result};
+use crate::manifest::{BranchKind, BranchRecord, Edit, KeyspaceRecord, Traits};
+use std::sync::Arc;
+
+/// A branch is made at once while no more sets of memtables than this wait for their flush.
+const SETS_MAX: usize = 16;
+
+impl Core {
+    /// Makes a branch or named snapshot of `parent` as it is now.
+    pub fn make_branch(
+        &self,
+        parent: &BranchState,
+        name: &str,
+        kind: BranchKind,
+    ) -> Result<Arc<BranchState>> {
+        let pipeline = self.writable()?;
+        check_name("name of the branch", name)?;
+        // What is not logged would be lost to the branch in a crash (C3).
+        self.flush_buffered()?;
+        self.wait_for_sets()?;
+        let placing = self.placing.lock();
+        let mut store = self.store.lock();
+        let mut catalog = self.catalog.lock();
+        // Closing waits for the store, so that nothing is written behind it.
+        self.check_open()?;
+        self.latch.check()?;
+        parent.check()?;
+        if catalog.branch_named(name).is_some() {
+            return Err(Error::BranchExists { branch: name.to_owned() });
+        }
+        let originals: Vec<_> = catalog.live(parent.id).cloned().collect();
+        catalog.check_room(originals.len())?;
+        let point = self.seal_here(pipeline);
+        drop(placing);
+        pipeline.sync(point)?;
+        // Behind the point: what is in the branch was written at this time or before.
+        let made_at = self.now();
+        let record = BranchRecord {
+            id: catalog.next_id(),
+            name: name.to_owned(),
+            kind,
+            made_at,
+            point,
+            copies: copies(&originals, catalog.next_id()),
+        };
+        let change = self.branch_change(&catalog, &record);
+        if kind == BranchKind::Snapshot {
+            self.work.keep_still(record.copies.iter().map(|(copy, _)| *copy));
+        }
+        if let Err(error) = self.make_change(&mut store, change, ()) {
+            // The numbers are free again, and the next to have them may be merged.
+            let copies = record.copies.iter();
+            copies.for_each(|(copy, _)| self.judge(*copy, None));
+            return Err(error);
+        }
+        let branch = catalog.add_branch(&record);
+        drop((catalog, store));
+        self.work.notify();
+        Ok(branch)
+    }
+
+    /// The edit and the trees of a branch that is made.
+    fn branch_change(&self, catalog: &Catalog, record: &BranchRecord) -> Change {
+        let version = self.state_now().version.clone();
+        let last = record.copies.iter().map(|(copy, _)| *copy).max().unwrap_or(record.id);
+        let mut created = Vec::new();
+        let (mut traits, mut trees) = (Vec::new(), Vec::new());
+        for (copy, original) in &record.copies {
+            let Some(state) = catalog.by_id(*original) else { continue };
+            let stored = state.traits().stored.clone();
+            if stored != Traits::default() {
+                traits.push((*copy, stored));
+            }
+            if catalog.is_new(*original) {
+                // The manifest cannot copy what it does not know yet.
+                let comparator = state.comparator_name().map(str::to_owned);
+                let name = state.name.clone();
+                created.push(KeyspaceRecord { id: *copy, name, comparator });
+            }
+            if let Some(tree) = version.tree(*original) {
+                trees.push((*copy, Some(tree.clone())));
+            }
+        }
+        let edit = Edit {
+            branches: vec![record.clone()],
+            created,
+            traits,
+            next_keyspace: Some(last.saturating_add(1)),
+            ..Edit::default()
+        };
+        Change { edit, trees, ..Change::default() }
+    }
+
+    /// Seals the active memtables at a position that separates what is written before from what is
+    /// written after, over all keyspaces. The caller holds `placing`.
+    fn seal_here(&self, pipeline: &Pipeline) -> Seq {
+        pipeline.seal(|position| {
+            let _swap = self.state_swap.lock();
+            let now = self.state.load_arc();
+            if now.active().start < position {
+                now.active().seal(position);
+                let set = MemSet::new(position, self.settings.memtable_bytes, &self.pool);
+                let set = std::iter::once(Arc::new(set));
+                let memsets = set.chain(now.memsets.iter().cloned()).collect();
+                let version = now.version.clone();
+                self.swap_state(State { memsets, version });
+            }
+            position
+        })
+    }
+
+    /// Waits while very many sets of memtables wait for their flush.
+    fn wait_for_sets(&self) -> Result<()> {
+        loop {
+            let seen = self.work.done().epoch();
+            if self.state_now().memsets.len() <= SETS_MAX {
+                return Ok(());
+            }
+            self.wait_for_work(seen)?;
+        }
+    }
+
+    /// Drops a branch or named snapshot; says whether there was one.
+    pub fn drop_branch(&self, name: &str, kind: BranchKind) -> Result<bool> {
+        let pipeline = self.writable()?;
+        let mut store = self.store.lock();
+        let mut catalog = self.catalog.lock();
+        self.check_open()?;
+        self.latch.check()?;
+        let found = catalog.branch_named(name).filter(|branch| branch.kind == kind).cloned();
+        let Some(branch) = found else { return Ok(false) };
+        let keyspaces = catalog.of_branch(branch.id);
+        let live: Vec<_> = catalog.live(branch.id).cloned().collect();
+        // Whoever reserves behind this position sees the marks and fails (R16).
+        let position = pipeline.seal(|position| {
+            live.iter().for_each(|keyspace| keyspace.mark_dropped(position));
+            position
+        });
+        let known = keyspaces.iter().filter(|keyspace| !catalog.is_new(keyspace.id));
+        let edit = Edit {
+            dropped: known.map(|keyspace| keyspace.id).collect(),
+            branches_dropped: vec![branch.id],
+            next_keyspace: Some(catalog.next_id()),
+            ..Edit::default()
+        };
+        let trees = keyspaces.iter().map(|keyspace| (keyspace.id, None)).collect();
+        // What was written before the drop does not come back without the drop being undone too.
+        let dropped = pipeline.sync(position).and_then(|()| {
+            let change = Change { edit, trees, ..Change::default() };
+            self.make_change(&mut store, change, ())
+        });
+        if let Err(error) = dropped {
+            live.iter().for_each(|keyspace| keyspace.unmark_dropped());
+            return Err(error);
+        }
+        catalog.remove_branch(branch.id);
+        drop((catalog, store));
+        self.work.notify();
+        Ok(true)
+    }
+
+    /// The branch or named snapshot of this name.
+    pub fn find_branch(&self, name: &str, kind: BranchKind) -> Result<Arc<BranchState>> {
+        self.check_open()?;
+        let catalog = self.catalog.lock();
+        let found = catalog.branch_named(name).filter(|branch| branch.kind == kind);
+        found.cloned().ok_or_else(|| Error::BranchMissing { branch: name.to_owned() })
+    }
+
+    /// Every branch, or every named snapshot, by name.
+    pub fn branches(&self, kind: BranchKind) -> Result<Vec<Arc<BranchState>>> {
+        self.check_open()?;
+        let catalog = self.catalog.lock();
+        let mut found: Vec<_> =
+            catalog.branches().filter(|branch| branch.kind == kind).cloned().collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// Tells the background which trees stay as they are; at open.
+    pub(super) fn keep_snapshots_still(&self) {
+        let catalog = self.catalog.lock();
+        for branch in catalog.branches().filter(|branch| branch.kind == BranchKind::Snapshot) {
+            let keyspaces = catalog.of_branch(branch.id);
+            self.work.keep_still(keyspaces.iter().map(|keyspace| keyspace.id));
+        }
+    }
+}
+
+/// The copies of a branch's keyspaces, numbered from `first`, the one called `default` first: the
+/// branch has its number.
+fn copies(originals: &[Arc<KeyspaceState>], first: KeyspaceId) -> Vec<(KeyspaceId, KeyspaceId)> {
+    let mut ids: Vec<(bool, KeyspaceId)> = originals
+        .iter()
+        .map(|original| (original.name != crate::db::catalog::DEFAULT_KEYSPACE, original.id))
+        .collect();
+    ids.sort_unstable();
+    (first..).zip(ids.into_iter().map(|(_, id)| id)).collect()
+}

@@ -1,0 +1,183 @@
+//! What errors say: what failed and what to do about it, in one line.
+
+use super::{ConflictCause, Corruption, Error};
+use std::fmt;
+use std::path::Path;
+
+/// What to do about a directory or file of something else.
+fn foreign(
+    f: &mut fmt::Formatter<'_>,
+    path: &Path,
+    found: &str,
+    import: Option<&str>,
+) -> fmt::Result {
+    let path = path.display();
+    write!(f, "{path} is not an Esker database ({found}): ")?;
+    if let Some(kind) = import {
+        write!(f, "bring it over with `esker import --from {kind} {path} --to NEW`, or ")?;
+    }
+    write!(f, "name an empty or new directory")
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { operation, path, source } => {
+                write!(f, "cannot {operation} {}: {source}", path.display())
+            }
+            Self::Corruption(corruption) => write!(f, "{corruption}"),
+            Self::Locked { path } => {
+                write!(f, "{} is open elsewhere: close the other handle first", path.display())
+            }
+            Self::NotADatabase { path, found, import } => foreign(f, path, found, *import),
+            Self::Missing { path } => {
+                write!(f, "there is no database at {}: check the path", path.display())
+            }
+            Self::Exists { path } => {
+                write!(f, "there already is a database at {}: name another path", path.display())
+            }
+            Self::UnknownFormat { path, found, supported } => write!(
+                f,
+                "{} has format version {found}, this build reads up to {supported}: use a newer build",
+                path.display()
+            ),
+            Self::KeyTooLong { len, max } => {
+                write!(f, "the key has {len} bytes, the limit is {max}: use a shorter key")
+            }
+            Self::ValueTooLarge { len, max } => write!(
+                f,
+                "the value has {len} bytes, the limit is {max}: split it or raise the memory option"
+            ),
+            Self::BatchTooLarge { len, max } => write!(
+                f,
+                "the batch has {len} bytes, the limit is {max}: split it or raise the memory option"
+            ),
+            Self::DiskFull { path } => write!(
+                f,
+                "no space left for {}: free some, writes then go on by themselves",
+                path.display()
+            ),
+            Self::Poisoned { cause } => write!(
+                f,
+                "no more writes are taken after an earlier failure ({cause}): reopen the database"
+            ),
+            Self::Closed => write!(f, "the database is closed: open it again"),
+            Self::Forked => write!(
+                f,
+                "this process was forked from the one that opened the database: open it here"
+            ),
+            Self::KeyspaceDropped { .. }
+            | Self::BranchMissing { .. }
+            | Self::BranchExists { .. }
+            | Self::ReadOnly
+            | Self::ComparatorMissing { .. }
+            | Self::ComparatorMismatch { .. }
+            | Self::MergeOperatorMissing { .. }
+            | Self::MergeOperatorMismatch { .. }
+            | Self::MergeFailed { .. } => self.fmt_of_keyspace(f),
+            Self::UserCodePanicked { what } => {
+                write!(f, "{what} panicked: mend it and reopen the database")
+            }
+            Self::Conflict { .. }
+            | Self::Deadlock { .. }
+            | Self::LockTimeout { .. }
+            | Self::Aborted { .. } => self.fmt_of_transaction(f),
+            Self::InvalidArgument { what } => write!(f, "{what}"),
+        }
+    }
+}
+
+impl Error {
+    /// The messages about keyspaces.
+    fn fmt_of_keyspace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KeyspaceDropped { keyspace } => {
+                write!(f, "keyspace {keyspace:?} was dropped: ask for it again to make a new one")
+            }
+            Self::ReadOnly => write!(
+                f,
+                "this is read-only: open the database for writing, or make a branch of the snapshot"
+            ),
+            Self::BranchMissing { branch } => {
+                write!(f, "there is no branch or named snapshot {branch:?}: list them first")
+            }
+            Self::BranchExists { branch } => write!(
+                f,
+                "there already is a branch or named snapshot {branch:?}: use another name"
+            ),
+            Self::ComparatorMissing { keyspace, comparator } => write!(
+                f,
+                "keyspace {keyspace:?} needs comparator {comparator:?}: give it in the options"
+            ),
+            Self::ComparatorMismatch { keyspace, stored, asked } => write!(
+                f,
+                "keyspace {keyspace:?} is ordered by {stored:?}, not by {asked:?}: ask for that"
+            ),
+            Self::MergeOperatorMissing { keyspace, operator } => write!(
+                f,
+                "keyspace {keyspace:?} needs merge operator {operator:?}: give it in the options"
+            ),
+            Self::MergeOperatorMismatch { keyspace, stored, asked } => write!(
+                f,
+                "keyspace {keyspace:?} has merge operator {stored:?}, not {asked:?}: ask for that"
+            ),
+            Self::MergeFailed { keyspace, operator, detail } => write!(
+                f,
+                "merge operator {operator:?} failed in keyspace {keyspace:?} ({detail}): \
+                 overwrite the key or mend the operator"
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The messages of transactions.
+    fn fmt_of_transaction(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict { keyspace, cause, .. } => {
+                let what = match cause {
+                    ConflictCause::KeyChanged => "a key that the transaction read was changed",
+                    ConflictCause::RangeChanged => "a range that the transaction read was changed",
+                    ConflictCause::HistoryTooOld => {
+                        "the transaction began too long ago to know whether what it read changed"
+                    }
+                };
+                write!(f, "{what} (keyspace {keyspace:?}): begin it again")
+            }
+            Self::Deadlock { keyspace, key } => write!(
+                f,
+                "transactions wait for each other over a key of {} bytes in keyspace {keyspace:?}: \
+                 roll this one back and begin it again",
+                key.len()
+            ),
+            Self::LockTimeout { keyspace, key, waited } => write!(
+                f,
+                "a key of {} bytes in keyspace {keyspace:?} stayed locked for {waited:?}: \
+                 roll back, or wait longer",
+                key.len()
+            ),
+            Self::Aborted { reason } => write!(f, "the transaction was ended: {reason}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is damaged at offset {} ({}): {}",
+            self.path.display(),
+            self.offset,
+            self.section,
+            self.detail
+        )?;
+        if let Some(keyspace) = &self.keyspace {
+            write!(f, "; keyspace {keyspace:?}")?;
+        }
+        if let Some((low, high)) = &self.key_range {
+            // Keys may be secret: a message tells their lengths, the field holds the bytes.
+            write!(f, "; keys of {}..{} bytes bound the range", low.len(), high.len())?;
+        }
+        write!(f, "; run `esker verify`, then `esker repair --plan` on the directory")
+    }
+}
