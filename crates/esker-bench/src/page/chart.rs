@@ -21,7 +21,7 @@ pub const WIDTH: u32 = 880;
 const LINES_HEIGHT: u32 = 560;
 const BAR_HEIGHT: i32 = 92;
 /// The library makes text smaller than asked for by a quarter.
-const TEXT: (&str, u32) = ("sans-serif", 34);
+const TEXT: (&str, u32) = ("sans-serif", 36);
 
 /// The colours of series. The style sheet knows them by these values.
 pub const COLOURS: [RGBColor; 10] = [

@@ -7,9 +7,10 @@
 use super::chart::{Axis, Line, Picture, decades, lines, round_ticks};
 use super::error::PageError;
 use super::group::Workload;
-use super::input::{Latency, Step};
-use crate::report::median;
+use super::input::Step;
 
+/// Where the axis of percentiles begins, in nines: left of the median.
+const START: f64 = 0.2;
 /// Columns of a course.
 const COLUMNS: usize = 200;
 /// The lowest latency drawn, in microseconds: nothing is measured below the clock's grain.
@@ -29,36 +30,35 @@ fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).max(1e-12).log10()
 }
 
-/// Quantiles below one and the longest, in ascending order.
-fn quantiles(latency: &Latency) -> Vec<(f64, f64)> {
-    let mut points = vec![(0.5, latency.p50_us.0), (0.99, latency.p99_us.0)];
+/// Quantiles below one, in ascending order: of the whole curve if the report has it.
+fn quantiles(step: &Step) -> Vec<(f64, f64)> {
+    let curve = step.latency_curve.iter().map(|(percentile, us)| (percentile.0 / 100.0, us.0));
+    let curve: Vec<(f64, f64)> =
+        curve.filter(|(quantile, _)| (0.0..1.0).contains(quantile)).collect();
+    if curve.len() > 1 {
+        return curve;
+    }
+    let Some(latency) = &step.latency else { return Vec::new() };
+    let mut points = vec![(0.5, latency.p50_us.0)];
+    points.extend(latency.p90_us.map(|figure| (0.9, figure.0)));
+    points.push((0.99, latency.p99_us.0));
     points.extend(latency.p999_us.map(|figure| (0.999, figure.0)));
     points.extend(latency.p9999_us.map(|figure| (0.9999, figure.0)));
     points
 }
 
-/// For each column that has latencies, the median of the rounds at each quantile, and of the
-/// longest.
+/// The latencies of one round: at each quantile, and the longest at quantile 1.
+fn curve(step: &Step) -> Option<Vec<(f64, f64)>> {
+    let mut curve = quantiles(step);
+    curve.push((1.0, step.latency.as_ref()?.max_us.0));
+    Some(curve)
+}
+
+/// The curve of the typical round of each column that has latencies.
 pub fn curves(workload: &Workload) -> Vec<(usize, Vec<(f64, f64)>)> {
     let columns = workload.rounds.iter().enumerate();
-    let curves = columns.filter_map(|(column, rounds)| {
-        let latencies: Vec<&Latency> =
-            rounds.iter().filter_map(|step| step.latency.as_ref()).collect();
-        let places = quantiles(latencies.first()?);
-        let mut curve: Vec<(f64, f64)> = places
-            .iter()
-            .filter_map(|(place, _)| {
-                let values = latencies.iter().filter_map(|latency| {
-                    let points = quantiles(latency);
-                    let found = points.iter().find(|(quantile, _)| quantile == place);
-                    found.map(|(_, value)| *value)
-                });
-                Some((*place, median(values.collect())?))
-            })
-            .collect();
-        curve.push((1.0, median(latencies.iter().map(|latency| latency.max_us.0).collect())?));
-        Some((column, curve))
-    });
+    let curves = columns
+        .filter_map(|(column, rounds)| Some((column, curve(rounds.get(typical(rounds)?)?)?)));
     curves.collect()
 }
 
@@ -73,18 +73,19 @@ pub fn latencies(workload: &Workload) -> Result<Option<Picture>, PageError> {
     }
     // The longest stands one step behind the last quantile.
     let last = all().map(|(q, _)| *q).filter(|q| *q < 1.0).fold(0.5, f64::max);
-    let end = nines(last).round().max(1.0) + 1.0;
-    let mut ticks = vec![(nines(0.5), "50 %".to_owned())];
+    let end = nines(last).round().clamp(1.0, 6.0) + 1.0;
+    let mut ticks = vec![(nines(0.5), "50".to_owned())];
     for nines in 1..end as usize {
         let text = match nines {
-            1 => "90 %".to_owned(),
-            2 => "99 %".to_owned(),
-            more => format!("99.{} %", "9".repeat(more - 2)),
+            1 => "90".to_owned(),
+            2 => "99".to_owned(),
+            more => format!("99.{}", "9".repeat(more - 2)),
         };
         ticks.push((nines as f64, text));
     }
-    ticks.push((end, "longest".into()));
-    let x = Axis { name: "share of operations that took no longer", low: 0.2, high: end, ticks };
+    ticks.push((end, "max".into()));
+    let x =
+        Axis { name: "percent of operations that took no longer", low: START, high: end, ticks };
     let (bottom, top) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let top = top.max(bottom + 1);
     let y = Axis {
@@ -97,7 +98,9 @@ pub fn latencies(workload: &Workload) -> Result<Option<Picture>, PageError> {
         .iter()
         .map(|(column, curve)| {
             let place = |q: f64| if q < 1.0 { nines(q) } else { end };
-            let points = curve.iter();
+            // What lies between the last label and the longest, and left of the axis, is not drawn.
+            let drawn = |q: f64| q >= 1.0 || (nines(q) >= START && nines(q) <= end - 1.0);
+            let points = curve.iter().filter(|(q, _)| drawn(*q));
             let points = points.map(|(q, us)| (place(*q), us.max(LATENCY_MIN_US).log10()));
             Line {
                 series: *column,
@@ -131,7 +134,19 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     ends.collect()
 }
 
-fn points(step: &Step) -> Vec<(f64, f64)> {
+/// Seconds and operations a second: of the samples, if they were asked for.
+pub fn points(step: &Step) -> Vec<(f64, f64)> {
+    if step.samples.len() > 1 {
+        let mut last = (0.0, 0.0);
+        let samples = step.samples.iter().map(|sample| {
+            let (seconds, operations) = (sample.seconds.0, sample.operations.0);
+            let length = (seconds - last.0).max(1e-9);
+            let rate = (operations - last.1).max(0.0) / length;
+            last = (seconds, operations);
+            (seconds, rate.min(1e12))
+        });
+        return samples.collect();
+    }
     step.rates.iter().map(|point| (point.seconds.0, point.ops_per_second.0)).collect()
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A measure is either a rate, of which more is better, or a cost, of which less is better. Ratios
 //! are turned so that above 1 is always better for the engine that the page is about. A difference
-//! of medians that is not larger than the larger of both spreads is a tie: another round could
-//! have turned it around. Where either engine ran only once nothing is known about the spread, and
+//! of medians that is not larger than the wider of both spreads is a tie, and so are rounds that
+//! overlap: another round could have turned it around. Where either engine ran only once nothing is known about the spread, and
 //! nobody is said to have won.
 
 use super::input::{Figure, Step};
@@ -18,6 +18,8 @@ pub enum Measure {
     Seconds,
     /// Median latency.
     P50,
+    /// 90th percentile of latencies.
+    P90,
     /// 99th percentile of latencies.
     P99,
     /// 99.9th percentile of latencies.
@@ -38,6 +40,8 @@ pub enum Measure {
     ReadAmplification,
     /// Bytes on disk for a byte of live data.
     SpaceAmplification,
+    /// Bytes on disk.
+    Disk,
     /// Peak memory.
     Memory,
 }
@@ -45,10 +49,11 @@ pub enum Measure {
 use Measure::*;
 
 /// The columns of a workload's table.
-pub const COLUMNS: [Measure; 14] = [
+pub const COLUMNS: [Measure; 16] = [
     Rate,
     Seconds,
     P50,
+    P90,
     P99,
     P999,
     P9999,
@@ -59,6 +64,7 @@ pub const COLUMNS: [Measure; 14] = [
     WriteAmplification,
     ReadAmplification,
     SpaceAmplification,
+    Disk,
     Memory,
 ];
 
@@ -82,6 +88,7 @@ impl Measure {
             Rate => "Operations a second",
             Seconds => "Time taken",
             P50 => "Median latency",
+            P90 => "90th percentile of latency",
             P99 => "99th percentile of latency",
             P999 => "99.9th percentile of latency",
             P9999 => "99.99th percentile of latency",
@@ -92,6 +99,7 @@ impl Measure {
             WriteAmplification => "Write amplification",
             ReadAmplification => "Read amplification",
             SpaceAmplification => "Space amplification",
+            Disk => "Size on disk",
             Memory => "Peak memory of the process",
         }
     }
@@ -101,10 +109,10 @@ impl Measure {
         match self {
             Rate => "ops/s",
             Seconds => "s",
-            P50 | P99 | P999 | P9999 | Longest | Cpu => "µs",
+            P50 | P90 | P99 | P999 | P9999 | Longest | Cpu => "µs",
             Pause => "ms",
             Switches | WriteAmplification | ReadAmplification | SpaceAmplification => "",
-            Memory => "MB",
+            Disk | Memory => "MB",
         }
     }
 
@@ -114,6 +122,7 @@ impl Measure {
             Rate => "Operations completed in a second.",
             Seconds => "How long one call on the database took.",
             P50 => "Half of all operations took no longer.",
+            P90 => "9 of 10 operations took no longer.",
             P99 => "99 of 100 operations took no longer.",
             P999 => "999 of 1,000 operations took no longer.",
             P9999 => "9,999 of 10,000 operations took no longer.",
@@ -129,6 +138,7 @@ impl Measure {
                 "Bytes read from the device for a byte of keys and values that went in or came out."
             }
             SpaceAmplification => "Bytes on disk for a byte of live keys and values, at the end.",
+            Disk => "Allocated bytes of the database's directory at the end.",
             Memory => "The largest resident size of the process, the harness included.",
         }
     }
@@ -145,6 +155,7 @@ impl Measure {
             Rate => Some(step.ops_per_second),
             Seconds => Some(step.seconds),
             P50 => latency.map(|latency| latency.p50_us),
+            P90 => latency.and_then(|latency| latency.p90_us),
             P99 => latency.map(|latency| latency.p99_us),
             P999 => latency.and_then(|latency| latency.p999_us),
             P9999 => latency.and_then(|latency| latency.p9999_us),
@@ -155,6 +166,7 @@ impl Measure {
             WriteAmplification => step.write_amplification_since_open,
             ReadAmplification => step.read_amplification.or_else(|| bytes_read(step)),
             SpaceAmplification => step.space_amplification,
+            Disk => step.disk_bytes.map(|bytes| Figure(bytes.0 / 1e6)),
             Memory => step.peak_memory_bytes.map(|bytes| Figure(bytes.0 / 1e6)),
         };
         figure.map(|figure| figure.0)
@@ -165,6 +177,11 @@ impl Measure {
 fn bytes_read(step: &Step) -> Option<Figure> {
     let bytes = step.mb_per_second?.0 * 1e6 * step.seconds.0;
     Some(Figure(step.device_bytes_read?.0 / bytes)).filter(|figure| figure.0.is_finite())
+}
+
+/// Whether rounds wrote in batches where others wrote one by one.
+pub fn batched(rounds: &[Step]) -> bool {
+    rounds.iter().any(|step| step.batched_instead)
 }
 
 /// A measure over rounds.
@@ -211,6 +228,8 @@ pub enum Mark {
     Tie,
     /// Nobody knows: too few rounds.
     Once,
+    /// The two did not do the same work.
+    Unlike,
 }
 
 impl Mark {
@@ -221,6 +240,7 @@ impl Mark {
             Self::Loss => "loss",
             Self::Tie => "tie",
             Self::Once => "one round",
+            Self::Unlike => "other work",
         }
     }
 
@@ -231,6 +251,7 @@ impl Mark {
             Self::Loss => "▼",
             Self::Tie => "=",
             Self::Once => "?",
+            Self::Unlike => "≠",
         }
     }
 }
@@ -249,9 +270,10 @@ pub fn compare(measure: Measure, ours: &Spread, theirs: &Spread) -> Verdict {
     let (better, worse) = if measure.more_is_better() { (ours, theirs) } else { (theirs, ours) };
     let ratio = (better.median > 0.0 && worse.median > 0.0).then(|| better.median / worse.median);
     let difference = better.median - worse.median;
+    let overlap = ours.min <= theirs.max && theirs.min <= ours.max;
     let mark = if ours.rounds < 2 || theirs.rounds < 2 {
         Mark::Once
-    } else if difference.abs() <= ours.width().max(theirs.width()) {
+    } else if overlap || difference.abs() <= ours.width().max(theirs.width()) {
         Mark::Tie
     } else if difference > 0.0 {
         Mark::Win

@@ -11,12 +11,13 @@
 //! workload is matched by its name and by how often the name came before in the same list.
 
 use super::error::PageError;
-use super::input::{Document, Input, Published, Run, Step};
+use super::input::{Document, Engine, Input, Published, Run, Step};
+use super::words;
 use serde_json::{Map, Value};
 
 /// Settings in which reports of one comparison may differ: they decide how often something runs and
 /// where, not what it does.
-pub const FREE: [&str; 6] = ["engines", "rounds", "dir", "sample_ops", "json", "keep"];
+pub const FREE: [&str; 5] = ["engines", "rounds", "dir", "sample_ops", "keep"];
 
 /// Engines that are no stores: they show what the harness costs, and win nothing.
 const YARDSTICKS: [&str; 2] = ["mem", "null"];
@@ -39,8 +40,14 @@ pub struct Group {
     pub settings: Map<String, Value>,
     /// The experiment, if it was one.
     pub experiment: Option<String>,
-    /// Whether a suite was stopped before its end.
-    pub partial: bool,
+    /// Why suites were stopped before their end.
+    pub partial: Vec<String>,
+    /// What the figures rest on, in sentences.
+    pub rules: Vec<String>,
+    /// Steps whose results were compared between engines.
+    pub agreed: usize,
+    /// Steps for which engines returned different results, or wrong ones.
+    pub disagreed: Vec<String>,
     /// What others published.
     pub published: Vec<Published>,
     /// The engines; the first is the one that the others are compared with.
@@ -54,8 +61,12 @@ pub struct Group {
 pub struct Column {
     /// As users name it.
     pub engine: String,
+    /// The engine that it is a variant of.
+    pub kind: String,
     /// As the page names it.
     pub label: String,
+    /// How much was set by hand.
+    pub tuning: Option<String>,
     /// Its name and version, as it says itself.
     pub version: Option<String>,
     /// What a reader has to know about it.
@@ -71,12 +82,12 @@ pub struct Column {
 impl Column {
     /// Whether it is no store.
     pub fn is_yardstick(&self) -> bool {
-        YARDSTICKS.contains(&self.engine.as_str())
+        YARDSTICKS.contains(&self.kind.as_str())
     }
 
     fn is(&self, run: &Run, file: &str, merge: Merge) -> bool {
         self.engine == run.engine
-            && self.version == run.version
+            && self.version == run.version.clone().filter(|version| !version.is_empty())
             && self.settings == run.settings
             && (!merge.by_file || self.file == file)
     }
@@ -134,7 +145,10 @@ pub fn group(inputs: &[Input], merge: Merge) -> Result<Vec<Group>, PageError> {
                 machine: document.machine.clone(),
                 settings,
                 experiment: document.experiment.clone(),
-                partial: false,
+                partial: Vec::new(),
+                rules: Vec::new(),
+                agreed: 0,
+                disagreed: Vec::new(),
                 published: Vec::new(),
                 columns: Vec::new(),
                 workloads: Vec::new(),
@@ -160,14 +174,26 @@ fn binding(document: &Document) -> Map<String, Value> {
 impl Group {
     fn add(&mut self, input: &Input, merge: Merge) {
         self.files.push(input.file.clone());
-        self.partial |= input.document.partial;
+        let because = |why| format!("{}: {why}", input.file);
+        self.partial.extend(input.document.partial().map(because));
+        let rules = input.document.rules.iter();
+        let new: Vec<String> = rules.filter(|rule| !self.rules.contains(rule)).cloned().collect();
+        self.rules.extend(new);
+        for agreement in &input.document.agreements {
+            if agreement.agree {
+                self.agreed += 1;
+            } else {
+                let engines = words::listed(&agreement.engines);
+                self.disagreed.push(format!("{} ({engines})", agreement.workload));
+            }
+        }
         for published in &input.document.published {
             if !self.published.contains(published) {
                 self.published.push(published.clone());
             }
         }
         for run in input.document.runs.iter().filter(|run| !run.workloads.is_empty()) {
-            let column = self.column(run, &input.file, merge);
+            let column = self.column(run, input, merge);
             self.columns[column].rounds += 1;
             for (i, step) in run.workloads.iter().enumerate() {
                 let same = |other: &&Step| other.name == step.name;
@@ -176,6 +202,9 @@ impl Group {
                 let rounds = &mut self.workloads[workload].rounds;
                 rounds.resize(rounds.len().max(column + 1), Vec::new());
                 rounds[column].push(step.clone());
+                if step.check.as_ref().is_some_and(|check| check.wrong > 0) {
+                    self.disagreed.push(format!("{} ({} alone)", step.name, run.engine));
+                }
             }
         }
         let columns = self.columns.len();
@@ -185,17 +214,23 @@ impl Group {
     }
 
     /// The column of a run, made if it is new.
-    fn column(&mut self, run: &Run, file: &str, merge: Merge) -> usize {
+    fn column(&mut self, run: &Run, input: &Input, merge: Merge) -> usize {
+        let file = &input.file;
         if let Some(at) = self.columns.iter().position(|column| column.is(run, file, merge)) {
             return at;
         }
+        let about = input.document.engines.iter().find(|engine| engine.name == run.engine);
+        let of =
+            |field: fn(&Engine) -> &Option<String>| about.and_then(|about| field(about).clone());
         self.columns.push(Column {
             engine: run.engine.clone(),
-            label: run.engine.clone(),
-            version: run.version.clone(),
-            note: run.note.clone(),
+            kind: of(|about| &about.kind).unwrap_or_else(|| run.engine.clone()),
+            label: of(|about| &about.label).unwrap_or_else(|| run.engine.clone()),
+            tuning: of(|about| &about.tuning),
+            version: run.version.clone().filter(|version| !version.is_empty()),
+            note: of(|about| &about.note),
             settings: run.settings.clone(),
-            file: file.to_owned(),
+            file: file.clone(),
             rounds: 0,
         });
         self.columns.len() - 1
@@ -212,7 +247,7 @@ impl Group {
 
     /// Esker is compared with the others; without it, the engine that was named first.
     fn put_base_first(&mut self) {
-        let base = self.columns.iter().position(|column| column.engine == "esker").unwrap_or(0);
+        let base = self.columns.iter().position(|column| column.kind == "esker").unwrap_or(0);
         let column = self.columns.remove(base);
         self.columns.insert(0, column);
         for workload in &mut self.workloads {
@@ -230,9 +265,9 @@ impl Group {
             .map(|(i, column)| {
                 let others = || {
                     let others = self.columns.iter().enumerate().filter(move |(j, _)| *j != i);
-                    others.map(|(_, other)| other).filter(|other| other.engine == column.engine)
+                    others.map(|(_, other)| other).filter(|other| other.label == column.label)
                 };
-                let engine = &column.engine;
+                let engine = &column.label;
                 if others().next().is_none() {
                     return engine.clone();
                 }

@@ -32,15 +32,71 @@ pub struct Document {
     pub settings: Map<String, Value>,
     /// One for each engine and round.
     pub runs: Vec<Run>,
-    /// Whether the suite was stopped before its end.
+    /// Whether everything was run that was asked for; absent in older reports, which were whole.
     #[serde(default)]
-    pub partial: bool,
+    pub complete: Option<bool>,
+    /// Why not everything was run.
+    #[serde(default)]
+    pub stopped: Option<String>,
+    /// What the figures rest on, in sentences.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// What is known of each engine.
+    #[serde(default)]
+    pub engines: Vec<Engine>,
+    /// Whether engines returned the same.
+    #[serde(default)]
+    pub agreements: Vec<Agreement>,
     /// The experiment, if it was one.
     #[serde(default)]
     pub experiment: Option<String>,
     /// What others published of the experiment.
     #[serde(default)]
     pub published: Vec<Published>,
+}
+
+impl Document {
+    /// Why it is not whole, in one sentence.
+    pub fn partial(&self) -> Option<String> {
+        let failed = || {
+            self.runs.iter().find_map(|run| {
+                run.failure.as_ref().map(|failure| format!("{}: {failure}", run.engine))
+            })
+        };
+        let unnamed = || (self.complete == Some(false)).then(|| "a run is missing".to_owned());
+        self.stopped.clone().or_else(failed).or_else(unnamed)
+    }
+}
+
+/// An engine as the report describes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Engine {
+    /// As users name it.
+    pub name: String,
+    /// As tables name it.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// The engine that it is a variant of.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// How much was set by hand.
+    #[serde(default)]
+    pub tuning: Option<String>,
+    /// What a reader has to know about it.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// What engines returned for one step.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Agreement {
+    /// The workload.
+    pub workload: String,
+    /// The engines whose results were compared.
+    #[serde(default)]
+    pub engines: Vec<String>,
+    /// Whether they were the same.
+    pub agree: bool,
 }
 
 /// One database from open to close.
@@ -51,9 +107,9 @@ pub struct Run {
     /// Its name and version, as it says itself.
     #[serde(default)]
     pub version: Option<String>,
-    /// What a reader has to know about it.
+    /// Why it ended early.
     #[serde(default)]
-    pub note: Option<String>,
+    pub failure: Option<String>,
     /// How it was opened.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
@@ -98,9 +154,15 @@ pub struct Step {
     /// Context switches for an operation.
     #[serde(default)]
     pub context_switches_per_op: Option<Figure>,
+    /// Whether it wrote in batches only because single writes are not cheap for the engine.
+    #[serde(default)]
+    pub batched_instead: bool,
     /// Latencies.
     #[serde(default)]
     pub latency: Option<Latency>,
+    /// Percentiles and microseconds, ascending.
+    #[serde(default)]
+    pub latency_curve: Vec<(Figure, Figure)>,
     /// The longest time in which nothing was completed.
     #[serde(default)]
     pub longest_pause_ms: Option<Figure>,
@@ -122,12 +184,21 @@ pub struct Step {
     /// Allocated bytes for a byte of live keys and values.
     #[serde(default)]
     pub space_amplification: Option<Figure>,
+    /// Allocated bytes.
+    #[serde(default)]
+    pub disk_bytes: Option<Figure>,
     /// The largest resident size of the process.
     #[serde(default)]
     pub peak_memory_bytes: Option<Figure>,
     /// One point a second.
     #[serde(default)]
     pub rates: Vec<RatePoint>,
+    /// One point for every so many operations.
+    #[serde(default)]
+    pub samples: Vec<Sample>,
+    /// What was found out about its results.
+    #[serde(default)]
+    pub check: Option<Check>,
     /// What the engine says about itself.
     #[serde(default)]
     pub text: Option<String>,
@@ -141,6 +212,9 @@ pub struct Latency {
     pub operations_per_sample: Option<u64>,
     /// The median.
     pub p50_us: Figure,
+    /// The 90th percentile.
+    #[serde(default)]
+    pub p90_us: Option<Figure>,
     /// The 99th percentile.
     pub p99_us: Figure,
     /// The 99.9th percentile.
@@ -160,6 +234,23 @@ pub struct RatePoint {
     pub seconds: Figure,
     /// Operations a second since the point before.
     pub ops_per_second: Figure,
+}
+
+/// How far a run was after so many operations.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Sample {
+    /// Since the start.
+    pub seconds: Figure,
+    /// Operations so far.
+    pub operations: Figure,
+}
+
+/// What was found out about results.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Check {
+    /// How many were wrong.
+    #[serde(default)]
+    pub wrong: u64,
 }
 
 /// A figure that somebody else published.

@@ -54,6 +54,8 @@ fn a_difference_within_the_spread_is_a_tie() {
     assert_eq!(mark(rate, &[100.0, 110.0], &[95.0, 105.0]), Mark::Tie);
     assert_eq!(mark(rate, &[100.0], &[1.0, 1.0]), Mark::Once);
     assert_eq!(mark(rate, &[7.0, 7.0], &[7.0, 7.0]), Mark::Tie);
+    // The medians are further apart than either spread is wide, but rounds overlap.
+    assert_eq!(mark(rate, &[10.0, 19.0, 20.0], &[0.0, 1.0, 10.0]), Mark::Tie);
     // Of a cost, less wins.
     assert_eq!(mark(Measure::P99, &[100.0, 110.0, 120.0], &[50.0, 55.0, 60.0]), Mark::Loss);
     assert_eq!(mark(Measure::Cpu, &[1.0, 1.1], &[2.0, 2.1]), Mark::Win);
@@ -191,6 +193,37 @@ fn losses_are_told_with_their_ratio() {
     assert!(page.contains("</span>loss</span>"), "the mark is a word");
 }
 
+#[test]
+fn batches_are_not_compared_with_single_writes() {
+    let mut batched = report("x", &[100.0, 102.0]);
+    for run in batched["runs"].as_array_mut().unwrap() {
+        run["workloads"][0]["batched_instead"] = json!(true);
+    }
+    let inputs = [input("a", &report("esker", &[50.0, 51.0])), input("b", &batched)];
+    let page = render(&inputs, Merge::default()).unwrap();
+    for expected in
+        ["other work</span>", "0 wins, 0 losses, 0 ties and 1 of other work", "in batches"]
+    {
+        assert!(page.contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn what_spoils_a_report_is_said() {
+    let mut stopped = report("esker", &[50.0, 51.0]);
+    stopped["complete"] = json!(false);
+    stopped["stopped"] = json!("the disk is full");
+    stopped["machine"]["debug_build"] = json!(true);
+    stopped["agreements"] =
+        json!([{ "workload": "fillseq", "engines": ["a", "b"], "agree": false }]);
+    let page = render(&[input("s.json", &stopped)], Merge::default()).unwrap();
+    for expected in ["s.json: the disk is full", "without optimisation", "fillseq (a and b)"] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    let page = render(&[input("a", &report("esker", &[1.0]))], Merge::default()).unwrap();
+    assert!(!page.contains("class=\"warning\""));
+}
+
 /// Every text of a file is put where a page could break.
 #[test]
 fn nothing_from_a_file_becomes_markup() {
@@ -203,9 +236,14 @@ fn nothing_from_a_file_becomes_markup() {
     hostile["experiment"] = json!(HOSTILE);
     hostile["published"] =
         json!([{ "workload": HOSTILE, "engine": HOSTILE, "ops_per_second": 1.0 }]);
+    hostile["rules"] = json!([HOSTILE]);
+    hostile["agreements"] = json!([{ "workload": HOSTILE, "engines": [HOSTILE], "agree": false }]);
+    hostile["engines"] = json!([{
+        "name": HOSTILE, "label": HOSTILE, "kind": HOSTILE, "tuning": HOSTILE, "note": HOSTILE,
+    }]);
     for run in hostile["runs"].as_array_mut().unwrap() {
         run["version"] = json!(HOSTILE);
-        run["note"] = json!(HOSTILE);
+        run["failure"] = json!(HOSTILE);
         run["settings"] = json!([[HOSTILE, HOSTILE]]);
         let step = &mut run["workloads"][0];
         step["name"] = json!(HOSTILE);

@@ -11,6 +11,11 @@ pub fn number(value: f64) -> String {
         value if value >= 10.0 => format!("{value:.1}"),
         value if value >= 0.1 || value == 0.0 => format!("{value:.2}"),
         value if value >= 0.001 => format!("{value:.4}"),
+        value if value >= 1e-6 => {
+            // Two digits that mean something.
+            let places = (2.0 - value.log10()).floor().clamp(0.0, 8.0) as usize;
+            format!("{value:.places$}")
+        }
         value => format!("{value:.1e}"),
     }
 }
@@ -130,7 +135,8 @@ mod tests {
             (1.243_98, "1.24"),
             (0.001_81, "0.0018"),
             (0.0, "0.00"),
-            (1e-6, "1.0e-6"),
+            (0.000_134, "0.00013"),
+            (1e-7, "1.0e-7"),
         ];
         for (value, expected) in cases {
             assert_eq!(number(value), expected);

@@ -43,8 +43,16 @@ pub fn warnings(group: &Group) -> Markup {
         @if debug {
             p.warning { b { "Warning: " } "the program was built without optimisation; its figures mean nothing." }
         }
-        @if group.partial {
-            p.warning { b { "Warning: " } "a run was stopped before its end; what is missing was not measured." }
+        @for why in &group.partial {
+            p.warning {
+                b { "Not complete. " } (why) ". What is missing was not measured."
+            }
+        }
+        @if !group.disagreed.is_empty() {
+            p.warning {
+                b { "Wrong results. " } "What was read was not what had been written, or not the same "
+                "for all engines: " (group.disagreed.join(", ")) ". Such figures are worth nothing."
+            }
         }
     }
 }
@@ -55,6 +63,18 @@ pub fn section(place: &Place, group: &Group) -> Markup {
         section aria-labelledby=(place.id("conditions")) {
             h3 id=(place.id("conditions")) { "Conditions" }
             p { "From " (words::listed(&group.files)) "." }
+            @if group.agreed > 0 {
+                p {
+                    "Results were checked: engines returned the same in "
+                    (words::count(group.agreed, "step", "steps")) " that they have in common."
+                }
+            }
+            @if !group.rules.is_empty() {
+                details {
+                    summary { "Rules of the comparison" }
+                    ul { @for rule in &group.rules { li { (rule) } } }
+                }
+            }
             h4 { "Engines" }
             (scrolling("Engines and their settings", &engines(group)))
             details {
@@ -78,6 +98,7 @@ fn engines(group: &Group) -> Markup {
                 tr {
                     th scope="col" { "Engine" }
                     th scope="col" { "Version" }
+                    th scope="col" { "Tuning" }
                     th scope="col" { "Rounds" }
                     th scope="col" { "Settings" }
                 }
@@ -85,11 +106,15 @@ fn engines(group: &Group) -> Markup {
             tbody {
                 @for column in &group.columns {
                     tr {
-                        th scope="row" { (column.label) }
+                        th scope="row" {
+                            (column.label)
+                            @if column.label != column.engine { " " code { (column.engine) } }
+                        }
                         td {
                             (column.version.as_deref().unwrap_or("not told"))
                             @if let Some(note) = &column.note { " (" (note) ")" }
                         }
+                        td { (column.tuning.as_deref().unwrap_or("not told")) }
                         td { (column.rounds) }
                         td {
                             @if column.settings.is_empty() { "none" }

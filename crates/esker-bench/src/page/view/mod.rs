@@ -11,7 +11,7 @@ mod summary;
 mod workload;
 
 use super::error::PageError;
-use super::figure::{Mark, Measure, Spread, Verdict, compare};
+use super::figure::{Mark, Measure, Spread, Verdict, batched, compare};
 use super::group::{Group, Workload};
 use super::words;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -83,8 +83,8 @@ impl Place {
 fn engines(groups: &[Group]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for column in groups.iter().flat_map(|group| &group.columns) {
-        if !names.contains(&column.engine) {
-            names.push(column.engine.clone());
+        if !names.contains(&column.label) {
+            names.push(column.label.clone());
         }
     }
     names
@@ -143,7 +143,11 @@ fn article(place: &Place, group: &Group, groups: &[Group]) -> Result<Markup, Pag
 /// How ours compares with the engine of `column`, if both have the measure.
 fn verdict(measure: Measure, workload: &Workload, column: usize) -> Option<Verdict> {
     let spread = |column: usize| Spread::of(measure, workload.rounds.get(column)?);
-    Some(compare(measure, &spread(0)?, &spread(column)?))
+    let mut verdict = compare(measure, &spread(0)?, &spread(column)?);
+    if batched(&workload.rounds[0]) != batched(&workload.rounds[column]) {
+        verdict.mark = Mark::Unlike;
+    }
+    Some(verdict)
 }
 
 /// The measure of speed of a workload.
@@ -157,7 +161,7 @@ fn mark(mark: Mark) -> Markup {
         Mark::Win => "mark win",
         Mark::Loss => "mark loss",
         Mark::Tie => "mark tie",
-        Mark::Once => "mark once",
+        Mark::Once | Mark::Unlike => "mark once",
     };
     html! {
         span class=(class) { span aria-hidden="true" { (mark.sign()) " " } (mark.word()) }

@@ -30,6 +30,7 @@ struct Score {
     losses: usize,
     ties: usize,
     once: usize,
+    unlike: usize,
 }
 
 impl Score {
@@ -41,13 +42,14 @@ impl Score {
                 Mark::Loss => score.losses += 1,
                 Mark::Tie => score.ties += 1,
                 Mark::Once => score.once += 1,
+                Mark::Unlike => score.unlike += 1,
             }
         }
         score
     }
 
     fn total(&self) -> usize {
-        self.wins + self.losses + self.ties + self.once
+        self.wins + self.losses + self.ties + self.once + self.unlike
     }
 
     fn words(&self) -> String {
@@ -58,6 +60,9 @@ impl Score {
         ];
         if self.once > 0 {
             parts.push(format!("{} measured in one round only", self.once));
+        }
+        if self.unlike > 0 {
+            parts.push(format!("{} of other work", self.unlike));
         }
         words::listed(&parts)
     }
@@ -101,7 +106,14 @@ pub fn section(place: &Place, group: &Group) -> Markup {
                      single call on the database, the other's time divided by its own). "
                     b { "Above 1 is better for " (ours) "." }
                     " A " b { "tie" } " is a difference of medians that is not larger than the \
-                     wider of both spreads (highest less lowest round); nobody has won it."
+                     wider of both spreads (highest less lowest round), or rounds that overlap; \
+                     nobody has won it."
+                }
+                @if Score::of(&speeds).unlike > 0 {
+                    p {
+                        "A cell marked " b { "other work" } " is not compared: one of both engines \
+                         wrote in batches, because its single writes are not cheap."
+                    }
                 }
                 (table("Speed", group, speed))
                 (yardsticks(group))
@@ -249,7 +261,7 @@ fn table(name: &str, group: &Group, of: impl Fn(&Workload) -> Measure) -> Markup
                         th scope="row" { (workload.title()) }
                         td { (own(measure, &workload.rounds[0])) }
                         @for (column, engine) in group.columns.iter().enumerate().skip(1) {
-                            td data-engine=(engine.label) {
+                            td data-engine=(engine.engine) {
                                 @match verdict(measure, workload, column) {
                                     Some(verdict) => (cell(measure, workload, column, verdict)),
                                     None => { span.absent { "not measured" } }
@@ -278,6 +290,7 @@ fn own(measure: Measure, rounds: &[crate::page::input::Step]) -> Markup {
 fn cell(measure: Measure, workload: &Workload, column: usize, verdict: Verdict) -> Markup {
     html! {
         @match verdict.ratio {
+            _ if verdict.mark == Mark::Unlike => {}
             Some(ratio) => { data.ratio value=(ratio) { (words::ratio(ratio)) } " " }
             None => { span.absent { "no ratio " } }
         }

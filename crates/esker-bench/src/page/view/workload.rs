@@ -4,7 +4,7 @@ use super::{Place, scrolling, speed};
 use crate::page::chart::{self, Bar, Picture, WIDTH, code, colour};
 use crate::page::course;
 use crate::page::error::PageError;
-use crate::page::figure::{COLUMNS, COSTS, Measure, Spread};
+use crate::page::figure::{COLUMNS, COSTS, Measure, Spread, batched};
 use crate::page::group::{Group, Workload};
 use crate::page::words;
 use maud::{Markup, PreEscaped, html};
@@ -73,14 +73,17 @@ fn bars(
         .enumerate()
         .filter_map(|(series, column)| {
             let spread = Spread::of(measure, &workload.rounds[series])?;
-            let text = words::with_unit(measure, spread.median);
+            let mut text = words::with_unit(measure, spread.median);
+            if measure == Measure::Rate && batched(&workload.rounds[series]) {
+                text.push_str(" in batches");
+            }
             Some(Bar { label: &column.label, series, spread, text })
         })
         .collect();
     if bars.iter().all(|bar| bar.spread.max == 0.0) {
         return Ok(None);
     }
-    let said: Vec<String> = bars.iter().map(|bar| spoken(bar, measure)).collect();
+    let said: Vec<String> = bars.iter().map(|bar| spoken(bar)).collect();
     let picture = chart::bars(&bars)?;
     let desc = format!("{} {} {}", measure.about(), better(measure), said.join(" "));
     let title = format!("{} of {}", measure.name(), workload.title());
@@ -94,14 +97,14 @@ fn bars(
     }))
 }
 
-fn spoken(bar: &Bar<'_>, measure: Measure) -> String {
+fn spoken(bar: &Bar<'_>) -> String {
     let Spread { min, max, rounds, .. } = bar.spread;
     let range = if rounds > 1 {
         format!(" ({} to {})", words::number(min), words::number(max))
     } else {
         String::new()
     };
-    format!("{}: {}{range}.", bar.label, words::with_unit(measure, bar.spread.median))
+    format!("{}: {}{range}.", bar.label, bar.text)
 }
 
 fn drawn(id: &str, title: &str, desc: &str, picture: &Picture) -> Markup {
@@ -169,7 +172,8 @@ fn rates(
     workload: &Workload,
 ) -> Result<Option<Markup>, PageError> {
     let Some(rates) = course::rates(workload)? else { return Ok(None) };
-    let shown = |column: &usize| workload.rounds[*column].iter().any(|step| step.rates.len() > 1);
+    let shown =
+        |column: &usize| workload.rounds[*column].iter().any(|step| course::points(step).len() > 1);
     let title = format!("Rate of {} over time", workload.title());
     let desc = |axis: &str| {
         format!(
