@@ -223,6 +223,25 @@ pub struct WorkloadReport {
     /// What was found out about its results, if they were checked.
     #[serde(default)]
     pub check: Option<StepCheck>,
+    /// The rate at which operations were due, in an open loop.
+    #[serde(default)]
+    pub open_loop: Option<OpenLoopReport>,
+}
+
+/// An open loop: operations were due at a rate, whether or not those before were done, and latencies
+/// count from when they were due.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoopReport {
+    /// Operations that were due a second.
+    pub rate: f64,
+    /// The share of the sustained rate that this was, in hundredths, if it was asked for so.
+    pub percent: Option<f64>,
+    /// That rate: of the same workload as fast as it goes, measured just before.
+    pub sustained: Option<f64>,
+    /// Whether 99 % of what was due was done.
+    pub kept_up: bool,
+    /// How late the last operation of the thread that was farthest behind began.
+    pub behind_ms: f64,
 }
 
 /// How results of a step were checked.

@@ -97,6 +97,12 @@ pub struct Settings {
     pub batch_instead: usize,
     /// Whether the system's cache of files is emptied before each workload.
     pub drop_caches: bool,
+    /// Operations that are due a second, in workloads that time can end: an open loop.
+    pub rate: Option<f64>,
+    /// The same as shares of the rate that a workload sustains, in hundredths.
+    pub rate_percent: Vec<f64>,
+    /// Which records the mixed workloads ask for, if not those that YCSB says.
+    pub ycsb_distribution: Option<Distribution>,
     /// Bytes of memory that the process of a run may use, the system's cache of its files included.
     pub memory_limit: Option<u64>,
 }
@@ -140,6 +146,9 @@ impl Default for Settings {
             verify: false,
             batch_instead: 1_000,
             drop_caches: false,
+            rate: None,
+            rate_percent: Vec::new(),
+            ycsb_distribution: None,
             memory_limit: None,
         }
     }
@@ -149,13 +158,25 @@ impl Default for Settings {
 pub const LARGE_VALUE: usize = 100_000;
 /// Keys for one operation of the expensive fills (`fillsync`, `fill100K`).
 pub const EXPENSIVE_SHARE: u64 = 1_000;
+/// Numbers for one record that is loaded, with mixed workloads.
+const ROOM_FOR_INSERTS: u64 = 4;
 /// The largest number of keys: the harness keeps a bit for each.
 const MAX_NUM: u64 = 10_000_000_000;
 
 impl Settings {
     /// The format of all keys. Those of `fill100K` sort behind the others.
     pub fn key_format(&self) -> Result<KeyFormat> {
-        KeyFormat::new(self.key_style, self.key_size, self.num + self.large_keys())
+        KeyFormat::new(self.key_style, self.key_size, self.capacity() + self.large_keys())
+    }
+
+    /// How many numbers there are for small keys: with mixed workloads more than are loaded, since they
+    /// insert.
+    pub fn capacity(&self) -> u64 {
+        if self.workloads.iter().any(|workload| workload.kind.is_ycsb()) {
+            self.num * ROOM_FOR_INSERTS
+        } else {
+            self.num
+        }
     }
 
     /// How many keys `fill100K` writes.
@@ -178,6 +199,38 @@ impl Settings {
                  another class with --durability"
             ))
         })
+    }
+
+    fn check_rates(&self) -> Result<()> {
+        let wrong = |message: &str| Err(Error::usage(message));
+        let rates = self.rate.iter().chain(&self.rate_percent);
+        if rates.clone().any(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return wrong("--rate and --rate-percent must be above 0");
+        }
+        if self.rate.is_some() && !self.rate_percent.is_empty() {
+            return wrong("--rate and --rate-percent are two ways to say one thing: give one");
+        }
+        if rates.count() > 0 && !self.workloads.iter().any(|w| w.kind.can_be_paced()) {
+            return wrong(
+                "--rate needs a workload that time can end, readrandom or overwrite for instance",
+            );
+        }
+        Ok(())
+    }
+
+    /// Mixed workloads work on records that are there.
+    fn check_records(&self) -> Result<()> {
+        let mut kinds = self.workloads.iter().map(|workload| workload.kind);
+        let mixed = kinds.clone().position(Kind::is_mix);
+        let loaded = kinds.position(|kind| kind == Kind::YcsbLoad);
+        let early = |mixed: &usize| loaded.is_none_or(|loaded| loaded > *mixed);
+        if let Some(mixed) = mixed.filter(early).filter(|_| !self.use_existing_db) {
+            let name = self.workloads[mixed];
+            return Err(Error::usage(format!(
+                "{name} works on the records of ycsb-load: put that before it"
+            )));
+        }
+        Ok(())
     }
 
     /// Refuses what cannot be carried out.
@@ -207,6 +260,8 @@ impl Settings {
         if !(0.0..10.0).contains(&self.theta) {
             return wrong("--theta must be at least 0 and below 10");
         }
+        self.check_rates()?;
+        self.check_records()?;
         if self.duration.is_some_and(|duration| duration.is_zero()) {
             return wrong("--duration must be above 0 seconds");
         }

@@ -100,10 +100,12 @@ pub(crate) fn run_one(
     observer.opened(spec, round, dir, &opened_with);
     let mut workloads = Vec::new();
     let mut runner = Runner::new(settings, spec, &*engine, dir, round as u64, observer.progress())?;
-    for (step, workload) in settings.workloads.iter().enumerate() {
-        let report = runner.run(*workload)?;
-        observer.finished(spec, round, step, &report)?;
-        workloads.push(report);
+    for workload in &settings.workloads {
+        runner.run(*workload, &mut |report| {
+            observer.finished(spec, round, workloads.len(), &report)?;
+            workloads.push(report);
+            Ok(())
+        })?;
     }
     drop(runner);
     let closing = Instant::now();

@@ -31,6 +31,13 @@ pub enum Kind {
     SeekRandomWhileWriting,
     FillSync,
     Fill100K,
+    YcsbLoad,
+    YcsbA,
+    YcsbB,
+    YcsbC,
+    YcsbD,
+    YcsbE,
+    YcsbF,
     Flush,
     Compact,
     WaitForIdle,
@@ -65,6 +72,13 @@ pub const ALL: &[(Kind, &str, &str)] = &[
         "fill100K",
         "write --num / 1000 values of 100,000 bytes, keys behind all others",
     ),
+    (Kind::YcsbLoad, "ycsb-load", "YCSB: write --num records in random order"),
+    (Kind::YcsbA, "ycsb-a", "YCSB A: 50 % reads, 50 % updates, zipfian; --reads operations"),
+    (Kind::YcsbB, "ycsb-b", "YCSB B: 95 % reads, 5 % updates, zipfian"),
+    (Kind::YcsbC, "ycsb-c", "YCSB C: reads, zipfian"),
+    (Kind::YcsbD, "ycsb-d", "YCSB D: 95 % reads of the latest records, 5 % inserts"),
+    (Kind::YcsbE, "ycsb-e", "YCSB E: 95 % scans of 1 to 100 records, zipfian, 5 % inserts"),
+    (Kind::YcsbF, "ycsb-f", "YCSB F: 50 % reads, 50 % reads followed by a write, zipfian"),
     (Kind::Flush, "flush", "write memory out to files"),
     (Kind::Compact, "compact", "bring the whole tree into its final shape"),
     (Kind::WaitForIdle, "waitforidle", "wait until background work is done"),
@@ -100,12 +114,34 @@ impl Kind {
                 | UpdateRandom
                 | FillSync
                 | Fill100K
+                | YcsbLoad
+                | YcsbA
+                | YcsbB
+                | YcsbD
+                | YcsbE
+                | YcsbF
         )
+    }
+
+    /// Whether it is one of YCSB's, which read and write.
+    pub fn is_mix(self) -> bool {
+        use Kind::*;
+        matches!(self, YcsbA | YcsbB | YcsbC | YcsbD | YcsbE | YcsbF)
+    }
+
+    /// Whether it is one of YCSB's, the load included.
+    pub fn is_ycsb(self) -> bool {
+        self.is_mix() || self == Self::YcsbLoad
+    }
+
+    /// Whether it can be an open loop: every operation is one that a user might ask for at any time.
+    pub fn can_be_paced(self) -> bool {
+        self.can_repeat()
     }
 
     /// Whether it reads, seeks or iterates from the threads that are measured.
     pub fn reads(self) -> bool {
-        !self.is_maintenance() && (!self.writes() || self == Self::UpdateRandom)
+        !self.is_maintenance() && (!self.writes() || self == Self::UpdateRandom || self.is_mix())
     }
 
     /// Whether its writes can be grouped in batches. The others are durable each, or read and written
@@ -114,7 +150,13 @@ impl Kind {
         use Kind::*;
         matches!(
             self,
-            FillSeq | FillRandom | FillUniqueRandom | Overwrite | DeleteRandom | DeleteSeq
+            FillSeq
+                | FillRandom
+                | FillUniqueRandom
+                | Overwrite
+                | DeleteRandom
+                | DeleteSeq
+                | YcsbLoad
         )
     }
 
@@ -136,6 +178,7 @@ impl Kind {
                     | DeleteRandom
                     | DeleteSeq
                     | Fill100K
+                    | YcsbLoad
                     | ReadSeq
                     | ReadReverse
             )

@@ -89,6 +89,29 @@ fn the_table_has_the_rules_and_the_verdicts() {
 }
 
 #[test]
+fn an_open_loop_is_measured_at_shares_of_the_rate_that_was_sustained() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = "ycsb-load,ycsb-a,ycsb-e";
+    let arguments =
+        ["--engine", "mem,esker", "--workloads", list, "--rate-percent", "50,80", "--reads", "500"];
+    let (report, _) = report(dir.path(), &arguments, 0);
+    let steps = report["runs"][1]["workloads"].as_array().unwrap();
+    let names: Vec<&str> = steps.iter().map(|step| step["name"].as_str().unwrap()).collect();
+    let expected =
+        ["ycsb-load", "ycsb-a", "ycsb-a@50%", "ycsb-a@80%", "ycsb-e", "ycsb-e@50%", "ycsb-e@80%"];
+    assert_eq!(names, expected);
+    assert_eq!(report["settings"]["value_size"], 1_000);
+    let open = &steps[2]["open_loop"];
+    assert_eq!(open["percent"], 50.0);
+    assert_eq!(open["sustained"], steps[1]["ops_per_second"]);
+    let latency = &steps[2]["latency"];
+    assert!(latency["p50_us"].as_f64().unwrap() <= latency["p9999_us"].as_f64().unwrap());
+    assert_eq!(report["comparison"].as_array().unwrap().len(), 7);
+    let agreements = report["agreements"].as_array().unwrap();
+    assert!(agreements.len() == 7 && agreements.iter().all(|found| found["agree"] == true));
+}
+
+#[test]
 fn an_engine_that_returns_something_else_ends_it() {
     let dir = tempfile::tempdir().unwrap();
     let arguments =
@@ -138,6 +161,10 @@ fn what_cannot_be_compared_is_refused() {
         (&["--rounds", "0"], "--rounds"),
         (&["--batch-instead", "0"], "--batch-instead"),
         (&["--tuning", "wild"], "wild"),
+        (&["--rate", "0"], "--rate"),
+        (&["--rate", "5", "--rate-percent", "50"], "--rate"),
+        (&["--workloads", "fillseq", "--rate", "5"], "that time can end"),
+        (&["--workloads", "ycsb-b"], "ycsb-load"),
     ];
     for (arguments, named) in cases {
         fail([&["bench", "compare"], *arguments].concat(), 2, named);

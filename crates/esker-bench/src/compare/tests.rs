@@ -185,3 +185,18 @@ fn reports_survive_their_own_json() {
     assert_eq!(json["runs"][0]["engine"], "esker");
     assert_eq!(back.runs[0].engine, spec("esker"));
 }
+
+#[test]
+fn mixed_workloads_and_open_loops_are_checked_too() {
+    let list = "ycsb-load,ycsb-a,ycsb-c:2,ycsb-d,ycsb-e,ycsb-f:2,readseq";
+    let report = compare("esker,mem", list, |s| s.rate_percent = vec![50.0]);
+    assert!(report.complete, "{:?}", report.stopped);
+    let scopes: Vec<(String, CheckScope)> =
+        report.agreements.iter().map(|found| (found.workload.clone(), found.scope)).collect();
+    assert_eq!(scopes.len(), 2 + 2 * 5);
+    let scope = |name: &str| scopes.iter().find(|(found, _)| found == name).unwrap().1;
+    assert_eq!(scope("ycsb-a"), CheckScope::Results);
+    assert_eq!(scope("ycsb-d@50%"), CheckScope::Results);
+    assert_eq!(scope("ycsb-f:2"), CheckScope::Sample, "what threads read depends on their turns");
+    assert!(report.runs.iter().all(|run| run.workloads.len() == 12));
+}

@@ -14,14 +14,18 @@ use super::meter::{SILENCE_NS, Silence, Totals};
 /// the smallest of the threads' longest latencies, and at most that millisecond.
 pub fn longest(threads: &[Totals]) -> u64 {
     if let [only] = threads {
-        return only.latencies.max_ns();
+        return only.longest_gap.unwrap_or_else(|| only.latencies.max_ns());
     }
     let end = threads.iter().map(|thread| thread.ended).max().unwrap_or(0);
     let common = sweep(threads, end);
     if common > 0 {
         return common;
     }
-    let shortest = threads.iter().map(|thread| thread.latencies.max_ns()).min().unwrap_or(0);
+    let shortest = threads
+        .iter()
+        .map(|thread| thread.longest_gap.unwrap_or_else(|| thread.latencies.max_ns()))
+        .min()
+        .unwrap_or(0);
     shortest.min(SILENCE_NS)
 }
 

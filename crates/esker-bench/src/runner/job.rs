@@ -6,6 +6,7 @@
 //! tells the others to stop.
 
 use super::plan::{Plan, STEPS};
+use super::ycsb::scatter;
 use crate::check::Scan;
 use crate::dist::{Distribution, Sampler, Stream};
 use crate::engine::{Direction, Engine, Session};
@@ -19,7 +20,7 @@ use crate::{Kind, Result};
 use rand::rngs::SmallRng;
 use std::hint::black_box;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One step, as its threads see it.
@@ -29,6 +30,9 @@ pub struct Job<'a> {
     pub keys: KeyFormat,
     pub pool: &'a ValuePool,
     pub live: &'a LiveKeys,
+    /// Records of the mixed workloads that are written, and that are being written.
+    pub records: &'a AtomicU64,
+    pub inserted: &'a AtomicU64,
     pub live_large: &'a LiveKeys,
     pub shared: &'a Shared,
     pub plan: &'a Plan,
@@ -44,14 +48,14 @@ enum Numbers {
 }
 
 /// What a thread holds: its session, its randomness and its buffers.
-struct Hand<'a> {
-    job: &'a Job<'a>,
-    session: Box<dyn Session + 'a>,
-    rng: SmallRng,
+pub(super) struct Hand<'a> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) session: Box<dyn Session + 'a>,
+    pub(super) rng: SmallRng,
     /// The seed of the values that this step writes.
     values: u64,
     numbers: Numbers,
-    key: Vec<u8>,
+    pub(super) key: Vec<u8>,
     value_size: usize,
     durability: Durability,
     /// Added to every number: the keys of `fill100K` stand behind all others.
@@ -73,6 +77,9 @@ impl<'a> Job<'a> {
         let share = self.plan.share(thread);
         let left = share.end - share.start;
         let mut meter = Meter::new(self.shared, Some(thread));
+        if let Some(pace) = &self.plan.pace {
+            meter.follow(pace.turns(thread, self.plan));
+        }
         match self.plan.workload.kind {
             Kind::DeleteRandom | Kind::DeleteSeq => hand.write(&mut meter, left, true)?,
             Kind::UpdateRandom => hand.update(&mut meter, left)?,
@@ -84,6 +91,7 @@ impl<'a> Job<'a> {
             Kind::SeekRandom | Kind::SeekRandomWhileWriting => hand.seek(&mut meter, left)?,
             Kind::ReadSeq => hand.iterate(&mut meter, left, Direction::Forward)?,
             Kind::ReadReverse => hand.iterate(&mut meter, left, Direction::Reverse)?,
+            kind if kind.is_mix() => hand.mixed(&mut meter, left)?,
             _ => hand.write(&mut meter, left, false)?,
         }
         Ok(meter.finish())
@@ -136,6 +144,9 @@ impl<'a> Job<'a> {
                 let permutation = Permutation::new(num, self.stream.shared_seed());
                 Numbers::Shuffled(self.plan.share(thread), permutation)
             }
+            Kind::YcsbLoad => {
+                Numbers::Shuffled(self.plan.share(thread), scatter(self.settings.capacity()))
+            }
             Kind::FillRandom | Kind::DeleteRandom => drawn(Distribution::Uniform, num),
             Kind::Fill100K => drawn(Distribution::Uniform, self.settings.large_keys()),
             Kind::ReadHot => drawn(Distribution::Uniform, num.div_ceil(100)),
@@ -153,7 +164,7 @@ impl<'a> Job<'a> {
                 Kind::FillSync => Durability::Disk,
                 _ => self.settings.durability,
             },
-            base: if large { num } else { 0 },
+            base: if large { self.settings.capacity() } else { 0 },
         })
     }
 }
@@ -184,7 +195,7 @@ impl Hand<'_> {
     }
 
     #[inline]
-    fn put(&mut self, number: u64, totals: &mut Totals) -> Result<()> {
+    pub(super) fn put(&mut self, number: u64, totals: &mut Totals) -> Result<()> {
         self.job.keys.write(self.base + number, &mut self.key);
         let value = self.job.pool.value(self.values, self.base + number, self.value_size);
         self.session.put(&self.key, value, self.durability)?;
@@ -239,7 +250,7 @@ impl Hand<'_> {
     }
 
     #[inline]
-    fn get(&mut self, totals: &mut Totals) -> Result<()> {
+    pub(super) fn get(&mut self, totals: &mut Totals) -> Result<()> {
         let (key, verify) = (&self.key[..], self.job.settings.verify);
         let (mut length, sum) = (0, &mut totals.checksum);
         let found = self.session.get(key, &mut |value| {

@@ -13,6 +13,7 @@ mod monitor;
 mod plan;
 mod summary;
 mod verify;
+mod ycsb;
 
 use crate::dist::Stream;
 use crate::engine::{Engine, EngineBytes};
@@ -27,9 +28,9 @@ use crate::settings::Settings;
 use crate::values::ValuePool;
 use crate::{EngineSpec, Error, Kind, Result, Workload};
 use job::Job;
-use plan::Plan;
+use plan::{Pace, Plan};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use verify::Truth;
 
 /// Runs workloads on one database.
@@ -44,6 +45,8 @@ pub struct Runner<'a> {
     pool: ValuePool,
     live: LiveKeys,
     live_large: LiveKeys,
+    records: AtomicU64,
+    inserted: AtomicU64,
     round: u64,
     step: u64,
     progress: bool,
@@ -84,7 +87,9 @@ impl<'a> Runner<'a> {
                 settings.compression_ratio,
                 settings.seed,
             ),
-            live: LiveKeys::new(settings.num),
+            live: LiveKeys::new(settings.capacity()),
+            records: AtomicU64::new(settings.num),
+            inserted: AtomicU64::new(settings.num),
             live_large: LiveKeys::new(settings.large_keys()),
             round,
             step: 0,
@@ -94,12 +99,36 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Runs the next workload.
-    pub fn run(&mut self, workload: Workload) -> Result<WorkloadReport> {
+    /// Runs the next workload: as fast as it goes, or in an open loop at the rate that was asked for,
+    /// or as fast as it goes and then once for each share of the rate that it kept up.
+    pub fn run(
+        &mut self,
+        workload: Workload,
+        seen: &mut dyn FnMut(WorkloadReport) -> Result<()>,
+    ) -> Result<()> {
+        let settings = self.settings;
+        let plan = Plan::new(settings, workload, self.spec.cheap_single_writes());
+        if !workload.kind.can_be_paced() {
+            return seen(self.step(plan)?);
+        }
+        if let Some(rate) = settings.rate {
+            return seen(self.step(plan.paced(Pace { rate, share: None }))?);
+        }
+        let closed = self.step(plan.clone())?;
+        let sustained = closed.ops_per_second;
+        seen(closed)?;
+        for percent in &settings.rate_percent {
+            let rate = sustained * percent / 100.0;
+            let pace = Pace { rate, share: Some((sustained, *percent)) };
+            seen(self.step(plan.clone().paced(pace))?)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, plan: Plan) -> Result<WorkloadReport> {
         if self.settings.drop_caches {
             caches::drop_now()?;
         }
-        let plan = Plan::new(self.settings, workload, self.spec.cheap_single_writes());
         process::reset_peak_memory();
         let engine_before = self.engine.bytes_written();
         let before = ProcessUse::now();
@@ -157,6 +186,8 @@ impl<'a> Runner<'a> {
             keys: self.keys,
             pool: &self.pool,
             live: &self.live,
+            records: &self.records,
+            inserted: &self.inserted,
             live_large: &self.live_large,
             shared,
             plan,

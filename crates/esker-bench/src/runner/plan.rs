@@ -5,6 +5,7 @@
 //! `--duration` if that is given and, for reads, `--reads` is not; in all other cases it has a number
 //! of operations, and the duration can only end it early.
 
+use crate::measure::meter::Turns;
 use crate::settings::{EXPENSIVE_SHARE, Settings};
 use crate::{Kind, Workload};
 use std::ops::Range;
@@ -34,6 +35,25 @@ pub struct Plan {
     pub per_latency: u64,
     /// Operations of one thread between two samples.
     pub sample_every: Option<u64>,
+    /// When operations are due, in an open loop.
+    pub pace: Option<Pace>,
+}
+
+/// How often operations are due, whether or not those before are done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Operations a second, of all threads together.
+    pub rate: f64,
+    /// The sustained rate that it is a share of, and the share in hundredths.
+    pub share: Option<(f64, f64)>,
+}
+
+impl Pace {
+    /// The turns of one thread: threads take turns evenly.
+    pub fn turns(&self, thread: usize, plan: &Plan) -> Turns {
+        let one = 1e9 * plan.batch as f64 / self.rate.max(1e-3);
+        Turns { first_ns: one * thread as f64, every_ns: one * plan.threads as f64 }
+    }
 }
 
 impl Plan {
@@ -54,10 +74,10 @@ impl Plan {
         let counted = match kind {
             _ if kind.is_maintenance() => 1,
             Kind::FillSync | Kind::Fill100K => (settings.num / EXPENSIVE_SHARE).max(1),
-            _ if kind.writes() => settings.num,
+            _ if kind.writes() && !kind.is_mix() => settings.num,
             _ => settings.reads.unwrap_or(settings.num),
         };
-        let explicit = settings.reads.is_some() && !kind.writes();
+        let explicit = settings.reads.is_some() && (!kind.writes() || kind.is_mix());
         let by_time = settings.duration.is_some() && kind.can_repeat() && !explicit;
         let length = match (settings.duration, settings.limit) {
             _ if kind.is_maintenance() => None,
@@ -73,6 +93,21 @@ impl Plan {
             batched_instead: batched_instead && batch > 1,
             per_latency: if single && !kind.is_maintenance() { STEPS } else { batch as u64 },
             sample_every: settings.sample_ops.map(|ops| (ops / threads as u64).max(1)),
+            pace: None,
+        }
+    }
+
+    /// The same in an open loop.
+    pub fn paced(self, pace: Pace) -> Self {
+        Self { pace: Some(pace), ..self }
+    }
+
+    /// The name of the step in reports.
+    pub fn name(&self) -> String {
+        match self.pace {
+            None => self.workload.to_string(),
+            Some(Pace { share: Some((_, percent)), .. }) => format!("{}@{percent}%", self.workload),
+            Some(Pace { rate, .. }) => format!("{}@{rate}/s", self.workload),
         }
     }
 
@@ -136,6 +171,17 @@ mod tests {
         assert_eq!(plan("fillrandom", &asked), (7, false));
         let none = Settings { batch_instead: 1, ..settings };
         assert_eq!(plan("fillrandom", &none), (1, false));
+    }
+
+    #[test]
+    fn threads_take_turns_in_an_open_loop() {
+        let plan = plan("readrandom:4", |_| ()).paced(Pace { rate: 1_000.0, share: None });
+        assert_eq!(plan.name(), "readrandom:4@1000/s");
+        let pace = plan.pace.unwrap();
+        let turns = pace.turns(3, &plan);
+        assert_eq!((turns.first_ns, turns.every_ns), (3e6, 4e6));
+        let share = Pace { share: Some((2_000.0, 50.0)), ..pace };
+        assert_eq!(plan.paced(share).name(), "readrandom:4@50%");
     }
 
     #[test]

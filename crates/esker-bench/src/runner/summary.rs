@@ -6,8 +6,13 @@ use crate::measure::latency::Latencies;
 use crate::measure::meter::Totals;
 use crate::measure::process::{self, ProcessUse};
 use crate::measure::{disk, pause};
-use crate::report::{Sample, WorkloadReport, WriterReport, median};
+use crate::report::{OpenLoopReport, Sample, WorkloadReport, WriterReport, median};
 use crate::settings::LARGE_VALUE;
+use std::time::Duration;
+
+/// An engine keeps up with an open loop if it does so many of the operations that are due. The rest is
+/// what is under way at the end.
+const KEPT_UP: f64 = 0.99;
 
 impl Runner<'_> {
     pub(super) fn summarise(&mut self, plan: &Plan, measured: Measured) -> WorkloadReport {
@@ -21,19 +26,22 @@ impl Runner<'_> {
         let per_op = |amount: f64| if operations > 0 { amount / operations as f64 } else { 0.0 };
         let rate = operations as f64 / seconds;
         let by_second: Vec<f64> = rates.iter().map(|point| point.ops_per_second).collect();
+        let spun = Duration::from_nanos(sum(|thread| thread.spun));
+        // Waiting for a turn is the harness's own work.
+        let cpu = used.cpu.saturating_sub(spun);
         let beside = writer.as_ref().map_or(0, |writer| writer.bytes_written);
         let written = sum(|thread| thread.bytes_written) + beside;
         self.user_bytes_written += written;
         let space = self.dir.map(disk::allocated);
         WorkloadReport {
-            name: plan.workload.to_string(),
+            name: plan.name(),
             maintenance: plan.workload.kind.is_maintenance(),
             threads: plan.threads,
             seconds,
             operations,
             ops_per_second: rate,
             mb_per_second: sum(|thread| thread.bytes) as f64 / 1e6 / seconds,
-            cpu_us_per_op: per_op(used.cpu.as_secs_f64() * 1e6),
+            cpu_us_per_op: per_op(cpu.as_secs_f64() * 1e6),
             context_switches_per_op: per_op(used.switches as f64),
             latency: latencies.summary(plan.per_latency),
             longest_pause_ms: pause::longest(&threads) as f64 / 1e6,
@@ -63,6 +71,14 @@ impl Runner<'_> {
             batched_instead: plan.batched_instead,
             latency_curve: latencies.curve(),
             check: None,
+            open_loop: plan.pace.map(|pace| OpenLoopReport {
+                rate: pace.rate,
+                percent: pace.share.map(|(_, percent)| percent),
+                sustained: pace.share.map(|(sustained, _)| sustained),
+                kept_up: rate >= KEPT_UP * pace.rate,
+                behind_ms: threads.iter().map(|thread| thread.behind).max().unwrap_or(0) as f64
+                    / 1e6,
+            }),
         }
     }
 

@@ -141,3 +141,73 @@ fn the_same_seed_gives_the_same_keys_in_a_step_and_others_in_the_next() {
     assert_eq!((first, second), found(5));
     assert!(first != second || found(6) != (first, second), "streams are independent");
 }
+
+#[test]
+fn mixed_workloads_do_what_they_say() {
+    let list = "ycsb-load:2,ycsb-a,ycsb-b:3,ycsb-c,ycsb-f,ycsb-d,ycsb-e,readseq";
+    let steps = steps(list, |s| s.num = 4_000);
+    let of = |name: &str| steps.iter().find(|step| step.name == name).unwrap();
+    let written = |name: &str| of(name).user_bytes_written / 116;
+    assert_eq!(written("ycsb-load:2"), 4_000);
+    // Half of 4,000, give or take five standard deviations.
+    assert!((1_840..2_160).contains(&written("ycsb-a")), "{}", written("ycsb-a"));
+    assert!((130..270).contains(&written("ycsb-b:3")), "{}", written("ycsb-b:3"));
+    assert_eq!(written("ycsb-c"), 0);
+    assert!((1_840..2_160).contains(&written("ycsb-f")), "{}", written("ycsb-f"));
+    assert_eq!(of("ycsb-f").found, 4_000, "every record is read, and half of them written");
+    assert_eq!((of("ycsb-c").found, of("ycsb-c").missing), (4_000, 0));
+    assert!(steps.iter().all(|step| step.missing == 0), "every record that is asked for is there");
+    // What was inserted is there, beside what was loaded.
+    let inserted = written("ycsb-d") + written("ycsb-e");
+    assert!((260..540).contains(&inserted), "{inserted}");
+    assert_eq!(of("readseq").found, 4_000);
+    let all = self::steps("ycsb-load,ycsb-d,readseq", |s| s.reads = Some(5_000));
+    assert_eq!(all[2].found, 2_000 + all[1].user_bytes_written / 116);
+}
+
+#[test]
+fn scans_of_ycsb_e_have_uniform_lengths() {
+    let steps = steps("ycsb-load,ycsb-e", |s| s.num = 4_000);
+    let entries = steps[1].mb_per_second * 1e6 * steps[1].seconds / 116.0;
+    // 3,800 scans of 50.5 records, some of them cut by the end of the data.
+    assert!((170_000.0..205_000.0).contains(&entries), "{entries}");
+}
+
+#[test]
+fn mixed_workloads_need_their_records() {
+    let refused = |list: &str| {
+        let workloads = Workload::parse_list(list).unwrap();
+        Settings { workloads, ..Settings::default() }.check().unwrap_err().to_string()
+    };
+    for list in ["ycsb-a", "fillseq,ycsb-c", "ycsb-e:2,ycsb-load"] {
+        assert!(refused(list).contains("put that before it"), "{list}");
+    }
+}
+
+#[test]
+fn an_open_loop_follows_its_rate() {
+    let steps = steps("fillseq,readrandom:2", |s| (s.rate, s.reads) = (Some(4_000.0), Some(800)));
+    let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["fillseq", "readrandom:2@4000/s"], "a fill has an end of its own");
+    assert!(steps[0].open_loop.is_none());
+    let step = &steps[1];
+    let open = step.open_loop.unwrap();
+    assert_eq!((open.rate, open.percent), (4_000.0, None));
+    // 800 operations, one every quarter of a millisecond.
+    assert!(step.seconds >= 0.199, "{}", step.seconds);
+    assert_eq!((step.operations, step.found), (800, 800));
+}
+
+#[test]
+fn shares_are_of_the_rate_that_was_sustained() {
+    let steps = steps("fillseq,readrandom,stats", |s| {
+        (s.rate_percent, s.reads) = (vec![50.0, 80.0], Some(2_000));
+    });
+    let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["fillseq", "readrandom", "readrandom@50%", "readrandom@80%", "stats"]);
+    let sustained = steps[1].ops_per_second;
+    let open = steps[2].open_loop.unwrap();
+    assert_eq!((open.sustained, open.percent), (Some(sustained), Some(50.0)));
+    assert!((open.rate / sustained - 0.5).abs() < 1e-9);
+    assert!(steps[2].ops_per_second <= sustained * 0.51);
+}

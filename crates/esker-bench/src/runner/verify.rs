@@ -111,7 +111,7 @@ impl Runner<'_> {
     }
 
     fn sample(&self, stream: &Stream) -> Result<Sample> {
-        let num = self.settings.num;
+        let num = self.settings.capacity();
         let mut rng = Stream { thread: u64::MAX - 1, ..*stream }.rng();
         let mut sample = Sample::default();
         let mut session = self.engine.session()?;
@@ -133,7 +133,7 @@ impl Runner<'_> {
         let mut key = self.keys.buffer();
         let mut value = Vec::new();
         for _ in 0..reads {
-            let number = rng.random_range(0..self.settings.num);
+            let number = rng.random_range(0..self.settings.capacity());
             self.keys.write(number, &mut key);
             let found = session.get(&key, &mut |bytes| {
                 value.clear();

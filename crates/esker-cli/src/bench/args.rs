@@ -13,6 +13,8 @@ use std::time::Duration;
 /// The longest that a workload of the standard list takes if nothing was asked for: nine of them end
 /// in under two minutes on any machine.
 const STANDARD_LIMIT: Duration = Duration::from_secs(12);
+/// Bytes of a record of YCSB.
+const YCSB_RECORD: usize = 1_000;
 
 /// Measure this machine: named workloads on Esker and other stores
 #[derive(Debug, Clone, clap::Args)]
@@ -122,15 +124,27 @@ pub struct BenchFlags {
     /// How numbers become keys: decimal digits (LevelDB's db_bench) or big-endian bytes (RocksDB's)
     #[arg(long, value_enum, default_value_t = Style::Decimal)]
     pub key_style: Style,
-    /// Bytes of a value
-    #[arg(long, default_value_t = 100, value_name = "BYTES")]
-    pub value_size: usize,
+    /// Bytes of a value (default: 100; 1000 if the list names workloads of YCSB, whose records have ten
+    /// fields of 100 bytes)
+    #[arg(long, value_name = "BYTES")]
+    pub value_size: Option<usize>,
     /// The fraction of its size that a compressor leaves of a value
     #[arg(long, default_value_t = 0.5, value_name = "0..1")]
     pub compression_ratio: f64,
     /// How often which key is asked for
     #[arg(long, value_enum, default_value_t = Shape::Uniform)]
     pub distribution: Shape,
+    /// Which records the workloads of YCSB ask for (default: as YCSB says of each)
+    #[arg(long, value_enum, value_name = "SHAPE")]
+    pub ycsb_distribution: Option<Shape>,
+    /// An open loop: operations are due at this rate a second, whether or not those before are done,
+    /// and latencies count from then (workloads that time can end)
+    #[arg(long, value_name = "RATE", conflicts_with = "rate_percent")]
+    pub rate: Option<f64>,
+    /// The same at these shares of the rate that the workload sustains, which is measured just before;
+    /// 50,80,95 for instance
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub rate_percent: Vec<f64>,
     /// The exponent of the zipfian and latest distributions
     #[arg(long, default_value_t = 0.99, value_name = "X")]
     pub theta: f64,
@@ -187,6 +201,16 @@ pub enum Shape {
     Latest,
 }
 
+impl From<Shape> for Distribution {
+    fn from(shape: Shape) -> Self {
+        match shape {
+            Shape::Uniform => Self::Uniform,
+            Shape::Zipfian => Self::Zipfian,
+            Shape::Latest => Self::Latest,
+        }
+    }
+}
+
 /// What a finished write survives.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Class {
@@ -204,19 +228,22 @@ impl BenchFlags {
         let defaults = Settings::default();
         let duration = self.duration.map(seconds).transpose()?;
         let standard = self.workloads.is_none() && duration.is_none();
+        let workloads = match &self.workloads {
+            Some(list) => Workload::parse_list(list)?,
+            None => defaults.workloads.clone(),
+        };
+        let records = workloads.iter().any(|workload| workload.kind.is_ycsb());
+        let value_size = if records { YCSB_RECORD } else { defaults.value_size };
         Ok(Settings {
             engines: EngineSpec::parse_list(&self.engine)?,
-            workloads: match &self.workloads {
-                Some(list) => Workload::parse_list(list)?,
-                None => defaults.workloads.clone(),
-            },
+            workloads,
             num: self.num,
             key_size: self.key_size,
             key_style: match self.key_style {
                 Style::Decimal => KeyStyle::Decimal,
                 Style::Binary => KeyStyle::Binary,
             },
-            value_size: self.value_size,
+            value_size: self.value_size.unwrap_or(value_size),
             compression_ratio: self.compression_ratio,
             threads: self.threads,
             duration,
@@ -226,11 +253,10 @@ impl BenchFlags {
             scan_length: self.scan_length,
             write_rate: self.write_rate,
             seed: self.seed,
-            distribution: match self.distribution {
-                Shape::Uniform => Distribution::Uniform,
-                Shape::Zipfian => Distribution::Zipfian,
-                Shape::Latest => Distribution::Latest,
-            },
+            distribution: self.distribution.into(),
+            ycsb_distribution: self.ycsb_distribution.map(Distribution::from),
+            rate: self.rate,
+            rate_percent: self.rate_percent.clone(),
             theta: self.theta,
             durability: match self.durability {
                 Class::Buffered => Durability::Buffered,

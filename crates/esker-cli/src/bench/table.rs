@@ -22,6 +22,9 @@ pub fn report(report: &Report) -> String {
             comparison(report),
         );
     }
+    if let Some(table) = open_loops(report) {
+        section(&mut out, "Open loops: latencies from when an operation was due", table);
+    }
     for run in &report.runs {
         run_report(&mut out, run, report.settings.rounds);
     }
@@ -49,6 +52,9 @@ pub fn compare(report: &Report) -> String {
         }
     }
     section(&mut out, "Medians over rounds, and multiples of the first engine", comparison(report));
+    if let Some(table) = open_loops(report) {
+        section(&mut out, "Open loops: latencies from when an operation was due", table);
+    }
     let agreed = report.agreements.iter().filter(|found| found.agree).count();
     let _ = writeln!(
         out,
@@ -62,6 +68,55 @@ pub fn compare(report: &Report) -> String {
         let _ = writeln!(out, "Not complete: {stopped}");
     }
     out.trim_end().to_owned()
+}
+
+/// Every step that had a rate to follow.
+fn open_loops(report: &Report) -> Option<Table> {
+    let columns = [
+        "workload",
+        "engine",
+        "round",
+        "due/s",
+        "done/s",
+        "kept up",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "p99.99",
+        "max",
+        "longest gap",
+        "lowest 1 s",
+        "median 1 s",
+    ];
+    let mut table = table(&columns, 2);
+    for run in &report.runs {
+        let open = run.workloads.iter().filter_map(|step| Some((step, step.open_loop.as_ref()?)));
+        for (step, open) in open {
+            let latency = &step.latency;
+            let quantiles = [
+                latency.p50_us,
+                latency.p90_us,
+                latency.p99_us,
+                latency.p999_us,
+                latency.p9999_us,
+                latency.max_us,
+                step.longest_pause_ms * 1e3,
+            ];
+            let mut cells = vec![
+                step.name.clone(),
+                run.engine.to_string(),
+                run.round.to_string(),
+                whole(open.rate),
+                whole(step.ops_per_second),
+                if open.kept_up { "yes" } else { "no" }.to_owned(),
+            ];
+            cells.extend(quantiles.map(micros));
+            cells.extend([whole(step.rate_min), whole(step.rate_median)]);
+            table.add_row(cells);
+        }
+    }
+    (!table.is_empty()).then_some(table)
 }
 
 fn checks(report: &Report, figure: fn(&StepCheck) -> u64) -> f64 {
