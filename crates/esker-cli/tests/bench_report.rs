@@ -26,7 +26,9 @@ fn reports_become_a_page() {
     assert_eq!(succeed(["bench", "report", text(&ours), text(&theirs), "--out", text(&out)]), "");
     let page = fs::read_to_string(&out).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"));
-    for expected in ["Benchmark of esker and mem", "against mem", "readrandom", "ours.json"] {
+    for expected in
+        ["Benchmark of Esker and BTreeMap", "against BTreeMap", "readrandom", "ours.json"]
+    {
         assert!(page.contains(expected), "{expected}");
     }
     // Measured with other keys, it is another comparison.
@@ -61,4 +63,27 @@ fn a_wrong_file_is_named_and_the_older_page_stays() {
     let nowhere = dir.path().join("no/such/page.html");
     fail(["bench", "report", text(&good), "--out", text(&nowhere)], 1, "page.html");
     assert_eq!(fs::read(&out).unwrap(), before);
+}
+
+#[test]
+fn a_run_and_a_comparison_leave_their_report_and_its_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (json, page) = (dir.path().join("r.json"), dir.path().join("r.html"));
+    let flags = ["--engine", "esker,mem", "--num", "200", "--workloads", "fillseq,readrandom"];
+    // A map in memory is compared only where nothing is promised.
+    let flags = flags.into_iter().chain(["--durability", "buffered"]);
+    let outputs = ["--out", text(&json), "--page", text(&page)];
+    for command in [&["bench"][..], &["bench", "compare", "--repeat", "2"]] {
+        let printed = succeed(command.iter().copied().chain(flags.clone()).chain(outputs));
+        assert!(printed.contains("readrandom"), "{printed}");
+        assert!(fs::read_to_string(&page).unwrap().starts_with("<!DOCTYPE html>"));
+        let again = dir.path().join("again.html");
+        succeed(["bench", "report", text(&json), "--out", text(&again)]);
+        let named = |path| fs::read_to_string(path).unwrap().replace("r.json", "this run");
+        assert_eq!(named(&page), named(&again), "the same page, but for the name of the file");
+        fs::remove_file(&json).unwrap();
+        fs::remove_file(&page).unwrap();
+    }
+    let nowhere = dir.path().join("no/such/r.json");
+    fail(["bench", "--out", text(&nowhere)], 1, "r.json");
 }

@@ -184,6 +184,12 @@ pub struct BenchFlags {
     /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Write the report as one JSON object to a file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write the report as a page for a browser, as `esker bench report` makes it
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

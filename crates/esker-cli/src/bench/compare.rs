@@ -4,7 +4,7 @@
 //! the system asks it to end, and prints what there is in any case.
 
 use super::args::CompareArgs;
-use super::{Follow, create, json, print, table};
+use super::{Follow, create, json, page, print, table};
 use crate::failure::one_line;
 use esker_bench::compare::process::{Processes, Stop};
 use esker_bench::{Error, Report, Result};
@@ -22,6 +22,7 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     }
     let settings = args.settings()?;
     let plot = args.flags.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
+    let outputs = page::Outputs::open(&args.flags)?;
     let stop = Stop::default();
     let asked = stop.clone();
     ctrlc::set_handler(move || asked.ask())
@@ -40,7 +41,9 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     } else {
         print(&table::compare(&report))?
     }
-    Ok(finish(&report, stop.asked()))
+    let code = finish(&report, stop.asked());
+    outputs.write(&report)?;
+    Ok(code)
 }
 
 /// Says on standard error why a comparison ended early.

@@ -3,8 +3,8 @@
 //! The work is done by the `esker-bench` crate, which prints nothing. Here are the options, the
 //! lines that appear on a terminal while it runs (standard error), and the report: tables for a
 //! person, or one JSON object for a program (standard output). `esker bench report` makes a page of
-//! such objects. Options have `db_bench`'s names where
-//! it has the option, with its underscores as hyphens.
+//! such objects. Options have `db_bench`'s names where it has the option, with its underscores as
+//! hyphens.
 //!
 //! Exit codes: 0 for a report, 1 if an engine, a file or the disk failed, 2 for a command line that
 //! cannot be carried out, 130 for a comparison that was interrupted. A comparison that ended early
@@ -53,13 +53,19 @@ fn execute(args: &BenchFlags) -> Result<()> {
     settings.check()?;
     // Found out now rather than after the run.
     let plot = args.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
+    let outputs = page::Outputs::open(args)?;
     let mut follow = Follow::new(args);
     let report = esker_bench::run(&settings, &mut follow)?;
     if let Some((path, mut file)) = plot {
         let drawing = esker_bench::plot::draw(&report)?;
         file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;
     }
-    if args.json { print(&json(&report)?) } else { print(&table::report(&report)) }
+    if args.json {
+        print(&json(&report)?)?
+    } else {
+        print(&table::report(&report))?
+    }
+    outputs.write(&report)
 }
 
 fn create(path: &Path) -> Result<fs::File> {

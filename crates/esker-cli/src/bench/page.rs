@@ -1,11 +1,16 @@
-//! `esker bench report`: reports as a page for a browser.
+//! `esker bench report`, and the files that a run leaves: reports as JSON, and as a page for a browser.
 //!
-//! The page is made before its file is touched, so that wrong input never costs an older page.
+//! A page of reports is made before its file is touched, so that wrong input never costs an older
+//! page. Files for a report that is not there yet are made before it is measured: hours would be
+//! lost if there turned out to be no such directory.
 
-use esker_bench::page::{self, Merge, PageError};
-use esker_bench::{Error, Result};
-use std::fs;
-use std::path::PathBuf;
+use super::args::BenchFlags;
+use super::{create, json};
+use esker_bench::page::{self, Input, Merge, PageError};
+use esker_bench::{Error, Report, Result};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Make one HTML page of reports that `esker bench --json` wrote
 ///
@@ -33,4 +38,43 @@ pub fn write(args: &PageArgs) -> Result<()> {
     let merge = Merge { by_file: args.by_file };
     let text = page::render(&inputs, merge).map_err(PageError::classed)?;
     fs::write(&args.out, text).map_err(|error| Error::io("write", &args.out, &error))
+}
+
+/// The files that a run leaves.
+pub struct Outputs<'a> {
+    json: Option<(&'a Path, File)>,
+    page: Option<(&'a Path, File)>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Makes the files that were asked for.
+    pub fn open(flags: &'a BenchFlags) -> Result<Self> {
+        let made = |path: &'a Option<PathBuf>| {
+            path.as_deref().map(|path| Ok((path, create(path)?))).transpose()
+        };
+        Ok(Self { json: made(&flags.out)?, page: made(&flags.page)? })
+    }
+
+    /// Writes them.
+    pub fn write(self, report: &Report) -> Result<()> {
+        if self.json.is_none() && self.page.is_none() {
+            return Ok(());
+        }
+        let text = json(report)?;
+        fill(self.json, &text)?;
+        // Of a comparison that was stopped before anything was finished there is nothing to show.
+        let nothing = report.runs.iter().all(|run| run.workloads.is_empty());
+        if self.page.is_none() || nothing {
+            return Ok(());
+        }
+        let document = page::parse("the report", text.as_bytes()).map_err(PageError::classed)?;
+        let inputs = [Input { file: "this run".into(), document }];
+        let page = page::render(&inputs, Merge::default()).map_err(PageError::classed)?;
+        fill(self.page, &page)
+    }
+}
+
+fn fill(file: Option<(&Path, File)>, text: &str) -> Result<()> {
+    let Some((path, mut file)) = file else { return Ok(()) };
+    file.write_all(text.as_bytes()).map_err(|error| Error::io("write", path, &error))
 }
