@@ -11,7 +11,7 @@
 //! when a workload has ended.
 //!
 //! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
-//! `measure`, `engine`, `workspace`, `report`, `runner`, `suite`, `compare`, `plot`, `page`.
+//! `measure`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `compare`, `plot`, `page`.
 
 pub mod check;
 pub mod compare;
@@ -21,6 +21,8 @@ mod error;
 pub mod keys;
 pub mod live;
 pub mod measure;
+#[cfg(any(feature = "peer-capi", feature = "peer-wiredtiger"))]
+mod native;
 pub mod page;
 pub mod plot;
 pub mod report;

@@ -13,10 +13,22 @@ mod esker;
 mod faulty;
 #[cfg(feature = "peer-fjall")]
 mod fjall;
+#[cfg(feature = "peer-capi")]
+mod leveldb;
+#[cfg(feature = "peer-lmdb")]
+mod lmdb;
 mod mem;
 mod null;
+#[cfg(any(feature = "peer-lmdb", feature = "peer-redb", feature = "peer-wiredtiger"))]
+mod pending;
+#[cfg(feature = "peer-redb")]
+mod redb;
 mod registry;
+#[cfg(feature = "peer-rocksdb")]
+mod rocksdb;
 pub mod spec;
+#[cfg(feature = "peer-wiredtiger")]
+mod wiredtiger;
 
 use crate::Result;
 use crate::settings::Durability;
@@ -191,5 +203,7 @@ pub fn locked_version(name: &str) -> &'static str {
     all.find(|(known, _)| *known == name).map_or("of unknown version", |(_, version)| version)
 }
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,21 @@
 //! here. `built!` leaves the opener out where the feature is off, so that the entry still says which
 //! feature brings the engine.
 
-use super::spec::Entry;
+use super::spec::{Entry, Tuning};
 use super::{esker, faulty, mem, null};
 
 #[cfg(feature = "peer-fjall")]
 use super::fjall;
+#[cfg(feature = "peer-capi")]
+use super::leveldb;
+#[cfg(feature = "peer-lmdb")]
+use super::lmdb;
+#[cfg(feature = "peer-redb")]
+use super::redb;
+#[cfg(feature = "peer-rocksdb")]
+use super::rocksdb;
+#[cfg(feature = "peer-wiredtiger")]
+use super::wiredtiger;
 
 /// The opener, if the feature is on.
 macro_rules! built {
@@ -57,6 +67,109 @@ pub static REGISTRY: &[Entry] = &[
         open: built!("peer-fjall", fjall::open),
         ..Entry::PLAIN
     },
+    Entry {
+        kind: "rocksdb",
+        label: "RocksDB",
+        about: "RocksDB, its defaults: leveled, statistics off",
+        tuned: Some("tuned"),
+        open: built!("peer-rocksdb", rocksdb::open),
+        ..ROCKSDB
+    },
+    Entry {
+        kind: "rocksdb",
+        variant: Some("stats"),
+        label: "RocksDB stats",
+        about: "RocksDB, its defaults, with statistics on",
+        open: built!("peer-rocksdb", rocksdb::open),
+        ..ROCKSDB
+    },
+    Entry {
+        kind: "rocksdb",
+        variant: Some("tuned"),
+        label: "RocksDB tuned",
+        about: "RocksDB as its wiki tunes it: leveled",
+        tuning: Tuning::Tuned,
+        open: built!("peer-rocksdb", rocksdb::open),
+        ..ROCKSDB
+    },
+    Entry {
+        kind: "rocksdb",
+        variant: Some("universal"),
+        label: "RocksDB universal",
+        about: "RocksDB as its wiki tunes it, with universal compaction",
+        tuning: Tuning::Tuned,
+        open: built!("peer-rocksdb", rocksdb::open),
+        ..ROCKSDB
+    },
+    Entry {
+        kind: "leveldb",
+        label: "LevelDB",
+        about: "LevelDB, the system's library with its defaults",
+        feature: Some("peer-leveldb"),
+        install: Some("apt-get install libleveldb1d"),
+        tuned: Some("tuned"),
+        open: built!("peer-leveldb", leveldb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "leveldb",
+        variant: Some("tuned"),
+        label: "LevelDB tuned",
+        about: "LevelDB with a cache and a Bloom filter",
+        feature: Some("peer-leveldb"),
+        install: Some("apt-get install libleveldb1d"),
+        tuning: Tuning::Tuned,
+        open: built!("peer-leveldb", leveldb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "capi",
+        label: "C interface",
+        about: "any library with LevelDB's C interface, with its defaults",
+        feature: Some("peer-capi"),
+        takes_library: true,
+        tuned: Some("tuned"),
+        open: built!("peer-capi", leveldb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "capi",
+        variant: Some("tuned"),
+        label: "C interface, tuned",
+        about: "such a library with a cache and a Bloom filter",
+        feature: Some("peer-capi"),
+        takes_library: true,
+        tuning: Tuning::Tuned,
+        open: built!("peer-capi", leveldb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "lmdb",
+        label: "LMDB",
+        about: "LMDB, a B-tree in a memory map",
+        feature: Some("peer-lmdb"),
+        cheap_single_writes: false,
+        open: built!("peer-lmdb", lmdb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "redb",
+        label: "redb",
+        about: "redb, a copy-on-write B-tree in Rust",
+        feature: Some("peer-redb"),
+        cheap_single_writes: false,
+        open: built!("peer-redb", redb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "wiredtiger",
+        label: "WiredTiger",
+        about: "WiredTiger, the engine of MongoDB: its B-tree",
+        feature: Some("peer-wiredtiger"),
+        install: Some("apt-get install libwiredtiger0"),
+        open: built!("peer-wiredtiger", wiredtiger::open),
+        ..Entry::PLAIN
+    },
     faulty("forgets"),
     faulty("aborts"),
     faulty("full"),
@@ -76,3 +189,10 @@ const fn faulty(variant: &'static str) -> Entry {
         ..Entry::PLAIN
     }
 }
+
+/// What all ways of opening RocksDB have in common.
+const ROCKSDB: Entry = Entry {
+    feature: Some("peer-rocksdb"),
+    install: Some("apt-get install g++ libclang-dev"),
+    ..Entry::PLAIN
+};
