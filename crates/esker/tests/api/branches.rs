@@ -1,5 +1,8 @@
 use super::{Place, entries, fill, fresh, key, keys, open_roomy, run_files, settled, small, text};
-use esker::{Batch, Comparator, Db, Durability, ErrorKind, Options};
+use esker::{
+    Batch, CompactionFilter, Comparator, Db, Decision, Durability, ErrorKind, KeyspaceOptions,
+    Options,
+};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -331,6 +334,45 @@ fn merges_leave_named_snapshots_alone() {
     db.wait_until_idle().unwrap();
     assert_eq!(db.stats().merges, 0);
     assert_eq!(db.open_named_snapshot("s").unwrap().iter().unwrap().count(), 500);
+}
+
+/// Takes everything away.
+struct Sweep;
+
+impl CompactionFilter for Sweep {
+    fn name(&self) -> &str {
+        "sweep"
+    }
+    fn filter(&self, _: &[u8], _: &[u8]) -> Decision {
+        Decision::Remove
+    }
+}
+
+#[test]
+fn what_is_due_for_a_merge_when_a_named_snapshot_is_made_stays_in_it() {
+    let mut options = small();
+    options.compaction_filters.push(Arc::new(Sweep));
+    let place = Place::new();
+    let db = Db::open_with(place.path(), options).unwrap();
+    let space = db.keyspace_with("swept", KeyspaceOptions::filtered("sweep")).unwrap();
+    let mut made = Vec::new();
+    for round in 0..12 {
+        for number in 0..300 {
+            space.insert(format!("{number:04}"), format!("{round}")).unwrap();
+        }
+        db.flush().unwrap();
+        let name = format!("s{round}");
+        db.snapshot_named(&name).unwrap();
+        let snapshot = db.open_named_snapshot(&name).unwrap();
+        let held = entries(snapshot.keyspace("swept").unwrap().iter().unwrap());
+        made.push((snapshot, held));
+    }
+    db.wait_until_idle().unwrap();
+    assert!(db.stats().entries_filtered > 0, "the database itself is swept");
+    assert!(made.iter().any(|(_, held)| !held.is_empty()), "some were made before the sweep");
+    for (snapshot, held) in made {
+        assert_eq!(entries(snapshot.keyspace("swept").unwrap().iter().unwrap()), held);
+    }
 }
 
 #[test]
