@@ -171,6 +171,32 @@ fn what_cannot_be_compared_is_refused() {
     }
 }
 
+/// Where the system does not let us limit memory or empty its cache, the reason is told.
+#[test]
+fn memory_is_limited_and_caches_are_emptied_or_the_reason_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["--engine", "esker", "--workloads", "fillseq,readrandom"];
+    let flags: [(&[&str], &str); 2] = [
+        (&["--memory-limit", "256M"], "a control group"),
+        (&["--drop-caches"], "cache of files is emptied"),
+    ];
+    for (flag, rule) in flags {
+        let output = compare(dir.path(), &[&arguments[..], flag].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        if !output.status.success() {
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains(flag[0]) && said.contains("administrator's rights"), "{said}");
+            continue;
+        }
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rules = report["rules"].as_array().unwrap();
+        assert!(rules.iter().any(|told| told.as_str().unwrap().contains(rule)), "{rules:?}");
+        if flag[0] == "--memory-limit" {
+            assert_eq!(report["settings"]["memory"], 64 << 20, "a quarter of the limit");
+        }
+    }
+}
+
 #[test]
 fn what_is_kept_is_there() {
     let dir = tempfile::tempdir().unwrap();

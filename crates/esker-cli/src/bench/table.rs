@@ -138,9 +138,10 @@ fn verdict(median: &Median) -> &'static str {
 
 /// An engine's name, with what a reader must not overlook.
 fn named(median: &Median) -> String {
+    let note = median.engine.note().map_or(String::new(), |note| format!(" ({note})"));
     match median.batched_instead {
-        true => format!("{}, in batches of {}", median.engine, whole(median.batch as f64)),
-        false => median.engine.to_string(),
+        true => format!("{}{note}, in batches of {}", median.engine, whole(median.batch as f64)),
+        false => format!("{}{note}", median.engine),
     }
 }
 
