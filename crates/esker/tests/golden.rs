@@ -10,6 +10,9 @@
 //! `golden/v1-kinds` is a second one, written when version 1 got operands, entries that expire, and
 //! traits of keyspaces. `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`].
 //! `ESKER_WRITE_GOLDEN_KINDS` writes it anew.
+//!
+//! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots;
+//! `ESKER_WRITE_GOLDEN_BRANCHES` writes it anew.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
@@ -399,6 +402,114 @@ fn write_golden_kinds() {
     db.close().unwrap();
     let db = Db::open_with(&live, kinds_options(LATE)).unwrap();
     fs::write(kinds().join("later.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
+}
+
+fn branches() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1-branches")
+}
+
+/// What the database and all its branches and named snapshots hold.
+fn listing_of_all(db: &Db) -> String {
+    let mut lines = format!("database\n{}", listing(db));
+    for name in db.branches().unwrap() {
+        let branch = db.open_branch(&name).unwrap();
+        write!(lines, "branch {name}\n{}", listing(&branch)).unwrap();
+    }
+    for name in db.named_snapshots().unwrap() {
+        let snapshot = db.open_named_snapshot(&name).unwrap();
+        write!(lines, "named snapshot {name}\n{}", listing(&snapshot)).unwrap();
+    }
+    lines
+}
+
+#[test]
+fn branches_and_named_snapshots_are_read_and_go_on() {
+    let expected = fs::read_to_string(branches().join("expected.txt")).unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("db");
+    copy(&branches().join("db"), &path);
+    let before = bytes_of(&path);
+    let db = Db::open_with(&path, read_only()).unwrap();
+    assert_eq!(listing_of_all(&db), expected);
+    assert!(db.verify().unwrap().problems.is_empty());
+    db.close().unwrap();
+    assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+    let db = Db::open_with(&path, options()).unwrap();
+    assert_eq!(listing_of_all(&db), expected);
+    db.compact().unwrap();
+    for name in db.branches().unwrap() {
+        db.open_branch(&name).unwrap().compact().unwrap();
+    }
+    assert_eq!(listing_of_all(&db), expected);
+    db.branch("new").unwrap().insert("key", "of a later build").unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open_with(&path, options()).unwrap();
+    assert!(db.drop_branch("new").unwrap());
+    assert_eq!(listing_of_all(&db), expected);
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+#[test]
+fn the_third_one_holds_what_describes_branches() {
+    let fields = fields(&branches().join("db"));
+    for (file, field, value) in [
+        ("MANIFEST", ".branch[", "branch "),
+        ("MANIFEST", ".branch[", "named snapshot "),
+        ("MANIFEST", ".home[", "in branch"),
+        ("MANIFEST", ".branch dropped[", ""),
+        ("MANIFEST", ".piece", ""),
+        ("wal", ".op[", "in branch"),
+    ] {
+        let found = fields.iter().any(|(path, name, content)| {
+            let path = path.strip_prefix(branches()).unwrap().to_str().unwrap();
+            path.contains(file) && name.contains(field) && content.contains(value)
+        });
+        assert!(found, "no {field:?} with {value:?} in {file:?}");
+    }
+    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+    assert!(damaged.is_none(), "{damaged:?}");
+}
+
+/// Writes the third golden database anew, if the environment says so.
+#[test]
+fn write_golden_branches() {
+    if std::env::var_os("ESKER_WRITE_GOLDEN_BRANCHES").is_none() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let live = temporary.path().join("db");
+    let db = Db::open_with(&live, options()).unwrap();
+    let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
+    for number in 0..120 {
+        db.insert(format!("key{number:04}"), format!("of the base {number}")).unwrap();
+        ordered.insert(format!("{number}"), "base").unwrap();
+    }
+    db.compact().unwrap();
+    db.insert("key0001", "in a delta").unwrap();
+    db.flush().unwrap();
+    db.insert("key0002", "in memory").unwrap();
+    let trial = db.branch("trial").unwrap();
+    trial.insert("key0003", "of the trial").unwrap();
+    trial.remove_range("key0010".."key0100").unwrap();
+    db.snapshot_named("monday").unwrap();
+    db.remove("key0004").unwrap();
+    drop(db.branch("gone").unwrap());
+    db.close().unwrap();
+    drop((ordered, trial, db));
+    let db = Db::open_with(&live, options()).unwrap();
+    assert!(db.drop_branch("gone").unwrap());
+    let trial = db.open_branch("trial").unwrap();
+    let inner = trial.branch("inner").unwrap();
+    inner.keyspace("own").unwrap().insert("key", "made in a branch").unwrap();
+    inner.insert("key0005", "of the inner one").unwrap();
+    trial.insert("key0005", "behind it").unwrap();
+    db.insert("key0005", "of the database").unwrap();
+    db.sync().unwrap();
+    fs::remove_dir_all(branches().join("db")).ok();
+    copy(&live, &branches().join("db"));
+    fs::write(branches().join("expected.txt"), listing_of_all(&db)).unwrap();
     db.close().unwrap();
 }
 
