@@ -77,9 +77,14 @@ pub const COMPARED: [Measure; 6] =
     [P99, Cpu, Switches, WriteAmplification, SpaceAmplification, ReadAmplification];
 
 impl Measure {
-    /// What compares speed: the rate, or the time of a single call.
+    /// What compares speed: the rate; the time of a single call; where the same rate was due for all
+    /// engines, how long operations took.
     pub fn speed_of(step: &Step) -> Self {
-        if step.maintenance { Seconds } else { Rate }
+        match step.open_loop {
+            _ if step.maintenance => Seconds,
+            Some(due) if due.percent.is_none() => P99,
+            _ => Rate,
+        }
     }
 
     /// As a heading.

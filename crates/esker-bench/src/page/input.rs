@@ -160,6 +160,9 @@ pub struct Step {
     /// Latencies.
     #[serde(default)]
     pub latency: Option<Latency>,
+    /// What was due, if operations were due at times of their own.
+    #[serde(default)]
+    pub open_loop: Option<OpenLoop>,
     /// Percentiles and microseconds, ascending.
     #[serde(default)]
     pub latency_curve: Vec<(Figure, Figure)>,
@@ -202,6 +205,19 @@ pub struct Step {
     /// What the engine says about itself.
     #[serde(default)]
     pub text: Option<String>,
+}
+
+/// Operations that were due at times of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct OpenLoop {
+    /// How many were due in a second.
+    pub rate: Figure,
+    /// Which share of the sustained rate that is, if it was asked for as a share.
+    #[serde(default)]
+    pub percent: Option<Figure>,
+    /// Whether what was due was done.
+    #[serde(default)]
+    pub kept_up: Option<bool>,
 }
 
 /// Quantiles of latencies, in microseconds.

@@ -209,6 +209,25 @@ fn batches_are_not_compared_with_single_writes() {
 }
 
 #[test]
+fn where_the_same_rate_was_due_latency_decides() {
+    let due = |engine, p99: f64, kept_up: bool| {
+        let mut report = report(engine, &[50.0, 50.0]);
+        for (i, run) in report["runs"].as_array_mut().unwrap().iter_mut().enumerate() {
+            let step = &mut run["workloads"][0];
+            step["latency"]["p99_us"] = json!(p99 + i as f64);
+            step["open_loop"] = json!({ "rate": 50.0, "percent": null, "kept_up": kept_up });
+        }
+        report
+    };
+    let inputs = [input("a", &due("esker", 10.0, true)), input("b", &due("x", 40.0, false))];
+    let page = render(&inputs, Merge::default()).unwrap();
+    for expected in ["1 win, 0 losses", "3.86×", "esker: 50.0 ops/s, kept up", "in 2 of 2 rounds"]
+    {
+        assert!(page.contains(expected), "{expected}");
+    }
+}
+
+#[test]
 fn what_spoils_a_report_is_said() {
     let mut stopped = report("esker", &[50.0, 51.0]);
     stopped["complete"] = json!(false);

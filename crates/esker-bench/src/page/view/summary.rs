@@ -103,7 +103,8 @@ pub fn section(place: &Place, group: &Group) -> Markup {
                 p {
                     "Each ratio says how many times as fast " b { (ours) } " is: its operations a \
                      second divided by those of the engine at the head of the column (for a \
-                     single call on the database, the other's time divided by its own). "
+                     single call on the database, the other's time divided by its own; where the same rate \
+                     was due for all, the other's 99th percentile of latency divided by its own). "
                     b { "Above 1 is better for " (ours) "." }
                     " A " b { "tie" } " is a difference of medians that is not larger than the \
                      wider of both spreads (highest less lowest round), or rounds that overlap; \

@@ -6,6 +6,7 @@ use crate::page::course;
 use crate::page::error::PageError;
 use crate::page::figure::{COLUMNS, COSTS, Measure, Spread, batched};
 use crate::page::group::{Group, Workload};
+use crate::page::input::Step;
 use crate::page::words;
 use maud::{Markup, PreEscaped, html};
 
@@ -28,6 +29,7 @@ pub fn section(
         section.workload aria-labelledby=(id("")) {
             h4 id=(id("")) { (workload.title()) }
             p.about { (about(workload)) }
+            (due(group, workload))
             div.pictures { @for figure in figures.iter().flatten() { (figure) } }
             @if costs.iter().any(Option::is_some) {
                 h5 { "Costs" }
@@ -54,6 +56,39 @@ fn about(workload: &Workload) -> String {
         text.push_str(&format!("Each latency spans {spans} operations."));
     }
     text.trim_end().to_owned()
+}
+
+/// What an open loop asked for, and who did not do it.
+fn due(group: &Group, workload: &Workload) -> Markup {
+    let loops = workload.rounds.iter().zip(&group.columns).filter_map(|(rounds, column)| {
+        let due = rounds.iter().find_map(|step| step.open_loop)?;
+        let late = |step: &Step| step.open_loop.is_some_and(|due| due.kept_up == Some(false));
+        let late = rounds.iter().filter(|step| late(step)).count();
+        let share = due.percent.map_or(String::new(), |percent| {
+            format!(" ({} % of its sustained rate)", words::short(percent.0))
+        });
+        let rate = words::with_unit(Measure::Rate, due.rate.0);
+        Some((format!("{}: {rate}{share}", column.label), late, rounds.len()))
+    });
+    let loops: Vec<_> = loops.collect();
+    html! {
+        @if !loops.is_empty() {
+            p {
+                "Operations were due at times of their own, and latency counts from when an \
+                 operation was due, so that a pause falls on everything that had to wait for it."
+            }
+            ul {
+                @for (text, late, rounds) in loops {
+                    li {
+                        (text)
+                        @if late > 0 {
+                            ". " b { "It did not keep up in " (late) " of " (words::count(rounds, "round", "rounds")) "." }
+                        } @else { ", kept up." }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn better(measure: Measure) -> &'static str {
@@ -239,7 +274,7 @@ fn table(group: &Group, workload: &Workload) -> Markup {
     }
 }
 
-fn spread(measure: Measure, rounds: &[crate::page::input::Step]) -> Markup {
+fn spread(measure: Measure, rounds: &[Step]) -> Markup {
     html! {
         @match Spread::of(measure, rounds) {
             Some(spread) => {
