@@ -64,6 +64,8 @@ struct Space {
     database: usize,
     opening: u64,
     name: usize,
+    /// Which keyspace of that name: a dropped one is not the next one.
+    number: u64,
 }
 
 const NAMES: [&str; 4] = ["default", "one", "two", "reverse"];
@@ -102,7 +104,7 @@ struct Pending {
     change: Change,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Change {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
@@ -110,6 +112,11 @@ enum Change {
 }
 
 impl Change {
+    /// Whether it is a range that holds no key.
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::DeleteRange(Some(start), Some(end)) if start >= end)
+    }
+
     /// Whether it says what stands under a key.
     fn concerns(&self, key: &[u8]) -> bool {
         match self {
@@ -412,7 +419,8 @@ impl State {
         assert_eq!(handle.is_null(), opened != ESKER_OK);
         if opened == ESKER_OK {
             self.make(database, name);
-            self.spaces.push(Space { handle, database, opening, name });
+            let number = self.models[database][&name].0;
+            self.spaces.push(Space { handle, database, opening, name, number });
         }
     }
 

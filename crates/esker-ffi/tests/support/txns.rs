@@ -68,14 +68,13 @@ impl State {
         }
     }
 
-    /// A transaction and a keyspace, and the keyspace's number.
+    /// A transaction and a keyspace, with the keyspace's number.
     fn txn_and_space(&self, input: &mut Input) -> Option<(usize, Space, u64)> {
         let space = self.space(input)?;
         if self.txns.is_empty() {
             return None;
         }
-        let number = self.models[space.database].get(&space.name).map_or(0, |(number, _)| *number);
-        Some((input.below(self.txns.len()), space, number))
+        Some((input.below(self.txns.len()), space, space.number))
     }
 
     /// Whether a refusal is one that the state explains.
@@ -122,7 +121,7 @@ impl State {
         });
         // Under its lock a key is read as it stands, and one that locks begins to read late.
         if found != seen {
-            assert!(!own, "its own write is seen");
+            assert!(!own, "its own write is seen: {found:?} {seen:?} {wanted:?} {:?}", txn.changes);
             assert_ne!(txn.changed, self.changed[space.database], "nobody wrote since");
         }
         if !own {
@@ -243,8 +242,11 @@ impl State {
                     assert!(txn.changes.is_empty() || stands == value.as_ref(), "{name} {key:?}");
                 }
                 let (database, changes) = (txn.database, std::mem::take(&mut txn.changes));
-                assert_eq!(position == 0, changes.is_empty());
-                for (name, _, change) in &changes {
+                // What is removed between a key and an earlier one is nothing.
+                let nothing = changes.iter().all(|(_, _, change)| change.is_nothing());
+                assert_eq!(position == 0, nothing, "{changes:?}");
+                for (name, number, change) in &changes {
+                    assert_eq!(self.models[database].get(name).map(|space| space.0), Some(*number));
                     self.note(database, *name, change);
                 }
             }
