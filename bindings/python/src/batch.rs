@@ -12,6 +12,7 @@ use esker::{Batch, Durability, Keyspace};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,13 +88,33 @@ impl Ops {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    fn build(&self) -> esker::Result<Batch> {
-        let mut batch = Batch::new();
+    /// The operations in the order in which they are written.
+    ///
+    /// Operations on different keys may change places, since all happen at one moment. In the order
+    /// of the keys each finds its place in the database's memory near that of the one before, where
+    /// the processor has been: a batch of a thousand random keys is written in four fifths of the
+    /// time. A range says something of all keys in it, so then everything stays where it is.
+    fn arranged(&self) -> Vec<Placed<'_>> {
         let mut rest = self.bytes.as_slice();
+        let mut placed = Vec::with_capacity(self.ops.len());
+        let mut ranges = false;
         for op in &self.ops {
             let (key, behind) = rest.split_at(op.key_len);
             let (value, behind) = behind.split_at(op.value_len);
             rest = behind;
+            ranges |= op.kind == Kind::DeleteRange;
+            placed.push(Placed { head: head(key), op, key, value });
+        }
+        if !ranges && !placed.is_sorted_by(|a, b| a.before(b).is_le()) {
+            // Stable: of two operations on one key, the later one stays the later one.
+            placed.sort_by(Placed::before);
+        }
+        placed
+    }
+
+    fn build(&self) -> esker::Result<Batch> {
+        let mut batch = Batch::new();
+        for Placed { op, key, value, .. } in self.arranged() {
             let keyspace = &self.keyspaces[op.keyspace];
             match op.kind {
                 Kind::Put => batch.insert(keyspace, key, value),
@@ -110,6 +131,30 @@ impl Ops {
         }
         Ok(batch)
     }
+}
+
+/// An operation and its bytes.
+struct Placed<'a> {
+    /// How its key begins.
+    head: u128,
+    op: &'a Op,
+    key: &'a [u8],
+    value: &'a [u8],
+}
+
+impl Placed<'_> {
+    fn before(&self, other: &Self) -> Ordering {
+        let heads = (self.op.keyspace, self.head).cmp(&(other.op.keyspace, other.head));
+        heads.then_with(|| self.key.cmp(other.key))
+    }
+}
+
+/// The first bytes of a key as a number that compares as they do.
+fn head(key: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    let len = key.len().min(bytes.len());
+    bytes[..len].copy_from_slice(&key[..len]);
+    u128::from_be_bytes(bytes)
 }
 
 /// Writes that happen together or not at all.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import mmap
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -470,3 +471,33 @@ def test_repair(path):
         assert 0 < len(db.keyspace("default")) < 1001
     with pytest.raises(esker.MissingError):
         esker.repair_db(path / "nothing")
+
+
+def test_the_later_of_two_operations_in_a_batch_wins(db):
+    """However a batch arranges what it writes."""
+    chance = random.Random(5)
+    space = db.keyspace("space")
+    for turn in range(60):
+        expected: dict[bytes, dict[bytes, bytes]] = {b"": {}, b"s": {}}
+        with db.write_batch() as batch:
+            batch.delete_range()
+            batch.delete_range(keyspace=space)
+        with db.write_batch() as batch:
+            for number in range(chance.randrange(120)):
+                key = b"a common beginning " * chance.randrange(2) + b"%d" % chance.randrange(20)
+                key += bytes(chance.randrange(3))
+                where, keyspace = chance.choice(((b"", db), (b"s", space)))
+                value = b"%d" % number
+                kind = chance.randrange(40 if turn % 2 else 39)
+                if kind < 30:
+                    batch.put(key, value, keyspace=keyspace, ttl=chance.choice((None, 3600)))
+                    expected[where][key] = value
+                elif kind < 39:
+                    batch.delete(key, keyspace=keyspace)
+                    expected[where].pop(key, None)
+                else:
+                    batch.delete_range(key, key + b"5", keyspace=keyspace)
+                    for gone in [each for each in expected[where] if key <= each < key + b"5"]:
+                        del expected[where][gone]
+        assert dict(db) == expected[b""], turn
+        assert dict(space) == expected[b"s"], turn
