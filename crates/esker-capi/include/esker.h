@@ -162,6 +162,14 @@ enum esker_code
    */
   ESKER_MERGE_FAILED = 27,
   /**
+   * There is no branch or named snapshot of this name, or it was dropped.
+   */
+  ESKER_BRANCH_MISSING = 28,
+  /**
+   * There already is a branch or named snapshot of this name.
+   */
+  ESKER_BRANCH_EXISTS = 29,
+  /**
    * The call is wrong: NULL, a handle of another kind, a length that cannot be.
    */
   ESKER_MISUSE = 100,
@@ -802,6 +810,11 @@ const char *esker_error_section(const esker_error *error, size_t *len);
 const char *esker_error_keyspace(const esker_error *error, size_t *len);
 
 /**
+ * The branch or named snapshot that an error is about, or NULL; as `esker_error_path`.
+ */
+const char *esker_error_branch(const esker_error *error, size_t *len);
+
+/**
  * The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
  */
 const char *esker_error_low_key(const esker_error *error,
@@ -1340,6 +1353,94 @@ esker_code esker_checkpoint(const esker_db *db,
                             const char *directory,
                             size_t directory_len,
                             esker_error **error);
+
+/**
+ * Makes a branch of this database (or branch) as it is now: a database in the same directory that
+ * begins with what this one holds and then goes its own way. No data is copied. The name has 1 to
+ * 255 bytes of UTF-8; its length may be `ESKER_NUL`. The handle goes to `branch`, and everything
+ * that takes a database takes it; it is freed with `esker_db_free`. `esker_close` on it closes the
+ * directory, for all its handles.
+ *
+ * Errors: `ESKER_BRANCH_EXISTS` if there is a branch or named snapshot of this name,
+ * `ESKER_BRANCH_MISSING` if this handle's own branch was dropped, and as `esker_put`. Nothing is
+ * changed then.
+ */
+esker_code esker_branch(const esker_db *db,
+                        const char *branch_name,
+                        size_t branch_name_len,
+                        esker_db **branch,
+                        esker_error **error);
+
+/**
+ * A branch that was made before, also in an earlier life of the database; otherwise as
+ * `esker_branch`. `ESKER_BRANCH_MISSING` if there is none of this name.
+ */
+esker_code esker_branch_open(const esker_db *db,
+                             const char *branch_name,
+                             size_t branch_name_len,
+                             esker_db **branch,
+                             esker_error **error);
+
+/**
+ * The names of all branches of the directory, in order. Freed with `esker_list_free`.
+ */
+esker_code esker_branches(const esker_db *db, esker_list **names, esker_error **error);
+
+/**
+ * Drops a branch with all it holds; `dropped`, which may be NULL, says whether there was one. Its
+ * handles then answer `ESKER_BRANCH_MISSING`; iterators that are open go on. Branches of it, and the
+ * one that it was made from, keep what they share with it. As `esker_put`.
+ */
+esker_code esker_branch_drop(const esker_db *db,
+                             const char *branch_name,
+                             size_t branch_name_len,
+                             bool *dropped,
+                             esker_error **error);
+
+/**
+ * Keeps the present state of this database (or branch) under a name, also when it is closed and
+ * opened again. It is durable when the call returns. Otherwise as `esker_branch`.
+ */
+esker_code esker_named_snapshot(const esker_db *db,
+                                const char *snapshot_name,
+                                size_t snapshot_name_len,
+                                esker_error **error);
+
+/**
+ * A named snapshot, as a database to read from: writes answer `ESKER_READ_ONLY`, and branches can be
+ * made of it. Otherwise as `esker_branch_open`.
+ */
+esker_code esker_named_snapshot_open(const esker_db *db,
+                                     const char *snapshot_name,
+                                     size_t snapshot_name_len,
+                                     esker_db **snapshot,
+                                     esker_error **error);
+
+/**
+ * The names of all named snapshots of the directory, in order. Freed with `esker_list_free`.
+ */
+esker_code esker_named_snapshots(const esker_db *db, esker_list **names, esker_error **error);
+
+/**
+ * Drops a named snapshot; otherwise as `esker_branch_drop`.
+ */
+esker_code esker_named_snapshot_drop(const esker_db *db,
+                                     const char *snapshot_name,
+                                     size_t snapshot_name_len,
+                                     bool *dropped,
+                                     esker_error **error);
+
+/**
+ * The name of the branch or named snapshot that a handle is of, or NULL for the database itself. A
+ * zero byte follows; the length goes to `len`, which may be NULL. It lives as long as the handle.
+ */
+const char *esker_db_branch_name(const esker_db *db, size_t *len);
+
+/**
+ * When the branch or named snapshot of a handle was made, in milliseconds since the beginning of
+ * 1970 (UTC) by the system's clock then; 0 for the database itself, and for what is no `esker_db`.
+ */
+uint64_t esker_db_made_at(const esker_db *db);
 
 /**
  * The state of the database now. Freed with `esker_snapshot_free`.

@@ -54,6 +54,11 @@ fn operators_and_times_to_live_work() {
 }
 
 #[test]
+fn branches_and_named_snapshots_go_their_own_way() {
+    passes("branches.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -137,6 +142,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("orders.c", vec![]),
         ("operators.c", vec![]),
         ("transactions.c", vec![]),
+        ("branches.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

@@ -25,12 +25,14 @@ kind!(esker_db, b"eskdatab", DbInner);
 pub(crate) struct DbInner {
     pub(crate) db: Db,
     path: Text,
+    pub(crate) branch: Option<Text>,
 }
 
 /// A handle on an open database.
 pub(crate) fn give_db(db: Db) -> *mut esker_db {
     let path = Text::of_path(db.path());
-    give(DbInner { db, path })
+    let branch = db.branch_name().map(Text::new);
+    give(DbInner { db, path, branch })
 }
 
 /// The version of this library, such as `0.1.0`. The text is constant and ends with a zero byte.

@@ -66,6 +66,10 @@ pub enum esker_code {
     ESKER_MERGE_OPERATOR_MISMATCH = 26,
     /// A merge operator cannot make a value of what it was given.
     ESKER_MERGE_FAILED = 27,
+    /// There is no branch or named snapshot of this name, or it was dropped.
+    ESKER_BRANCH_MISSING = 28,
+    /// There already is a branch or named snapshot of this name.
+    ESKER_BRANCH_EXISTS = 29,
     /// The call is wrong: NULL, a handle of another kind, a length that cannot be.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
@@ -108,6 +112,8 @@ impl esker_code {
             25 => ESKER_MERGE_OPERATOR_MISSING,
             26 => ESKER_MERGE_OPERATOR_MISMATCH,
             27 => ESKER_MERGE_FAILED,
+            28 => ESKER_BRANCH_MISSING,
+            29 => ESKER_BRANCH_EXISTS,
             100 => ESKER_MISUSE,
             101 => ESKER_PANIC,
             102 => ESKER_OTHER,
@@ -129,6 +135,7 @@ pub(crate) struct ErrorInfo {
     offset: Option<u64>,
     section: Option<Text>,
     keyspace: Option<Text>,
+    branch: Option<Text>,
     keys: Option<(Text, Text)>,
     os_code: i32,
     /// It belongs to this error and is freed with it, and only so.
@@ -173,6 +180,8 @@ fn code_of(error: &esker::Error) -> esker_code {
         Kind::MergeOperatorMissing => ESKER_MERGE_OPERATOR_MISSING,
         Kind::MergeOperatorMismatch => ESKER_MERGE_OPERATOR_MISMATCH,
         Kind::MergeFailed => ESKER_MERGE_FAILED,
+        Kind::BranchMissing => ESKER_BRANCH_MISSING,
+        Kind::BranchExists => ESKER_BRANCH_EXISTS,
         _ => ESKER_OTHER,
     }
 }
@@ -186,6 +195,7 @@ impl ErrorInfo {
             offset: None,
             section: None,
             keyspace: None,
+            branch: None,
             keys: None,
             os_code: 0,
             cause: None,
@@ -234,6 +244,9 @@ impl ErrorInfo {
             | Error::MergeOperatorMismatch { keyspace, .. }
             | Error::MergeFailed { keyspace, .. } => {
                 info.keyspace = Some(Text::new(keyspace.as_str()));
+            }
+            Error::BranchMissing { branch } | Error::BranchExists { branch } => {
+                info.branch = Some(Text::new(branch.as_str()));
             }
             Error::Conflict { keyspace, key, .. }
             | Error::Deadlock { keyspace, key }
@@ -286,6 +299,8 @@ pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
         25 => c"merge-operator-missing",
         26 => c"merge-operator-mismatch",
         27 => c"merge-failed",
+        28 => c"branch-missing",
+        29 => c"branch-exists",
         100 => c"misuse",
         101 => c"panic",
         102 => c"other",
@@ -355,6 +370,16 @@ pub unsafe extern "C" fn esker_error_keyspace(
     len: *mut usize,
 ) -> *const c_char {
     text_of(error, len, |info| info.keyspace.as_ref())
+}
+
+/// The branch or named snapshot that an error is about, or NULL; as `esker_error_path`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_branch(
+    error: *const esker_error,
+    len: *mut usize,
+) -> *const c_char {
+    text_of(error, len, |info| info.branch.as_ref())
 }
 
 /// The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.

@@ -1,12 +1,15 @@
-//! Copies of a database that share its files.
+//! Copies of a database that share its files: checkpoints, branches, named snapshots.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, path, shared};
-use crate::database::esker_db;
+use crate::border::{Result, answer, border, name, path, place, quiet, shared, write_if};
+use crate::database::{esker_db, give_db};
 use crate::error::{esker_code, esker_error};
+use crate::value::{esker_list, give_list};
+use esker::Db;
 use std::ffi::c_char;
+use std::time::UNIX_EPOCH;
 
 /// Makes a database of its own in another directory, with what this one holds at one moment over
 /// all keyspaces, while reads and writes go on. It is durable when the call returns. Data files are
@@ -25,4 +28,181 @@ pub unsafe extern "C" fn esker_checkpoint(
     error: *mut *mut esker_error,
 ) -> esker_code {
     border(error, || Ok(shared(db)?.db.checkpoint(path(directory, directory_len)?)?))
+}
+
+/// Makes a branch of this database (or branch) as it is now: a database in the same directory that
+/// begins with what this one holds and then goes its own way. No data is copied. The name has 1 to
+/// 255 bytes of UTF-8; its length may be `ESKER_NUL`. The handle goes to `branch`, and everything
+/// that takes a database takes it; it is freed with `esker_db_free`. `esker_close` on it closes the
+/// directory, for all its handles.
+///
+/// Errors: `ESKER_BRANCH_EXISTS` if there is a branch or named snapshot of this name,
+/// `ESKER_BRANCH_MISSING` if this handle's own branch was dropped, and as `esker_put`. Nothing is
+/// changed then.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_branch(
+    db: *const esker_db,
+    branch_name: *const c_char,
+    branch_name_len: usize,
+    branch: *mut *mut esker_db,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || open(db, (branch_name, branch_name_len), branch, Db::branch))
+}
+
+/// A branch that was made before, also in an earlier life of the database; otherwise as
+/// `esker_branch`. `ESKER_BRANCH_MISSING` if there is none of this name.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_branch_open(
+    db: *const esker_db,
+    branch_name: *const c_char,
+    branch_name_len: usize,
+    branch: *mut *mut esker_db,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || open(db, (branch_name, branch_name_len), branch, Db::open_branch))
+}
+
+/// The names of all branches of the directory, in order. Freed with `esker_list_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_branches(
+    db: *const esker_db,
+    names: *mut *mut esker_list,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(names, "names", std::ptr::null_mut())?;
+        *place = give_list(shared(db)?.db.branches()?);
+        Ok(())
+    })
+}
+
+/// Drops a branch with all it holds; `dropped`, which may be NULL, says whether there was one. Its
+/// handles then answer `ESKER_BRANCH_MISSING`; iterators that are open go on. Branches of it, and the
+/// one that it was made from, keep what they share with it. As `esker_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_branch_drop(
+    db: *const esker_db,
+    branch_name: *const c_char,
+    branch_name_len: usize,
+    dropped: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(dropped, false);
+        let db = &shared(db)?.db;
+        let was_there = db.drop_branch(name(branch_name, branch_name_len, "name")?)?;
+        write_if(dropped, was_there);
+        Ok(())
+    })
+}
+
+/// Keeps the present state of this database (or branch) under a name, also when it is closed and
+/// opened again. It is durable when the call returns. Otherwise as `esker_branch`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_named_snapshot(
+    db: *const esker_db,
+    snapshot_name: *const c_char,
+    snapshot_name_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let db = &shared(db)?.db;
+        Ok(db.snapshot_named(name(snapshot_name, snapshot_name_len, "name")?)?)
+    })
+}
+
+/// A named snapshot, as a database to read from: writes answer `ESKER_READ_ONLY`, and branches can be
+/// made of it. Otherwise as `esker_branch_open`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_named_snapshot_open(
+    db: *const esker_db,
+    snapshot_name: *const c_char,
+    snapshot_name_len: usize,
+    snapshot: *mut *mut esker_db,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        open(db, (snapshot_name, snapshot_name_len), snapshot, Db::open_named_snapshot)
+    })
+}
+
+/// The names of all named snapshots of the directory, in order. Freed with `esker_list_free`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_named_snapshots(
+    db: *const esker_db,
+    names: *mut *mut esker_list,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(names, "names", std::ptr::null_mut())?;
+        *place = give_list(shared(db)?.db.named_snapshots()?);
+        Ok(())
+    })
+}
+
+/// Drops a named snapshot; otherwise as `esker_branch_drop`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_named_snapshot_drop(
+    db: *const esker_db,
+    snapshot_name: *const c_char,
+    snapshot_name_len: usize,
+    dropped: *mut bool,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(dropped, false);
+        let db = &shared(db)?.db;
+        let was_there = db.drop_named_snapshot(name(snapshot_name, snapshot_name_len, "name")?)?;
+        write_if(dropped, was_there);
+        Ok(())
+    })
+}
+
+/// The name of the branch or named snapshot that a handle is of, or NULL for the database itself. A
+/// zero byte follows; the length goes to `len`, which may be NULL. It lives as long as the handle.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_db_branch_name(
+    db: *const esker_db,
+    len: *mut usize,
+) -> *const c_char {
+    write_if(len, 0);
+    quiet(std::ptr::null(), || Ok(answer(shared(db)?.branch.as_ref(), len)))
+}
+
+/// When the branch or named snapshot of a handle was made, in milliseconds since the beginning of
+/// 1970 (UTC) by the system's clock then; 0 for the database itself, and for what is no `esker_db`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_db_made_at(db: *const esker_db) -> u64 {
+    quiet(0, || {
+        let made_at = shared(db)?.db.made_at();
+        let since = made_at.and_then(|made_at| made_at.duration_since(UNIX_EPOCH).ok());
+        Ok(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+    })
+}
+
+/// Gives a handle on a branch or named snapshot that `open` finds or makes.
+///
+/// # Safety
+/// B1 for `db`, B2 for the name, B3 for `branch`.
+unsafe fn open(
+    db: *const esker_db,
+    (data, len): (*const c_char, usize),
+    branch: *mut *mut esker_db,
+    open: impl FnOnce(&Db, &str) -> esker::Result<Db>,
+) -> Result<()> {
+    let place = place(branch, "branch", std::ptr::null_mut())?;
+    let db = &shared(db)?.db;
+    *place = give_db(open(db, name(data, len, "name")?)?);
+    Ok(())
 }

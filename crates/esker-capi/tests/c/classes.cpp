@@ -87,6 +87,18 @@ void run(const std::string &path) {
   data = esker_value_data(value.get(), &length);
   require(length == 8 && data[0] == 6 && data[7] == 0, "two were counted three times");
 
+  // A branch takes what a database takes.
+  esker_db *made_branch = nullptr;
+  check(esker_branch(db.get(), "trial", ESKER_NUL, &made_branch, &error), error);
+  Database trial(made_branch);
+  found = nullptr;
+  check(esker_keyspace_open(trial.get(), "fruit", ESKER_NUL, nullptr, &found, &error), error);
+  Keyspace other(found);
+  check(esker_delete(other.get(), "plum", 4, ESKER_DURABILITY_DEFAULT, &error), error);
+  bool there = false;
+  check(esker_contains(fruit.get(), "plum", 4, &there, &error), error);
+  require(there, "the branch goes its own way");
+
   bool refused = false;
   try {
     check(esker_put(fruit.get(), nullptr, 3, "v", 1, 0, &error), error);
