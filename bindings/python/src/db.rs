@@ -84,6 +84,24 @@ impl DB {
         space.shared.check()?;
         Ok(slf.py().detach(|| then(&space.db))?)
     }
+
+    /// The object of a branch or named snapshot that `open` gives.
+    fn branched<'py>(
+        slf: &Bound<'py, Self>,
+        open: impl FnOnce(&Db) -> esker::Result<Db> + Send,
+    ) -> Result<Bound<'py, Self>> {
+        let space = slf.as_super().get().space();
+        let (db, keyspace) = Self::run(slf, |db| {
+            let branch = open(db)?;
+            let keyspace = main_keyspace(&branch, branch.path(), space.order.as_ref())?;
+            Ok((branch, keyspace))
+        })?;
+        let keyspace = Arc::new(keyspace);
+        let space = Space { db, keyspace, ..space.clone() };
+        let name = slf.get().name.clone_ref(slf.py());
+        let base = PyClassInitializer::from(Store::new(space));
+        Ok(Bound::new(slf.py(), base.add_subclass(Self { name }))?)
+    }
 }
 
 #[pymethods]
@@ -270,6 +288,53 @@ impl DB {
     ) -> Result<Bound<'py, PyAny>> {
         let options = crate::txn::options_from(sync, durability, (pessimistic, lock_timeout))?;
         crate::txn::transact(slf, function, attempts, options)
+    }
+
+    /// Makes a branch of this database (or branch) as it is now: a database of its own in the same
+    /// directory, which begins with what this one holds. No data is copied.
+    fn branch<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, Self>> {
+        Self::branched(slf, |db| db.branch(name))
+    }
+
+    /// A branch that was made before.
+    fn open_branch<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, Self>> {
+        Self::branched(slf, |db| db.open_branch(name))
+    }
+
+    /// The names of all branches, in order.
+    fn branches(slf: &Bound<'_, Self>) -> Result<Vec<String>> {
+        Self::run(slf, Db::branches)
+    }
+
+    /// Drops a branch with all it holds; false if there is none of this name.
+    fn drop_branch(slf: &Bound<'_, Self>, name: &str) -> Result<bool> {
+        Self::run(slf, |db| db.drop_branch(name))
+    }
+
+    /// Keeps the present state under a name, also when the database is closed and opened again.
+    fn snapshot_named(slf: &Bound<'_, Self>, name: &str) -> Result<()> {
+        Self::run(slf, |db| db.snapshot_named(name))
+    }
+
+    /// A named snapshot, as a database that cannot be written to.
+    fn open_named_snapshot<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, Self>> {
+        Self::branched(slf, |db| db.open_named_snapshot(name))
+    }
+
+    /// The names of all named snapshots, in order.
+    fn named_snapshots(slf: &Bound<'_, Self>) -> Result<Vec<String>> {
+        Self::run(slf, Db::named_snapshots)
+    }
+
+    /// Drops a named snapshot; false if there is none of this name.
+    fn drop_named_snapshot(slf: &Bound<'_, Self>, name: &str) -> Result<bool> {
+        Self::run(slf, |db| db.drop_named_snapshot(name))
+    }
+
+    /// The name of the branch or named snapshot that this is; ``None``: the database itself.
+    #[getter]
+    fn branch_name(slf: &Bound<'_, Self>) -> Option<String> {
+        slf.as_super().get().space().db.branch_name().map(str::to_owned)
     }
 
     /// Makes a second database at ``path``, which must not exist, with what this one holds now.

@@ -165,6 +165,9 @@ fn fields_of_keyspaces(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()
             fields.set_item("comparator", stored)?;
             fields.set_item("asked", asked)?;
         }
+        Error::BranchMissing { branch } | Error::BranchExists { branch } => {
+            fields.set_item("branch", branch)?;
+        }
         Error::MergeOperatorMissing { keyspace, operator } => {
             fields.set_item("keyspace", keyspace)?;
             fields.set_item("operator", operator)?;

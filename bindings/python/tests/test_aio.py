@@ -99,6 +99,11 @@ def test_transactions(path):
             assert await db.get(b"a") == b"3"
             assert await db.transact(lambda tx: tx.get(b"a")) == b"3"
             await db.checkpoint(str(path) + "-copy")
+            trial = await db.branch("trial")
+            await trial.put(b"a", b"5")
+            assert (await db.get(b"a"), await trial.get(b"a")) == (b"3", b"5")
+            assert await (await db.open_branch("trial")).get(b"a") == b"5"
+            assert await db.branches() == ["trial"] and await db.drop_branch("trial")
             counters = await db.keyspace("counters", merge_operator="esker.max")
             await counters.merge(b"k", b"2")
             async with counters.write_batch() as batch:

@@ -20,6 +20,9 @@ import os as _os
 
 from ._errors import (
     BatchTooLargeError,
+    BranchError,
+    BranchExistsError,
+    BranchMissingError,
     ClosedError,
     ComparatorError,
     ComparatorMismatchError,
@@ -84,6 +87,9 @@ __all__ = [
     "__version__",
     "ArrowScan",
     "BatchTooLargeError",
+    "BranchError",
+    "BranchExistsError",
+    "BranchMissingError",
     "ClosedError",
     "ComparatorError",
     "ComparatorMismatchError",

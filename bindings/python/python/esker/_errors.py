@@ -156,6 +156,24 @@ class ComparatorMismatchError(ComparatorError):
     kind = "comparator-mismatch"
 
 
+class BranchError(Error):
+    """Something is wrong with the ``branch`` (or named snapshot) of this name."""
+
+    branch: str | None = None
+
+
+class BranchMissingError(BranchError):
+    """There is no branch or named snapshot of this name, or it was dropped."""
+
+    kind = "branch-missing"
+
+
+class BranchExistsError(BranchError):
+    """There already is a branch or named snapshot of this name."""
+
+    kind = "branch-exists"
+
+
 class MergeError(Error):
     """Something is wrong with a merge operator; ``operator`` is the stored name."""
 

@@ -462,6 +462,22 @@ class DB(Store):
         """As :meth:`esker.DB.transact`: ``function`` runs on a thread of the pool."""
         return await self._call(self.real.transact, function, **options)
 
+    async def branch(self, name: str) -> DB:
+        """Makes a branch of this database as it is now. Closing it closes the database for all."""
+        return DB(self._pool, await self._call(self.real.branch, name))
+
+    async def open_branch(self, name: str) -> DB:
+        """A branch that was made before."""
+        return DB(self._pool, await self._call(self.real.open_branch, name))
+
+    async def branches(self) -> list[str]:
+        """The names of all branches."""
+        return await self._call(self.real.branches)
+
+    async def drop_branch(self, name: str) -> bool:
+        """Drops a branch with all it holds."""
+        return await self._call(self.real.drop_branch, name)
+
     async def checkpoint(self, path: Any) -> None:
         """Makes a second database with what this one holds now."""
         await self._call(self.real.checkpoint, path)
