@@ -286,3 +286,37 @@ fn rust_and_c_see_the_same_entries() {
     let db = esker::Db::open(&dir).unwrap();
     assert_eq!(db.get("pear").unwrap(), Some(b"green".to_vec()));
 }
+
+/// With everything that leaves files: keyspaces, branches, named snapshots, merges, several lives.
+#[test]
+fn destroying_removes_all_files_of_a_database_and_no_other() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("db");
+    for life in 0..3 {
+        let mut options = esker::Options::default();
+        options.memtable_bytes = Some(1 << 16);
+        options.log_segment_bytes = 1 << 16;
+        let db = esker::Db::open_with(&dir, options).unwrap();
+        let keyspace = db.keyspace(&format!("keyspace {life}")).unwrap();
+        for number in 0..3000 {
+            db.insert(format!("{number}"), [life; 100]).unwrap();
+            keyspace.insert(format!("{number}"), [life; 20]).unwrap();
+        }
+        let branch = db.branch(&format!("branch {life}")).unwrap();
+        branch.insert("k", "v").unwrap();
+        db.snapshot_named(&format!("snapshot {life}")).unwrap();
+        db.checkpoint(place.path().join(format!("copy {life}"))).unwrap();
+        db.compact().unwrap();
+        db.close().unwrap();
+    }
+    does(&["destroy"], &dir);
+    assert!(!dir.exists(), "something is left");
+    // What was made of it is a database of its own.
+    let copy = place.path().join("copy 2");
+    assert_eq!(does(&["dump"], &copy).lines().count(), 3000);
+    fs::write(copy.join("mine"), "keep").unwrap();
+    fs::write(copy.join("data/mine"), "keep").unwrap();
+    does(&["destroy"], &copy);
+    let left: Vec<PathBuf> = contents(&copy).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(left, [copy.join("data/mine"), copy.join("mine")]);
+}
