@@ -26,7 +26,8 @@ cargo clippy --release --locked -- -D warnings
 # By way of the source distribution, as whoever has only that would: what is missing in it shows.
 "$environment/bin/maturin" sdist --out "$work"
 mkdir "$work/source"
-tar -xzf "$work"/esker-*.tar.gz -C "$work/source"
+# With the time of now, not of the archive, by which cargo would take what changed for built.
+tar -xzmf "$work"/esker-*.tar.gz -C "$work/source"
 PATH=$environment/bin:$PATH MATURIN_PEP517_ARGS=--locked "$python" -m pip install --quiet \
     --disable-pip-version-check --no-build-isolation --no-deps "$work"/source/esker-*
 
