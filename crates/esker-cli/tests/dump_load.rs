@@ -91,6 +91,39 @@ fn ranges_and_keyspaces_are_selected() {
 }
 
 #[test]
+fn a_load_brings_back_only_what_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let (db, file, one, none) = (at("db"), at("dump"), at("one"), at("none"));
+    example(&db, 30_000);
+    succeed(["dump", text(&db), "--out", text(&file)]);
+    let more = |db: &Path| succeed(["scan", text(db), "--keyspace", "more"]);
+    // One that is cut off, and gone on with, knows what was asked for.
+    let bytes = std::fs::read(&file).unwrap();
+    let cut = at("cut");
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    fail(["load", text(&one), text(&cut), "--keyspace", "more"], 1, "ends after");
+    fail(["load", text(&one), text(&file)], 1, "not finished");
+    let line = ["load", text(&one), text(&file), "--keyspace", "more", "--read-back", "--json"];
+    let said: serde_json::Value = serde_json::from_str(&succeed(line)).unwrap();
+    assert_eq!((&said["entries"], &said["keyspaces"]), (&30_000.into(), &1.into()));
+    assert!(said["resumed"].as_u64() > Some(0), "{said}");
+    assert_eq!(more(&one), more(&db));
+    assert_eq!(succeed(["scan", text(&one)]), "");
+    // What is in the keyspaces that were left out is proved all the same.
+    let mut damaged = bytes.clone();
+    let place = bytes.windows(3).position(|window| window == b"one").unwrap();
+    damaged[place] ^= 1;
+    std::fs::write(&cut, &damaged).unwrap();
+    fail(["load", text(&none), text(&cut), "--keyspace", "more"], 1, "damaged");
+    std::fs::remove_dir_all(&none).unwrap();
+    fail(["load", text(&none), text(&file), "--keyspace", "other"], 1, "\"other\"");
+    std::fs::remove_dir_all(&none).unwrap();
+    succeed(["load", text(&none), text(&file), "--keyspace", "default", "--keyspace", "more"]);
+    assert_eq!(scan(&none), scan(&db));
+}
+
+#[test]
 fn a_load_that_is_killed_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let (db, file, copy) =

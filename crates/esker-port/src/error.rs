@@ -55,7 +55,7 @@ impl Engine {
     pub fn is_built_in(self) -> bool {
         match self {
             Self::LevelDb | Self::Lmdb => true,
-            Self::RocksDb => false,
+            Self::RocksDb => cfg!(feature = "import-rocksdb"),
             Self::Fjall => cfg!(feature = "import-fjall"),
             Self::Redb => cfg!(feature = "import-redb"),
         }
@@ -121,6 +121,13 @@ pub enum Error {
     },
     /// A dump was asked for a keyspace that is not there.
     NoKeyspace {
+        /// Its name.
+        keyspace: String,
+    },
+    /// A load was asked for a keyspace that the dump does not have.
+    NotInDump {
+        /// The file or stream.
+        what: String,
         /// Its name.
         keyspace: String,
     },
@@ -199,6 +206,11 @@ impl fmt::Display for Error {
             Self::NoKeyspace { keyspace } => {
                 write!(f, "there is no keyspace {keyspace:?}: `esker keyspaces` lists them")
             }
+            Self::NotInDump { what, keyspace } => write!(
+                f,
+                "there is no keyspace {keyspace:?} in {what}: `esker load` without --keyspace loads \
+                 all that there are; remove the new database and start anew"
+            ),
             Self::NotEmpty { path } => write!(
                 f,
                 "{} holds data already: name a new directory; a load adds to it with --existing",

@@ -59,6 +59,8 @@ fn open(engine: Engine, path: &Path, options: &ImportOptions) -> Result<Box<dyn 
         Engine::Fjall => Box::new(crate::fjall::Fjall::open(path)?),
         #[cfg(feature = "import-redb")]
         Engine::Redb => Box::new(crate::redb::Redb::open(path)?),
+        #[cfg(feature = "import-rocksdb")]
+        Engine::RocksDb => Box::new(crate::rocksdb::RocksDb::open(path)?),
         #[allow(unreachable_patterns, reason = "a build may have all of them")]
         other => return Err(Error::NotBuiltIn { engine: other }),
     })

@@ -18,9 +18,12 @@ mod leveldb;
 mod lmdb;
 mod load;
 mod loader;
+mod lock;
 mod progress;
 #[cfg(feature = "import-redb")]
 mod redb;
+#[cfg(feature = "import-rocksdb")]
+mod rocksdb;
 mod sink;
 mod stream;
 pub mod token;

@@ -6,13 +6,16 @@
 
 use crate::dump::QUEUE;
 use crate::loader::Loader;
-use crate::stream::{Frame, Reader};
+use crate::stream::{Content, Frame, Reader, Totals};
 use crate::{Error, Progress, Result, Step, Summary};
+use esker::base::codec;
 use esker::{Comparator, Db};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Instant;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// How a dump is loaded.
 #[derive(Clone, Default)]
@@ -23,6 +26,8 @@ pub struct LoadOptions {
     pub existing: bool,
     /// Orders of keyspaces, found by their names.
     pub comparators: Vec<Arc<dyn Comparator>>,
+    /// Only these keyspaces of the dump; `None`: all. The others are read and proved all the same.
+    pub keyspaces: Option<Vec<String>>,
     /// At the end, read what is stored and compare it with the stream. Not with `existing`.
     pub read_back: bool,
     /// The length of the stream in bytes, if it is known, to tell how much is done.
@@ -35,9 +40,68 @@ impl std::fmt::Debug for LoadOptions {
         f.debug_struct("LoadOptions")
             .field("existing", &self.existing)
             .field("comparators", &comparators)
+            .field("keyspaces", &self.keyspaces)
             .field("read_back", &self.read_back)
             .field("stream_bytes", &self.stream_bytes)
             .finish()
+    }
+}
+
+impl LoadOptions {
+    /// What a load is known by when it is run again: the dump, and what of it is loaded.
+    fn source_id(&self, dump: [u8; 16]) -> [u8; 16] {
+        let Some(names) = &self.keyspaces else { return dump };
+        let mut bytes = dump.to_vec();
+        let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+        names.iter().for_each(|name| codec::put_bytes(&mut bytes, name.as_bytes()));
+        xxh3_128(&bytes).to_be_bytes()
+    }
+}
+
+/// Chooses what is loaded of a stream.
+struct Selection<'a> {
+    names: Option<&'a [String]>,
+    /// Those of the names that did not come yet.
+    missing: BTreeSet<&'a str>,
+    /// Whether the present keyspace is wanted.
+    taken: bool,
+    content: Content,
+}
+
+impl<'a> Selection<'a> {
+    fn new(options: &'a LoadOptions) -> Self {
+        let names = options.keyspaces.as_deref();
+        let missing = names.unwrap_or_default().iter().map(String::as_str).collect();
+        Self { names, missing, taken: false, content: Content::default() }
+    }
+
+    /// Stores a frame, or not.
+    fn store(&mut self, loader: &mut Loader<'_>, frame: &Frame) -> Result<()> {
+        match frame {
+            Frame::Keyspace(info) => {
+                self.missing.remove(info.name.as_str());
+                self.taken = self.names.is_none_or(|names| names.contains(&info.name));
+                if self.taken {
+                    self.content.keyspace(info);
+                    loader.keyspace(info)?;
+                }
+            }
+            Frame::Entries(entries) if self.taken => {
+                self.content.entries(entries);
+                loader.entries(entries)?;
+            }
+            Frame::Entries(_) | Frame::End(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What was chosen in all, from a stream with these totals.
+    fn totals(&self, what: &str, all: Totals) -> Result<Totals> {
+        if let Some(missing) = self.missing.first() {
+            let (what, keyspace) = (what.to_owned(), (*missing).to_owned());
+            return Err(Error::NotInDump { what, keyspace });
+        }
+        Ok(if self.names.is_some() { self.content.totals() } else { all })
     }
 }
 
@@ -48,6 +112,7 @@ impl std::fmt::Debug for LoadOptions {
 /// Those of reading the stream: [`Error::NotADump`], [`Error::UnknownVersion`],
 /// [`Error::Damaged`], [`Error::CutOff`], [`Error::Io`]; then the database is marked as
 /// unfinished, holds only what was proved, and the same dump can be loaded again.
+/// [`Error::NotInDump`] if a keyspace was asked for that did not come;
 /// [`Error::NotEmpty`], [`Error::Unfinished`]; [`Error::Differs`]; [`Error::Engine`]:
 /// [`esker::Error::ComparatorMissing`] if the order of a keyspace was not given.
 ///
@@ -61,33 +126,23 @@ pub fn load(
     progress: &mut dyn Progress,
 ) -> Result<Summary> {
     let started = Instant::now();
-    let mut reader = Reader::new(input, what)?;
-    let mut loader = Loader::new(db, &options.comparators, reader.header().dump, options.existing)?;
+    let reader = Reader::new(input, what)?;
+    let source = options.source_id(reader.header().dump);
+    let mut loader = Loader::new(db, &options.comparators, source, options.existing)?;
+    let mut selection = Selection::new(options);
     let (sender, frames) = sync_channel::<Result<(Frame, u64)>>(QUEUE);
     let mut end = None;
     let stored = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            loop {
-                let frame = match reader.next_frame() {
-                    Ok(None) => return,
-                    Ok(Some(frame)) => Ok((frame, reader.offset())),
-                    Err(error) => Err(error),
-                };
-                let failed = frame.is_err();
-                if sender.send(frame).is_err() || failed {
-                    return;
-                }
-            }
-        });
+        scope.spawn(move || read(reader, &sender));
         // By value, so that the other thread ends when this one fails.
         let frames = frames;
         let mut done = Step::default();
         for frame in &frames {
             let (frame, offset) = frame?;
+            selection.store(&mut loader, &frame)?;
             match frame {
-                Frame::Keyspace(info) => loader.keyspace(&info)?,
+                Frame::Keyspace(_) => {}
                 Frame::Entries(entries) => {
-                    loader.entries(&entries)?;
                     done.entries += entries.len();
                     done.bytes += entries.bytes();
                     let part = |all: u64| (offset as f64 / all.max(1) as f64).min(1.0);
@@ -101,7 +156,13 @@ pub fn load(
     });
     let resumed = loader.resumed();
     let (totals, stream_bytes) = match (stored, end) {
-        (Ok(()), Some(end)) => end,
+        (Ok(()), Some((totals, offset))) => match selection.totals(what, totals) {
+            Ok(totals) => (totals, offset),
+            Err(error) => {
+                loader.stop().ok();
+                return Err(error);
+            }
+        },
         (Err(error), _) => {
             // What was proved is kept; that the stream failed is what is reported.
             loader.stop().ok();
@@ -124,4 +185,19 @@ pub fn load(
         stream_bytes,
         elapsed: started.elapsed(),
     })
+}
+
+/// Hands frames over, each with where it ends in the stream, until there are no more.
+fn read(mut reader: Reader<impl Read>, out: &SyncSender<Result<(Frame, u64)>>) {
+    loop {
+        let frame = match reader.next_frame() {
+            Ok(None) => return,
+            Ok(Some(frame)) => Ok((frame, reader.offset())),
+            Err(error) => Err(error),
+        };
+        let failed = frame.is_err();
+        if out.send(frame).is_err() || failed {
+            return;
+        }
+    }
 }

@@ -146,7 +146,7 @@ impl Sink {
 }
 
 /// Runs what calls another store's library. Such a library may panic over a damaged file.
-#[cfg(any(feature = "import-fjall", feature = "import-redb"))]
+#[cfg(any(feature = "import-fjall", feature = "import-redb", feature = "import-rocksdb"))]
 pub(crate) fn contained<R>(
     engine: Engine,
     path: &Path,

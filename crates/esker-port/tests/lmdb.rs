@@ -233,3 +233,31 @@ fn what_is_no_lmdb_file_is_refused() {
 fn shown_missing(from: &Path) -> Error {
     esker_port::Import::open(LMDB, from, Default::default()).err().unwrap()
 }
+
+/// A small file that LMDB made, also for the tests of the program.
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lmdb");
+
+fn of_fixture() -> Content {
+    let entries = |count: u32, len: usize| {
+        (0..count).map(|at| (format!("key{at:04}").into_bytes(), vec![at as u8; len])).collect()
+    };
+    Content::from([
+        ("default".to_owned(), entries(20, 10)),
+        ("names".to_owned(), entries(300, 3)),
+        ("large".to_owned(), entries(2, 3000)),
+    ])
+}
+
+#[test]
+#[ignore = "makes the file that is checked in"]
+fn make_the_fixture() {
+    let place = tempfile::tempdir().unwrap();
+    made(&place.path().join("env"), &of_fixture());
+    std::fs::create_dir_all(FIXTURE).unwrap();
+    copy(&place.path().join("env/data.mdb"), &Path::new(FIXTURE).join("data.mdb"));
+}
+
+#[test]
+fn the_file_that_is_checked_in_is_read() {
+    assert!(shown(LMDB, Path::new(FIXTURE)).unwrap() == of_fixture());
+}

@@ -7,6 +7,7 @@ mod clients;
 mod dropin;
 mod fuzz;
 mod headers;
+mod import_bench;
 mod install;
 mod leveldb_bench;
 
@@ -80,6 +81,16 @@ enum Chore {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
+    /// Measures how fast `esker import` brings a LevelDB directory over. It needs LevelDB (Debian:
+    /// libleveldb-dev).
+    ImportBench {
+        /// Entries of 16 + 100 bytes.
+        #[arg(long, default_value_t = 10_000_000)]
+        num: u64,
+        /// How often it is imported.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
     /// Runs programs and test suites of other projects, unchanged, on LevelDB's own library and on
     /// ours. What they are made of comes from the package registries.
     Clients {
@@ -111,6 +122,7 @@ fn main() -> ExitCode {
         Chore::LeveldbBench { num, reads, rounds } => {
             leveldb_bench::run(&workspace(), num, reads, rounds)
         }
+        Chore::ImportBench { num, rounds } => import_bench::run(&workspace(), num, rounds),
         Chore::Clients { all } => clients::run(&workspace(), all),
     };
     match done {

@@ -1,6 +1,6 @@
 //! `esker load`: brings a dump back.
 
-use crate::cli::OpenFlags;
+use crate::cli::{OpenFlags, keyspace_name};
 use crate::failure::Failure;
 use crate::progress;
 use clap::Args;
@@ -23,6 +23,9 @@ pub struct LoadArgs {
     /// The dump; `-`: standard input
     #[arg(default_value = "-")]
     file: PathBuf,
+    /// Only this keyspace; may be repeated [default: all]
+    #[arg(long, value_name = "NAME", value_parser = keyspace_name)]
+    keyspace: Vec<String>,
     #[command(flatten)]
     open: OpenFlags,
     /// Load into a database that holds something; what the dump holds too is replaced
@@ -40,6 +43,7 @@ pub struct LoadArgs {
 pub fn run(args: &LoadArgs, out: &mut impl Write) -> Result<(), Failure> {
     let mut options = LoadOptions::default();
     options.existing = args.existing;
+    options.keyspaces = (!args.keyspace.is_empty()).then(|| args.keyspace.clone());
     options.read_back = args.read_back;
     let mut line = progress::Line::new("loading");
     let summary = if args.file == Path::new("-") {

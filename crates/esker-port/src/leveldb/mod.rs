@@ -133,7 +133,7 @@ impl LevelDb {
         if names.iter().any(|name| name == "IDENTITY" || name.starts_with("OPTIONS-")) {
             return Err(source("it was made by RocksDB: say --from rocksdb"));
         }
-        let lock = lock(path)?;
+        let lock = crate::lock::shared(Engine::LevelDb, path)?;
         let mut version = Version::read(path)?;
         let order = match version.comparator.as_str() {
             BYTEWISE => Order::Bytewise,
@@ -226,27 +226,4 @@ fn log_name(names: &[String], number: u64) -> &str {
         name.strip_suffix(".log").and_then(|digits| digits.parse().ok()) == Some(number)
     };
     names.iter().find(fits).map_or("", String::as_str)
-}
-
-/// Keeps LevelDB out while the directory is read, and finds out whether it is in there.
-#[cfg(unix)]
-fn lock(path: &Path) -> Result<Option<File>> {
-    let path = path.join("LOCK");
-    let Ok(file) = File::open(&path) else { return Ok(None) };
-    let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
-    match rustix::fs::fcntl_lock(&file, shared) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Err(Error::Source {
-            engine: Engine::LevelDb,
-            path,
-            detail: "the database is open elsewhere: close it first".to_owned(),
-        }),
-        // File systems without locks: LevelDB cannot use them there either.
-        Err(_) => Ok(None),
-    }
-}
-
-#[cfg(not(unix))]
-fn lock(_: &Path) -> Result<Option<File>> {
-    Ok(None)
 }

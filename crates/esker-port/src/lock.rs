@@ -1,0 +1,28 @@
+//! The file `LOCK` of LevelDB and RocksDB, which both hold while they have a directory open.
+
+use crate::{Engine, Result};
+use std::fs::File;
+use std::path::Path;
+
+/// Keeps the store out while its directory is read, and finds out whether it is in there.
+#[cfg(unix)]
+pub(crate) fn shared(engine: Engine, path: &Path) -> Result<Option<File>> {
+    let path = path.join("LOCK");
+    let Ok(file) = File::open(&path) else { return Ok(None) };
+    let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
+    match rustix::fs::fcntl_lock(&file, shared) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Err(crate::Error::Source {
+            engine,
+            path,
+            detail: "the database is open elsewhere: close it first".to_owned(),
+        }),
+        // File systems without locks: the store cannot use them there either.
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn shared(_: Engine, _: &Path) -> Result<Option<File>> {
+    Ok(None)
+}
