@@ -21,7 +21,7 @@ mod error;
 pub mod keys;
 pub mod live;
 pub mod measure;
-#[cfg(any(feature = "peer-capi", feature = "peer-wiredtiger"))]
+#[cfg(any(feature = "peer-berkeleydb", feature = "peer-capi", feature = "peer-wiredtiger"))]
 mod native;
 pub mod page;
 pub mod plot;

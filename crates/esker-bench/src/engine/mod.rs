@@ -9,6 +9,8 @@
 //! and the memory asked for, and tells what it set ([`Engine::settings`]) so that a reader of the
 //! report can judge the comparison.
 
+#[cfg(feature = "peer-berkeleydb")]
+mod berkeleydb;
 mod esker;
 mod faulty;
 #[cfg(feature = "peer-fjall")]
@@ -19,14 +21,27 @@ mod leveldb;
 mod lmdb;
 mod mem;
 mod null;
-#[cfg(any(feature = "peer-lmdb", feature = "peer-redb", feature = "peer-wiredtiger"))]
+#[cfg(any(
+    feature = "peer-berkeleydb",
+    feature = "peer-lmdb",
+    feature = "peer-redb",
+    feature = "peer-sqlite",
+    feature = "peer-tidesdb",
+    feature = "peer-wiredtiger"
+))]
 mod pending;
 #[cfg(feature = "peer-redb")]
 mod redb;
 mod registry;
 #[cfg(feature = "peer-rocksdb")]
 mod rocksdb;
+#[cfg(feature = "peer-sled")]
+mod sled;
 pub mod spec;
+#[cfg(feature = "peer-sqlite")]
+mod sqlite;
+#[cfg(feature = "peer-tidesdb")]
+mod tidesdb;
 #[cfg(feature = "peer-wiredtiger")]
 mod wiredtiger;
 

@@ -6,7 +6,10 @@
 
 use super::spec::{Entry, Tuning};
 use super::{esker, faulty, mem, null};
+use crate::settings::Durability;
 
+#[cfg(feature = "peer-berkeleydb")]
+use super::berkeleydb;
 #[cfg(feature = "peer-fjall")]
 use super::fjall;
 #[cfg(feature = "peer-capi")]
@@ -17,6 +20,12 @@ use super::lmdb;
 use super::redb;
 #[cfg(feature = "peer-rocksdb")]
 use super::rocksdb;
+#[cfg(feature = "peer-sled")]
+use super::sled;
+#[cfg(feature = "peer-sqlite")]
+use super::sqlite;
+#[cfg(feature = "peer-tidesdb")]
+use super::tidesdb;
 #[cfg(feature = "peer-wiredtiger")]
 use super::wiredtiger;
 
@@ -170,6 +179,42 @@ pub static REGISTRY: &[Entry] = &[
         open: built!("peer-wiredtiger", wiredtiger::open),
         ..Entry::PLAIN
     },
+    Entry {
+        kind: "sled",
+        label: "sled",
+        about: "sled 0.34, a log-structured tree in Rust",
+        feature: Some("peer-sled"),
+        offers: sled_offers,
+        open: built!("peer-sled", sled::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "sqlite",
+        label: "SQLite",
+        about: "SQLite, one table WITHOUT ROWID, its log ahead",
+        feature: Some("peer-sqlite"),
+        cheap_single_writes: false,
+        open: built!("peer-sqlite", sqlite::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "tidesdb",
+        label: "TidesDB",
+        about: "TidesDB, an LSM tree in C",
+        feature: Some("peer-tidesdb"),
+        install: Some("apt-get install cmake"),
+        open: built!("peer-tidesdb", tidesdb::open),
+        ..Entry::PLAIN
+    },
+    Entry {
+        kind: "berkeleydb",
+        label: "Berkeley DB",
+        about: "Berkeley DB 5.3, a B-tree with transactions",
+        feature: Some("peer-berkeleydb"),
+        install: Some("apt-get install libdb5.3"),
+        open: built!("peer-berkeleydb", berkeleydb::open),
+        ..Entry::PLAIN
+    },
     faulty("forgets"),
     faulty("aborts"),
     faulty("full"),
@@ -188,6 +233,17 @@ const fn faulty(variant: &'static str) -> Entry {
         open: Some(faulty::open),
         ..Entry::PLAIN
     }
+}
+
+/// What sled has to say of the classes, known without it: a class may be asked for in a build that
+/// left it out.
+fn sled_offers(class: Durability) -> Result<(), &'static str> {
+    if class == Durability::Disk && cfg!(target_os = "linux") {
+        return Err(
+            "its flush ends in sync_file_range on Linux, which does not survive power loss",
+        );
+    }
+    Ok(())
 }
 
 /// What all ways of opening RocksDB have in common.

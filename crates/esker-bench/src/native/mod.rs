@@ -8,6 +8,8 @@
 //! A library stays loaded until the process ends. LevelDB never stops its background thread, and a
 //! library that is unloaded under a thread takes the code away that the thread runs.
 
+#[cfg(feature = "peer-berkeleydb")]
+pub mod berkeleydb;
 #[cfg(feature = "peer-capi")]
 pub mod leveldb;
 #[cfg(feature = "peer-wiredtiger")]
