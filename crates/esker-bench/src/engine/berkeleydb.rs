@@ -103,7 +103,11 @@ impl BerkeleySession<'_> {
     /// Takes a checkpoint now and then.
     fn count(&mut self) -> Result<()> {
         self.writes += 1;
-        if self.writes % WRITES_A_LOOK == 0 { self.engine.db.checkpoint(false) } else { Ok(()) }
+        if self.writes.is_multiple_of(WRITES_A_LOOK) {
+            self.engine.db.checkpoint(false)
+        } else {
+            Ok(())
+        }
     }
 
     /// Runs `change` in a transaction until it is not lost to another.

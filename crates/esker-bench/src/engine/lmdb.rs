@@ -49,6 +49,7 @@ pub fn open(_spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Eng
 }
 
 /// Bytes of a map that the file system can fill, in whole pages.
+#[allow(clippy::useless_conversion, reason = "some systems count blocks in 32 bits")]
 fn map_bytes(dir: &Path) -> Result<usize> {
     let space = nix::sys::statvfs::statvfs(dir)
         .map_err(|errno| Error::io("ask for the free space of", dir, &errno.into()))?;
