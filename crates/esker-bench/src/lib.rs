@@ -13,11 +13,13 @@
 //! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
 //! `measure`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `compare`, `plot`, `page`.
 
+pub mod campaign;
 pub mod check;
 pub mod compare;
 pub mod dist;
 pub mod engine;
 mod error;
+pub mod experiment;
 pub mod keys;
 pub mod live;
 pub mod measure;

@@ -3,6 +3,7 @@
 //! A comparison does not care where its runs happen: in processes of their own ([`super::process`]),
 //! as users get it, or in this one ([`InProcess`]), as its unit tests have it.
 
+use crate::experiment::{self, Assignment, Figures, Listener};
 use crate::report::WorkloadReport;
 use crate::settings::Settings;
 use crate::suite::{self, Observer};
@@ -25,6 +26,9 @@ pub struct Order {
     pub progress: bool,
     /// Everything else.
     pub settings: Settings,
+    /// The experiment that it is part of, if it is.
+    #[serde(default)]
+    pub assignment: Option<Assignment>,
 }
 
 /// What a run tells.
@@ -42,6 +46,9 @@ pub enum Event {
     Step {
         /// What was measured.
         report: Box<WorkloadReport>,
+        /// What else, in an experiment.
+        #[serde(default)]
+        figures: Figures,
     },
     /// The database was closed.
     Closed {
@@ -63,12 +70,36 @@ pub trait Host {
 
 /// Makes the run that an order asks for in this process, and tells how it goes.
 pub fn carry_out(order: &Order, tell: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-    let mut teller = Teller { progress: order.progress, tell, failed: None };
     let settings = &order.settings;
+    if let Some(assignment) = &order.assignment {
+        let Order { engine, round, dir, progress, .. } = order;
+        let mut teller = StepTeller { tell };
+        let seconds =
+            experiment::perform(assignment, settings, engine, *round, dir, *progress, &mut teller)?;
+        return tell(Event::Closed { seconds });
+    }
+    let mut teller = Teller { progress: order.progress, tell, failed: None };
     let run = suite::run_one(settings, &order.engine, order.round, &order.dir, &mut teller)?;
     let Teller { tell, failed, .. } = teller;
     failed.map_or(Ok(()), Err)?;
     tell(Event::Closed { seconds: run.close_seconds })
+}
+
+/// Turns the steps of an experiment into events.
+struct StepTeller<'a> {
+    tell: &'a mut dyn FnMut(Event) -> Result<()>,
+}
+
+impl Listener for StepTeller<'_> {
+    fn opened(&mut self, version: &str, settings: &[(String, String)]) -> Result<()> {
+        let (version, settings) = (version.to_owned(), settings.to_vec());
+        (self.tell)(Event::Opened { version, settings })
+    }
+
+    fn finished(&mut self, report: &WorkloadReport, figures: &Figures) -> Result<()> {
+        let (report, figures) = (Box::new(report.clone()), figures.clone());
+        (self.tell)(Event::Step { report, figures })
+    }
 }
 
 /// Turns what an observer sees into events.
@@ -99,7 +130,7 @@ impl Observer for Teller<'_> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        (self.tell)(Event::Step { report: Box::new(report.clone()) })
+        (self.tell)(Event::Step { report: Box::new(report.clone()), figures: Figures::new() })
     }
 }
 

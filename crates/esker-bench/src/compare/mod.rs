@@ -18,7 +18,7 @@ pub mod agree;
 pub mod child;
 pub mod host;
 pub mod process;
-mod rules;
+pub(crate) mod rules;
 
 use crate::measure::machine::{self, Machine};
 use crate::report::{self, EngineReport, Report, RunReport};
@@ -108,6 +108,7 @@ impl Contest<'_> {
                     dir: database.path().to_owned(),
                     progress: self.observer.progress(),
                     settings: settings.clone(),
+                    assignment: None,
                 };
                 let stopped = self.one(&order, place)?;
                 let last = stopped.is_some() || round == settings.rounds;
@@ -142,7 +143,7 @@ impl Contest<'_> {
                     }
                     (run.version, run.settings) = (version, settings);
                 }
-                Event::Step { report } => {
+                Event::Step { report, .. } => {
                     observer.finished(spec, order.round, run.workloads.len(), &report)?;
                     run.workloads.push(*report);
                 }
@@ -183,12 +184,12 @@ impl Contest<'_> {
 }
 
 /// The places of the engines in the order of a round: each round starts with the next one.
-fn turns(engines: usize, round: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn turns(engines: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..engines).map(move |turn| (turn + round - 1) % engines)
 }
 
 /// Whether a failure is the disk's. Engines put it into words of their own, so the disk is asked.
-fn disk_is_full(message: &str, dir: &Path) -> bool {
+pub(crate) fn disk_is_full(message: &str, dir: &Path) -> bool {
     let told = ["No space left", "os error 28", "ENOSPC", "disk is full", "disk full"];
     told.iter().any(|words| message.contains(words))
         || room(dir).is_some_and(|room| room < FULL_DISK)

@@ -7,6 +7,7 @@
 pub mod caches;
 pub mod cgroup;
 pub mod disk;
+pub mod disk_use;
 pub mod latency;
 pub mod machine;
 pub mod meter;

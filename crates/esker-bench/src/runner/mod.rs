@@ -11,6 +11,7 @@
 mod job;
 mod monitor;
 mod plan;
+mod stage;
 mod summary;
 mod verify;
 mod ycsb;
@@ -29,6 +30,7 @@ use crate::values::ValuePool;
 use crate::{EngineSpec, Error, Kind, Result, Workload};
 use job::Job;
 use plan::{Pace, Plan};
+pub use stage::Stage;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use verify::Truth;
@@ -126,17 +128,14 @@ impl<'a> Runner<'a> {
     }
 
     fn step(&mut self, plan: Plan) -> Result<WorkloadReport> {
-        if self.settings.drop_caches {
-            caches::drop_now()?;
-        }
-        process::reset_peak_memory();
-        let engine_before = self.engine.bytes_written();
-        let before = ProcessUse::now();
-        let shared = Shared::new(plan.threads, plan.length, plan.sample_every);
-        let mut measured = self.measure(&plan, &shared)?;
-        measured.used = ProcessUse::now().since(&before).without(&measured.idle.own);
-        measured.engine_bytes =
-            engine_before.and_then(|before| Some(self.engine.bytes_written()?.since(&before)));
+        let kind = plan.workload.kind;
+        let measured = self.account(&plan, &|shared| {
+            if kind.is_maintenance() {
+                let (totals, text) = self.maintain(kind, shared)?;
+                return Ok(Outcome { threads: vec![totals], writer: None, text });
+            }
+            self.work(&plan, shared)
+        })?;
         let stream = self.stream();
         self.step += 1;
         let beside = measured.writer.is_some();
@@ -147,27 +146,40 @@ impl<'a> Runner<'a> {
         Ok(WorkloadReport { check, ..self.summarise(&plan, measured) })
     }
 
+    /// Runs the step and counts what it used.
+    fn account(&self, plan: &Plan, work: &dyn Fn(&Shared) -> Result<Outcome>) -> Result<Measured> {
+        if self.settings.drop_caches {
+            caches::drop_now()?;
+        }
+        process::reset_peak_memory();
+        let engine_before = self.engine.bytes_written();
+        let before = ProcessUse::now();
+        let shared = Shared::new(plan.threads, plan.length, plan.sample_every);
+        let mut measured = self.measure(plan, &shared, work)?;
+        measured.used = ProcessUse::now().since(&before).without(&measured.idle.own);
+        measured.engine_bytes =
+            engine_before.and_then(|before| Some(self.engine.bytes_written()?.since(&before)));
+        Ok(measured)
+    }
+
     /// The stream of the first thread of the step under way.
     fn stream(&self) -> Stream {
         Stream { seed: self.settings.seed, round: self.round, step: self.step, thread: 0 }
     }
 
     /// Starts the watchers, runs the step, and collects what everybody saw.
-    fn measure(&self, plan: &Plan, shared: &Shared) -> Result<Measured> {
+    fn measure(
+        &self,
+        plan: &Plan,
+        shared: &Shared,
+        work: &dyn Fn(&Shared) -> Result<Outcome>,
+    ) -> Result<Measured> {
         let bell = Bell::default();
         let bar = monitor::progress_bar(plan, self.progress);
         std::thread::scope(|scope| {
             let probe = scope.spawn(|| probe::watch(&bell));
             let monitor = scope.spawn(|| monitor::watch(shared, plan, &bell, bar.as_ref()));
-            let outcome = if plan.workload.kind.is_maintenance() {
-                self.maintain(plan.workload.kind, shared).map(|(totals, text)| Outcome {
-                    threads: vec![totals],
-                    writer: None,
-                    text,
-                })
-            } else {
-                self.work(plan, shared)
-            };
+            let outcome = work(shared);
             bell.ring();
             let idle = joined(probe.join())?;
             let rates = joined(monitor.join())?;

@@ -35,7 +35,7 @@ pub fn progress_bar(plan: &Plan, wanted: bool) -> Option<ProgressBar> {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("━╸─"));
     }
-    bar.set_message(plan.workload.to_string());
+    bar.set_message(plan.name());
     Some(bar)
 }
 

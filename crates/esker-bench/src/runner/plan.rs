@@ -37,6 +37,8 @@ pub struct Plan {
     pub sample_every: Option<u64>,
     /// When operations are due, in an open loop.
     pub pace: Option<Pace>,
+    /// Its name, where that is not the workload's.
+    pub label: Option<String>,
 }
 
 /// How often operations are due, whether or not those before are done.
@@ -94,6 +96,7 @@ impl Plan {
             per_latency: if single && !kind.is_maintenance() { STEPS } else { batch as u64 },
             sample_every: settings.sample_ops.map(|ops| (ops / threads as u64).max(1)),
             pace: None,
+            label: None,
         }
     }
 
@@ -105,7 +108,7 @@ impl Plan {
     /// The name of the step in reports.
     pub fn name(&self) -> String {
         match self.pace {
-            None => self.workload.to_string(),
+            None => self.label.clone().unwrap_or_else(|| self.workload.to_string()),
             Some(Pace { share: Some((_, percent)), .. }) => format!("{}@{percent}%", self.workload),
             Some(Pace { rate, .. }) => format!("{}@{rate}/s", self.workload),
         }

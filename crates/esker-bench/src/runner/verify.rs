@@ -42,6 +42,17 @@ impl Truth {
     pub fn new(unknown: bool) -> Self {
         Self { unknown, ..Self::default() }
     }
+
+    /// Notes a step that wrote, and whether time or a writer's speed decided how much.
+    pub fn wrote(&mut self, seed: u64, unsettled: bool) {
+        self.writers.push(seed);
+        self.unsettled |= unsettled;
+    }
+
+    /// Nothing is known any more.
+    pub fn forget(&mut self) {
+        self.unknown = true;
+    }
 }
 
 /// The sample of one step.
@@ -80,8 +91,7 @@ impl Runner<'_> {
         let whole = !cut || plan.operations == Some(done);
         let settled_before = !self.truth.unsettled;
         if kind.writes() || beside {
-            self.truth.writers.push(stream.shared_seed());
-            self.truth.unsettled |= beside || !whole;
+            self.truth.wrote(stream.shared_seed(), beside || !whole);
         }
         if !self.settings.verify {
             return Ok(None);

@@ -1,5 +1,6 @@
 //! The options of `esker bench`, and how they become settings.
 
+use super::experiment::ExperimentArgs;
 use super::page::PageArgs;
 use clap::ValueEnum;
 use esker_bench::compare;
@@ -31,6 +32,7 @@ pub struct BenchArgs {
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum BenchCommand {
     Compare(Box<CompareArgs>),
+    Experiment(Box<ExperimentArgs>),
     Report(PageArgs),
     /// One run of a comparison, as it starts them itself
     #[command(hide = true)]
@@ -264,11 +266,7 @@ impl BenchFlags {
             rate: self.rate,
             rate_percent: self.rate_percent.clone(),
             theta: self.theta,
-            durability: match self.durability {
-                Class::Buffered => Durability::Buffered,
-                Class::Process => Durability::Process,
-                Class::Disk => Durability::Disk,
-            },
+            durability: class(self.durability),
             memory: self.memory,
             dir: self.dir.clone(),
             use_existing_db: self.use_existing_db,
@@ -279,18 +277,27 @@ impl BenchFlags {
     }
 }
 
-fn seconds(value: f64) -> Result<Duration> {
+/// The class as the harness has it.
+pub(super) fn class(flag: Class) -> Durability {
+    match flag {
+        Class::Buffered => Durability::Buffered,
+        Class::Process => Durability::Process,
+        Class::Disk => Durability::Disk,
+    }
+}
+
+pub(super) fn seconds(value: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(value)
         .map_err(|_| Error::usage("--duration must be a number of seconds above 0"))
 }
 
 /// `10M` is ten million.
-fn count(text: &str) -> Result<u64, String> {
+pub(super) fn count(text: &str) -> Result<u64, String> {
     scaled(text, 1_000)
 }
 
 /// `512M` is 512 MiB.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     scaled(text.strip_suffix(['B', 'b']).map_or(text, |t| t.trim_end_matches(['i', 'I'])), 1_024)
 }
 

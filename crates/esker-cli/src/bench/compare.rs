@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// What a shell reports for a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// Runs the comparison, prints its report, and says how it ended.
 pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
@@ -24,13 +24,7 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let plot = args.flags.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
     let outputs = page::Outputs::open(&args.flags)?;
     let stop = Stop::default();
-    let asked = stop.clone();
-    ctrlc::set_handler(move || asked.ask())
-        .map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
-    let program = std::env::current_exe()
-        .map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
-    let arguments = vec!["bench".into(), "child".into()];
-    let host = Processes::new(program, arguments, settings.memory_limit, stop.clone())?;
+    let host = host(settings.memory_limit, &stop)?;
     let report = esker_bench::compare::run(&settings, &host, &mut Follow::new(&args.flags))?;
     if let Some((path, mut file)) = plot {
         let drawing = esker_bench::plot::draw(&report)?;
@@ -44,6 +38,16 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let code = finish(&report, stop.asked());
     outputs.write(&report)?;
     Ok(code)
+}
+
+/// Starts this program again for every run, and lets Ctrl-C end the one under way.
+pub(super) fn host(memory_limit: Option<u64>, stop: &Stop) -> Result<Processes> {
+    let asked = stop.clone();
+    ctrlc::set_handler(move || asked.ask())
+        .map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    let program = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
+    Processes::new(program, vec!["bench".into(), "child".into()], memory_limit, stop.clone())
 }
 
 /// Says on standard error why a comparison ended early.

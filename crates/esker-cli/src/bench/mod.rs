@@ -12,6 +12,7 @@
 
 mod args;
 mod compare;
+mod experiment;
 mod page;
 mod table;
 
@@ -29,6 +30,7 @@ pub fn command(args: BenchArgs) -> ExitCode {
     let done = match &args.command {
         None => execute(&args.flags).map(|()| ExitCode::SUCCESS),
         Some(BenchCommand::Compare(args)) => compare::execute(args),
+        Some(BenchCommand::Experiment(args)) => experiment::execute(args),
         Some(BenchCommand::Report(args)) => page::write(args).map(|()| ExitCode::SUCCESS),
         Some(BenchCommand::Child) => Ok(esker_bench::compare::child::main()),
     };

@@ -236,7 +236,7 @@ fn section(out: &mut String, title: &str, table: Table) {
 }
 
 /// An empty table: text to the left in the first `left` columns, numbers to the right.
-fn table(columns: &[&str], left: usize) -> Table {
+pub(super) fn table(columns: &[&str], left: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING);
     table.set_style(TableComponent::HeaderLines, '─');
@@ -380,11 +380,11 @@ fn cost(run: &RunReport) -> Table {
     table
 }
 
-fn dash() -> String {
+pub(super) fn dash() -> String {
     "–".into()
 }
 
-fn optional(value: Option<f64>) -> String {
+pub(super) fn optional(value: Option<f64>) -> String {
     value.map_or(dash(), |value| format!("{value:.2}"))
 }
 
@@ -396,7 +396,7 @@ fn reads(report: &WorkloadReport) -> String {
 }
 
 /// A whole number with its thousands apart.
-fn whole(value: f64) -> String {
+pub(super) fn whole(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -427,8 +427,14 @@ fn micros(us: f64) -> String {
     }
 }
 
+/// A time as hours, minutes and seconds.
+pub(super) fn clock(time: std::time::Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
 /// Bytes in the unit that fits.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1_024 {
         return format!("{bytes} B");

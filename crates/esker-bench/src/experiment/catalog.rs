@@ -1,0 +1,16 @@
+//! The list of experiments.
+
+mod leveldb;
+mod splinterdb;
+
+use super::{Action, Experiment, Step};
+use crate::{Kind, Workload};
+
+/// All of them, in the order in which they are listed.
+pub static ALL: &[Experiment] = &[leveldb::LEVELDB_VS_ROCKSDB, splinterdb::ROCKSDB_VS_SPLINTERDB];
+
+/// A step that is a workload.
+fn workload(name: &str, about: &'static str, kind: Kind, threads: usize) -> Step {
+    let threads = (!kind.is_maintenance()).then_some(threads);
+    Step { name: name.into(), about, action: Action::Workload(Workload { kind, threads }) }
+}

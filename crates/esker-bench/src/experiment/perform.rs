@@ -1,0 +1,66 @@
+//! One engine's part of an experiment, in the process of the run.
+
+use super::{Action, Assignment, Experiment, Figures, device_figures};
+use crate::engine::OpenOptions;
+use crate::measure::disk_use::Device;
+use crate::report::WorkloadReport;
+use crate::runner::Runner;
+use crate::settings::Settings;
+use crate::{EngineSpec, Error, Result};
+use std::path::Path;
+use std::time::Instant;
+
+/// Hears how it goes.
+pub trait Listener {
+    /// The database is open.
+    fn opened(&mut self, version: &str, settings: &[(String, String)]) -> Result<()>;
+
+    /// A step ended.
+    fn finished(&mut self, report: &WorkloadReport, figures: &Figures) -> Result<()>;
+}
+
+/// Opens the database and carries out the steps that are left. Returns how long closing took.
+pub fn perform(
+    assignment: &Assignment,
+    settings: &Settings,
+    spec: &EngineSpec,
+    round: usize,
+    dir: &Path,
+    progress: bool,
+    listener: &mut dyn Listener,
+) -> Result<f64> {
+    let experiment = Experiment::find(&assignment.experiment)?;
+    let steps = experiment.steps(settings);
+    let options = OpenOptions { dir, memory: settings.memory, durability: settings.durability };
+    let engine = spec.open(&options)?;
+    listener.opened(&engine.version(), &engine.settings())?;
+    let files = spec.has_files().then_some(dir);
+    let device = files.and_then(Device::of);
+    let mut runner = Runner::new(settings, spec, &*engine, files, round as u64, progress)?;
+    let mut finished = assignment.finished.iter();
+    for step in &steps {
+        let before = device.and_then(|device| device.now());
+        let Action::Workload(workload) = step.action;
+        if let Some(passed) = finished.next() {
+            runner.pass(workload, passed.settled);
+            continue;
+        }
+        let mut told = Ok(());
+        runner.run(workload, &mut |report| {
+            let after = device.and_then(|device| device.now());
+            let used = after.zip(before).map(|(after, before)| after.since(&before));
+            let figures = device_figures(used, report.seconds, report.operations);
+            told =
+                listener.finished(&WorkloadReport { name: step.name.clone(), ..report }, &figures);
+            Ok(())
+        })?;
+        told?;
+    }
+    if finished.next().is_some() {
+        return Err(Error::Failed("more steps are finished than the experiment has".into()));
+    }
+    drop(runner);
+    let closing = Instant::now();
+    engine.close()?;
+    Ok(closing.elapsed().as_secs_f64())
+}
