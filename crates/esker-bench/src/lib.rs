@@ -23,7 +23,12 @@ pub mod experiment;
 pub mod keys;
 pub mod live;
 pub mod measure;
-#[cfg(any(feature = "peer-berkeleydb", feature = "peer-capi", feature = "peer-wiredtiger"))]
+#[cfg(any(
+    feature = "peer-berkeleydb",
+    feature = "peer-capi",
+    feature = "peer-splinterdb",
+    feature = "peer-wiredtiger"
+))]
 mod native;
 pub mod page;
 pub mod plot;

@@ -147,7 +147,7 @@ fn opened(spec: &EngineSpec, dir: &Path, class: Durability) -> Result<Box<dyn En
 }
 
 /// Everything in one class, and what is left after a close. False if the engine's library is absent.
-fn conforms(spec: &EngineSpec, class: Durability) -> bool {
+pub fn conforms(spec: &EngineSpec, class: Durability) -> bool {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("db");
     let engine = match opened(spec, &dir, class) {

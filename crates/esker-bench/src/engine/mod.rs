@@ -25,6 +25,7 @@ mod null;
     feature = "peer-berkeleydb",
     feature = "peer-lmdb",
     feature = "peer-redb",
+    feature = "peer-splinterdb",
     feature = "peer-sqlite",
     feature = "peer-tidesdb",
     feature = "peer-wiredtiger"
@@ -38,6 +39,8 @@ mod rocksdb;
 #[cfg(feature = "peer-sled")]
 mod sled;
 pub mod spec;
+#[cfg(feature = "peer-splinterdb")]
+mod splinterdb;
 #[cfg(feature = "peer-sqlite")]
 mod sqlite;
 #[cfg(feature = "peer-tidesdb")]

@@ -22,6 +22,8 @@ use super::redb;
 use super::rocksdb;
 #[cfg(feature = "peer-sled")]
 use super::sled;
+#[cfg(feature = "peer-splinterdb")]
+use super::splinterdb;
 #[cfg(feature = "peer-sqlite")]
 use super::sqlite;
 #[cfg(feature = "peer-tidesdb")]
@@ -215,6 +217,17 @@ pub static REGISTRY: &[Entry] = &[
         open: built!("peer-berkeleydb", berkeleydb::open),
         ..Entry::PLAIN
     },
+    Entry {
+        kind: "splinterdb",
+        label: "SplinterDB",
+        about: "SplinterDB, from the path of its library",
+        feature: Some("peer-splinterdb"),
+        takes_library: true,
+        note: Some("no recovery"),
+        offers: splinterdb_offers,
+        open: built!("peer-splinterdb", splinterdb::open),
+        ..Entry::PLAIN
+    },
     faulty("forgets"),
     faulty("aborts"),
     faulty("full"),
@@ -232,6 +245,16 @@ const fn faulty(variant: &'static str) -> Entry {
         offers: faulty::offers,
         open: Some(faulty::open),
         ..Entry::PLAIN
+    }
+}
+
+/// SplinterDB keeps what it has through a clean close only.
+fn splinterdb_offers(class: Durability) -> Result<(), &'static str> {
+    match class {
+        Durability::Buffered => Ok(()),
+        Durability::Process | Durability::Disk => {
+            Err("it has no recovery: nothing survives but a clean close")
+        }
     }
 }
 

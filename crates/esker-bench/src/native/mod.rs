@@ -12,6 +12,8 @@
 pub mod berkeleydb;
 #[cfg(feature = "peer-capi")]
 pub mod leveldb;
+#[cfg(feature = "peer-splinterdb")]
+pub mod splinterdb;
 #[cfg(feature = "peer-wiredtiger")]
 pub mod wiredtiger;
 
