@@ -11,7 +11,8 @@
 //! when a workload has ended.
 //!
 //! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
-//! `measure`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `compare`, `plot`, `page`.
+//! `measure`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `experiment`, `compare`,
+//! `plot`, `campaign`, `page`.
 
 pub mod campaign;
 pub mod check;

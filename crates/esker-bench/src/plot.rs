@@ -33,9 +33,31 @@ struct Course {
     points: Vec<(f64, f64)>,
 }
 
+/// A plot of its own among others.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// What it shows.
+    pub title: String,
+    /// Lines: the engine, and pairs of seconds and operations a second.
+    pub courses: Vec<(EngineSpec, Vec<(f64, f64)>)>,
+}
+
 /// Draws all workloads of all runs; the text of an SVG file.
 pub fn draw(report: &Report) -> Result<String> {
-    let panels = panels(&report.runs);
+    image(&panels(&report.runs), &report.settings.engines)
+}
+
+/// Draws these panels, one below the other; the text of an SVG file. `engines` decides on colours.
+pub fn draw_panels(panels: &[Panel], engines: &[EngineSpec]) -> Result<String> {
+    let course = |(engine, points): &(EngineSpec, Vec<(f64, f64)>)| Course {
+        engine: engine.clone(),
+        points: points.clone(),
+    };
+    let of = |panel: &Panel| (panel.title.clone(), panel.courses.iter().map(course).collect());
+    image(&panels.iter().map(of).collect::<Vec<_>>(), engines)
+}
+
+fn image(panels: &[(String, Vec<Course>)], engines: &[EngineSpec]) -> Result<String> {
     let mut drawing = String::new();
     {
         let size = (WIDTH, HEIGHT * panels.len().max(1) as u32);
@@ -47,7 +69,7 @@ pub fn draw(report: &Report) -> Result<String> {
         }
         let areas = root.split_evenly((panels.len().max(1), 1));
         for ((name, courses), area) in panels.iter().zip(&areas) {
-            panel(area, name, courses, &report.settings.engines)?;
+            panel(area, name, courses, engines)?;
         }
         root.present().map_err(failed)?;
     }

@@ -7,6 +7,7 @@
 //! | samples, where the experiment takes some | `samples/ROUND-ENGINE.csv` |
 //! | databases of runs that are not done | `databases/ROUND-ENGINE/` |
 //! | the report | `report.json`, `report.csv` |
+//! | plots of samples | `rate.svg`, `pauses.svg` |
 
 use super::journal::Journal;
 use super::report::CampaignReport;
@@ -105,12 +106,14 @@ impl Folder {
 
     /// Writes the report.
     pub fn write_report(&self, report: &CampaignReport) -> Result<()> {
-        let write = |name: &str, text: String| {
-            let path = self.root.join(name);
-            fs::write(&path, text).map_err(|error| Error::io("write", &path, &error))
-        };
-        write("report.json", report.json()?)?;
-        write("report.csv", report.csv())
+        self.write("report.json", &report.json()?)?;
+        self.write("report.csv", &report.csv())
+    }
+
+    /// Writes a file of results.
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.root.join(name);
+        fs::write(&path, text).map_err(|error| Error::io("write", &path, &error))
     }
 }
 

@@ -14,6 +14,7 @@
 //! 4. Runs of one campaign follow the rules of [`crate::compare`]: the same operations for all, a
 //!    process for each run, results that agree.
 
+mod course;
 mod estimate;
 mod folder;
 mod journal;
@@ -31,6 +32,7 @@ use journal::{Journal, Line};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use course::Unfinished;
 pub use report::{CampaignReport, StepAbout, StepFigures};
 
 /// Follows a campaign.
@@ -93,8 +95,20 @@ pub fn run(
     let Course { mut runs, agreements, failures, .. } = course;
     let stopped = stopped.or_else(|| (!failures.is_empty()).then(|| failures.join("; ")));
     runs.retain(|run| !run.report.workloads.is_empty() || run.report.failure.is_some());
+    let courses = course::Course::all(&folder, runs.iter().map(|known| &known.report));
+    let open = |known: &&Known| known.report.workloads.len() < steps.len();
+    let unfinished = runs.iter().filter(open).filter_map(|known| {
+        courses.iter().find(|course| course.is_of(&known.report)).map(course::Course::reached)
+    });
+    let unfinished = unfinished.collect();
     let report = report::of(campaign, &steps, runs, agreements, stopped);
+    let report = CampaignReport { unfinished, ..report };
     folder.write_report(&report)?;
+    if !courses.is_empty() {
+        let (rate, pauses) = course::plots(&courses, &settings.engines)?;
+        folder.write("rate.svg", &rate)?;
+        folder.write("pauses.svg", &pauses)?;
+    }
     Ok(report)
 }
 

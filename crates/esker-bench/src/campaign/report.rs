@@ -1,6 +1,6 @@
 //! The report of a campaign: that of a comparison, and what is only of experiments.
 
-use super::{Campaign, Known};
+use super::{Campaign, Known, Unfinished};
 use crate::compare::rules;
 use crate::experiment::{Figures, Published, Step};
 use crate::measure::machine::Machine;
@@ -33,6 +33,8 @@ pub struct CampaignReport {
     pub figures: Vec<StepFigures>,
     /// Runs that were stopped and went on.
     pub resumed: Vec<String>,
+    /// Runs that took samples and are not done.
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// What a step does.
@@ -122,6 +124,7 @@ pub(super) fn of(
         published: experiment.published(settings),
         figures,
         resumed,
+        unfinished: Vec::new(),
     }
 }
 

@@ -218,3 +218,39 @@ fn without_a_flush_nothing_of_the_class_buffered_is_sound() {
     assert_eq!(journal::sound(&steps[..3]), 3);
     assert_eq!(journal::sound(&steps), steps.len(), "queries write nothing");
 }
+
+/// A run that took samples leaves its course wherever it is stopped.
+#[test]
+fn a_stopped_run_of_samples_says_how_far_it_came() {
+    struct Cut;
+    impl Host for Cut {
+        fn run(&self, order: &Order, seen: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+            // All but the end: the step is never told.
+            InProcess.run(order, &mut |event| match event {
+                Event::Opened { .. } => seen(event),
+                _ => Err(Error::Failed("cut".into())),
+            })
+        }
+
+        fn interrupted(&self) -> bool {
+            true
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let experiment = Experiment::find("billion-inserts").unwrap();
+    let mut campaign = campaign(experiment, dir.path(), "mem");
+    campaign.settings.num = 65_000;
+    let report = run(&campaign, &Cut, &mut Silent).unwrap();
+    assert_eq!(report.unfinished.len(), 1);
+    assert_eq!(report.unfinished[0].operations, 60_000);
+    assert!(!report.report.complete);
+    for plot in ["rate.svg", "pauses.svg"] {
+        assert!(std::fs::read_to_string(dir.path().join(plot)).unwrap().starts_with("<svg"));
+    }
+    let report = run(&campaign, &InProcess, &mut Silent).unwrap();
+    assert!(report.report.complete && report.unfinished.is_empty());
+    let step = &report.report.runs[0].workloads[0];
+    assert_eq!((step.operations, step.samples.len()), (65_000, 6));
+    assert_eq!(step.check.as_ref().unwrap().wrong, 0);
+    assert!(report.figures[0].figures.contains_key("longest_pause_ms"));
+}

@@ -8,6 +8,9 @@
 //! Only ratios and shapes may be compared with published figures: they come from other machines.
 
 mod catalog;
+mod influx;
+mod inserts;
+mod links;
 mod perform;
 pub mod published;
 
@@ -21,6 +24,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use catalog::ALL;
+pub use inserts::HEAD as SAMPLES_HEAD;
 pub use perform::{Listener, perform};
 pub use published::Published;
 
@@ -67,6 +71,12 @@ pub struct Step {
 pub enum Action {
     /// A workload of `esker bench`.
     Workload(Workload),
+    /// A step with time series.
+    Influx(influx::Phase),
+    /// Random inserts with samples.
+    Inserts,
+    /// Loading a graph.
+    Links,
 }
 
 impl Action {
@@ -76,6 +86,8 @@ impl Action {
             Self::Workload(workload) => {
                 workload.kind.writes() || workload.kind.has_background_writer()
             }
+            Self::Influx(phase) => phase.writes(),
+            Self::Inserts | Self::Links => true,
         }
     }
 
@@ -83,6 +95,7 @@ impl Action {
     pub fn persists(self) -> bool {
         match self {
             Self::Workload(workload) => workload.kind == crate::Kind::Flush,
+            Self::Influx(_) | Self::Inserts | Self::Links => false,
         }
     }
 }
@@ -138,6 +151,7 @@ impl Experiment {
         (self.settings)(&mut settings);
         let workloads = (self.steps)(&settings).into_iter().map(|step| match step.action {
             Action::Workload(workload) => Some(workload),
+            Action::Influx(_) | Action::Inserts | Action::Links => None,
         });
         settings.workloads = workloads.flatten().collect();
         settings
@@ -157,7 +171,7 @@ impl Experiment {
     pub fn timed(&self, settings: &Settings, step: &Step) -> Option<Duration> {
         match step.action {
             Action::Workload(workload) if workload.kind.can_repeat() => settings.duration,
-            Action::Workload(_) => None,
+            _ => None,
         }
     }
 }

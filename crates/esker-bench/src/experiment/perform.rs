@@ -1,6 +1,6 @@
 //! One engine's part of an experiment, in the process of the run.
 
-use super::{Action, Assignment, Experiment, Figures, device_figures};
+use super::{Action, Assignment, Experiment, Figures, device_figures, influx, inserts, links};
 use crate::engine::OpenOptions;
 use crate::measure::disk_use::Device;
 use crate::report::WorkloadReport;
@@ -40,21 +40,45 @@ pub fn perform(
     let mut finished = assignment.finished.iter();
     for step in &steps {
         let before = device.and_then(|device| device.now());
-        let Action::Workload(workload) = step.action;
         if let Some(passed) = finished.next() {
-            runner.pass(workload, passed.settled);
+            match step.action {
+                Action::Workload(workload) => runner.pass(workload, passed.settled),
+                _ => runner.pass_stage(),
+            }
             continue;
         }
-        let mut told = Ok(());
-        runner.run(workload, &mut |report| {
+        let mut tell = |report: WorkloadReport, others: Figures| {
             let after = device.and_then(|device| device.now());
             let used = after.zip(before).map(|(after, before)| after.since(&before));
-            let figures = device_figures(used, report.seconds, report.operations);
-            told =
-                listener.finished(&WorkloadReport { name: step.name.clone(), ..report }, &figures);
-            Ok(())
-        })?;
-        told?;
+            let mut figures = device_figures(used, report.seconds, report.operations);
+            figures.extend(others);
+            listener.finished(&WorkloadReport { name: step.name.clone(), ..report }, &figures)
+        };
+        match step.action {
+            Action::Workload(workload) => {
+                runner.run(workload, &mut |report| tell(report, Figures::new()))?;
+            }
+            Action::Influx(phase) => {
+                let points = influx::Points::new(settings);
+                let (name, runner) = (&step.name, &mut runner);
+                let (report, figures) =
+                    points.run(runner, &*engine, spec, settings, name, phase)?;
+                tell(report, figures)?;
+            }
+            Action::Links => {
+                let graph = links::Graph::new(settings)?;
+                let (report, figures) =
+                    graph.load(&mut runner, &*engine, spec, settings, &step.name)?;
+                tell(report, figures)?;
+            }
+            Action::Inserts => {
+                let place = (assignment.samples.as_deref(), device);
+                let what = (&*step.name, round);
+                let (report, figures) =
+                    inserts::run(&mut runner, &*engine, spec, settings, what, place)?;
+                tell(report, figures)?;
+            }
+        }
     }
     if finished.next().is_some() {
         return Err(Error::Failed("more steps are finished than the experiment has".into()));

@@ -58,6 +58,11 @@ impl Runner<'_> {
         Ok((self.summarise(&plan, measured), checksum))
     }
 
+    /// Notes that a stage was finished by an earlier process.
+    pub fn pass_stage(&mut self) {
+        self.step += 1;
+    }
+
     /// Notes that a workload was finished by an earlier process. `settled` tells whether what it wrote
     /// is known. Amplification counts from where this process opened the database.
     pub fn pass(&mut self, workload: Workload, settled: bool) {

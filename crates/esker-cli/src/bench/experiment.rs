@@ -114,6 +114,9 @@ impl ExperimentArgs {
     }
 }
 
+/// A rate has held if no more than a fifth of it is lost.
+const HELD: f64 = 0.8;
+
 /// Runs the experiment, or what is left of it, and prints its report.
 pub fn execute(args: &ExperimentArgs) -> Result<ExitCode> {
     if args.list {
@@ -216,6 +219,26 @@ fn text(report: &CampaignReport) -> String {
         let _ = writeln!(out, "- {differs}");
     }
     let _ = writeln!(out, "\n{}", table::compare(&report.report));
+    for run in &report.unfinished {
+        let _ = writeln!(
+            out,
+            "{}, round {}, was stopped after {} operations and {:.0} s; its samples are kept.",
+            run.engine,
+            run.round,
+            table::whole(run.operations as f64),
+            run.seconds
+        );
+    }
+    for found in &report.figures {
+        if let Some(share) = found.figures.get("end_to_1_percent") {
+            let held = if *share >= HELD { "held" } else { "did not hold" };
+            let _ = writeln!(
+                out,
+                "{}, round {}: the rate at the end is {share:.2} of that at 1 % of the run: it {held}.",
+                found.engine, found.round
+            );
+        }
+    }
     let _ = writeln!(out, "\nDevice and other figures of each step (the device serves others too)");
     let _ = writeln!(out, "{}", figures(report));
     if !report.published.is_empty() {
