@@ -1,7 +1,7 @@
 //! An experiment over several engines, which may be stopped at any time and goes on where it was.
 //!
 //! Every finished step of an engine is written to a journal in the directory of the campaign before the
-//! next one starts ([`journal`]). When the same command is given again, engines that are done are not
+//! next one starts (`journal`). When the same command is given again, engines that are done are not
 //! run again, and one that was stopped goes on with its database behind the last step of which
 //! everything is known to be in it. The report is made of the journals, whenever they were written.
 //!
