@@ -11,7 +11,7 @@
 //! when a workload has ended.
 //!
 //! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
-//! `measure`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `experiment`, `compare`,
+//! `measure`, `links`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `experiment`, `compare`,
 //! `plot`, `campaign`, `page`.
 
 pub mod campaign;
@@ -22,6 +22,7 @@ pub mod engine;
 mod error;
 pub mod experiment;
 pub mod keys;
+pub mod links;
 pub mod live;
 pub mod measure;
 #[cfg(any(

@@ -91,7 +91,12 @@ pub(crate) fn run_one(
     dir: &Path,
     observer: &mut dyn Observer,
 ) -> Result<RunReport> {
-    let options = OpenOptions { dir, memory: settings.memory, durability: settings.durability };
+    let options = OpenOptions {
+        dir,
+        memory: settings.memory,
+        durability: settings.durability,
+        transactions: false,
+    };
     let engine = spec.open(&options)?;
     let dir = spec.has_files().then_some(dir);
     let opened_with = engine.settings();

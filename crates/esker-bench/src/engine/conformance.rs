@@ -143,7 +143,7 @@ fn threads(engine: &dyn Engine, class: Durability) {
 }
 
 fn opened(spec: &EngineSpec, dir: &Path, class: Durability) -> Result<Box<dyn Engine>> {
-    spec.open(&OpenOptions { dir, memory: Some(32 << 20), durability: class })
+    spec.open(&OpenOptions { dir, memory: Some(32 << 20), durability: class, transactions: false })
 }
 
 /// Everything in one class, and what is left after a close. False if the engine's library is absent.

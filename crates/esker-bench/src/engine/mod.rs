@@ -49,6 +49,7 @@ mod tidesdb;
 mod wiredtiger;
 
 use crate::Result;
+use crate::links::LinkStore;
 use crate::settings::Durability;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -64,6 +65,9 @@ pub struct OpenOptions<'a> {
     pub memory: Option<u64>,
     /// What a write survives unless it says otherwise.
     pub durability: Durability,
+    /// Whether LinkBench's transactions are run ([`Engine::link_store`]). An engine that has to be
+    /// opened in another way for them is; without, it may have no store.
+    pub transactions: bool,
 }
 
 /// Bytes that an engine counted as written since it was opened, by cause.
@@ -125,6 +129,17 @@ pub trait Engine: Send + Sync {
 
     /// Bytes written by cause, if the engine counts them.
     fn bytes_written(&self) -> Option<EngineBytes> {
+        None
+    }
+
+    /// LinkBench's tables, if the engine answers for them and was opened for it.
+    fn link_store(&self) -> Option<&dyn LinkStore> {
+        None
+    }
+
+    /// The process that works for it, if that is another one: what it uses is added to what the run's
+    /// own process does.
+    fn server(&self) -> Option<u32> {
         None
     }
 

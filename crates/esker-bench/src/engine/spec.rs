@@ -58,6 +58,10 @@ pub struct Entry {
     pub note: Option<&'static str>,
     /// Whether what it returns is worth comparing with what others return.
     pub answers: bool,
+    /// Whether it answers for LinkBench's tables.
+    pub links: bool,
+    /// Whether it answers for nothing else.
+    pub only_links: bool,
     /// Whether it is kept out of lists: faulty engines, for the harness's own tests.
     pub hidden: bool,
     /// Whether a finished write can be of this class, or why not.
@@ -82,6 +86,8 @@ impl Entry {
         cheap_single_writes: true,
         note: None,
         answers: true,
+        links: false,
+        only_links: false,
         hidden: false,
         offers: |_| Ok(()),
         open: None,
@@ -234,6 +240,16 @@ impl EngineSpec {
     /// Whether what it returns is worth comparing.
     pub fn answers(&self) -> bool {
         self.entry.answers
+    }
+
+    /// Whether it answers for LinkBench's tables.
+    pub fn links(&self) -> bool {
+        self.entry.links
+    }
+
+    /// Whether it answers for nothing else.
+    pub fn only_links(&self) -> bool {
+        self.entry.only_links
     }
 
     /// Whether a finished write can be of this class, or why not.
