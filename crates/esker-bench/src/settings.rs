@@ -62,6 +62,9 @@ pub struct Settings {
     /// The longest that any workload runs, if it is not done before.
     #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
     pub limit: Option<Duration>,
+    /// Whether a workload that writes a given number of keys runs to its end, however long that takes:
+    /// what comes behind it would else find other keys in every engine.
+    pub whole_loads: bool,
     /// Operations of a reading workload, over all its threads. Default: `num`.
     pub reads: Option<u64>,
     /// Operations a write batch or a multi-read holds.
@@ -129,6 +132,7 @@ impl Default for Settings {
             threads: 1,
             duration: None,
             limit: None,
+            whole_loads: false,
             reads: None,
             batch_size: 1,
             scan_length: 10,

@@ -37,6 +37,7 @@ const FULL_DISK: u64 = 16 << 20;
 /// Fills in what a comparison does not leave to each engine, and refuses what it cannot carry out.
 pub fn prepare(mut settings: Settings) -> Result<Settings> {
     settings.verify = true;
+    settings.whole_loads = true;
     let memory = settings.memory_limit.or_else(machine::memory_bytes).unwrap_or(4 << 30);
     settings.memory = Some(settings.memory.unwrap_or(memory / MEMORY_SHARE));
     settings.check()?;

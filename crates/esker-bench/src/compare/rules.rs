@@ -38,8 +38,8 @@ pub fn of(settings: &Settings) -> Vec<String> {
     ));
     if let Some(duration) = settings.duration {
         rules.push(format!(
-            "Every step that reads lasts {} s; one that writes a given number of keys ends earlier if \
-             it is done.",
+            "Steps that could go on for ever last {} s. A step that writes a given number of keys runs \
+             to its end, however long it takes, so that every engine is asked for the same keys.",
             duration.as_secs_f64()
         ));
     }

@@ -3,7 +3,7 @@
 //! Counts are for the whole workload and divided among its threads, so that sixteen threads do the
 //! work of one and not sixteen times as much. A workload that can go on for ever runs for
 //! `--duration` if that is given and, for reads, `--reads` is not; in all other cases it has a number
-//! of operations, and the duration can only end it early.
+//! of operations, and the duration can only end it early. A load of a comparison is never cut short.
 
 use crate::measure::meter::Turns;
 use crate::settings::{EXPENSIVE_SHARE, Settings};
@@ -83,6 +83,7 @@ impl Plan {
         let by_time = settings.duration.is_some() && kind.can_repeat() && !explicit;
         let length = match (settings.duration, settings.limit) {
             _ if kind.is_maintenance() => None,
+            _ if settings.whole_loads && kind.writes() && !kind.can_repeat() => None,
             (Some(duration), Some(limit)) => Some(duration.min(limit)),
             (duration, limit) => duration.or(limit),
         };
@@ -152,6 +153,8 @@ mod tests {
         assert_eq!((both.operations, both.length), (Some(50), ten));
         let fill = plan("fillseq", |s| s.duration = ten);
         assert_eq!((fill.operations, fill.length), (Some(10_000), ten));
+        let whole = plan("fillseq", |s| (s.duration, s.whole_loads) = (ten, true));
+        assert_eq!((whole.operations, whole.length), (Some(10_000), None));
         let limited = plan("readrandom", |s| s.limit = ten);
         assert_eq!((limited.operations, limited.length), (Some(10_000), ten));
         let flush = plan("flush", |s| s.duration = ten);

@@ -114,7 +114,8 @@ pub struct BenchFlags {
     /// Operations of a workload that reads, over all its threads (default: --num)
     #[arg(long, value_parser = count, value_name = "N")]
     pub reads: Option<u64>,
-    /// Seconds that a workload without a natural end runs, and the longest for the others
+    /// Seconds that a workload without a natural end runs, and the longest for the others, but for
+    /// loads of a comparison, which run to their end
     #[arg(long, value_name = "SECONDS")]
     pub duration: Option<f64>,
     /// Threads of a workload that does not name its own

@@ -43,7 +43,7 @@ pub struct ExperimentArgs {
     /// Bytes of a value, in experiments that are published with several
     #[arg(long, value_name = "BYTES")]
     pub value_size: Option<usize>,
-    /// Seconds that each query step lasts, and the longest for steps with an end of their own
+    /// Seconds that each step lasts that could go on for ever; loads run to their end
     #[arg(long, value_name = "SECONDS")]
     pub duration: Option<f64>,
     /// What a finished write survives (default: as published)
