@@ -31,12 +31,9 @@ pub fn perform(
 ) -> Result<f64> {
     let experiment = Experiment::find(&assignment.experiment)?;
     let steps = experiment.steps(settings);
-    let options = OpenOptions {
-        dir,
-        memory: settings.memory,
-        durability: settings.durability,
-        transactions: steps.iter().any(|step| matches!(step.action, Action::Links)),
-    };
+    let transactions = steps.iter().any(|step| matches!(step.action, Action::Links));
+    let (memory, durability) = (settings.memory, settings.durability);
+    let options = OpenOptions { dir, memory, durability, transactions };
     let engine = spec.open(&options)?;
     listener.opened(&engine.version(), &engine.settings())?;
     let files = spec.has_files().then_some(dir);
