@@ -328,3 +328,25 @@ fn what_this_build_writes_it_reads() {
     let page = render(&[Input { file: "fresh.json".into(), document }], Merge::default()).unwrap();
     assert!(page.contains("readwhilewriting:2"));
 }
+
+#[test]
+fn tables_for_a_document_tell_losses_and_cannot_be_broken() {
+    let named = |report: &mut Value, label: &str| {
+        let engine = report["runs"][0]["engine"].clone();
+        report["engines"] = json!([{ "name": engine, "label": label }]);
+    };
+    let (mut ours, mut theirs) =
+        (report("esker", &[100.0, 101.0]), report("other", &[400.0, 404.0]));
+    named(&mut ours, "Esker");
+    named(&mut theirs, "a|b<i>");
+    theirs["published"] =
+        json!([{ "workload": "fillseq", "engine": "System", "ops_per_second": 5000.0 }]);
+    let text = markdown(&[input("a", &ours), input("b", &theirs)], Merge::default()).unwrap();
+    assert!(text.contains(r"| Speed, operations a second | Esker | a\|b&lt;i> |"), "{text}");
+    assert!(text.contains("| fillseq | 100 | 402 (**0.25×**) |"), "{text}");
+    assert!(text.contains("behind in speed in 1 of 1 comparisons"), "{text}");
+    assert!(text.contains(r"- fillseq, against a\|b&lt;i>: 0.25×"), "{text}");
+    assert!(text.contains("| fillseq | 5,000 |"), "{text}");
+    let alone = markdown(&[input("a", &ours)], Merge::default()).unwrap();
+    assert!(!alone.contains("behind"), "{alone}");
+}

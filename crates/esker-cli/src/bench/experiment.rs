@@ -131,7 +131,7 @@ pub fn execute(args: &ExperimentArgs) -> Result<ExitCode> {
     if report.report.runs.iter().any(|run| !run.workloads.is_empty()) {
         let (files, out) =
             (vec![campaign.dir.join("report.json")], campaign.dir.join("report.html"));
-        page::write(&PageArgs { files, out, by_file: false })?;
+        page::write(&PageArgs { files, out: Some(out), markdown: false, by_file: false })?;
     }
     let _ = writeln!(io::stderr(), "The results are in {}.", campaign.dir.display());
     let Some(stopped) = &report.report.stopped else { return Ok(ExitCode::SUCCESS) };

@@ -5,12 +5,15 @@
 //! lost if there turned out to be no such directory.
 
 use super::args::BenchFlags;
-use super::{create, json};
+use super::{create, json, print};
 use esker_bench::page::{self, Input, Merge, PageError};
 use esker_bench::{Error, Report, Result};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// The page's file if none is named.
+const PAGE: &str = "report.html";
 
 /// Make one HTML page of reports that `esker bench --json` wrote
 ///
@@ -24,9 +27,12 @@ pub struct PageArgs {
     /// Reports as JSON
     #[arg(required = true, value_name = "FILES")]
     pub files: Vec<PathBuf>,
-    /// Where to write the page
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
-    pub out: PathBuf,
+    /// Where to write it (default: report.html; tables go to standard output)
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Make tables in Markdown instead, for a document: speed, losses and costs
+    #[arg(long)]
+    pub markdown: bool,
     /// Keep the engines of each file apart, to compare a build with an earlier one of the same version
     #[arg(long)]
     pub by_file: bool,
@@ -36,8 +42,15 @@ pub struct PageArgs {
 pub fn write(args: &PageArgs) -> Result<()> {
     let inputs = page::read(&args.files).map_err(PageError::classed)?;
     let merge = Merge { by_file: args.by_file };
-    let text = page::render(&inputs, merge).map_err(PageError::classed)?;
-    fs::write(&args.out, text).map_err(|error| Error::io("write", &args.out, &error))
+    let make = if args.markdown { page::markdown } else { page::render };
+    let text = make(&inputs, merge).map_err(PageError::classed)?;
+    match &args.out {
+        None if args.markdown => print(&text),
+        out => {
+            let out = out.as_deref().unwrap_or(Path::new(PAGE));
+            fs::write(out, text).map_err(|error| Error::io("write", out, &error))
+        }
+    }
 }
 
 /// The files that a run leaves.

@@ -11,8 +11,9 @@ mod summary;
 mod workload;
 
 use super::error::PageError;
-use super::figure::{Mark, Measure, Spread, Verdict, batched, compare};
-use super::group::{Group, Workload};
+use super::figure::Mark;
+use super::group::Group;
+use super::outcome::shown;
 use super::words;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -108,11 +109,6 @@ fn contents(groups: &[Group]) -> Markup {
     }
 }
 
-/// The workloads that have figures to show; statistics are text.
-fn shown(group: &Group) -> impl Iterator<Item = (usize, &Workload)> {
-    group.workloads.iter().enumerate().filter(|(_, workload)| workload.name != "stats")
-}
-
 fn heading(place: &Place, group: &Group) -> String {
     let what = group.experiment.as_deref().unwrap_or("Comparison");
     if place.of == 1 { what.to_owned() } else { format!("{what} {} of {}", place.number, place.of) }
@@ -138,21 +134,6 @@ fn article(place: &Place, group: &Group, groups: &[Group]) -> Result<Markup, Pag
             (conditions::section(place, group))
         }
     })
-}
-
-/// How ours compares with the engine of `column`, if both have the measure.
-fn verdict(measure: Measure, workload: &Workload, column: usize) -> Option<Verdict> {
-    let spread = |column: usize| Spread::of(measure, workload.rounds.get(column)?);
-    let mut verdict = compare(measure, &spread(0)?, &spread(column)?);
-    if batched(&workload.rounds[0]) != batched(&workload.rounds[column]) {
-        verdict.mark = Mark::Unlike;
-    }
-    Some(verdict)
-}
-
-/// The measure of speed of a workload.
-fn speed(workload: &Workload) -> Measure {
-    workload.any().map_or(Measure::Rate, Measure::speed_of)
 }
 
 /// A mark as sign and word: neither needs a colour to be understood.

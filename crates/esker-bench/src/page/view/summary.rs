@@ -3,25 +3,12 @@
 //! Losses are told before anything else: they are what a reader has to know before choosing an
 //! engine, and what its developers have to mend.
 
-use super::{Place, mark, scrolling, shown, speed, verdict};
+use super::{Place, mark, scrolling};
 use crate::page::figure::{COMPARED, Mark, Measure, Spread, Verdict};
 use crate::page::group::{Group, Workload};
+use crate::page::outcome::{Outcome, outcomes, shown, speed, verdict};
 use crate::page::words;
 use maud::{Markup, html};
-
-/// One comparison of two engines.
-struct Outcome<'a> {
-    workload: &'a Workload,
-    column: usize,
-    verdict: Verdict,
-}
-
-impl Outcome<'_> {
-    /// The ratio, the worst possible where there is none.
-    fn share(&self) -> f64 {
-        self.verdict.ratio.unwrap_or(0.0)
-    }
-}
 
 /// How many of each.
 #[derive(Default, Clone, Copy)]
@@ -66,24 +53,6 @@ impl Score {
         }
         words::listed(&parts)
     }
-}
-
-/// The comparisons of one measure, with every engine that is a store.
-fn outcomes(group: &Group, of: impl Fn(&Workload) -> Measure) -> Vec<Outcome<'_>> {
-    let mut outcomes = Vec::new();
-    for (_, workload) in shown(group) {
-        for (column, engine) in group.columns.iter().enumerate().skip(1) {
-            let found = verdict(of(workload), workload, column).filter(|_| !engine.is_yardstick());
-            // Nothing is compared where neither engine has any of it.
-            let nothing = |column: usize| {
-                let spread = Spread::of(of(workload), &workload.rounds[column]);
-                spread.is_none_or(|spread| spread.max == 0.0)
-            };
-            let found = found.filter(|_| !nothing(0) || !nothing(column));
-            outcomes.extend(found.map(|verdict| Outcome { workload, column, verdict }));
-        }
-    }
-    outcomes
 }
 
 /// The whole section.

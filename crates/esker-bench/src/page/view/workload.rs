@@ -1,12 +1,13 @@
 //! One workload: its pictures, and all its figures as tables.
 
-use super::{Place, scrolling, speed};
+use super::{Place, scrolling};
 use crate::page::chart::{self, Bar, Picture, WIDTH, code, colour};
 use crate::page::course;
 use crate::page::error::PageError;
 use crate::page::figure::{COLUMNS, COSTS, Measure, Spread, batched};
 use crate::page::group::{Group, Workload};
 use crate::page::input::Step;
+use crate::page::outcome::speed;
 use crate::page::words;
 use maud::{Markup, PreEscaped, html};
 
