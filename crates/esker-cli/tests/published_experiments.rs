@@ -119,12 +119,14 @@ impl Ran {
         let found: BTreeSet<&str> =
             published.iter().map(|figure| figure["engine"].as_str().unwrap()).collect();
         assert_eq!(found, systems.iter().copied().collect());
-        let csv = std::fs::read_to_string(self.dir.path().join("report.csv")).unwrap();
+        let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap();
+        let (csv, page) = (read("report.csv"), read("report.html"));
         for figure in published {
             assert!(self.steps().contains(&figure["workload"].as_str().unwrap()), "{figure}");
             let system = figure["engine"].as_str().unwrap();
             let said = format!("published: {system}");
             assert!(self.printed.contains(&said), "{said} is not in\n{}", self.printed);
+            assert!(page.contains(&said), "{said} is not on the page");
             let rate = figure["ops_per_second"].as_f64().unwrap();
             let line = |line: &str| {
                 line.contains(system)
@@ -190,6 +192,8 @@ fn rocksdb_vs_splinterdb() {
     for step in ran.step("shape") {
         assert!(step["text"].as_str().unwrap().len() > 20, "{}", step["text"]);
     }
+    let page = std::fs::read_to_string(ran.dir.path().join("report.html")).unwrap();
+    assert_eq!(page.matches(" printed (shape)</summary>").count(), 2);
 }
 
 #[test]

@@ -30,6 +30,10 @@ pub enum Measure {
     Longest,
     /// The longest time in which nothing was completed.
     Pause,
+    /// The lowest of the rates of single seconds.
+    LowestSecond,
+    /// The median of the rates of single seconds.
+    MedianSecond,
     /// CPU time for an operation.
     Cpu,
     /// Context switches for an operation.
@@ -49,7 +53,7 @@ pub enum Measure {
 use Measure::*;
 
 /// The columns of a workload's table.
-pub const COLUMNS: [Measure; 16] = [
+pub const COLUMNS: [Measure; 18] = [
     Rate,
     Seconds,
     P50,
@@ -59,6 +63,8 @@ pub const COLUMNS: [Measure; 16] = [
     P9999,
     Longest,
     Pause,
+    LowestSecond,
+    MedianSecond,
     Cpu,
     Switches,
     WriteAmplification,
@@ -99,6 +105,8 @@ impl Measure {
             P9999 => "99.99th percentile of latency",
             Longest => "Longest latency",
             Pause => "Longest pause",
+            LowestSecond => "Lowest rate of a second",
+            MedianSecond => "Median rate of a second",
             Cpu => "CPU time for an operation",
             Switches => "Context switches for an operation",
             WriteAmplification => "Write amplification",
@@ -112,7 +120,7 @@ impl Measure {
     /// Behind every figure.
     pub fn unit(self) -> &'static str {
         match self {
-            Rate => "ops/s",
+            Rate | LowestSecond | MedianSecond => "ops/s",
             Seconds => "s",
             P50 | P90 | P99 | P999 | P9999 | Longest | Cpu => "µs",
             Pause => "ms",
@@ -133,6 +141,8 @@ impl Measure {
             P9999 => "9,999 of 10,000 operations took no longer.",
             Longest => "The slowest operation.",
             Pause => "The longest time in which no thread completed an operation.",
+            LowestSecond => "Operations completed in the slowest whole second.",
+            MedianSecond => "In half of all seconds, no more operations were completed.",
             Cpu => "CPU time of the whole process, background work included.",
             Switches => "Context switches of the whole process.",
             WriteAmplification => {
@@ -150,7 +160,7 @@ impl Measure {
 
     /// Whether more is better.
     pub fn more_is_better(self) -> bool {
-        self == Rate
+        matches!(self, Rate | LowestSecond | MedianSecond)
     }
 
     /// The figure of one round.
@@ -166,6 +176,8 @@ impl Measure {
             P9999 => latency.and_then(|latency| latency.p9999_us),
             Longest => latency.map(|latency| latency.max_us),
             Pause => step.longest_pause_ms,
+            LowestSecond => step.rate_min,
+            MedianSecond => step.rate_median,
             Cpu => step.cpu_us_per_op,
             Switches => step.context_switches_per_op,
             WriteAmplification => step.write_amplification_since_open,

@@ -113,6 +113,11 @@ impl Workload {
         }
     }
 
+    /// Whether it asked engines for text, of which the time says nothing.
+    pub fn is_text(&self) -> bool {
+        self.rounds.iter().flatten().all(|step| step.maintenance && step.text.is_some())
+    }
+
     /// Any round of any engine.
     pub fn any(&self) -> Option<&Step> {
         self.rounds.iter().flatten().next()

@@ -53,9 +53,23 @@ pub struct Document {
     /// What others published of the experiment.
     #[serde(default)]
     pub published: Vec<Published>,
+    /// Figures of steps that stand beside their reports.
+    #[serde(default)]
+    pub figures: Vec<StepFigures>,
 }
 
 impl Document {
+    /// Puts figures that stand beside the reports of steps into them.
+    fn join(&mut self) {
+        for found in &self.figures {
+            let is = |run: &&mut Run| run.engine == found.engine && run.round == found.round;
+            let steps = self.runs.iter_mut().filter(is).flat_map(|run| &mut run.workloads);
+            for step in steps.filter(|step| step.name == found.workload) {
+                step.device_reads_per_op = found.figures.device_reads_per_op;
+            }
+        }
+    }
+
     /// Why it is not whole, in one sentence.
     pub fn partial(&self) -> Option<String> {
         let failed = || {
@@ -107,6 +121,9 @@ pub struct Run {
     /// Its name and version, as it says itself.
     #[serde(default)]
     pub version: Option<String>,
+    /// Which round, from 1.
+    #[serde(default)]
+    pub round: u64,
     /// Why it ended early.
     #[serde(default)]
     pub failure: Option<String>,
@@ -169,6 +186,12 @@ pub struct Step {
     /// The longest time in which nothing was completed.
     #[serde(default)]
     pub longest_pause_ms: Option<Figure>,
+    /// The lowest of the rates of single seconds.
+    #[serde(default)]
+    pub rate_min: Option<Figure>,
+    /// Their median.
+    #[serde(default)]
+    pub rate_median: Option<Figure>,
     /// Bytes of keys and values written.
     #[serde(default)]
     pub user_bytes_written: Option<Figure>,
@@ -205,6 +228,10 @@ pub struct Step {
     /// What the engine says about itself.
     #[serde(default)]
     pub text: Option<String>,
+    /// Requests for reading to the device for an operation; in a file it stands among the figures of
+    /// steps.
+    #[serde(skip)]
+    pub device_reads_per_op: Option<Figure>,
 }
 
 /// Operations that were due at times of their own.
@@ -278,6 +305,36 @@ pub struct Published {
     pub engine: String,
     /// Operations a second.
     pub ops_per_second: Figure,
+    /// At which scale.
+    #[serde(default)]
+    pub scale: Option<Figure>,
+    /// Device bytes written for a byte of keys and values, since open.
+    #[serde(default)]
+    pub write_amplification: Option<Figure>,
+    /// Requests for reading to the device for an operation.
+    #[serde(default)]
+    pub device_reads_per_op: Option<Figure>,
+}
+
+/// Figures of one step of one run that stand beside its report.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct StepFigures {
+    /// The engine, as users name it.
+    pub engine: String,
+    /// Which round, from 1.
+    pub round: u64,
+    /// The step.
+    pub workload: String,
+    /// Those that the page shows.
+    pub figures: Shown,
+}
+
+/// The figures of [`StepFigures`] that the page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Shown {
+    /// Requests for reading to the device for an operation.
+    #[serde(default)]
+    pub device_reads_per_op: Option<Figure>,
 }
 
 /// Reads files, in the order given.
@@ -310,10 +367,11 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<Document, PageError> {
     }
     let wrong = |cause: String| PageError::NotAReport { file: file.into(), cause };
     // Deserialized from the value, the message names the field and not a place in one long line.
-    let document: Document =
+    let mut document: Document =
         serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
     if document.runs.iter().all(|run| run.workloads.is_empty()) {
         return Err(wrong("it has no finished workload".into()));
     }
+    document.join();
     Ok(document)
 }

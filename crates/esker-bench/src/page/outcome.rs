@@ -5,7 +5,7 @@ use super::group::{Group, Workload};
 
 /// The workloads that have figures to show; statistics are text.
 pub fn shown(group: &Group) -> impl Iterator<Item = (usize, &Workload)> {
-    group.workloads.iter().enumerate().filter(|(_, workload)| workload.name != "stats")
+    group.workloads.iter().enumerate().filter(|(_, workload)| !workload.is_text())
 }
 
 /// How ours compares with the engine of `column`, if both have the measure.

@@ -282,6 +282,84 @@ fn nothing_from_a_file_becomes_markup() {
     assert!(page.matches("&lt;script&gt;").count() > 20, "it is there, as text");
 }
 
+/// A table for people: its rows, without markup.
+fn rows(page: &str, caption: &str) -> Vec<Vec<String>> {
+    let (_, table) = page.split_once(&format!("<caption>{caption}</caption>")).unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    let cell = |cell: &str| {
+        let inside = cell.split('<').enumerate();
+        let text = inside.map(|(i, part)| match i {
+            0 => part,
+            _ => part.split_once('>').map_or("", |(_, text)| text),
+        });
+        text.collect::<String>()
+    };
+    let cells = |row: &str| {
+        let split = row.replace("</th>", "\n").replace("</td>", "\n");
+        split.lines().filter(|text| text.contains("<t")).map(cell).collect()
+    };
+    table.split("<tr>").skip(1).map(cells).collect()
+}
+
+#[test]
+fn published_figures_stand_beside_ours() {
+    let mut ours = report("esker", &[400.0, 200.0, 300.0]);
+    let mut theirs = report("x", &[150.0]);
+    ours["runs"][1]["workloads"][0]["write_amplification_since_open"] = json!(2.5);
+    for place in 0..3 {
+        ours["runs"][place]["round"] = json!(place + 1);
+    }
+    let beside = [(1, 4.0), (2, 1.0), (3, 2.0)].map(|(round, reads)| {
+        json!({
+            "engine": "esker", "round": round, "workload": "fillseq",
+            "figures": { "device_reads_per_op": reads, "something_else": 1.0 },
+        })
+    });
+    ours["figures"] = json!(beside);
+    for report in [&mut ours, &mut theirs] {
+        report["published"] = json!([
+            { "workload": "fillseq", "engine": "A <1>", "scale": 50_000, "ops_per_second": 80.0,
+              "write_amplification": 4.5, "device_reads_per_op": null },
+            { "workload": "fillseq", "engine": "B", "ops_per_second": 20.0 },
+            { "workload": "readseq", "engine": "C", "ops_per_second": 1.0 },
+        ]);
+    }
+    let inputs = [input("a.json", &ours), input("b.json", &theirs)];
+    let page = render(&inputs, Merge::default()).unwrap();
+    let rows = rows(&page, "Published figures of fillseq beside ours");
+    let expected = [
+        ["esker", "1,000", "300", "1.00×", "2.50", "2.00"],
+        ["x", "1,000", "150", "0.50×", "not known", "not known"],
+        ["published: A &lt;1&gt;", "50,000", "80.0", "1.00×", "4.50", "not known"],
+        ["published: B", "not known", "20.0", "0.25×", "not known", "not known"],
+    ];
+    assert_eq!(rows[1..], expected);
+    assert!(!page.contains("published: C"), "nobody measured its workload");
+}
+
+#[test]
+fn what_engines_print_is_shown_and_not_compared() {
+    let with_shape = |engine: &str| {
+        let mut report = report(engine, &[10.0, 10.0]);
+        for run in report["runs"].as_array_mut().unwrap() {
+            let text = format!("level 0 of {engine}: 7 <files>");
+            run["workloads"].as_array_mut().unwrap().push(json!({
+                "name": "shape", "maintenance": true, "seconds": 0.001, "operations": 1,
+                "ops_per_second": 1000.0, "text": text,
+            }));
+        }
+        report
+    };
+    let inputs = [input("a", &with_shape("esker")), input("b", &with_shape("x"))];
+    let page = render(&inputs, Merge::default()).unwrap();
+    for engine in ["esker", "x"] {
+        let summary = format!("<summary>Statistics that {engine} printed (shape)</summary>");
+        assert!(page.contains(&summary), "{summary}");
+        assert!(page.contains(&format!("level 0 of {engine}: 7 &lt;files&gt;</pre>")));
+    }
+    assert!(!page.contains("Time taken of shape") && !page.contains("All figures of shape"));
+}
+
 #[test]
 fn figures_that_no_engine_has_leave_no_picture() {
     let page = render(&[input("a", &report("esker", &[1.0]))], Merge::default()).unwrap();

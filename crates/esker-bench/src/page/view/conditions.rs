@@ -144,7 +144,10 @@ fn statistics(group: &Group) -> Markup {
             @for (column, rounds) in workload.rounds.iter().enumerate() {
                 @if let Some(text) = rounds.iter().rev().find_map(|step| step.text.as_ref()) {
                     details {
-                        summary { "Statistics that " (group.columns[column].label) " printed" }
+                        summary {
+                            "Statistics that " (group.columns[column].label) " printed ("
+                            (workload.title()) ")"
+                        }
                         pre tabindex="0" { (text) }
                     }
                 }

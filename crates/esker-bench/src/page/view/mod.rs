@@ -4,9 +4,11 @@
 //! markup, and their texts are escaped by the plotting library. The page has no script, and its
 //! content security policy allows none, nor anything from a network.
 //!
-//! `summary` says who is ahead, `workload` shows the figures, `conditions` what they hold for.
+//! `summary` says who is ahead, `workload` shows the figures, `published` those of
+//! others beside them, `conditions` what they hold for.
 
 mod conditions;
+mod published;
 mod summary;
 mod workload;
 

@@ -1,6 +1,6 @@
 //! One workload: its pictures, and all its figures as tables.
 
-use super::{Place, scrolling};
+use super::{Place, published, scrolling};
 use crate::page::chart::{self, Bar, Picture, WIDTH, code, colour};
 use crate::page::course;
 use crate::page::error::PageError;
@@ -38,7 +38,7 @@ pub fn section(
             }
             (table(group, workload))
             (tenths(group, workload))
-            (published(group, workload))
+            (published::section(group, workload))
         }
     })
 }
@@ -241,7 +241,7 @@ fn rates(
 fn table(group: &Group, workload: &Workload) -> Markup {
     let has = |measure: &Measure| {
         let single = workload.any().is_some_and(|step| step.maintenance);
-        (*measure != Measure::Rate || !single)
+        (!measure.more_is_better() || !single)
             && workload.rounds.iter().any(|rounds| Spread::of(*measure, rounds).is_some())
     };
     let measures: Vec<Measure> = COLUMNS.into_iter().filter(has).collect();
@@ -325,22 +325,6 @@ fn tenths(group: &Group, workload: &Workload) -> Markup {
             details {
                 summary { "Rate of " (workload.title()) " over time as a table" }
                 (scrolling(&format!("Rate of {} over time", workload.title()), &body))
-            }
-        }
-    }
-}
-
-/// What others published, and how far its engines were apart.
-fn published(group: &Group, workload: &Workload) -> Markup {
-    let rows = || group.published.iter().filter(|row| row.workload == workload.name);
-    html! {
-        @if rows().next().is_some() {
-            details {
-                summary { "Published figures of " (workload.title()) }
-                p { "From other machines and years: compare ratios and shapes, not figures." }
-                ul { @for row in rows() {
-                    li { (row.engine) ": " (words::with_unit(Measure::Rate, row.ops_per_second.0)) }
-                } }
             }
         }
     }
