@@ -5,6 +5,8 @@
 //! of keys and values that the workload wrote; what background work still owes at the end of a
 //! workload falls on the next one, which is why the sum since open stands beside it.
 
+mod evenness;
+
 use crate::engine::{EngineBytes, EngineSpec, Tuning};
 use crate::measure::latency::LatencySummary;
 use crate::measure::machine::Machine;
@@ -12,6 +14,8 @@ use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+
+pub use evenness::{Evenness, OpenLoopMedian, Spread};
 
 /// The version of the report's form. It grows when a field is renamed, removed or changes its
 /// meaning; a new field does not change it.
@@ -376,6 +380,12 @@ pub struct Median {
     /// How it stands to the first engine.
     #[serde(default)]
     pub verdict: Verdict,
+    /// Latencies, the longest gap and the rates of single seconds.
+    #[serde(default)]
+    pub evenness: Evenness,
+    /// What was due, in an open loop.
+    #[serde(default)]
+    pub open_loop: Option<OpenLoopMedian>,
 }
 
 /// How one engine stands to the first, in one workload.
@@ -469,6 +479,8 @@ fn median_of(engine: &EngineSpec, step: usize, runs: &[RunReport]) -> Option<Med
         batched_instead: rounds.iter().any(|round| round.batched_instead),
         batch: rounds.iter().map(|round| round.batch).max().unwrap_or(1),
         verdict: Verdict::default(),
+        evenness: Evenness::of(&rounds),
+        open_loop: OpenLoopMedian::of(&rounds),
     })
 }
 
@@ -500,6 +512,8 @@ mod tests {
             batched_instead: false,
             batch: 1,
             verdict: Verdict::default(),
+            evenness: Evenness::default(),
+            open_loop: None,
         }
     }
 

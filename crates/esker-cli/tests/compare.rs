@@ -111,6 +111,68 @@ fn an_open_loop_is_measured_at_shares_of_the_rate_that_was_sustained() {
     assert!(agreements.len() == 7 && agreements.iter().all(|found| found["agree"] == true));
 }
 
+/// Over rounds, every figure of an open loop has a median, and the lowest and highest round.
+#[test]
+fn an_open_loop_over_rounds_has_medians_of_every_figure() {
+    const FIGURES: [&str; 9] = [
+        "latency/p50_us",
+        "latency/p90_us",
+        "latency/p99_us",
+        "latency/p999_us",
+        "latency/p9999_us",
+        "latency/max_us",
+        "longest_pause_ms",
+        "rate_min",
+        "rate_median",
+    ];
+    let (dir, pages) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let page = pages.path().join("page.html");
+    let list = "ycsb-load,ycsb-a";
+    let flags = ["--engine", "esker,mem", "--workloads", list, "--rate-percent", "50"];
+    let flags = [&flags[..], &["--reads", "300", "--repeat", "3"]].concat();
+    let (report, _) = report(dir.path(), &[&flags[..], &["--page", text(&page)]].concat(), 0);
+    for (place, engine) in ["esker", "mem"].into_iter().enumerate() {
+        let runs = report["runs"].as_array().unwrap().iter();
+        let rounds: Vec<_> =
+            runs.filter(|run| run["engine"] == engine).map(|run| &run["workloads"][2]).collect();
+        assert_eq!(rounds.len(), 3);
+        let median = &report["comparison"][2]["engines"][place];
+        let expect = |path: &str, found: &serde_json::Value| {
+            let of = |round: &&serde_json::Value| round.pointer(path).unwrap().as_f64().unwrap();
+            let mut figures: Vec<f64> = rounds.iter().map(of).collect();
+            figures.sort_by(f64::total_cmp);
+            let expected = serde_json::json!({
+                "median": figures[1], "min": figures[0], "max": figures[2],
+            });
+            assert_eq!(*found, expected, "{engine}: {path}");
+        };
+        for figure in FIGURES {
+            let name = figure.rsplit('/').next().unwrap();
+            expect(&format!("/{figure}"), &median["evenness"][name]);
+        }
+        expect("/open_loop/rate", &median["open_loop"]["rate"]);
+        assert_eq!(median["open_loop"]["percent"], 50.0);
+        let kept_up = rounds.iter().filter(|round| round["open_loop"]["kept_up"] == true);
+        assert_eq!(median["open_loop"]["kept_up"], kept_up.count());
+        let shown = |name: &str| {
+            format!("<data value=\"{}\">", median["evenness"][name]["median"].as_f64().unwrap())
+        };
+        let page = std::fs::read_to_string(&page).unwrap();
+        for name in ["p50_us", "p9999_us", "max_us", "longest_pause_ms", "rate_min", "rate_median"]
+        {
+            assert!(page.contains(&shown(name)), "{engine}: {name} is not on the page");
+        }
+    }
+    let mut command = esker();
+    command.args(["bench", "compare", "--num", "2000", "--durability", "buffered"]).args(&flags);
+    let table = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let (_, loops) = table.split_once("Open loops").unwrap();
+    let lines = |word: &str| loops.lines().filter(|line| line.contains(word)).count();
+    // The heads of two columns among them: "lowest 1 s" and "median 1 s".
+    assert_eq!(["  median ", "  lowest ", "  highest "].map(lines), [2 + 1, 2 + 1, 2], "{loops}");
+    assert_eq!(lines(" of 3 "), 2, "{loops}");
+}
+
 #[test]
 fn an_engine_that_returns_something_else_ends_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 use esker_bench::engine::Tuning;
-use esker_bench::report::{Comparison, Median, StepCheck, Verdict};
+use esker_bench::report::{Comparison, Median, Spread, StepCheck, Verdict};
 use esker_bench::{Durability, Report, RunReport, Settings, WorkloadReport};
 use std::fmt::Write as _;
 
@@ -70,12 +70,13 @@ pub fn compare(report: &Report) -> String {
     out.trim_end().to_owned()
 }
 
-/// Every step that had a rate to follow.
+/// Every step that had a rate to follow: medians over rounds, and the lowest and highest of each
+/// figure if there were several.
 fn open_loops(report: &Report) -> Option<Table> {
     let columns = [
         "workload",
         "engine",
-        "round",
+        "rounds",
         "due/s",
         "done/s",
         "kept up",
@@ -89,31 +90,47 @@ fn open_loops(report: &Report) -> Option<Table> {
         "lowest 1 s",
         "median 1 s",
     ];
-    let mut table = table(&columns, 2);
-    for run in &report.runs {
-        let open = run.workloads.iter().filter_map(|step| Some((step, step.open_loop.as_ref()?)));
-        for (step, open) in open {
-            let latency = &step.latency;
-            let quantiles = [
-                latency.p50_us,
-                latency.p90_us,
-                latency.p99_us,
-                latency.p999_us,
-                latency.p9999_us,
-                latency.max_us,
-                step.longest_pause_ms * 1e3,
-            ];
-            let mut cells = vec![
-                step.name.clone(),
-                run.engine.to_string(),
-                run.round.to_string(),
-                whole(open.rate),
-                whole(step.ops_per_second),
-                if open.kept_up { "yes" } else { "no" }.to_owned(),
-            ];
-            cells.extend(quantiles.map(micros));
-            cells.extend([whole(step.rate_min), whole(step.rate_median)]);
-            table.add_row(cells);
+    type Of = fn(Spread) -> f64;
+    let over: [(&str, Of); 3] = [
+        ("median", |figure| figure.median),
+        ("lowest", |figure| figure.min),
+        ("highest", |figure| figure.max),
+    ];
+    let mut table = table(&columns, 3);
+    for Comparison { workload, engines } in &report.comparison {
+        for median in engines {
+            let Some(open) = median.open_loop else { continue };
+            let (even, (min, max)) = (&median.evenness, median.spread);
+            let done = Spread { median: median.ops_per_second, min, max };
+            let several = median.rounds > 1;
+            for (i, (name, of)) in over.iter().take(if several { 3 } else { 1 }).enumerate() {
+                let first = |text: String| if i == 0 { text } else { String::new() };
+                let kept_up = match (several, open.kept_up) {
+                    (true, kept_up) => format!("{kept_up} of {}", median.rounds),
+                    (false, 0) => "no".into(),
+                    (false, _) => "yes".into(),
+                };
+                let mut cells = vec![
+                    first(workload.clone()),
+                    first(named(median)),
+                    if several { (*name).to_owned() } else { "1".to_owned() },
+                    whole(of(open.rate)),
+                    whole(of(done)),
+                    first(kept_up),
+                ];
+                let latencies = [
+                    even.p50_us,
+                    even.p90_us,
+                    even.p99_us,
+                    even.p999_us,
+                    even.p9999_us,
+                    even.max_us,
+                ];
+                cells.extend(latencies.map(|latency| micros(of(latency))));
+                cells.push(micros(of(even.longest_pause_ms) * 1e3));
+                cells.extend([even.rate_min, even.rate_median].map(|rate| whole(of(rate))));
+                table.add_row(cells);
+            }
         }
     }
     (!table.is_empty()).then_some(table)
@@ -256,8 +273,13 @@ fn comparison(report: &Report) -> Table {
         "WA", "SA",
     ];
     let mut table = table(&columns, 2);
-    let timed = report.comparison.iter().filter(|step| step.workload != "stats");
-    for Comparison { workload, engines } in timed {
+    // Of statistics the time says nothing.
+    let is_text = |place: usize| {
+        let step = |run: &RunReport| run.workloads.get(place).is_some_and(|s| s.text.is_some());
+        report.runs.iter().any(step)
+    };
+    let steps = report.comparison.iter().enumerate().filter(|(place, _)| !is_text(*place));
+    for (_, Comparison { workload, engines }) in steps {
         for (i, median) in engines.iter().enumerate() {
             table.add_row([
                 if i == 0 { workload.clone() } else { String::new() },
