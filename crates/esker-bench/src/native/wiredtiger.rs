@@ -66,7 +66,7 @@ struct RawSession {
     compact: unsafe extern "C" fn(*mut RawSession, Text, Text) -> c_int,
     drop: Unused,
     join: Unused,
-    log_flush: Unused,
+    log_flush: unsafe extern "C" fn(*mut RawSession, Text) -> c_int,
     log_printf: Unused,
     rebalance: Unused,
     rename: Unused,
@@ -290,6 +290,13 @@ impl<'a> Session<'a> {
         // SAFETY: as above.
         let code = unsafe { ((*self.raw).commit_transaction)(self.raw, settings) };
         self.outcome("commit", code)
+    }
+
+    /// Hands what is in the log's buffers to the operating system.
+    pub fn write_log(&self) -> Result<()> {
+        // SAFETY: as above.
+        let code = unsafe { ((*self.raw).log_flush)(self.raw, c"sync=off".as_ptr()) };
+        self.outcome("write of the log", code)
     }
 
     /// Takes back what it did.
