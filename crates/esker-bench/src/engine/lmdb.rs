@@ -89,7 +89,8 @@ impl LmdbEngine {
         };
         let settings = vec![
             ("cache".into(), "none of its own: that of the operating system".into()),
-            ("map".into(), format!("{map} bytes")),
+            // Not in bytes: they differ from round to round, and the setting does not.
+            ("map".into(), "nine tenths of the free space of its file system".into()),
             ("commit".into(), sync.into()),
             ("writes".into(), "a transaction for each write or batch".into()),
             ("everything else".into(), "defaults".into()),
