@@ -280,6 +280,9 @@ impl Settings {
             if engine.has_files() {
                 self.offered_by(engine)?;
             }
+            if !self.workloads.is_empty() {
+                engine.answers_keys()?;
+            }
             if self.engines[..i].contains(engine) {
                 return Err(Error::usage(format!("--engine names {engine} twice: once is enough")));
             }

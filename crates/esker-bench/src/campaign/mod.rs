@@ -80,6 +80,9 @@ pub fn run(
     let Campaign { experiment, settings, dir, .. } = campaign;
     let folder = Folder::open(dir, experiment, settings)?;
     let steps = experiment.steps(settings);
+    if !steps.iter().all(|step| step.action.is_of_links()) {
+        settings.engines.iter().try_for_each(EngineSpec::answers_keys)?;
+    }
     let mut course = Course {
         campaign,
         folder: &folder,

@@ -19,6 +19,8 @@ mod fjall;
 mod leveldb;
 #[cfg(feature = "peer-lmdb")]
 mod lmdb;
+#[cfg(feature = "peer-mariadb")]
+mod mariadb;
 mod mem;
 mod null;
 #[cfg(any(

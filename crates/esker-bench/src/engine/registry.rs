@@ -16,6 +16,8 @@ use super::fjall;
 use super::leveldb;
 #[cfg(feature = "peer-lmdb")]
 use super::lmdb;
+#[cfg(feature = "peer-mariadb")]
+use super::mariadb;
 #[cfg(feature = "peer-redb")]
 use super::redb;
 #[cfg(feature = "peer-rocksdb")]
@@ -228,6 +230,20 @@ pub static REGISTRY: &[Entry] = &[
         open: built!("peer-splinterdb", splinterdb::open),
         ..Entry::PLAIN
     },
+    Entry {
+        variant: Some("innodb"),
+        label: "MariaDB InnoDB",
+        about: "MariaDB with InnoDB, a server over a socket: LinkBench only",
+        open: built!("peer-mariadb", mariadb::open),
+        ..MARIADB
+    },
+    Entry {
+        variant: Some("myrocks"),
+        label: "MariaDB MyRocks",
+        about: "MariaDB with MyRocks, a server over a socket: LinkBench only",
+        open: built!("peer-mariadb", mariadb::open),
+        ..MARIADB
+    },
     faulty("forgets"),
     faulty("aborts"),
     faulty("full"),
@@ -273,5 +289,16 @@ fn sled_offers(class: Durability) -> Result<(), &'static str> {
 const ROCKSDB: Entry = Entry {
     feature: Some("peer-rocksdb"),
     install: Some("apt-get install g++ libclang-dev"),
+    ..Entry::PLAIN
+};
+
+/// What both engines of MariaDB have in common.
+const MARIADB: Entry = Entry {
+    kind: "mariadb",
+    feature: Some("peer-mariadb"),
+    install: Some("apt-get install mariadb-server mariadb-plugin-rocksdb"),
+    tuning: Tuning::Tuned,
+    links: true,
+    only_links: true,
     ..Entry::PLAIN
 };

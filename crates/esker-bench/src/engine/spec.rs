@@ -252,6 +252,17 @@ impl EngineSpec {
         self.entry.only_links
     }
 
+    /// Refuses to be asked for keys and values, if it answers LinkBench only.
+    pub fn answers_keys(&self) -> Result<()> {
+        if !self.entry.only_links {
+            return Ok(());
+        }
+        Err(Error::usage(format!(
+            "{self} answers LinkBench only, not for keys and values: name it in \
+             `esker bench experiment linkbench-load`"
+        )))
+    }
+
     /// Whether a finished write can be of this class, or why not.
     pub fn offers(&self, class: Durability) -> Result<(), &'static str> {
         (self.entry.offers)(class)
@@ -282,6 +293,12 @@ impl EngineSpec {
         };
         let name = self.entry.name();
         Error::usage(format!("{name}: cannot load {}: {cause}: {install}", path.display()))
+    }
+
+    /// The error of an adapter that needs a program which is not there.
+    pub fn missing_program(&self, program: &str) -> Error {
+        let install = installing(self.entry.install);
+        Error::usage(format!("{self}: this system has no {program}{install}"))
     }
 
     /// Opens a database in `options.dir`, making it if it is not there.

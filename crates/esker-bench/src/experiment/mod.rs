@@ -80,6 +80,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether LinkBench's tables are all that it asks for.
+    pub fn is_of_links(self) -> bool {
+        !matches!(self, Self::Workload(_) | Self::Influx(_) | Self::Inserts)
+    }
+
     /// Whether it changes what the database holds.
     pub fn writes(self) -> bool {
         match self {

@@ -14,3 +14,4 @@ pub mod meter;
 pub mod pause;
 pub mod probe;
 pub mod process;
+pub mod server;

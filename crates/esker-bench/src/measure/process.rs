@@ -45,6 +45,17 @@ impl ProcessUse {
         }
     }
 
+    /// Together with what another process used.
+    pub fn with(&self, other: &Self) -> Self {
+        let sum = |own: Option<u64>, other: Option<u64>| Some(own? + other?);
+        Self {
+            cpu: self.cpu + other.cpu,
+            switches: self.switches + other.switches,
+            device_written: sum(self.device_written, other.device_written),
+            device_read: sum(self.device_read, other.device_read),
+        }
+    }
+
     /// Without what a thread of the harness used.
     pub fn without(mut self, own: &ThreadUse) -> Self {
         self.cpu = self.cpu.saturating_sub(own.cpu);
@@ -112,13 +123,23 @@ fn usage(_: Scope) -> ThreadUse {
 
 /// The largest resident size since [`reset_peak_memory`], in bytes.
 pub fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    peak_memory_of("self")
+}
+
+/// The same of the process of this number.
+pub(super) fn peak_memory_of(process: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     Some(field(&status, "VmHWM:")? << 10)
 }
 
 /// Starts a new maximum, where the system allows it; else the maximum stays that of the process.
 pub fn reset_peak_memory() {
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    reset_peak_memory_of("self");
+}
+
+/// The same of the process of this number.
+pub(super) fn reset_peak_memory_of(process: &str) {
+    let _ = std::fs::write(format!("/proc/{process}/clear_refs"), "5");
 }
 
 /// The number behind `name` in the text of a file under `/proc`.

@@ -23,7 +23,8 @@ use crate::live::LiveKeys;
 use crate::measure::caches;
 use crate::measure::meter::{Meter, Shared, Totals};
 use crate::measure::probe::{self, Bell, Idle};
-use crate::measure::process::{self, ProcessUse};
+use crate::measure::process::ProcessUse;
+use crate::measure::server::Workers;
 use crate::report::{RatePoint, WorkloadReport};
 use crate::settings::Settings;
 use crate::values::ValuePool;
@@ -52,6 +53,7 @@ pub struct Runner<'a> {
     round: u64,
     step: u64,
     progress: bool,
+    workers: Workers,
     opened: ProcessUse,
     user_bytes_written: u64,
 }
@@ -77,6 +79,7 @@ impl<'a> Runner<'a> {
         round: u64,
         progress: bool,
     ) -> Result<Self> {
+        let workers = Workers::new(engine.server());
         Ok(Self {
             settings,
             engine,
@@ -96,7 +99,8 @@ impl<'a> Runner<'a> {
             round,
             step: 0,
             progress,
-            opened: ProcessUse::now(),
+            opened: workers.now(),
+            workers,
             user_bytes_written: 0,
         })
     }
@@ -151,12 +155,12 @@ impl<'a> Runner<'a> {
         if self.settings.drop_caches {
             caches::drop_now()?;
         }
-        process::reset_peak_memory();
+        self.workers.reset_peak_memory();
         let engine_before = self.engine.bytes_written();
-        let before = ProcessUse::now();
+        let before = self.workers.now();
         let shared = Shared::new(plan.threads, plan.length, plan.sample_every);
         let mut measured = self.measure(plan, &shared, work)?;
-        measured.used = ProcessUse::now().since(&before).without(&measured.idle.own);
+        measured.used = self.workers.now().since(&before).without(&measured.idle.own);
         measured.engine_bytes =
             engine_before.and_then(|before| Some(self.engine.bytes_written()?.since(&before)));
         Ok(measured)
@@ -178,7 +182,8 @@ impl<'a> Runner<'a> {
         let bar = monitor::progress_bar(plan, self.progress);
         std::thread::scope(|scope| {
             let probe = scope.spawn(|| probe::watch(&bell));
-            let monitor = scope.spawn(|| monitor::watch(shared, plan, &bell, bar.as_ref()));
+            let monitor =
+                scope.spawn(|| monitor::watch(shared, plan, &self.workers, &bell, bar.as_ref()));
             let outcome = work(shared);
             bell.ring();
             let idle = joined(probe.join())?;

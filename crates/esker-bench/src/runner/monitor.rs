@@ -7,6 +7,7 @@ use super::plan::Plan;
 use crate::measure::meter::Shared;
 use crate::measure::probe::Bell;
 use crate::measure::process::ProcessUse;
+use crate::measure::server::Workers;
 use crate::report::RatePoint;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -43,11 +44,12 @@ pub fn progress_bar(plan: &Plan, wanted: bool) -> Option<ProgressBar> {
 pub fn watch(
     shared: &Shared,
     plan: &Plan,
+    workers: &Workers,
     bell: &Bell,
     bar: Option<&ProgressBar>,
 ) -> Vec<RatePoint> {
     let mut points = Vec::new();
-    let mut series = Series::new(shared);
+    let mut series = Series::new(shared, workers);
     loop {
         let now = Instant::now();
         let to_point = series.next.saturating_duration_since(now);
@@ -81,19 +83,21 @@ fn draw(bar: &ProgressBar, shared: &Shared, plan: &Plan) {
 }
 
 /// Differences between one second and the next.
-struct Series {
+struct Series<'a> {
+    workers: &'a Workers,
     next: Instant,
     last: RatePoint,
     used: ProcessUse,
 }
 
-impl Series {
-    fn new(shared: &Shared) -> Self {
-        Self { next: shared.start + POINT, last: RatePoint::default(), used: ProcessUse::now() }
+impl<'a> Series<'a> {
+    fn new(shared: &Shared, workers: &'a Workers) -> Self {
+        let (next, used) = (shared.start + POINT, workers.now());
+        Self { workers, next, last: RatePoint::default(), used }
     }
 
     fn point(&mut self, shared: &Shared) -> RatePoint {
-        let used = ProcessUse::now();
+        let used = self.workers.now();
         let seconds = shared.start.elapsed().as_secs_f64();
         let operations = shared.operations();
         let length = (seconds - self.last.seconds).max(1e-9);

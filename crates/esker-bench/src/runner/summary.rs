@@ -4,7 +4,6 @@ use super::plan::Plan;
 use super::{Measured, Runner};
 use crate::measure::latency::Latencies;
 use crate::measure::meter::Totals;
-use crate::measure::process::{self, ProcessUse};
 use crate::measure::{disk, pause};
 use crate::report::{OpenLoopReport, Sample, WorkloadReport, WriterReport, median};
 use crate::settings::LARGE_VALUE;
@@ -58,7 +57,7 @@ impl Runner<'_> {
             engine_bytes,
             disk_bytes: space,
             space_amplification: self.live_bytes().and_then(|live| ratio(space, live)),
-            peak_memory_bytes: process::peak_memory(),
+            peak_memory_bytes: self.workers.peak_memory(),
             writer: writer.map(|writer| WriterReport {
                 operations: writer.operations,
                 ops_per_second: writer.operations as f64 / seconds,
@@ -83,7 +82,7 @@ impl Runner<'_> {
     }
 
     fn amplification_since_open(&self) -> Option<f64> {
-        let used = ProcessUse::now().since(&self.opened);
+        let used = self.workers.now().since(&self.opened);
         ratio(used.device_written, self.user_bytes_written)
     }
 
