@@ -156,6 +156,27 @@ impl Permutation {
         }
     }
 
+    /// What goes to `place` (below `num`): the inverse of [`Self::at`].
+    pub fn back(&self, place: u64) -> u64 {
+        debug_assert!(place < self.num);
+        let mut value = place;
+        loop {
+            value = self.decrypt(value);
+            if value < self.num {
+                return value;
+            }
+        }
+    }
+
+    fn decrypt(&self, value: u64) -> u64 {
+        let mask = (1_u64 << self.half) - 1;
+        let (mut left, mut right) = (value >> self.half, value & mask);
+        for round in self.rounds.iter().rev() {
+            (left, right) = (right ^ (mix(left ^ round) & mask), left);
+        }
+        left << self.half | right
+    }
+
     fn encrypt(&self, value: u64) -> u64 {
         let mask = (1_u64 << self.half) - 1;
         let (mut left, mut right) = (value >> self.half, value & mask);

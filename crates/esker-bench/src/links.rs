@@ -8,6 +8,8 @@
 //! What each call does is what LinkBench's own store for MySQL does; the differences are told where
 //! they are.
 
+pub mod keys;
+
 use crate::Result;
 
 /// A link.

@@ -1,6 +1,12 @@
 //! Esker through its public interface, with no option set that the user did not set.
+//!
+//! *Transactions* are those that [`Db::begin`] makes: they lock nothing and are checked when they
+//! commit. That is the default, and the choice for work in which transactions seldom meet: two of
+//! LinkBench's meet if they change links of the same id and type.
 
+use super::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};
 use super::{Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session};
+use crate::links::{LinkSession, LinkStore};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use esker::{Batch, Db, Iter, Keyspace, Options};
@@ -9,6 +15,7 @@ use esker::{Batch, Db, Iter, Keyspace, Options};
 pub struct EskerEngine {
     db: Db,
     keyspace: Keyspace,
+    default: Durability,
     settings: Vec<(String, String)>,
 }
 
@@ -35,21 +42,34 @@ impl EskerEngine {
         let mut set = Options::default();
         set.memory = options.memory;
         set.durability = class(options.durability);
-        let settings = vec![
+        let mut settings: Vec<(String, String)> = vec![
             ("durability".into(), format!("{:?}", set.durability).to_lowercase()),
             ("compression".into(), format!("{:?}", set.compression).to_lowercase()),
             ("block".into(), format!("{} bytes", set.block_bytes)),
         ];
+        if options.transactions {
+            let how = "checked when they commit, without locks (its default: they seldom meet)";
+            settings.push(("transactions".into(), how.into()));
+        }
         let db = Db::open_with(options.dir, set).map_err(failed("open"))?;
         let keyspace = db.default_keyspace();
-        Ok(Self { db, keyspace, settings })
+        Ok(Self { db, keyspace, default: options.durability, settings })
+    }
+}
+
+impl LinkStore for EskerEngine {
+    fn links(&self) -> Result<Box<dyn LinkSession + '_>> {
+        Ok(Box::new(KeyedLinks::new(EskerSession::new(self), self.default)))
     }
 }
 
 impl Engine for EskerEngine {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        let batch = Batch::new();
-        Ok(Box::new(EskerSession { engine: self, batch, value: Vec::new() }))
+        Ok(Box::new(EskerSession::new(self)))
+    }
+
+    fn link_store(&self) -> Option<&dyn LinkStore> {
+        Some(self)
     }
 
     fn flush(&self) -> Result<()> {
@@ -98,6 +118,45 @@ struct EskerSession<'a> {
     engine: &'a EskerEngine,
     batch: Batch,
     value: Vec<u8>,
+}
+
+impl<'a> EskerSession<'a> {
+    fn new(engine: &'a EskerEngine) -> Self {
+        Self { engine, batch: Batch::new(), value: Vec::new() }
+    }
+}
+
+fn lost(what: &str) -> impl FnOnce(esker::Error) -> Lost {
+    move |cause| {
+        if cause.wants_retry() { Lost::Conflict } else { Lost::Failed(failed(what)(cause)) }
+    }
+}
+
+struct EskerTransaction<'a> {
+    txn: &'a esker::Transaction,
+    keyspace: &'a Keyspace,
+}
+
+impl Transaction for EskerTransaction<'_> {
+    fn get_for_update(&mut self, key: &[u8]) -> Attempt<Option<Vec<u8>>> {
+        self.txn.get_for_update(self.keyspace, key).map_err(lost("read in a transaction"))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Attempt<()> {
+        self.txn.insert(self.keyspace, key, value).map_err(lost("write in a transaction"))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Attempt<()> {
+        self.txn.remove(self.keyspace, key).map_err(lost("delete in a transaction"))
+    }
+}
+
+impl Transactions for EskerSession<'_> {
+    fn attempt(&mut self, body: Body<'_>) -> Attempt<()> {
+        let txn = self.engine.db.begin().map_err(failed("begin of a transaction"))?;
+        body(&mut EskerTransaction { txn: &txn, keyspace: &self.engine.keyspace })?;
+        txn.commit().map(|_| ()).map_err(lost("commit of a transaction"))
+    }
 }
 
 impl Session for EskerSession<'_> {

@@ -15,6 +15,7 @@ mod esker;
 mod faulty;
 #[cfg(feature = "peer-fjall")]
 mod fjall;
+mod keyed;
 #[cfg(feature = "peer-capi")]
 mod leveldb;
 #[cfg(feature = "peer-lmdb")]

@@ -10,14 +10,16 @@
 //! a transaction too; a session keeps its own for as long as nobody has committed since it began,
 //! which no reader can tell from beginning one for every read.
 
+use super::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};
 use super::pending::Pending;
 use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, locked_version};
+use crate::links::{LinkSession, LinkStore};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use redb::backends::FileBackend;
 use redb::{
     AccessGuard, BackendError, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase,
-    StorageBackend, TableDefinition, WriteTransaction,
+    ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
 };
 use std::fmt::Display;
 use std::fs::OpenOptions as FileOptions;
@@ -145,6 +147,10 @@ impl RedbEngine {
         };
         settings.push(("commit".into(), commit.into()));
         settings.push(("writes".into(), "a transaction for each write or batch".into()));
+        if options.transactions {
+            let how = "its write transactions, one at a time";
+            settings.push(("transactions".into(), how.into()));
+        }
         settings.push(("everything else".into(), "defaults".into()));
         let (db, commits, default) = (RwLock::new(db), AtomicU64::new(0), options.durability);
         let engine = Self { db, sync, written, commits, default, settings };
@@ -184,9 +190,19 @@ impl RedbEngine {
 
 type Table<'txn> = redb::Table<'txn, &'static [u8], &'static [u8]>;
 
+impl LinkStore for RedbEngine {
+    fn links(&self) -> Result<Box<dyn LinkSession + '_>> {
+        Ok(Box::new(KeyedLinks::new(RedbSession::new(self), self.default)))
+    }
+}
+
 impl Engine for RedbEngine {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(RedbSession { engine: self, view: None, pending: Pending::default() }))
+        Ok(Box::new(RedbSession::new(self)))
+    }
+
+    fn link_store(&self) -> Option<&dyn LinkStore> {
+        Some(self)
     }
 
     fn flush(&self) -> Result<()> {
@@ -249,7 +265,11 @@ struct RedbSession<'a> {
     pending: Pending,
 }
 
-impl RedbSession<'_> {
+impl<'a> RedbSession<'a> {
+    fn new(engine: &'a RedbEngine) -> Self {
+        Self { engine, view: None, pending: Pending::default() }
+    }
+
     /// The latest state.
     fn view(&mut self) -> Result<&ReadTable> {
         let commits = self.engine.commits.load(Ordering::Acquire);
@@ -265,6 +285,41 @@ impl RedbSession<'_> {
             Some((_, table)) => Ok(table),
             None => Err(Error::engine("redb", "read", "the view is gone")),
         }
+    }
+}
+
+/// A write transaction; there is one at a time, so that none is ever lost.
+struct RedbTransaction<'a, 'txn> {
+    table: &'a mut Table<'txn>,
+}
+
+impl Transaction for RedbTransaction<'_, '_> {
+    fn get_for_update(&mut self, key: &[u8]) -> Attempt<Option<Vec<u8>>> {
+        let value = self.table.get(key).map_err(failed("read in a transaction"))?;
+        Ok(value.map(|value| value.value().to_vec()))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Attempt<()> {
+        self.table.insert(key, value).map_err(failed("write in a transaction"))?;
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Attempt<()> {
+        self.table.remove(key).map_err(failed("delete in a transaction"))?;
+        Ok(())
+    }
+}
+
+impl Transactions for RedbSession<'_> {
+    fn attempt(&mut self, body: Body<'_>) -> Attempt<()> {
+        self.view = None;
+        let written = self.engine.write(self.engine.default, |table| {
+            body(&mut RedbTransaction { table }).map_err(|lost| match lost {
+                Lost::Failed(error) => error,
+                Lost::Conflict => Error::engine("redb", "write", "a lone writer met another"),
+            })
+        });
+        written.map_err(Lost::Failed)
     }
 }
 

@@ -50,6 +50,7 @@ pub static REGISTRY: &[Entry] = &[
         kind: "esker",
         label: "Esker",
         about: "Esker, through its public interface",
+        links: true,
         open: Some(esker::open),
         ..Entry::PLAIN
     },
@@ -171,6 +172,7 @@ pub static REGISTRY: &[Entry] = &[
         about: "redb, a copy-on-write B-tree in Rust",
         feature: Some("peer-redb"),
         cheap_single_writes: false,
+        links: true,
         open: built!("peer-redb", redb::open),
         ..Entry::PLAIN
     },
@@ -180,6 +182,7 @@ pub static REGISTRY: &[Entry] = &[
         about: "WiredTiger, the engine of MongoDB: its B-tree",
         feature: Some("peer-wiredtiger"),
         install: Some("apt-get install libwiredtiger0"),
+        links: true,
         open: built!("peer-wiredtiger", wiredtiger::open),
         ..Entry::PLAIN
     },
@@ -287,6 +290,7 @@ fn sled_offers(class: Durability) -> Result<(), &'static str> {
 
 /// What all ways of opening RocksDB have in common.
 const ROCKSDB: Entry = Entry {
+    links: true,
     feature: Some("peer-rocksdb"),
     install: Some("apt-get install g++ libclang-dev"),
     ..Entry::PLAIN

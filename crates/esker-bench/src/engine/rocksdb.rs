@@ -4,11 +4,14 @@
 //! number for it, and the durability. `rocksdb-stats` is the same with statistics counted, which
 //! RocksDB leaves out unless it is told. `rocksdb-tuned` follows the page "Setup Options and Basic
 //! Tuning" of its wiki and the advice for caches and filters beside it; `rocksdb-universal` is that
-//! with universal compaction.
+//! with universal compaction. For LinkBench the same options open a database with transactions
+//! (`transactions`).
 //!
 //! *Durability*: by write. A write goes through the log to the operating system before it returns
 //! (class `process`, its default); `sync` adds the fsync (class `disk`); class `buffered` leaves the
 //! log out (`disableWAL`), as RocksDB's own benchmarks do where nothing has to survive.
+
+mod transactions;
 
 use super::{Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session, Tuning};
 use crate::measure::machine;
@@ -16,10 +19,11 @@ use crate::settings::Durability;
 use crate::{Error, Result};
 use rocksdb::statistics::Ticker;
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, DB, DBCompactionStyle, DBCompressionType,
-    DBRawIterator, Options, ReadOptions, UniversalCompactOptions, WaitForCompactOptions,
-    WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, ColumnFamily, DB, DBAccess, DBCompactionStyle, DBCompressionType,
+    DBRawIteratorWithThreadMode, Options, ReadOptions, UniversalCompactOptions,
+    WaitForCompactOptions, WriteBatch, WriteOptions,
 };
+use transactions::LockingEngine;
 
 /// The one column family that is used.
 const FAMILY: &str = "default";
@@ -36,16 +40,20 @@ fn failed(what: &str) -> impl FnOnce(rocksdb::Error) -> Error {
 /// An open RocksDB database.
 pub struct RocksEngine {
     db: DB,
-    /// They own the statistics, if there are any.
-    options: Options,
-    counted: bool,
+    tickers: Tickers,
     default: Durability,
     settings: Vec<(String, String)>,
 }
 
 /// Opens or makes the database in the way that the variant says.
 pub fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engine>> {
-    Ok(Box::new(RocksEngine::open(spec, options)?))
+    let (set, counted, settings) = configured(spec, options);
+    if options.transactions {
+        return Ok(Box::new(LockingEngine::open(set, counted, options, settings)?));
+    }
+    let db = DB::open_cf(&set, options.dir, [FAMILY]).map_err(failed("open"))?;
+    let tickers = Tickers { options: set, counted };
+    Ok(Box::new(RocksEngine { db, tickers, default: options.durability, settings }))
 }
 
 /// What the report says was set.
@@ -103,40 +111,106 @@ fn clamp(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-impl RocksEngine {
-    fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Self> {
-        let mut set = Options::default();
-        let mut settings = Vec::new();
-        set.create_if_missing(true);
-        if spec.tuning() == Tuning::Tuned {
-            tuned(&mut set, options.memory, &mut settings);
-        } else {
-            untuned(&mut set, options.memory, &mut settings);
-        }
-        let counted = spec.variant() == Some("stats");
-        if counted {
-            set.enable_statistics();
-            settings.retain(|(name, _)| name != "statistics");
-            note(&mut settings, "statistics", "on, at their default level");
-        }
-        let style = if spec.variant() == Some("universal") {
-            set.set_compaction_style(DBCompactionStyle::Universal);
-            set.set_universal_compaction_options(&UniversalCompactOptions::default());
-            "universal"
-        } else {
-            "leveled"
-        };
-        note(&mut settings, "compaction", style);
-        let log = match options.durability {
-            Durability::Buffered => "left out (disableWAL)",
-            Durability::Process => "written to the operating system by every write (its default)",
-            Durability::Disk => "synced by every write (sync)",
-        };
-        note(&mut settings, "log", log);
-        let db = DB::open_cf(&set, options.dir, [FAMILY]).map_err(failed("open"))?;
-        Ok(Self { db, options: set, counted, default: options.durability, settings })
+/// The options of the variant, whether statistics are counted, and what the report says of it.
+fn configured(spec: &EngineSpec, options: &OpenOptions<'_>) -> (Options, bool, Settings) {
+    let mut set = Options::default();
+    let mut settings = Vec::new();
+    set.create_if_missing(true);
+    if spec.tuning() == Tuning::Tuned {
+        tuned(&mut set, options.memory, &mut settings);
+    } else {
+        untuned(&mut set, options.memory, &mut settings);
+    }
+    let counted = spec.variant() == Some("stats");
+    if counted {
+        set.enable_statistics();
+        settings.retain(|(name, _)| name != "statistics");
+        note(&mut settings, "statistics", "on, at their default level");
+    }
+    let style = if spec.variant() == Some("universal") {
+        set.set_compaction_style(DBCompactionStyle::Universal);
+        set.set_universal_compaction_options(&UniversalCompactOptions::default());
+        "universal"
+    } else {
+        "leveled"
+    };
+    note(&mut settings, "compaction", style);
+    let log = match options.durability {
+        Durability::Buffered => "left out (disableWAL)",
+        Durability::Process => "written to the operating system by every write (its default)",
+        Durability::Disk => "synced by every write (sync)",
+    };
+    note(&mut settings, "log", log);
+    (set, counted, settings)
+}
+
+/// The options of an open database, which own its statistics.
+struct Tickers {
+    options: Options,
+    counted: bool,
+}
+
+impl Tickers {
+    fn bytes_written(&self) -> Option<EngineBytes> {
+        let count = |ticker| self.options.get_ticker_count(ticker);
+        self.counted.then(|| EngineBytes {
+            user: count(Ticker::BytesWritten),
+            log: count(Ticker::WalFileBytes),
+            flush: count(Ticker::FlushWriteBytes),
+            merge: count(Ticker::CompactWriteBytes),
+            other: 0,
+        })
     }
 
+    /// The statistics, if there are any, behind the shape of the tree.
+    fn beside(&self, shape: String) -> String {
+        match self.options.get_statistics() {
+            Some(counters) if self.counted => format!("{shape}\n{counters}"),
+            _ => shape,
+        }
+    }
+}
+
+fn version() -> String {
+    // The crate's C++ crate says both: `0.17.3+10.4.2`.
+    let locked = super::locked_version("librocksdb-sys");
+    format!("RocksDB {}", locked.split_once('+').map_or(locked, |(_, version)| version))
+}
+
+/// How a write of each class is made.
+struct Writes {
+    buffered: WriteOptions,
+    process: WriteOptions,
+    disk: WriteOptions,
+}
+
+impl Default for Writes {
+    fn default() -> Self {
+        let by_class = |durability| {
+            let mut options = WriteOptions::default();
+            options.disable_wal(durability == Durability::Buffered);
+            options.set_sync(durability == Durability::Disk);
+            options
+        };
+        Self {
+            buffered: by_class(Durability::Buffered),
+            process: by_class(Durability::Process),
+            disk: by_class(Durability::Disk),
+        }
+    }
+}
+
+impl Writes {
+    fn of(&self, durability: Durability) -> &WriteOptions {
+        match durability {
+            Durability::Buffered => &self.buffered,
+            Durability::Process => &self.process,
+            Durability::Disk => &self.disk,
+        }
+    }
+}
+
+impl RocksEngine {
     fn family(&self) -> Result<&ColumnFamily> {
         let missing = || Error::engine("rocksdb", "read", "the column family is missing");
         self.db.cf_handle(FAMILY).ok_or_else(missing)
@@ -145,18 +219,10 @@ impl RocksEngine {
 
 impl Engine for RocksEngine {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        let by_class = |durability| {
-            let mut options = WriteOptions::default();
-            options.disable_wal(durability == Durability::Buffered);
-            options.set_sync(durability == Durability::Disk);
-            options
-        };
         Ok(Box::new(RocksSession {
             db: &self.db,
             family: self.family()?,
-            buffered: by_class(Durability::Buffered),
-            process: by_class(Durability::Process),
-            disk: by_class(Durability::Disk),
+            writes: Writes::default(),
             read: ReadOptions::default(),
             batch: WriteBatch::default(),
         }))
@@ -182,28 +248,16 @@ impl Engine for RocksEngine {
     }
 
     fn version(&self) -> String {
-        // The crate's C++ crate says both: `0.17.3+10.4.2`.
-        let locked = super::locked_version("librocksdb-sys");
-        format!("RocksDB {}", locked.split_once('+').map_or(locked, |(_, version)| version))
+        version()
     }
 
     fn bytes_written(&self) -> Option<EngineBytes> {
-        let count = |ticker| self.options.get_ticker_count(ticker);
-        self.counted.then(|| EngineBytes {
-            user: count(Ticker::BytesWritten),
-            log: count(Ticker::WalFileBytes),
-            flush: count(Ticker::FlushWriteBytes),
-            merge: count(Ticker::CompactWriteBytes),
-            other: 0,
-        })
+        self.tickers.bytes_written()
     }
 
     fn stats(&self) -> String {
         let shape = self.db.property_value("rocksdb.stats").ok().flatten().unwrap_or_default();
-        match self.options.get_statistics() {
-            Some(counters) if self.counted => format!("{shape}\n{counters}"),
-            _ => shape,
-        }
+        self.tickers.beside(shape)
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -219,34 +273,22 @@ impl Engine for RocksEngine {
 struct RocksSession<'a> {
     db: &'a DB,
     family: &'a ColumnFamily,
-    buffered: WriteOptions,
-    process: WriteOptions,
-    disk: WriteOptions,
+    writes: Writes,
     read: ReadOptions,
     batch: WriteBatch,
 }
 
-impl RocksSession<'_> {
-    fn options(&self, durability: Durability) -> &WriteOptions {
-        match durability {
-            Durability::Buffered => &self.buffered,
-            Durability::Process => &self.process,
-            Durability::Disk => &self.disk,
-        }
-    }
-}
-
 impl Session for RocksSession<'_> {
     fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
-        self.db.put_opt(key, value, self.options(durability)).map_err(failed("write"))
+        self.db.put_opt(key, value, self.writes.of(durability)).map_err(failed("write"))
     }
 
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
-        self.db.delete_opt(key, self.options(durability)).map_err(failed("delete"))
+        self.db.delete_opt(key, self.writes.of(durability)).map_err(failed("delete"))
     }
 
     fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        let options = self.options(durability);
+        let options = self.writes.of(durability);
         let deleted = self.db.delete_range_cf_opt(self.family, start, end, options);
         deleted.map_err(failed("delete of a range"))
     }
@@ -261,7 +303,7 @@ impl Session for RocksSession<'_> {
 
     fn batch_commit(&mut self, durability: Durability) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
-        self.db.write_opt(batch, self.options(durability)).map_err(failed("write of a batch"))
+        self.db.write_opt(batch, self.writes.of(durability)).map_err(failed("write of a batch"))
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
@@ -284,25 +326,34 @@ impl Session for RocksSession<'_> {
         from: Option<&[u8]>,
         direction: Direction,
     ) -> Result<Box<dyn Cursor + '_>> {
-        let mut iter = self.db.raw_iterator();
+        Ok(Box::new(RocksCursor::new(self.db.raw_iterator(), from, direction)))
+    }
+}
+
+struct RocksCursor<'a, D: DBAccess> {
+    iter: DBRawIteratorWithThreadMode<'a, D>,
+    direction: Direction,
+    /// Whether the entry under the iterator was handed out.
+    started: bool,
+}
+
+impl<'a, D: DBAccess> RocksCursor<'a, D> {
+    fn new(
+        mut iter: DBRawIteratorWithThreadMode<'a, D>,
+        from: Option<&[u8]>,
+        direction: Direction,
+    ) -> Self {
         match (from, direction) {
             (None, Direction::Forward) => iter.seek_to_first(),
             (None, Direction::Reverse) => iter.seek_to_last(),
             (Some(from), Direction::Forward) => iter.seek(from),
             (Some(from), Direction::Reverse) => iter.seek_for_prev(from),
         }
-        Ok(Box::new(RocksCursor { iter, direction, started: false }))
+        Self { iter, direction, started: false }
     }
 }
 
-struct RocksCursor<'a> {
-    iter: DBRawIterator<'a>,
-    direction: Direction,
-    /// Whether the entry under the iterator was handed out.
-    started: bool,
-}
-
-impl Cursor for RocksCursor<'_> {
+impl<D: DBAccess> Cursor for RocksCursor<'_, D> {
     fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         if self.started && self.iter.valid() {
             match self.direction {

@@ -10,12 +10,16 @@
 //! `buffered` has no log and relies on checkpoints, WiredTiger's default. A checkpoint is taken every
 //! minute, as MongoDB does.
 //!
-//! *Conflicts*: a transaction that loses against another begins again.
+//! *Conflicts*: a transaction that loses against another begins again. LinkBench's transactions are
+//! of snapshot isolation, as MongoDB's are: at WiredTiger's default, read-committed, a change of
+//! what was read would pass unnoticed.
 
+use super::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};
 use super::pending::Pending;
 use super::{
     Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session, multi_get_by_keys,
 };
+use crate::links::{LinkSession, LinkStore};
 use crate::measure::machine;
 use crate::native::wiredtiger as native;
 use crate::settings::Durability;
@@ -75,7 +79,7 @@ pub fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engi
     db.session()?.create(TABLE, &table)?;
     let (major, minor, patch) = library.version();
     let compression = if snappy.is_some() { "Snappy" } else { "none: its extension is missing" };
-    let settings = vec![
+    let mut settings: Vec<(String, String)> = vec![
         ("cache".into(), format!("{cache} bytes")),
         ("log".into(), log.into()),
         ("after a commit".into(), hand_over.into()),
@@ -84,16 +88,36 @@ pub fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engi
         ("statistics".into(), "fast".into()),
         ("everything else".into(), "defaults".into()),
     ];
+    if options.transactions {
+        let how = "of snapshot isolation; one that loses begins again";
+        settings.push(("transactions".into(), how.into()));
+    }
     let version = format!("WiredTiger {major}.{minor}.{patch}");
     Ok(Box::new(TigerEngine { db, version, default: options.durability, settings }))
 }
 
-impl Engine for TigerEngine {
-    fn session(&self) -> Result<Box<dyn Session + '_>> {
+impl TigerEngine {
+    fn tiger_session(&self) -> Result<TigerSession<'_>> {
         let session = self.db.session()?;
         let cursor = session.cursor(TABLE)?;
         let (default, pending) = (self.default, Pending::default());
-        Ok(Box::new(TigerSession { session, cursor, default, pending }))
+        Ok(TigerSession { session, cursor, default, pending })
+    }
+}
+
+impl LinkStore for TigerEngine {
+    fn links(&self) -> Result<Box<dyn LinkSession + '_>> {
+        Ok(Box::new(KeyedLinks::new(self.tiger_session()?, self.default)))
+    }
+}
+
+impl Engine for TigerEngine {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(self.tiger_session()?))
+    }
+
+    fn link_store(&self) -> Option<&dyn LinkStore> {
+        Some(self)
     }
 
     fn flush(&self) -> Result<()> {
@@ -192,6 +216,42 @@ impl TigerSession<'_> {
     /// Whether a write of this class can commit itself, by the connection's settings.
     fn commits_itself(&self, durability: Durability) -> bool {
         durability <= self.default
+    }
+}
+
+struct TigerTransaction<'a, 'db> {
+    cursor: &'a mut native::Cursor<'db>,
+}
+
+/// Nothing, if the call was not lost against another transaction.
+fn kept(done: bool) -> Attempt<()> {
+    if done { Ok(()) } else { Err(Lost::Conflict) }
+}
+
+impl Transaction for TigerTransaction<'_, '_> {
+    fn get_for_update(&mut self, key: &[u8]) -> Attempt<Option<Vec<u8>>> {
+        self.cursor.read(key)?.ok_or(Lost::Conflict)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Attempt<()> {
+        kept(self.cursor.insert(key, value)?)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Attempt<()> {
+        kept(self.cursor.remove(key)?)
+    }
+}
+
+impl Transactions for TigerSession<'_> {
+    fn attempt(&mut self, body: Body<'_>) -> Attempt<()> {
+        self.session.begin_snapshot()?;
+        match body(&mut TigerTransaction { cursor: &mut self.cursor }) {
+            Ok(()) => Ok(self.session.commit(false)?),
+            Err(lost) => {
+                self.session.rollback()?;
+                Err(lost)
+            }
+        }
     }
 }
 

@@ -83,6 +83,7 @@ fn permutations_are_one_to_one_and_depend_on_the_seed() {
         let image: HashSet<u64> = (0..num).map(|i| permutation.at(i)).collect();
         assert_eq!(image.len() as u64, num);
         assert!(image.iter().all(|&value| value < num));
+        assert!((0..num).all(|i| permutation.back(permutation.at(i)) == i));
     }
     let (a, b) = (Permutation::new(1_000, 1), Permutation::new(1_000, 2));
     let same = (0..1_000).filter(|&i| a.at(i) == b.at(i)).count();

@@ -284,6 +284,15 @@ impl<'a> Session<'a> {
         self.outcome("begin of a transaction", code)
     }
 
+    /// Begins a transaction that sees one state throughout, and loses against another that wrote what
+    /// it writes. Without, each read sees what is committed then, and writes of two pass unnoticed.
+    pub fn begin_snapshot(&self) -> Result<()> {
+        let settings = c"isolation=snapshot".as_ptr();
+        // SAFETY: as above.
+        let code = unsafe { ((*self.raw).begin_transaction)(self.raw, settings) };
+        self.outcome("begin of a transaction", code)
+    }
+
     /// Commits it, syncing the log or as the connection's settings say.
     pub fn commit(&self, sync: bool) -> Result<()> {
         let settings = if sync { c"sync=on".as_ptr() } else { ptr::null() };
@@ -424,6 +433,21 @@ impl Cursor<'_> {
         found(self.value()?);
         // A cursor that stays on an entry keeps its page in memory.
         self.reset().map(|()| true)
+    }
+
+    /// Reads one entry within a transaction: its value, or none; or nothing if the transaction lost
+    /// against another.
+    pub fn read(&mut self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+        let key = Item::of(key);
+        self.set_key(&key);
+        // SAFETY: the cursor is open and has a key.
+        match unsafe { ((*self.raw).search)(self.raw) } {
+            NOT_FOUND => return Ok(Some(None)),
+            ROLLBACK => return Ok(None),
+            code => self.session.outcome("read", code)?,
+        }
+        let value = self.value()?.to_vec();
+        self.reset().map(|()| Some(Some(value)))
     }
 
     /// Leaves the entry.
