@@ -292,14 +292,27 @@ impl Course<'_> {
     }
 }
 
-/// Refuses settings with which an experiment cannot be carried out.
-pub fn check(settings: &Settings) -> Result<()> {
-    let null = settings.engines.iter().find(|engine| !engine.answers());
-    null.map_or(Ok(()), |engine| {
-        Err(Error::usage(format!(
+/// Refuses engines that cannot carry out an experiment.
+pub fn check(experiment: &Experiment, settings: &Settings) -> Result<()> {
+    if let Some(engine) = settings.engines.iter().find(|engine| !engine.answers()) {
+        return Err(Error::usage(format!(
             "{engine} returns nothing: name an engine that keeps what it is given"
-        )))
-    })
+        )));
+    }
+    let links = experiment.needs_links(settings);
+    if let Some(engine) = settings.engines.iter().find(|engine| links && !engine.links()) {
+        return Err(Error::usage(format!(
+            "{engine} has no transactions that {} could run in: choose from {}",
+            experiment.name,
+            crate::engine::spec::with_links().join(", "),
+        )));
+    }
+    if let Some(engine) = settings.engines.iter().find(|engine| !links && engine.only_links()) {
+        return Err(Error::usage(format!(
+            "{engine} answers for LinkBench's tables only: name it with linkbench-load"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -222,3 +222,6 @@ impl<S: Transactions> LinkSession for KeyedLinks<S> {
         count.ok_or_else(|| damaged("count", &key))
     }
 }
+
+#[cfg(test)]
+mod tests;

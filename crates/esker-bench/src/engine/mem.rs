@@ -4,8 +4,10 @@
 //! is what a store without files, versions and concurrency costs. And its answers are trivially
 //! right, so the workloads themselves are tested on it.
 
+use super::keyed::{Attempt, Body, KeyedLinks, Transaction, Transactions};
 use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, multi_get_by_keys};
 use crate::Result;
+use crate::links::{LinkSession, LinkStore};
 use crate::settings::Durability;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -45,7 +47,18 @@ impl MemEngine {
     }
 }
 
+impl LinkStore for MemEngine {
+    fn links(&self) -> Result<Box<dyn LinkSession + '_>> {
+        let session = MemSession { engine: self, batch: Vec::new() };
+        Ok(Box::new(KeyedLinks::new(session, Durability::Buffered)))
+    }
+}
+
 impl Engine for MemEngine {
+    fn link_store(&self) -> Option<&dyn LinkStore> {
+        Some(self)
+    }
+
     fn session(&self) -> Result<Box<dyn Session + '_>> {
         Ok(Box::new(MemSession { engine: self, batch: Vec::new() }))
     }
@@ -67,7 +80,10 @@ impl Engine for MemEngine {
     }
 
     fn settings(&self) -> Vec<(String, String)> {
-        vec![("structure".into(), "BTreeMap under a reader-writer lock; no files".into())]
+        vec![
+            ("structure".into(), "BTreeMap under a reader-writer lock; no files".into()),
+            ("transactions".into(), "one at a time, under the lock".into()),
+        ]
     }
 
     fn stats(&self) -> String {
@@ -91,6 +107,46 @@ fn put(map: &mut Map, key: &[u8], value: &[u8]) {
         None => {
             map.insert(key.into(), value.into());
         }
+    }
+}
+
+/// A transaction on the locked map.
+struct MemTransaction<'a> {
+    map: &'a mut Map,
+    /// What was there before each of its writes.
+    undo: Vec<Operation>,
+}
+
+impl Transaction for MemTransaction<'_> {
+    fn get_for_update(&mut self, key: &[u8]) -> Attempt<Option<Vec<u8>>> {
+        Ok(self.map.get(key).cloned())
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Attempt<()> {
+        self.undo.push((key.into(), self.map.insert(key.into(), value.into())));
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Attempt<()> {
+        self.undo.push((key.into(), self.map.remove(key)));
+        Ok(())
+    }
+}
+
+impl Transactions for MemSession<'_> {
+    fn attempt(&mut self, body: Body<'_>) -> Attempt<()> {
+        let mut map = self.engine.write();
+        let mut txn = MemTransaction { map: &mut map, undo: Vec::new() };
+        let done = body(&mut txn);
+        if done.is_err() {
+            for (key, before) in txn.undo.into_iter().rev() {
+                match before {
+                    Some(value) => drop(txn.map.insert(key, value)),
+                    None => drop(txn.map.remove(&key)),
+                }
+            }
+        }
+        done
     }
 }
 

@@ -60,6 +60,7 @@ pub static REGISTRY: &[Entry] = &[
         about: "a BTreeMap under a lock, without files",
         has_files: false,
         offers: mem::offers,
+        links: true,
         open: Some(mem::open),
         ..Entry::PLAIN
     },

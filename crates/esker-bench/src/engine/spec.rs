@@ -331,6 +331,12 @@ fn unknown(name: &str) -> Error {
     Error::usage(message)
 }
 
+/// The names of the engines of this build that answer for LinkBench's tables.
+pub fn with_links() -> Vec<String> {
+    let shown = REGISTRY.iter().filter(|entry| entry.links && !entry.hidden);
+    shown.filter(|entry| entry.open.is_some()).map(Entry::usage).collect()
+}
+
 /// A line for every engine that a user may name: its name, what it is, and what brings it.
 pub fn describe_all() -> Vec<(String, String)> {
     let line = |entry: &Entry| {

@@ -1,40 +1,29 @@
-//! The load phase of LinkBench: links with their index, and counts.
+//! LinkBench: the graph that it loads, and the two phases on it.
 //!
-//! The tables are those of LinkBench's schema for MySQL. A link is a row under its primary key and an
-//! entry of its covering index; a count is a row of its own. Everything lies in one ordered map, so
-//! keys begin with a byte for the table; integers are big-endian, so that they sort by their value.
-//!
-//! | table | key | value |
-//! |---|---|---|
-//! | 1, links | link type, id1, id2 | visibility, time, version, data |
-//! | 2, index | id1, link type, visibility, time, id2, version, data | nothing |
-//! | 3, counts | id, link type | count, time, version |
-//!
-//! Loaders take chunks of ids in turn. Each fills batches of links, a link's row and index entry in the
-//! same batch, and batches of counts beside them, and commits a batch when it is full.
+//! The tables are those of LinkBench's schema for MySQL; how an engine keeps them is its affair
+//! ([`crate::links`]). Loaders take chunks of ids in turn, and commit batches of links and batches of
+//! counts (`load`). Requests are drawn from LinkBench's mix (`requests`). After either, what some ids
+//! have is read back (`verify`).
+
+mod load;
+mod requests;
+mod verify;
 
 use super::Figures;
-use crate::check::{Checksum, Scan};
 use crate::dist::Stream;
-use crate::engine::{Direction, Engine, Session};
+use crate::engine::Engine;
 use crate::keys::{Permutation, mix};
-use crate::measure::meter::Meter;
-use crate::report::{CheckScope, StepCheck, WorkloadReport};
-use crate::runner::{Runner, Stage};
-use crate::settings::{Durability, Settings};
-use crate::{EngineSpec, Result};
+use crate::links::{Count, Link, LinkStore};
+use crate::report::WorkloadReport;
+use crate::runner::Runner;
+use crate::settings::Settings;
+use crate::{Error, Result};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, LogNormal};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Links of one batch, and counts of one.
-const BATCH: usize = 1_024;
-/// Ids that a loader takes at a time.
-const CHUNK: u64 = 2_048;
 /// Two link types share the links of an id.
 const TYPES: [u64; 2] = [123_456_789, 123_456_790];
-const VISIBLE: u8 = 1;
 /// The median and the largest length of a link's data, and the deviation of its logarithm.
 const MEDIAN_DATA: f64 = 8.0;
 const MAX_DATA: usize = 255;
@@ -45,9 +34,6 @@ const UNIQUE: f64 = 0.225;
 const MOTIF: usize = 128;
 /// The time of the newest link in milliseconds; they are up to fifty days old.
 const NEWEST: u64 = 1_456_000_000_000;
-/// So many ids are read back.
-const SAMPLED: u64 = 2_000;
-
 /// How many links ids have: a number, and how many ids in a hundred have no more. Between two of them
 /// the share grows evenly. LinkBench's measured distribution (`Distribution.dat`, `nlinks`), thinned out.
 const LINKS: &[(u64, f64)] = &[
@@ -121,38 +107,38 @@ pub struct Graph {
     lengths: LogNormal<f64>,
 }
 
-/// A link to be written.
-struct Link {
-    kind: u64,
-    id1: u64,
-    id2: u64,
-    time: u64,
-    data: Vec<u8>,
+/// What a phase does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Writes every link and count.
+    Load,
+    /// Answers requests.
+    Requests,
 }
 
-impl Link {
-    fn row(&self) -> (Vec<u8>, Vec<u8>) {
-        let key = [&[1][..], &be(self.kind), &be(self.id1), &be(self.id2)].concat();
-        // Version 0.
-        (key, [&[VISIBLE][..], &be(self.time), &[0; 4], &self.data].concat())
+/// Where a phase takes place.
+pub struct Place<'a> {
+    /// The open database.
+    pub engine: &'a dyn Engine,
+    /// The sizes.
+    pub settings: &'a Settings,
+    /// The name of the step.
+    pub name: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn store(&self) -> Result<&'a dyn LinkStore> {
+        let none = || Error::usage(format!("{} has no transactions here", self.engine.version()));
+        self.engine.link_store().ok_or_else(none)
     }
-
-    fn index(&self) -> Vec<u8> {
-        let head = [&[2][..], &be(self.id1), &be(self.kind), &[VISIBLE], &be(self.time)].concat();
-        [&head[..], &be(self.id2), &[0; 4], &self.data].concat()
-    }
 }
 
-fn be(number: u64) -> [u8; 8] {
-    number.to_be_bytes()
-}
-
-/// A count's row.
-fn count_row(id: u64, links: &[&Link]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let kind = links.first()?.kind;
-    let newest = links.iter().map(|link| link.time).max()?;
-    let key = [&[3][..], &be(id), &be(kind)].concat();
-    Some((key, [&be(links.len() as u64)[..], &be(newest), &[0; 4]].concat()))
+/// A count row of these links, which are of one id and type.
+fn count_of(links: &[Link]) -> Option<Count> {
+    let first = links.first()?;
+    let time = links.iter().map(|link| link.time).max()?;
+    let count = links.len() as u64;
+    Some(Count { id: first.id1, kind: first.kind, count, time, version: 0 })
 }
 
 impl Graph {
@@ -181,22 +167,33 @@ impl Graph {
         Stream { seed: self.seed, round: 0, step: 1, thread: id }.rng()
     }
 
-    /// The links of an id, those of one type after those of the other.
-    fn links(&self, id: u64) -> Vec<Link> {
-        let (all, mut rng) = (self.links_of(id), self.rng(id));
-        let mut links = Vec::with_capacity(all as usize);
-        for (place, kind) in TYPES.into_iter().enumerate() {
-            let types = TYPES.len() as u64;
-            let share = all / types + u64::from((place as u64) < all % types);
-            for number in 0..share {
-                let age = rng.random_range(0..=u64::from(u32::MAX));
-                let (id2, time) = (self.ids + id + number + 1, NEWEST - age);
-                links.push(Link { kind, id1: id, id2, time, data: self.data(&mut rng) });
-            }
-        }
-        links
+    /// How many links of one type an id has.
+    fn links_of_kind(&self, id: u64, kind: u64) -> u64 {
+        let (all, types) = (self.links_of(id), TYPES.len() as u64);
+        let place = TYPES.iter().position(|known| *known == kind).unwrap_or(0) as u64;
+        all / types + u64::from(place < all % types)
     }
 
+    /// Where the first of an id's links ends; the others end at the ids behind it.
+    fn first_id2(&self, id: u64) -> u64 {
+        self.ids + id + 1
+    }
+
+    /// The links of an id, a list for each type.
+    fn links(&self, id: u64) -> [Vec<Link>; TYPES.len()] {
+        let mut rng = self.rng(id);
+        TYPES.map(|kind| {
+            let ends = (0..self.links_of_kind(id, kind)).map(|number| self.first_id2(id) + number);
+            let links = ends.map(|id2| {
+                let time = NEWEST - rng.random_range(0..=u64::from(u32::MAX));
+                let data = self.data(&mut rng);
+                Link { kind, id1: id, id2, visible: true, time, version: 0, data }
+            });
+            links.collect()
+        })
+    }
+
+    /// A link's data.
     fn data(&self, rng: &mut SmallRng) -> Vec<u8> {
         let len = (self.lengths.sample(rng) as usize).min(MAX_DATA);
         let start = rng.random_range(0..MOTIF);
@@ -209,205 +206,29 @@ impl Graph {
         };
         (0..len).map(byte).collect()
     }
+    /// The id that has more links than all but so many others.
+    fn richest(&self, place: u64) -> u64 {
+        self.ranks.back(self.ids - 1 - place) + 1
+    }
 
-    /// Loads everything, and reads some of it back.
-    pub fn load(
+    /// Carries out a phase and reads some of its outcome back.
+    pub fn run(
         &self,
         runner: &mut Runner<'_>,
-        engine: &dyn Engine,
-        spec: &EngineSpec,
-        settings: &Settings,
-        name: &str,
+        place: &Place<'_>,
+        phase: Phase,
     ) -> Result<(WorkloadReport, Figures)> {
-        let all: u64 = (1..=self.ids).map(|id| self.links_of(id)).sum();
-        let stage = Stage {
-            name: name.into(),
-            threads: settings.threads,
-            operations: all,
-            batch: BATCH,
-            per_latency: BATCH as u64,
-            ..Stage::default()
-        };
-        let chunks = AtomicU64::new(0);
-        let (mut report, _) = runner.stage(&stage, &|_, meter| {
-            self.load_chunks(engine, meter, &chunks, settings.durability)
-        })?;
-        if spec.answers() {
-            report.check = Some(self.sample(engine)?);
+        match phase {
+            Phase::Load => load::run(self, runner, place),
+            Phase::Requests => requests::run(self, runner, place),
         }
-        let figures = Figures::from([
-            ("ids".to_owned(), self.ids as f64),
-            ("links_per_id".to_owned(), all as f64 / self.ids as f64),
-        ]);
-        Ok((report, figures))
-    }
-
-    fn load_chunks(
-        &self,
-        engine: &dyn Engine,
-        meter: &mut Meter<'_>,
-        chunks: &AtomicU64,
-        class: Durability,
-    ) -> Result<()> {
-        let mut links = Loader { session: engine.session()?, full: 0 };
-        let mut counts = Loader { session: engine.session()?, full: 0 };
-        loop {
-            let first = chunks.fetch_add(1, Ordering::Relaxed) * CHUNK + 1;
-            if first > self.ids {
-                break;
-            }
-            for id in first..=self.ids.min(first + CHUNK - 1) {
-                let all = self.links(id);
-                for kind in TYPES {
-                    let of_kind: Vec<&Link> = all.iter().filter(|link| link.kind == kind).collect();
-                    for link in &of_kind {
-                        let (key, value) = link.row();
-                        links.put(meter, &key, &value);
-                        links.put(meter, &link.index(), &[]);
-                        if links.ends(class, BATCH)? {
-                            meter.lap(BATCH as u64);
-                        }
-                    }
-                    if let Some((key, value)) = count_row(id, &of_kind) {
-                        counts.put(meter, &key, &value);
-                        counts.ends(class, BATCH)?;
-                    }
-                }
-            }
-        }
-        let left = links.full as u64;
-        links.ends(class, 0)?;
-        counts.ends(class, 0)?;
-        if left > 0 {
-            meter.lap(left);
-        }
-        Ok(())
-    }
-
-    /// Reads the rows, the index and the counts of some ids, and compares them with what was loaded.
-    fn sample(&self, engine: &dyn Engine) -> Result<StepCheck> {
-        let mut session = engine.session()?;
-        let mut check = Check::default();
-        let every = (self.ids / SAMPLED).max(1);
-        for id in (1..=self.ids).step_by(every as usize) {
-            let links = self.links(id);
-            let mut index: Vec<Vec<u8>> = links.iter().map(Link::index).collect();
-            index.sort_unstable();
-            let start = [&[2][..], &be(id)].concat();
-            check.scan(&mut *session, &start, &index)?;
-            for kind in TYPES {
-                let of_kind: Vec<&Link> = links.iter().filter(|link| link.kind == kind).collect();
-                for link in &of_kind {
-                    let (key, value) = link.row();
-                    check.get(&mut *session, &key, Some(&value))?;
-                }
-                let count = count_row(id, &of_kind);
-                let key = [&[3][..], &be(id), &be(kind)].concat();
-                check.get(&mut *session, &key, count.as_ref().map(|(_, value)| &value[..]))?;
-            }
-        }
-        Ok(StepCheck {
-            scope: CheckScope::Sample,
-            checksum: format!("{:016x}", check.checksum.value()),
-            comparable: true,
-            compared: check.compared,
-            wrong: check.wrong,
-            first_wrong: check.first_wrong,
-        })
-    }
-}
-
-/// A session and what its batch holds.
-struct Loader<'a> {
-    session: Box<dyn Session + 'a>,
-    /// Links or counts.
-    full: usize,
-}
-
-impl Loader<'_> {
-    fn put(&mut self, meter: &mut Meter<'_>, key: &[u8], value: &[u8]) {
-        self.session.batch_put(key, value);
-        let bytes = (key.len() + value.len()) as u64;
-        meter.totals.bytes += bytes;
-        meter.totals.bytes_written += bytes;
-    }
-
-    /// One more is in the batch; commits it when it holds so many, or whatever it holds for none.
-    fn ends(&mut self, class: Durability, at: usize) -> Result<bool> {
-        self.full += usize::from(at > 0);
-        let commit = self.full >= at.max(1);
-        if commit {
-            self.session.batch_commit(class)?;
-            self.full = 0;
-        }
-        Ok(commit)
-    }
-}
-
-/// What was read back.
-#[derive(Default)]
-struct Check {
-    checksum: Checksum,
-    compared: u64,
-    wrong: u64,
-    first_wrong: Option<String>,
-}
-
-impl Check {
-    fn compare(&mut self, right: bool, key: &[u8]) {
-        self.compared += 1;
-        if !right {
-            self.wrong += 1;
-            self.first_wrong.get_or_insert_with(|| format!("{key:02x?} is not what was loaded"));
-        }
-    }
-
-    fn get(
-        &mut self,
-        session: &mut dyn Session,
-        key: &[u8],
-        expected: Option<&[u8]>,
-    ) -> Result<()> {
-        let mut right = false;
-        let checksum = &mut self.checksum;
-        let found = session.get(key, &mut |value| {
-            checksum.found(key, value);
-            right = Some(value) == expected;
-        })?;
-        if !found {
-            checksum.missing(key);
-        }
-        self.compare(if found { right } else { expected.is_none() }, key);
-        Ok(())
-    }
-
-    fn scan(
-        &mut self,
-        session: &mut dyn Session,
-        start: &[u8],
-        expected: &[Vec<u8>],
-    ) -> Result<()> {
-        let (mut scan, mut seen) = (Scan::default(), 0);
-        let mut cursor = session.cursor(Some(start), Direction::Forward)?;
-        while let Some((key, value)) = cursor.next()? {
-            if !key.starts_with(start) {
-                break;
-            }
-            scan.entry(key, value);
-            self.compare(expected.get(seen).is_some_and(|other| *other == key), key);
-            seen += 1;
-        }
-        if seen < expected.len() {
-            self.compare(false, start);
-        }
-        self.checksum.scan(scan);
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::links::keys::row_key;
 
     #[test]
     fn ids_have_as_many_links_as_linkbench_gives_them() {
@@ -428,14 +249,28 @@ mod tests {
     #[test]
     fn links_of_an_id_are_the_same_each_time_and_their_data_are_short() {
         let graph = Graph::new(&Settings { num: 5_000, ..Settings::default() }).unwrap();
-        let all: Vec<Link> = (1..=5_000).flat_map(|id| graph.links(id)).collect();
-        let again: Vec<Link> = (1..=5_000).flat_map(|id| graph.links(id)).collect();
-        assert!(all.iter().zip(&again).all(|(a, b)| a.row() == b.row() && a.index() == b.index()));
+        let all = || (1..=5_000).flat_map(|id| graph.links(id)).flatten();
+        assert!(all().eq(all()));
+        let all: Vec<Link> = all().collect();
         let mut lengths: Vec<usize> = all.iter().map(|link| link.data.len()).collect();
         lengths.sort_unstable();
         assert!((7..=9).contains(&lengths[lengths.len() / 2]));
         let rows: std::collections::HashSet<Vec<u8>> =
-            all.iter().map(|link| link.row().0).collect();
+            all.iter().map(|link| row_key(link.kind, link.id1, link.id2)).collect();
         assert_eq!(rows.len(), all.len());
+    }
+
+    #[test]
+    fn the_richest_id_has_the_most_links() {
+        let graph = Graph::new(&Settings { num: 3_000, ..Settings::default() }).unwrap();
+        let most = (1..=3_000).map(|id| graph.links_of(id)).max().unwrap();
+        assert_eq!(graph.links_of(graph.richest(0)), most);
+        let all: Vec<u64> = (0..3_000).map(|place| graph.links_of(graph.richest(place))).collect();
+        assert!(all.is_sorted_by(|more, fewer| more >= fewer));
+        for id in [1, 7, graph.richest(0)] {
+            let [first, second] = graph.links(id);
+            assert_eq!(first.len() as u64, graph.links_of_kind(id, TYPES[0]));
+            assert_eq!((first.len() + second.len()) as u64, graph.links_of(id));
+        }
     }
 }

@@ -75,8 +75,8 @@ pub enum Action {
     Influx(influx::Phase),
     /// Random inserts with samples.
     Inserts,
-    /// Loading a graph.
-    Links,
+    /// A phase of LinkBench.
+    Links(links::Phase),
 }
 
 impl Action {
@@ -92,7 +92,7 @@ impl Action {
                 workload.kind.writes() || workload.kind.has_background_writer()
             }
             Self::Influx(phase) => phase.writes(),
-            Self::Inserts | Self::Links => true,
+            Self::Inserts | Self::Links(_) => true,
         }
     }
 
@@ -100,7 +100,7 @@ impl Action {
     pub fn persists(self) -> bool {
         match self {
             Self::Workload(workload) => workload.kind == crate::Kind::Flush,
-            Self::Influx(_) | Self::Inserts | Self::Links => false,
+            Self::Influx(_) | Self::Inserts | Self::Links(_) => false,
         }
     }
 }
@@ -156,7 +156,7 @@ impl Experiment {
         (self.settings)(&mut settings);
         let workloads = (self.steps)(&settings).into_iter().map(|step| match step.action {
             Action::Workload(workload) => Some(workload),
-            Action::Influx(_) | Action::Inserts | Action::Links => None,
+            Action::Influx(_) | Action::Inserts | Action::Links(_) => None,
         });
         settings.workloads = workloads.flatten().collect();
         settings
@@ -172,10 +172,16 @@ impl Experiment {
         (self.published)(settings)
     }
 
+    /// Whether its engines have to answer for LinkBench's tables.
+    pub fn needs_links(&self, settings: &Settings) -> bool {
+        self.steps(settings).iter().any(|step| matches!(step.action, Action::Links(_)))
+    }
+
     /// How long a step lasts that time ends, if any does.
     pub fn timed(&self, settings: &Settings, step: &Step) -> Option<Duration> {
         match step.action {
             Action::Workload(workload) if workload.kind.can_repeat() => settings.duration,
+            Action::Links(links::Phase::Requests) => settings.duration,
             _ => None,
         }
     }

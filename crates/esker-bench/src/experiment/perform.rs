@@ -31,7 +31,7 @@ pub fn perform(
 ) -> Result<f64> {
     let experiment = Experiment::find(&assignment.experiment)?;
     let steps = experiment.steps(settings);
-    let transactions = steps.iter().any(|step| matches!(step.action, Action::Links));
+    let transactions = experiment.needs_links(settings);
     let (memory, durability) = (settings.memory, settings.durability);
     let options = OpenOptions { dir, memory, durability, transactions };
     let engine = spec.open(&options)?;
@@ -67,10 +67,10 @@ pub fn perform(
                     points.run(runner, &*engine, spec, settings, name, phase)?;
                 tell(report, figures)?;
             }
-            Action::Links => {
-                let graph = links::Graph::new(settings)?;
+            Action::Links(phase) => {
+                let place = links::Place { engine: &*engine, settings, name: &step.name };
                 let (report, figures) =
-                    graph.load(&mut runner, &*engine, spec, settings, &step.name)?;
+                    links::Graph::new(settings)?.run(&mut runner, &place, phase)?;
                 tell(report, figures)?;
             }
             Action::Inserts => {

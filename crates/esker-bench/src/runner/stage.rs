@@ -11,6 +11,7 @@ use crate::measure::meter::{Meter, Shared, Totals};
 use crate::report::WorkloadReport;
 use crate::{Kind, Result, Workload};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A step with a loop of its own.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub struct Stage {
     pub threads: usize,
     /// Operations of all threads.
     pub operations: u64,
+    /// How long it lasts, if that is what ends it.
+    pub length: Option<Duration>,
     /// Operations of one call.
     pub batch: usize,
     /// Whether it writes in batches only because the engine's single writes are not cheap.
@@ -42,8 +45,8 @@ impl Runner<'_> {
         let workload = Workload { kind, threads: None };
         let plan = Plan {
             threads: stage.threads.max(1),
-            operations: Some(stage.operations),
-            length: None,
+            operations: stage.length.is_none().then_some(stage.operations),
+            length: stage.length,
             batch: stage.batch.max(1),
             batched_instead: stage.batched_instead,
             per_latency: stage.per_latency.max(1),

@@ -13,7 +13,7 @@ use esker_bench::campaign::{self, Campaign, CampaignReport, Left, Watcher};
 use esker_bench::compare::process::Stop;
 use esker_bench::experiment::{ALL, Experiment};
 use esker_bench::{EngineSpec, Error, Result, Settings, WorkloadReport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ impl ExperimentArgs {
             )));
         }
         let settings = esker_bench::compare::prepare(settings)?;
-        campaign::check(&settings)?;
+        campaign::check(experiment, &settings)?;
         let place =
             || PathBuf::from("esker-experiments").join(format!("{}-{num}", experiment.name));
         let dir = self.dir.clone().unwrap_or_else(place);
@@ -241,6 +241,9 @@ fn text(report: &CampaignReport) -> String {
     }
     let _ = writeln!(out, "\nDevice and other figures of each step (the device serves others too)");
     let _ = writeln!(out, "{}", figures(report));
+    if let Some(requests) = requests(report) {
+        let _ = writeln!(out, "\nLatency of each kind of request, in microseconds\n{requests}");
+    }
     if !report.published.is_empty() {
         let _ = writeln!(
             out,
@@ -299,11 +302,42 @@ fn reads_per_op(report: &CampaignReport, engine: &EngineSpec, step: &str) -> Opt
     esker_bench::report::median(reads.collect())
 }
 
+/// What the names of figures of single kinds of requests begin with. The kind follows, then the figure.
+const REQUEST: &str = "request_";
+
+/// A row for each kind of request, engine and round, if there are any.
+fn requests(report: &CampaignReport) -> Option<Table> {
+    let columns = ["request", "engine", "round", "requests", "p50", "p99", "p99.9", "max"];
+    let mut rows = table::table(&columns, 2);
+    let kind = |name: &str| Some(name.strip_prefix(REQUEST)?.split_once('_')?.0.to_owned());
+    let names = report.figures.iter().flat_map(|found| found.figures.keys());
+    let kinds: BTreeSet<String> = names.filter_map(|name| kind(name)).collect();
+    for kind in &kinds {
+        let mut shown = kind.clone();
+        for found in &report.figures {
+            let figure =
+                |name: &str| found.figures.get(&format!("{REQUEST}{kind}_{name}")).copied();
+            let Some(count) = figure("count") else { continue };
+            let mut cells = vec![
+                std::mem::take(&mut shown),
+                found.engine.to_string(),
+                found.round.to_string(),
+                table::whole(count),
+            ];
+            let latencies = ["p50_us", "p99_us", "p999_us", "max_us"];
+            cells.extend(latencies.map(|name| table::optional(figure(name))));
+            rows.add_row(cells);
+        }
+    }
+    (!kinds.is_empty()).then_some(rows)
+}
+
 /// What a workload's report has no place for: a row for each step and engine, a column for each name.
 fn figures(report: &CampaignReport) -> Table {
     let mut names: BTreeMap<&str, ()> = BTreeMap::new();
     for found in &report.figures {
-        names.extend(found.figures.keys().map(|name| (name.as_str(), ())));
+        let shown = found.figures.keys().filter(|name| !name.starts_with(REQUEST));
+        names.extend(shown.map(|name| (name.as_str(), ())));
     }
     let readable: Vec<String> = names.keys().map(|name| name.replace('_', " ")).collect();
     let columns: Vec<&str> = ["step", "engine", "round", "seconds", "on disk"]

@@ -13,8 +13,8 @@ use crate::links::{LinkSession, LinkStore};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use rocksdb::{
-    ErrorKind, MultiThreaded, Options, ReadOptions, TransactionDB, TransactionDBOptions, TransactionOptions,
-    WriteBatchWithTransaction,
+    ErrorKind, MultiThreaded, Options, ReadOptions, TransactionDB, TransactionDBOptions,
+    TransactionOptions, WriteBatchWithTransaction,
 };
 
 /// The kind of which the crate shows the tree's shape; families are not made while it is open.
