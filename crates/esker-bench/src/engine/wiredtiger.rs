@@ -246,7 +246,10 @@ impl Transactions for TigerSession<'_> {
     fn attempt(&mut self, body: Body<'_>) -> Attempt<()> {
         self.session.begin_snapshot()?;
         match body(&mut TigerTransaction { cursor: &mut self.cursor }) {
-            Ok(()) => Ok(self.session.commit(false)?),
+            Ok(()) => {
+                self.session.commit(false)?;
+                Ok(self.hand_over()?)
+            }
             Err(lost) => {
                 self.session.rollback()?;
                 Err(lost)
