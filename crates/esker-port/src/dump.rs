@@ -305,15 +305,7 @@ impl<'a> Job<'a> {
             let written = written?;
             read.map(|()| written)
         })?;
-        Ok(Summary {
-            keyspaces: totals.keyspaces,
-            entries: totals.entries,
-            bytes: totals.bytes,
-            resumed,
-            content: totals.content,
-            stream_bytes,
-            elapsed: self.started.elapsed(),
-        })
+        Ok(Summary::of(&totals, resumed, stream_bytes, self.started))
     }
 
     fn read(

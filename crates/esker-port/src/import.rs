@@ -126,15 +126,7 @@ impl Import {
         loader.settle()?;
         loader.read_back(&totals)?;
         loader.finish()?;
-        Ok(Summary {
-            keyspaces: totals.keyspaces,
-            entries: totals.entries,
-            bytes: totals.bytes,
-            resumed,
-            content: totals.content,
-            stream_bytes: total.unwrap_or_default(),
-            elapsed: started.elapsed(),
-        })
+        Ok(Summary::of(&totals, resumed, total.unwrap_or_default(), started))
     }
 }
 

@@ -176,15 +176,7 @@ pub fn load(
         loader.read_back(&totals)?;
     }
     loader.finish()?;
-    Ok(Summary {
-        keyspaces: totals.keyspaces,
-        entries: totals.entries,
-        bytes: totals.bytes,
-        resumed,
-        content: totals.content,
-        stream_bytes,
-        elapsed: started.elapsed(),
-    })
+    Ok(Summary::of(&totals, resumed, stream_bytes, started))
 }
 
 /// Hands frames over, each with where it ends in the stream, until there are no more.

@@ -1,6 +1,7 @@
 //! What a long run tells while it goes on, and at its end.
 
-use std::time::Duration;
+use crate::stream::Totals;
+use std::time::{Duration, Instant};
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -52,4 +53,14 @@ pub struct Summary {
     pub stream_bytes: u64,
     /// How long it took.
     pub elapsed: Duration,
+}
+
+impl Summary {
+    /// Of a run that ends now: what its stream held, how many entries were there before, the length of
+    /// the stream, and when the run began.
+    pub(crate) fn of(totals: &Totals, resumed: u64, stream_bytes: u64, started: Instant) -> Self {
+        let Totals { keyspaces, entries, bytes, content } = *totals;
+        let elapsed = started.elapsed();
+        Self { keyspaces, entries, bytes, resumed, content, stream_bytes, elapsed }
+    }
 }
