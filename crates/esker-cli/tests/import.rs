@@ -6,7 +6,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use support::{esker, text, tree};
+use support::{copy, esker, text, tree};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../esker-port/tests/fixtures")
@@ -21,14 +21,6 @@ fn page() -> String {
 fn run(line: &str, place: &Path) -> Output {
     let words = line.split_whitespace().skip(1);
     esker().current_dir(place).args(words).output().unwrap()
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-    }
 }
 
 #[test]

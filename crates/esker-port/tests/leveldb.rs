@@ -3,12 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
+mod support;
+
 use esker::{Comparator, Db, Options};
 use esker_port::{Engine, Error, Import, ImportOptions, Quiet, Summary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use support::{copy, tree};
 
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -80,27 +83,6 @@ fn shown(from: &Path) -> Result<Content, Error> {
     let place = tempfile::tempdir().unwrap();
     import(from, &place.path().join("db"))?;
     Ok(content(&place.path().join("db")))
-}
-
-/// Every name with its content and time of change.
-fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
-    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = entries
-        .map(|path| {
-            let changed = path.metadata().unwrap().modified().unwrap();
-            (path.clone(), std::fs::read(path).unwrap(), changed)
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-    }
 }
 
 /// Runs the script beside the fixture. `None`: this machine has no LevelDB for it.

@@ -1,4 +1,7 @@
-use super::{Place, entries, fill, fresh, key, keys, open_roomy, run_files, settled, small, text};
+use super::{
+    Place, as_after_a_crash, entries, fill, fresh, key, keys, open_roomy, run_files, settled,
+    small, text,
+};
 use esker::{
     Batch, CompactionFilter, Comparator, Db, Decision, Durability, ErrorKind, KeyspaceOptions,
     Options,
@@ -89,33 +92,17 @@ fn what_is_in_memory_is_shared_and_comes_back_from_the_log() {
     };
     check(&db, "at once");
     // A copy of the directory is what a killed process leaves.
-    let killed = Place::new();
-    copy(&place.path(), &killed.path());
+    let killed = as_after_a_crash(&place);
     check(&open_roomy(&killed), "after replay");
     let mut options = Options::default();
     options.read_only = true;
-    let killed = Place::new();
-    copy(&place.path(), &killed.path());
+    let killed = as_after_a_crash(&place);
     check(&Db::open_with(killed.path(), options).unwrap(), "read only");
     db.flush().unwrap();
     check(&db, "after a flush");
-    let killed = Place::new();
-    copy(&place.path(), &killed.path());
+    let killed = as_after_a_crash(&place);
     check(&open_roomy(&killed), "after a flush and replay");
     sound(&db);
-}
-
-fn copy(from: &std::path::Path, to: &std::path::Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 #[test]
@@ -234,8 +221,7 @@ fn branches_outlive_what_they_were_made_from() {
     };
     check(&db, "at once");
     for _ in 0..2 {
-        let killed = Place::new();
-        copy(&place.path(), &killed.path());
+        let killed = as_after_a_crash(&place);
         let again = open_roomy(&killed);
         check(&again, "after replay");
         sound(&again);
@@ -256,8 +242,7 @@ fn a_keyspace_of_a_dropped_branch_does_not_come_back_from_the_log() {
     branch.keyspace("made in it").unwrap().insert("k", "v").unwrap();
     db.drop_branch("b").unwrap();
     db.keyspace("later").unwrap().insert("k", "w").unwrap();
-    let killed = Place::new();
-    copy(&place.path(), &killed.path());
+    let killed = as_after_a_crash(&place);
     let again = open_roomy(&killed);
     assert_eq!(again.keyspaces().unwrap(), ["default", "later"]);
     assert!(again.branches().unwrap().is_empty());
@@ -469,8 +454,7 @@ fn buffered_writes_before_a_branch_are_in_it() {
     // No log holds it: making the branch brought it to the disk.
     db.default_keyspace().insert_with("k", "w", Durability::Buffered).unwrap();
     drop(db.branch("c").unwrap());
-    let left = Place::new();
-    copy(&place.path(), &left.path());
+    let left = as_after_a_crash(&place);
     let killed = open_roomy(&left);
     assert_eq!(get(&killed.open_branch("c").unwrap(), "k").as_deref(), Some("w"));
     assert_eq!(get(&killed, "k").as_deref(), Some("w"));
@@ -523,8 +507,7 @@ fn a_repair_saves_branches_beside_the_rest() {
     branch.insert("of the branch", "3").unwrap();
     branch.keyspace("new").unwrap().insert("k", "v").unwrap();
     db.insert("later", "4").unwrap();
-    let killed = Place::new();
-    copy(&place.path(), &killed.path());
+    let killed = as_after_a_crash(&place);
     let saved = Place::new();
     esker::repair::salvage(killed.path(), saved.path(), &small()).unwrap();
     let saved = saved.open();

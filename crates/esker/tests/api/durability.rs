@@ -1,25 +1,5 @@
-use super::{Place, fill, fresh, key, open_roomy, small, text};
+use super::{Place, as_after_a_crash, fill, fresh, key, open_roomy, small, text};
 use esker::{Batch, Db, Durability, ErrorKind, LogKind};
-
-/// The database as another process would find it if this one died now: a copy of its files.
-fn as_after_a_crash(place: &Place) -> Place {
-    let copy = Place::new();
-    copy_directory(&place.path(), &copy.path());
-    copy
-}
-
-fn copy_directory(from: &std::path::Path, to: &std::path::Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_directory(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
 
 fn kinds() -> [LogKind; 2] {
     [LogKind::Plain, LogKind::Mapped]

@@ -1,4 +1,4 @@
-use super::{Place, fill, fresh, small, text};
+use super::{Place, as_after_a_crash, fill, fresh, small, text};
 use esker::{Db, ErrorKind, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -278,14 +278,8 @@ fn a_read_only_open_reads_everything_and_changes_no_byte() {
 fn a_read_only_open_sees_what_only_the_log_holds() {
     let (place, db) = fresh();
     fill(&db, 0..50, 1);
-    let copy = tempfile::tempdir().unwrap();
-    let target = copy.path().join("db");
-    let status = std::process::Command::new("cp")
-        .arg("-r")
-        .args([place.path(), target.clone()])
-        .status()
-        .unwrap();
-    assert!(status.success());
+    let left = as_after_a_crash(&place);
+    let target = left.path();
     let before = contents(&target);
     let mut options = small();
     options.read_only = true;

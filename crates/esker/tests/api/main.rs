@@ -54,6 +54,26 @@ fn open_roomy(place: &Place) -> Db {
     Db::open_with(place.path(), options).unwrap()
 }
 
+/// The database as another process would find it if this one died now: a copy of its files.
+fn as_after_a_crash(place: &Place) -> Place {
+    let copy = Place::new();
+    copy_directory(&place.path(), &copy.path());
+    copy
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
 fn small() -> Options {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
