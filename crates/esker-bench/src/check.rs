@@ -49,6 +49,27 @@ impl Checksum {
     }
 }
 
+/// What was read back after a step, and how it compares with what was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Of everything that was read.
+    pub checksum: Checksum,
+    /// Results that were compared with what was written.
+    pub compared: u64,
+    /// Those that were wrong.
+    pub wrong: u64,
+    /// The first of them, in words.
+    pub first_wrong: Option<String>,
+}
+
+impl ReadBack {
+    /// Counts a wrong result; only the first is put into words.
+    pub fn wrong(&mut self, what: impl FnOnce() -> String) {
+        self.wrong += 1;
+        self.first_wrong.get_or_insert_with(what);
+    }
+}
+
 /// The hash of one scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scan(u64);

@@ -7,6 +7,7 @@
 
 mod evenness;
 
+use crate::check::{Checksum, ReadBack};
 use crate::engine::{EngineBytes, EngineSpec, Tuning};
 use crate::measure::latency::LatencySummary;
 use crate::measure::machine::Machine;
@@ -274,6 +275,27 @@ pub struct StepCheck {
     pub wrong: u64,
     /// The first of them.
     pub first_wrong: Option<String>,
+}
+
+impl StepCheck {
+    /// Of a step whose results all have a part in the checksum.
+    pub fn of_results(checksum: Checksum) -> Self {
+        Self {
+            scope: CheckScope::Results,
+            checksum: format!("{:016x}", checksum.value()),
+            comparable: true,
+            compared: 0,
+            wrong: 0,
+            first_wrong: None,
+        }
+    }
+
+    /// Of a step after which a sample was read.
+    pub fn of_sample(sample: ReadBack) -> Self {
+        let ReadBack { checksum, compared, wrong, first_wrong } = sample;
+        let scope = CheckScope::Sample;
+        Self { scope, compared, wrong, first_wrong, ..Self::of_results(checksum) }
+    }
 }
 
 impl WorkloadReport {

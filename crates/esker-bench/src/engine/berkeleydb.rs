@@ -8,10 +8,7 @@
 //! not needed any more are removed.
 
 use super::pending::Pending;
-use super::{
-    Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, delete_range_by_keys,
-    multi_get_by_keys,
-};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session};
 use crate::native::berkeleydb as native;
 use crate::settings::Durability;
 use crate::{Error, Result};
@@ -144,10 +141,6 @@ impl Session for BerkeleySession<'_> {
         self.count()
     }
 
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        delete_range_by_keys(self, start, end, durability)
-    }
-
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.pending.put(key, value);
     }
@@ -177,10 +170,6 @@ impl Session for BerkeleySession<'_> {
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.engine.db.get(key, &mut self.value, found)
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

@@ -7,10 +7,7 @@
 //! journal in the process (`manual_journal_persist`). *Waiting*: fjall has no call that waits for
 //! compactions, so the adapter samples their counters until they rest.
 
-use super::{
-    Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, delete_range_by_keys,
-    locked_version, multi_get_by_keys,
-};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, locked_version};
 use crate::measure::machine;
 use crate::settings::Durability;
 use crate::{Error, Result};
@@ -150,10 +147,6 @@ impl Session for FjallSession<'_> {
         self.engine.keyspace.remove(key).map_err(failed("delete"))
     }
 
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        delete_range_by_keys(self, start, end, durability)
-    }
-
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         let keyspace = &self.engine.keyspace;
         self.batch().insert(keyspace, key, value);
@@ -175,10 +168,6 @@ impl Session for FjallSession<'_> {
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let value = self.engine.keyspace.get(key).map_err(failed("read"))?;
         Ok(value.map(|value| found(&value)).is_some())
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

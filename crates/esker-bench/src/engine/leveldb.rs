@@ -10,10 +10,7 @@
 //! are read and deleted in batches. *Waiting*: there is no call for it either, so the adapter
 //! samples the shape of the tree until nothing is too large and nothing changes.
 
-use super::{
-    Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, Tuning, delete_range_by_keys,
-    multi_get_by_keys,
-};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, Tuning};
 use crate::Result;
 use crate::measure::machine;
 use crate::native::leveldb::{Batch, Database, Iter, Library};
@@ -168,10 +165,6 @@ impl Session for LevelSession<'_> {
         self.db.delete(key, durability == Durability::Disk)
     }
 
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        delete_range_by_keys(self, start, end, durability)
-    }
-
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.batch.put(key, value);
     }
@@ -186,10 +179,6 @@ impl Session for LevelSession<'_> {
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.db.get(key, found)
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

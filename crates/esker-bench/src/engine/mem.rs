@@ -5,7 +5,7 @@
 //! right, so the workloads themselves are tested on it.
 
 use super::keyed::{Attempt, Body, KeyedLinks, Transaction, Transactions};
-use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, multi_get_by_keys};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session};
 use crate::Result;
 use crate::links::{LinkSession, LinkStore};
 use crate::settings::Durability;
@@ -196,10 +196,6 @@ impl Session for MemSession<'_> {
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let map = self.engine.read();
         Ok(map.get(key).map(|value| found(value)).is_some())
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

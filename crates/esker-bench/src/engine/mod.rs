@@ -161,9 +161,26 @@ pub trait Session {
     /// Deletes one entry.
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()>;
 
-    /// Deletes every key from `start` up to and without `end`. An engine without such a call deletes
-    /// key by key ([`delete_range_by_keys`]).
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()>;
+    /// Deletes every key from `start` up to and without `end`. Without a call for it, as here, an engine
+    /// deletes key by key, in batches.
+    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
+        loop {
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            let mut cursor = self.cursor(Some(start), Direction::Forward)?;
+            while keys.len() < RANGE_BATCH {
+                match cursor.next()? {
+                    Some((key, _)) if key < end => keys.push(key.to_vec()),
+                    _ => break,
+                }
+            }
+            drop(cursor);
+            if keys.is_empty() {
+                return Ok(());
+            }
+            keys.iter().for_each(|key| self.batch_delete(key));
+            self.batch_commit(durability)?;
+        }
+    }
 
     /// Adds a write to the batch under way.
     fn batch_put(&mut self, key: &[u8], value: &[u8]);
@@ -179,8 +196,14 @@ pub trait Session {
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool>;
 
     /// Reads several entries in one call: hands the place of each key that was found in `keys`, and
-    /// its value, to `found`. The order is the engine's.
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()>;
+    /// its value, to `found`. The order is the engine's. Without a call for several, as here, an engine
+    /// reads one by one.
+    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
+        for (place, key) in keys.iter().enumerate() {
+            self.get(key, &mut |value| found(place, value))?;
+        }
+        Ok(())
+    }
 
     /// A cursor that starts at the first key at or behind `from` in its direction, or at the end.
     fn cursor(&mut self, from: Option<&[u8]>, direction: Direction)
@@ -193,45 +216,8 @@ pub trait Cursor {
     fn next(&mut self) -> Result<Option<(&[u8], &[u8])>>;
 }
 
-/// Reads several entries one by one, for engines without a call for several.
-pub fn multi_get_by_keys(
-    session: &mut dyn Session,
-    keys: &[Vec<u8>],
-    found: &mut dyn FnMut(usize, &[u8]),
-) -> Result<()> {
-    for (place, key) in keys.iter().enumerate() {
-        session.get(key, &mut |value| found(place, value))?;
-    }
-    Ok(())
-}
-
-/// Keys that [`delete_range_by_keys`] deletes in one batch.
+/// Keys that [`Session::delete_range`] deletes in one batch where an engine has no call for it.
 const RANGE_BATCH: usize = 1_000;
-
-/// Deletes a range key by key, in batches, for engines that have no call for it.
-pub fn delete_range_by_keys(
-    session: &mut dyn Session,
-    start: &[u8],
-    end: &[u8],
-    durability: Durability,
-) -> Result<()> {
-    loop {
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        let mut cursor = session.cursor(Some(start), Direction::Forward)?;
-        while keys.len() < RANGE_BATCH {
-            match cursor.next()? {
-                Some((key, _)) if key < end => keys.push(key.to_vec()),
-                _ => break,
-            }
-        }
-        drop(cursor);
-        if keys.is_empty() {
-            return Ok(());
-        }
-        keys.iter().for_each(|key| session.batch_delete(key));
-        session.batch_commit(durability)?;
-    }
-}
 
 /// The version of a crate that was built in, by the lock file.
 pub fn locked_version(name: &str) -> &'static str {

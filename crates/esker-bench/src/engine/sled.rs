@@ -7,10 +7,7 @@
 //! `flush` ends in `sync_file_range`, which leaves the device's own cache and the file's metadata
 //! alone, whatever the documentation says of an fsync.
 
-use super::{
-    Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, delete_range_by_keys,
-    locked_version, multi_get_by_keys,
-};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, locked_version};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use sled::{Batch, Config, Db, IVec, Iter};
@@ -111,10 +108,6 @@ impl Session for SledSession<'_> {
         self.settle(durability)
     }
 
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        delete_range_by_keys(self, start, end, durability)
-    }
-
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.batch.insert(key, value);
     }
@@ -132,10 +125,6 @@ impl Session for SledSession<'_> {
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let value = self.db.get(key).map_err(failed("read"))?;
         Ok(value.map(|value| found(&value)).is_some())
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

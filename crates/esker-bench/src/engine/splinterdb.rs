@@ -8,10 +8,7 @@
 //! deleted one by one. *Waiting*: it has no call that flushes or waits; its close does both.
 
 use super::pending::Pending;
-use super::{
-    Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, delete_range_by_keys,
-    multi_get_by_keys,
-};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session};
 use crate::measure::machine;
 use crate::native::splinterdb as native;
 use crate::settings::Durability;
@@ -114,10 +111,6 @@ impl Session for SplinterSession<'_> {
         self.thread.delete(key)
     }
 
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        delete_range_by_keys(self, start, end, durability)
-    }
-
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.pending.put(key, value);
     }
@@ -139,10 +132,6 @@ impl Session for SplinterSession<'_> {
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.results.get(key, found)
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

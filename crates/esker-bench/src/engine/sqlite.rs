@@ -8,7 +8,7 @@
 //! nothing weaker that keeps the database whole, so class `buffered` is the same.
 
 use super::pending::Pending;
-use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, multi_get_by_keys};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
@@ -262,10 +262,6 @@ impl Session for SqliteSession<'_> {
         let Some(row) = rows.next().map_err(failed("read"))? else { return Ok(false) };
         found(blob(row, 0)?);
         Ok(true)
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

@@ -9,7 +9,7 @@
 //! after each commit, and one for reads that sees the newest commit at every call.
 
 use super::pending::Pending;
-use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, multi_get_by_keys};
+use super::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session};
 use crate::settings::Durability;
 use crate::{Error, Result};
 use std::time::Duration;
@@ -226,10 +226,6 @@ impl Session for TidesSession<'_> {
                 Err(error) => return Err(failed("read")(error)),
             }
         }
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

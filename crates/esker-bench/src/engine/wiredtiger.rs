@@ -16,9 +16,7 @@
 
 use super::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};
 use super::pending::Pending;
-use super::{
-    Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session, multi_get_by_keys,
-};
+use super::{Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session};
 use crate::links::{LinkSession, LinkStore};
 use crate::measure::machine;
 use crate::native::wiredtiger as native;
@@ -317,10 +315,6 @@ impl Session for TigerSession<'_> {
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         self.cursor.get(key, found)
-    }
-
-    fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
-        multi_get_by_keys(self, keys, found)
     }
 
     fn cursor(

@@ -6,11 +6,11 @@
 //! whose magnitude is drawn so that all lengths occur alike: 2 to 11 bytes.
 
 use super::Figures;
-use crate::check::{Checksum, Scan};
+use crate::check::{ReadBack, Scan};
 use crate::engine::{Direction, Engine, Session};
 use crate::keys::mix;
 use crate::measure::meter::{Meter, Totals};
-use crate::report::{CheckScope, StepCheck, WorkloadReport};
+use crate::report::{StepCheck, WorkloadReport};
 use crate::runner::{Runner, Stage};
 use crate::settings::{Durability, Settings};
 use crate::{EngineSpec, Result};
@@ -186,14 +186,7 @@ impl Points {
             report.disk_bytes.map(|bytes| bytes as f64 / live.max(1) as f64);
         if spec.answers() {
             report.check = Some(match phase {
-                Phase::Query | Phase::QueryHalf => StepCheck {
-                    scope: CheckScope::Results,
-                    checksum: format!("{:016x}", checksum.value()),
-                    comparable: true,
-                    compared: 0,
-                    wrong: 0,
-                    first_wrong: None,
-                },
+                Phase::Query | Phase::QueryHalf => StepCheck::of_results(checksum),
                 _ => self.sample(engine, self.stored(phase))?,
             });
         }
@@ -278,8 +271,7 @@ impl Points {
     /// Reads some series, and compares every point of them with what has to be there.
     fn sample(&self, engine: &dyn Engine, stored: Range<u64>) -> Result<StepCheck> {
         let mut session = engine.session()?;
-        let mut checksum = Checksum::default();
-        let (mut compared, mut wrong, mut first_wrong) = (0, 0, None);
+        let mut sample = ReadBack::default();
         let every = (self.series / SAMPLED).max(1);
         for series in (0..self.series).step_by(every as usize) {
             let numbers = stored.clone().skip(
@@ -287,38 +279,27 @@ impl Points {
             );
             let mut expected = numbers.step_by(self.series as usize);
             let mut scan = Scan::default();
-            let mut told = |what: String| {
-                wrong += 1;
-                first_wrong.get_or_insert(what);
-            };
             self.scan(&mut *session, series, &mut |key, value| {
                 scan.entry(key, value);
-                compared += 1;
+                sample.compared += 1;
                 let right = expected.next().is_some_and(|number| {
                     let (len, message) = self.value(number);
                     *key == self.key(number)[..] && *value == message[..len]
                 });
                 if !right {
-                    told(format!(
-                        "series {series} returned {key:02x?}, which does not belong there"
-                    ));
+                    sample.wrong(|| {
+                        format!("series {series} returned {key:02x?}, which does not belong there")
+                    });
                 }
             })?;
             let missing = expected.count();
-            compared += missing as u64;
+            sample.compared += missing as u64;
             if missing > 0 {
-                told(format!("{missing} points of series {series} are missing"));
+                sample.wrong(|| format!("{missing} points of series {series} are missing"));
             }
-            checksum.scan(scan);
+            sample.checksum.scan(scan);
         }
-        Ok(StepCheck {
-            scope: CheckScope::Sample,
-            checksum: format!("{:016x}", checksum.value()),
-            comparable: true,
-            compared,
-            wrong,
-            first_wrong,
-        })
+        Ok(StepCheck::of_sample(sample))
     }
 }
 

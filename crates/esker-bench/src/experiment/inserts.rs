@@ -4,12 +4,12 @@
 //! course. Beside what the run did stands what the device did meanwhile, for everybody who uses it.
 
 use super::Figures;
-use crate::check::Checksum;
+use crate::check::ReadBack;
 use crate::dist::{Distribution, Sampler, Stream};
 use crate::engine::Engine;
 use crate::measure::disk_use::{Device, DeviceUse};
 use crate::measure::meter::Meter;
-use crate::report::{CheckScope, Sample, StepCheck, WorkloadReport};
+use crate::report::{Sample, StepCheck, WorkloadReport};
 use crate::runner::{Runner, Stage};
 use crate::settings::Settings;
 use crate::values::ValuePool;
@@ -130,36 +130,27 @@ impl Inserts<'_> {
     fn read_back(&self, engine: &dyn Engine) -> Result<StepCheck> {
         let keys = self.settings.key_format()?;
         let (mut key, mut session) = (keys.buffer(), engine.session()?);
-        let mut checksum = Checksum::default();
-        let (mut compared, mut wrong, mut first_wrong) = (0, 0, None);
+        let mut sample = ReadBack::default();
         let every = (self.settings.num / READ_BACK).max(1);
         for number in self.numbers().step_by(every as usize) {
             keys.write(number, &mut key);
             let expected = self.value(number);
             let mut right = false;
             let found = session.get(&key, &mut |value| {
-                checksum.found(&key, value);
+                sample.checksum.found(&key, value);
                 right = value == expected;
             })?;
             if !found {
-                checksum.missing(&key);
+                sample.checksum.missing(&key);
             }
-            compared += 1;
+            sample.compared += 1;
             if !right {
-                wrong += 1;
                 let key = String::from_utf8_lossy(&key);
                 let what = if found { "has a value that was never written" } else { "is missing" };
-                first_wrong.get_or_insert(format!("key {key} {what}"));
+                sample.wrong(|| format!("key {key} {what}"));
             }
         }
-        Ok(StepCheck {
-            scope: CheckScope::Sample,
-            checksum: format!("{:016x}", checksum.value()),
-            comparable: true,
-            compared,
-            wrong,
-            first_wrong,
-        })
+        Ok(StepCheck::of_sample(sample))
     }
 }
 

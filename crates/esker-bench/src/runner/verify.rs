@@ -11,11 +11,11 @@
 use super::Runner;
 use super::plan::Plan;
 use crate::Result;
-use crate::check::{Checksum, Scan};
+use crate::check::{Checksum, ReadBack, Scan};
 use crate::dist::Stream;
 use crate::engine::{Direction, Session};
 use crate::measure::meter::Totals;
-use crate::report::{CheckScope, StepCheck};
+use crate::report::StepCheck;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -55,24 +55,6 @@ impl Truth {
     }
 }
 
-/// The sample of one step.
-#[derive(Debug, Default)]
-struct Sample {
-    checksum: Checksum,
-    compared: u64,
-    wrong: u64,
-    first_wrong: Option<String>,
-}
-
-impl Sample {
-    fn wrong(&mut self, what: impl FnOnce() -> String) {
-        self.wrong += 1;
-        if self.first_wrong.is_none() {
-            self.first_wrong = Some(what());
-        }
-    }
-}
-
 impl Runner<'_> {
     /// Notes what the step wrote, and checks what it returned or what can be read after it.
     pub(super) fn check(
@@ -100,30 +82,17 @@ impl Runner<'_> {
         if kind.reads() && whole && !turns_count && settled_before {
             let mut checksum = Checksum::default();
             threads.iter().for_each(|thread| checksum.merge(thread.checksum));
-            return Ok(Some(StepCheck {
-                scope: CheckScope::Results,
-                checksum: format!("{:016x}", checksum.value()),
-                comparable: true,
-                compared: 0,
-                wrong: 0,
-                first_wrong: None,
-            }));
+            return Ok(Some(StepCheck::of_results(checksum)));
         }
         let sample = self.sample(stream)?;
-        Ok(Some(StepCheck {
-            scope: CheckScope::Sample,
-            checksum: format!("{:016x}", sample.checksum.value()),
-            comparable: !self.truth.unsettled,
-            compared: sample.compared,
-            wrong: sample.wrong,
-            first_wrong: sample.first_wrong,
-        }))
+        let comparable = !self.truth.unsettled;
+        Ok(Some(StepCheck { comparable, ..StepCheck::of_sample(sample) }))
     }
 
-    fn sample(&self, stream: &Stream) -> Result<Sample> {
+    fn sample(&self, stream: &Stream) -> Result<ReadBack> {
         let num = self.settings.capacity();
         let mut rng = Stream { thread: u64::MAX - 1, ..*stream }.rng();
-        let mut sample = Sample::default();
+        let mut sample = ReadBack::default();
         let mut session = self.engine.session()?;
         let reads = (num / 100).clamp(LEAST.min(num), READS_MAX);
         self.sample_reads(&mut *session, &mut rng, reads, &mut sample)?;
@@ -138,7 +107,7 @@ impl Runner<'_> {
         session: &mut dyn Session,
         rng: &mut SmallRng,
         reads: u64,
-        sample: &mut Sample,
+        sample: &mut ReadBack,
     ) -> Result<()> {
         let mut key = self.keys.buffer();
         let mut value = Vec::new();
@@ -163,7 +132,7 @@ impl Runner<'_> {
         &self,
         session: &mut dyn Session,
         numbers: std::ops::Range<u64>,
-        sample: &mut Sample,
+        sample: &mut ReadBack,
     ) -> Result<()> {
         let mut key = self.keys.buffer();
         let mut scan = Scan::default();
@@ -194,7 +163,7 @@ impl Runner<'_> {
     }
 
     /// Compares a result with what was written.
-    fn compare(&self, number: u64, key: &[u8], found: Option<&[u8]>, sample: &mut Sample) {
+    fn compare(&self, number: u64, key: &[u8], found: Option<&[u8]>, sample: &mut ReadBack) {
         if self.truth.unknown {
             return;
         }

@@ -5,9 +5,7 @@
 //! offers no maintenance calls on such a database, so that flushing and compacting it is refused here.
 
 use super::super::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};
-use super::super::{
-    Cursor, Direction, Engine, EngineBytes, OpenOptions, Session, delete_range_by_keys,
-};
+use super::super::{Cursor, Direction, Engine, EngineBytes, OpenOptions, Session};
 use super::{RocksCursor, Settings, Tickers, Writes, failed, note, version};
 use crate::links::{LinkSession, LinkStore};
 use crate::settings::Durability;
@@ -157,6 +155,7 @@ impl Transactions for LockingSession<'_> {
     }
 }
 
+// Ranges are deleted key by key: such a database refuses its own call, which could not be locked.
 impl Session for LockingSession<'_> {
     fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
         let options = self.writes.of(durability);
@@ -165,11 +164,6 @@ impl Session for LockingSession<'_> {
 
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
         self.engine.db.delete_opt(key, self.writes.of(durability)).map_err(failed("delete"))
-    }
-
-    fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
-        // Such a database refuses its own, which could not be locked.
-        delete_range_by_keys(self, start, end, durability)
     }
 
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
