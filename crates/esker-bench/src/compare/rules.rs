@@ -21,7 +21,8 @@ pub fn of(settings: &Settings) -> Vec<String> {
             settings.memory.unwrap_or_default()
         ),
         "Each run of an engine has a process of its own and a fresh directory; CPU time, context \
-         switches, device bytes and peak memory are those of that process."
+         switches, device bytes and peak memory are those of that process, and of the server that \
+         works for it if there is one."
             .into(),
         "Rounds interleave the engines, and each round starts with the next one.".into(),
         "Figures are medians over rounds, with the lowest and the highest. A difference is called \

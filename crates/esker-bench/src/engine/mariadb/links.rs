@@ -73,7 +73,7 @@ pub fn tables(storage: Storage) -> [String; 2] {
             "CREATE TABLE IF NOT EXISTS counttable (\
              id BIGINT UNSIGNED NOT NULL, link_type BIGINT UNSIGNED NOT NULL, \
              count INT UNSIGNED NOT NULL, time BIGINT UNSIGNED NOT NULL, \
-             version INT UNSIGNED NOT NULL, PRIMARY KEY (id, link_type){counts}) ENGINE={engine}"
+             version BIGINT UNSIGNED NOT NULL, PRIMARY KEY (id, link_type){counts}) ENGINE={engine}"
         ),
     ]
 }

@@ -174,6 +174,7 @@ fn described(options: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = options.into_iter().map(told).collect();
     settings.extend([
         ("access".into(), "its own server, a unix socket, prepared statements".into()),
+        ("transactions".into(), "one for each call, tried again after a deadlock".into()),
         ("tables".into(), "LinkBench's, without partitions".into()),
         ("everything else".into(), "defaults".into()),
     ]);

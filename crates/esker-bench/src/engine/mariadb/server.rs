@@ -36,6 +36,8 @@ kill -9 0"#;
 /// The data directory and that of temporary tables.
 const DATA: &str = "data";
 const TMP: &str = "tmp";
+/// The data directory while the server's own tables are made.
+const UNFINISHED: &str = "unfinished";
 /// The server's socket and its number, in the data directory, which is where it works.
 const SOCKET: &str = "mariadb.sock";
 const PID_FILE: &str = "mariadb.pid";
@@ -235,17 +237,23 @@ fn user() -> Option<OsString> {
 /// Makes the server's own tables in `dir`.
 pub fn initialise(spec: &EngineSpec, dir: &Path) -> Result<()> {
     let program = program(spec, "mariadb-install-db")?;
-    for part in [DATA, TMP] {
-        let part = dir.join(part);
-        std::fs::create_dir_all(&part).map_err(|error| Error::io("make", &part, &error))?;
+    let (data, unfinished) = (dir.join(DATA), dir.join(UNFINISHED));
+    if unfinished.exists() {
+        // An earlier run was interrupted here.
+        std::fs::remove_dir_all(&unfinished)
+            .map_err(|error| Error::io("remove", &unfinished, &error))?;
     }
-    let mut arguments = private(dir);
+    for part in [&unfinished, &dir.join(TMP)] {
+        std::fs::create_dir_all(part).map_err(|error| Error::io("make", part, &error))?;
+    }
+    let mut arguments = private(dir, UNFINISHED);
     arguments.push("--auth-root-authentication-method=normal".into());
     arguments.push("--skip-test-db".into());
     arguments.extend(user());
     Guarded::start(&program, &arguments)?
         .wait()
-        .map_err(|ended| Error::engine(spec.name(), "making of the server's tables", ended))
+        .map_err(|ended| Error::engine(spec.name(), "making of the server's tables", ended))?;
+    std::fs::rename(&unfinished, &data).map_err(|error| Error::io("make", &data, &error))
 }
 
 fn option(name: &str, value: impl Into<OsString>) -> OsString {
@@ -255,20 +263,20 @@ fn option(name: &str, value: impl Into<OsString>) -> OsString {
 }
 
 /// What keeps a server to its own directory. Temporary tables of two servers may have the same name.
-fn private(dir: &Path) -> Vec<OsString> {
-    vec!["--no-defaults".into(), option("datadir", dir.join(DATA)), option("tmpdir", dir.join(TMP))]
+fn private(dir: &Path, data: &str) -> Vec<OsString> {
+    vec!["--no-defaults".into(), option("datadir", dir.join(data)), option("tmpdir", dir.join(TMP))]
 }
 
 /// Whether a server's own tables were made in `dir`.
 pub fn is_initialised(dir: &Path) -> bool {
-    dir.join(DATA).join("mysql").is_dir()
+    dir.join(DATA).is_dir()
 }
 
 /// Starts a server in `dir` with these options beside those that make it a private one, and waits
 /// until it answers.
 pub fn start(spec: &EngineSpec, dir: &Path, options: &[(String, String)]) -> Result<Guarded> {
     let program = program(spec, "mariadbd")?;
-    let mut arguments = private(dir);
+    let mut arguments = private(dir, DATA);
     arguments.push(option("socket", SOCKET));
     arguments.push(option("pid-file", PID_FILE));
     arguments.push("--skip-networking".into());
