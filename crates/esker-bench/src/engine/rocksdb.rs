@@ -51,7 +51,10 @@ pub fn open(spec: &EngineSpec, options: &OpenOptions<'_>) -> Result<Box<dyn Engi
     if options.transactions {
         return Ok(Box::new(LockingEngine::open(set, counted, options, settings)?));
     }
-    let db = DB::open_cf(&set, options.dir, [FAMILY]).map_err(failed("open"))?;
+    // Cache, filter and compaction are a family's: without options of its own it would have the
+    // library's defaults, whatever was set.
+    let families = [(FAMILY, set.clone())];
+    let db = DB::open_cf_with_opts(&set, options.dir, families).map_err(failed("open"))?;
     let tickers = Tickers { options: set, counted };
     Ok(Box::new(RocksEngine { db, tickers, default: options.durability, settings }))
 }
@@ -368,3 +371,6 @@ impl<D: DBAccess> Cursor for RocksCursor<'_, D> {
         Ok(self.iter.item())
     }
 }
+
+#[cfg(test)]
+mod tests;
