@@ -51,13 +51,16 @@ impl Core {
                 self.work.signal().wait_past(seen);
                 continue;
             }
-            if self.flush_if_due() || self.merge_if_due() {
-                tries = 0;
-                continue;
-            }
+            let busy = self.flush_if_due() || self.merge_if_due();
+            // Between two jobs too: under load there is always another one due, and what nobody
+            // needs any more, in memory and on disk, would only grow.
             let retired = self.retired.collect();
-            if self.files.has_garbage() && self.files.collect() {
+            let collected = self.files.has_garbage() && self.files.collect();
+            if collected {
                 self.work.done().notify();
+            }
+            if busy || collected {
+                tries = 0;
                 continue;
             }
             // A reader that was inside an epoch lets go soon and does not tell; an iterator does.
