@@ -6,11 +6,14 @@
 //!
 //! 1. Logs that a crash cut are read to the cut; damage before it is an error, where RocksDB's
 //!    default would leave out what follows.
-//! 2. Blocks are proved by their checksums, and the options that the directory keeps are used as
+//! 2. The manifest is proved to its end before, and one whose end was cut is refused: RocksDB would
+//!    show the state before the cut.
+//! 3. Blocks are proved by their checksums, and the options that the directory keeps are used as
 //!    far as this build of RocksDB knows them: orders, merge operators and places of files may be
 //!    named there.
 
 use crate::import::{ImportOptions, Source};
+use crate::leveldb::manifest;
 use crate::sink::{Sink, contained};
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
@@ -42,6 +45,7 @@ impl RocksDb {
         }
         let bytes = files_bytes(path)?;
         let lock = crate::lock::shared(Engine::RocksDb, path)?;
+        manifest::prove(Engine::RocksDb, path)?;
         let wrong = |error| wrong(path, &error);
         let (names, db) = contained(Engine::RocksDb, path, || {
             let (options, families) = described(path)?;

@@ -202,6 +202,32 @@ fn damage_anywhere_is_an_error_or_does_not_matter() {
     assert!(refused > 20);
 }
 
+/// RocksDB takes a length that leads behind the end of the manifest for the end.
+#[test]
+fn every_byte_of_a_manifest_matters() {
+    let mut random = Random::from_environment();
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    let content = random.content(&["default", "a"], 50, 50);
+    made(&from, &content);
+    let current = std::fs::read_to_string(from.join("CURRENT")).unwrap();
+    let path = from.join(current.trim_end());
+    let whole = std::fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << random.below(8);
+        std::fs::write(&path, &damaged).unwrap();
+        refused(ROCKSDB, &from, "at offset");
+    }
+    // No record is as short as its head.
+    for cut in 1..=7 {
+        std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+        refused(ROCKSDB, &from, "the last edit is damaged");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert!(shown(ROCKSDB, &from).unwrap() == content);
+}
+
 #[test]
 fn what_is_no_rocksdb_directory_is_refused() {
     let place = tempfile::tempdir().unwrap();

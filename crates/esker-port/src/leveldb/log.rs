@@ -1,8 +1,8 @@
-//! LevelDB's log format, in which its write-ahead logs and manifests are kept: records in blocks
-//! of 32 KiB, cut into fragments where they do not fit.
+//! LevelDB's log format, in which its write-ahead logs and manifests are kept, and RocksDB's
+//! manifests too: records in blocks of 32 KiB, cut into fragments where they do not fit.
 
-use super::{bad, failed, masked_crc};
-use crate::Result;
+use super::{damaged, failed, masked_crc};
+use crate::{Engine, Result};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ const LAST: u8 = 4;
 
 /// Reads records one after the other.
 pub struct Log {
+    engine: Engine,
     path: PathBuf,
     file: File,
     block: Vec<u8>,
@@ -30,9 +31,10 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(engine: Engine, path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(failed("open", path))?;
         Ok(Self {
+            engine,
             path: path.to_owned(),
             file,
             block: Vec::new(),
@@ -128,6 +130,6 @@ impl Log {
     }
 
     pub fn bad(&self, what: &str) -> crate::Error {
-        bad(&self.path, self.offset(), what)
+        damaged(self.engine, &self.path, self.offset(), what)
     }
 }

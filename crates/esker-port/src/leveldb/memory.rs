@@ -2,7 +2,7 @@
 
 use super::log::Log;
 use super::{Order, Tag};
-use crate::Result;
+use crate::{Engine, Result};
 use esker::base::codec::{DecodeError, Decoded, Reader};
 use std::ops::Range;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Memory {
 impl Memory {
     /// Reads a log. Returns the bytes read.
     pub fn replay(&mut self, path: &Path) -> Result<u64> {
-        let mut log = Log::open(path)?;
+        let mut log = Log::open(Engine::LevelDb, path)?;
         loop {
             let Some(record) = log.next()? else { return Ok(log.offset()) };
             if let Err(error) = self.batch(record) {

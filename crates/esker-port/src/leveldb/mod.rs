@@ -14,7 +14,7 @@
 //! `db/version_edit.cc`.
 
 mod log;
-mod manifest;
+pub(crate) mod manifest;
 mod memory;
 mod merge;
 mod table;
@@ -46,10 +46,16 @@ fn masked_crc(pieces: &[&[u8]]) -> u32 {
 
 /// What is wrong in a file.
 fn bad(path: &Path, offset: u64, what: impl std::fmt::Display) -> Error {
+    damaged(Engine::LevelDb, path, offset, what)
+}
+
+/// The same of a file that LevelDB or an engine with its formats wrote.
+fn damaged(engine: Engine, path: &Path, offset: u64, what: impl std::fmt::Display) -> Error {
     let detail = format!(
-        "{what} at offset {offset}: get another copy, or let LevelDB's own repair mend a copy of it"
+        "{what} at offset {offset}: get another copy, or let {}'s own repair mend a copy of it",
+        engine.name()
     );
-    Error::Source { engine: Engine::LevelDb, path: path.to_owned(), detail }
+    Error::Source { engine, path: path.to_owned(), detail }
 }
 
 fn failed(operation: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Error {
