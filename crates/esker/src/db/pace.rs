@@ -12,7 +12,7 @@
 //! this is one load per write.
 
 use crate::db::counters::Background;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const OPEN: u8 = 0;
@@ -53,6 +53,8 @@ pub struct Debts {
 #[derive(Debug)]
 pub struct Pacer {
     mode: AtomicU8,
+    /// Whether deltas are above the knee.
+    merges_late: AtomicBool,
     /// Bytes per second while paced.
     rate: AtomicU64,
     /// The virtual clock, in nanoseconds since `epoch`.
@@ -77,6 +79,7 @@ impl Default for Pacer {
     fn default() -> Self {
         Self {
             mode: AtomicU8::new(OPEN),
+            merges_late: AtomicBool::new(false),
             rate: AtomicU64::new(0),
             clock: AtomicU64::new(0),
             epoch: Instant::now(),
@@ -127,6 +130,7 @@ impl Pacer {
             (Some(flush), _) => (PACED_BY_FLUSH, flush),
             (None, Some(merge)) => (PACED_BY_MERGE, merge),
         };
+        self.merges_late.store(ratio > MERGE_KNEE, Ordering::Relaxed);
         self.rate.store(rate.max(RATE_MIN) as u64, Ordering::Relaxed);
         self.mode.store(mode, Ordering::Release);
     }
@@ -135,6 +139,11 @@ impl Pacer {
     #[inline]
     pub fn is_open(&self) -> bool {
         self.mode.load(Ordering::Acquire) == OPEN
+    }
+
+    /// Whether there is so much to merge that writers are slowed for it.
+    pub fn merges_are_late(&self) -> bool {
+        self.merges_late.load(Ordering::Relaxed)
     }
 
     /// Whether writers are stopped by the memory limit.

@@ -51,7 +51,12 @@ impl Core {
                 self.work.signal().wait_past(seen);
                 continue;
             }
-            let busy = self.flush_if_due() || self.merge_if_due();
+            let flushed = self.flush_if_due();
+            // Flushes come first, until merges are what writers are slowed for: then one follows
+            // each flush, or a lone worker would never come to them. Merges flush between their
+            // steps, so no flush waits long for one.
+            let may_merge = !flushed || self.pacer.merges_are_late();
+            let busy = (may_merge && self.merge_if_due()) || flushed;
             // Between two jobs too: under load there is always another one due, and what nobody
             // needs any more, in memory and on disk, would only grow.
             let retired = self.retired.collect();

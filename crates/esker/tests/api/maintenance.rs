@@ -159,3 +159,22 @@ fn verify_names_the_damaged_file_and_the_rest_stays_readable() {
     assert!(walked.is_err(), "an iterator does not pass over damage in silence");
     db.insert("still", "writable").unwrap();
 }
+
+/// A lone worker always has a flush that is due here, and still comes to merges and to giving back
+/// what they replaced.
+#[test]
+fn merges_and_space_keep_up_with_a_writer_that_never_rests() {
+    let (place, db) = fresh();
+    let mut most_deltas = 0;
+    for round in 0..150 {
+        fill(&db, 0..2000, round);
+        most_deltas = most_deltas.max(db.stats().trees[0].deltas.len());
+    }
+    let stats = db.stats();
+    let (bytes, files) = run_files(&place.path());
+    println!("{bytes} bytes in {files} files, at most {most_deltas} deltas, {stats:?}");
+    let flushed = stats.written.flush;
+    assert!(stats.flushes > 500, "the writer rested: {}", stats.flushes);
+    assert!(bytes < flushed / 4, "{bytes} of {flushed} bytes are still there");
+    assert!(most_deltas < 40, "{most_deltas} deltas");
+}
