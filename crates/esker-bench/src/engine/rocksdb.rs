@@ -259,8 +259,11 @@ impl Engine for RocksEngine {
     }
 
     fn stats(&self) -> String {
-        let shape = self.db.property_value("rocksdb.stats").ok().flatten().unwrap_or_default();
-        self.tickers.beside(shape)
+        let text = |name| self.db.property_value(name).ok().flatten().unwrap_or_default();
+        let (used, cache) =
+            (text("rocksdb.block-cache-usage"), text("rocksdb.block-cache-capacity"));
+        let shape = text("rocksdb.stats");
+        self.tickers.beside(format!("{shape}\nblock cache: {used} of {cache} bytes\n"))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
