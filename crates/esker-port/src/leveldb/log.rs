@@ -83,7 +83,11 @@ impl Log {
                 return Err(self.bad("a record is longer than its block"));
             };
             if kind == 0 && len == 0 {
-                // Space that was allocated ahead: nothing more in this block.
+                // Space that was allocated ahead: nothing more in this block. RocksDB writes empty
+                // records, so a damaged kind alone looks the same.
+                if self.block[self.at..].iter().any(|byte| *byte != 0) {
+                    return Err(self.bad("a record has no kind"));
+                }
                 if inside {
                     return Err(self.bad("a record has no end"));
                 }
