@@ -6,6 +6,7 @@
 
 pub mod error;
 
+#[macro_use]
 pub mod base;
 
 pub mod fs;

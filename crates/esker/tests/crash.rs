@@ -11,6 +11,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
+#[path = "crash/storm.rs"]
+mod storm;
+
 use esker::{Db, Durability};
 use esker_testkit::crashfs::Hook;
 use esker_testkit::harness::{self, read_all, small_options};
@@ -414,19 +417,23 @@ fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64) 
 /// The tests run one after the other: one of them silences panics meanwhile.
 static ALONE: Mutex<()> = Mutex::new(());
 
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 fn wanted() -> u64 {
     number("ESKER_CRASH_POINTS").unwrap_or(8_000)
 }
 
 #[test]
 fn what_survives_is_a_prefix_with_all_that_was_durable() {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     campaign("one writer", 1, wanted(), |seed| workload(seed, |_| {}));
 }
 
 #[test]
 fn what_survives_of_several_writers_is_a_prefix() {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     campaign("three writers", 10_001, wanted() / 8, crowd);
 }
 
@@ -434,7 +441,7 @@ fn what_survives_of_several_writers_is_a_prefix() {
 #[test]
 fn a_disk_that_does_not_sync_is_noticed() {
     type Mutation = (&'static str, fn(&CrashFs));
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let mutations: [Mutation; 2] = [
         ("ignore_sync_dir", |disk| disk.ignore_sync_dir(true)),
         ("ignore_sync_data", |disk| disk.ignore_sync_data(true)),

@@ -10,6 +10,7 @@ mod headers;
 mod import_bench;
 mod install;
 mod leveldb_bench;
+mod mutants;
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -91,6 +92,21 @@ enum Chore {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
+    /// Runs the tests with one deliberate defect at a time, and prints which test noticed it. It is
+    /// an hour's work, and goes on where it was interrupted.
+    Mutants {
+        /// Only defects whose names contain one of these.
+        only: Vec<String>,
+        /// Forgets what earlier runs found about them.
+        #[arg(long)]
+        again: bool,
+        /// Only names them.
+        #[arg(long)]
+        list: bool,
+        /// Prints the table as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Runs programs and test suites of other projects, unchanged, on LevelDB's own library and on
     /// ours. What they are made of comes from the package registries.
     Clients {
@@ -123,6 +139,9 @@ fn main() -> ExitCode {
             leveldb_bench::run(&workspace(), num, reads, rounds)
         }
         Chore::ImportBench { num, rounds } => import_bench::run(&workspace(), num, rounds),
+        Chore::Mutants { only, again, list, json } => {
+            mutants::run(&workspace(), &mutants::Mutants { only, again, list, json })
+        }
         Chore::Clients { all } => clients::run(&workspace(), all),
     };
     match done {

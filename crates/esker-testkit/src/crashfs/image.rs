@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 /// The unit that a power cut keeps or loses: a page of the page cache.
@@ -192,5 +193,20 @@ impl Image {
             return false;
         }
         true
+    }
+
+    /// Takes stretches of one block over from another image of the file.
+    pub(crate) fn adopt_pieces(&mut self, index: usize, from: &Self, pieces: &[Range<usize>]) {
+        let Some(Some(new)) = from.blocks.get(index) else { return };
+        if pieces.is_empty() || index >= self.blocks.len() {
+            return;
+        }
+        // What lies behind the end of the file stays zero (invariant 2).
+        let end = (self.len - index as u64 * BLOCK).min(BLOCK) as usize;
+        let block = self.block_mut(index);
+        for piece in pieces {
+            let piece = piece.start.min(end)..piece.end.min(end);
+            block[piece.clone()].copy_from_slice(&new[piece]);
+        }
     }
 }

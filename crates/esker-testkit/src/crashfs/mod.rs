@@ -8,6 +8,12 @@
 //! on undisturbed. The idea is that of Pebble's `MemFS.CrashClone` and, before it, of LevelDB's
 //! `FaultInjectionTestEnv`.
 //!
+//! Between 4 KiB blocks any subset survives. What survives of a block that was being written is
+//! set by [`Tear`]: sectors in any combination, as disks write them, or everything before one byte
+//! and nothing after it (or the other way round), as a transfer that was cut short. A kernel also
+//! writes back by itself: [`CrashFs::set_write_back`] makes unsynced changes durable now and then,
+//! in any order.
+//!
 //! The model is harsher than a journaling file system in that it may persist a later change of a
 //! directory and lose an earlier one, and in that syncing a file says nothing about its name. It
 //! is as kind as one in that a rename is atomic, and that changes of one name keep their order.
@@ -25,6 +31,7 @@ mod tests;
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,12 +56,32 @@ pub trait Fate {
     fn length(&mut self, inode: u64, durable: u64, live: u64) -> u64;
     /// Whether a block has its live content, rather than its durable one.
     fn block(&mut self, inode: u64, index: usize) -> bool;
+    /// The stretches of live content in a block that otherwise keeps its durable one.
+    fn pieces(&mut self, _inode: u64, _index: usize) -> Vec<Range<usize>> {
+        Vec::new()
+    }
 }
+
+/// What may survive of a block of 4 KiB whose writing a power cut interrupts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tear {
+    /// All of it or nothing.
+    #[default]
+    Never,
+    /// Any of its sectors of 512 bytes.
+    Sectors,
+    /// What stands before one byte, or what stands from it on.
+    Bytes,
+}
+
+/// The bytes that a disk writes as a whole.
+const SECTOR: usize = 512;
 
 /// Chance.
 struct Random {
     rng: Rng,
     percent: u32,
+    tear: Tear,
 }
 
 impl Fate for Random {
@@ -76,6 +103,20 @@ impl Fate for Random {
     fn block(&mut self, _inode: u64, _index: usize) -> bool {
         self.rng.percent(self.percent)
     }
+
+    fn pieces(&mut self, _inode: u64, _index: usize) -> Vec<Range<usize>> {
+        let block = image::BLOCK as usize;
+        // At 0 nothing survives, in pieces neither.
+        if self.percent == 0 || self.tear == Tear::Never || self.rng.percent(50) {
+            return Vec::new();
+        }
+        if self.tear == Tear::Bytes {
+            let at = self.rng.below(block as u64) as usize;
+            return vec![if self.rng.percent(50) { 0..at } else { at..block }];
+        }
+        let sectors = (0..block / SECTOR).map(|sector| sector * SECTOR..(sector + 1) * SECTOR);
+        sectors.filter(|_| self.rng.percent(50)).collect()
+    }
 }
 
 /// A simulated disk. Clones of this value are handles of the same disk.
@@ -90,7 +131,11 @@ pub(crate) struct Shared {
 impl Shared {
     /// Announces a mutating operation.
     fn begin(&self, what: &str) {
-        let number = self.state.lock().begin(what);
+        let number = {
+            let mut state = self.state.lock();
+            state.write_back();
+            state.begin(what)
+        };
         let hook = self.hook.lock().clone();
         if let Some(hook) = hook {
             hook(number, what);
@@ -129,7 +174,8 @@ impl CrashFs {
     /// survives in `survive_percent` of 100 cases. It is another boot: incarnations differ. The
     /// hook stays behind, the settings come along.
     pub fn crash_clone(&self, seed: u64, survive_percent: u32) -> Self {
-        self.crash_clone_with(&mut Random { rng: Rng::new(seed), percent: survive_percent })
+        let tear = self.0.state.lock().settings.tear;
+        self.crash_clone_with(&mut Random { rng: Rng::new(seed), percent: survive_percent, tear })
     }
 
     /// Like [`crash_clone`](Self::crash_clone), with a fate of the caller's choice.
@@ -160,7 +206,21 @@ impl CrashFs {
     /// Lets the background write part of what is unsynced to the platter, as kernels do at times
     /// of their own choice: a block written again later then has three possible contents.
     pub fn write_back(&self, seed: u64, percent: u32) {
-        self.0.state.lock().persist(&mut Random { rng: Rng::new(seed), percent });
+        let fate = &mut Random { rng: Rng::new(seed), percent, tear: Tear::Never };
+        self.0.state.lock().persist(fate);
+    }
+
+    /// Lets the background do so by itself, before about one in `every` mutating operations (`None`:
+    /// never), each time with another share of what is unsynced. Clones inherit it.
+    pub fn set_write_back(&self, seed: u64, every: Option<u64>) {
+        let rng = Rng::new(seed);
+        self.0.state.lock().settings.write_back = every.map(|every| (rng, every.max(1)));
+    }
+
+    /// Sets what may survive of a block that a power cut meets on its way to the platter. Clones
+    /// inherit it.
+    pub fn set_tear(&self, tear: Tear) {
+        self.0.state.lock().settings.tear = tear;
     }
 
     /// How many mutating operations have begun: creations, writes (a mapped write counts once per
@@ -183,6 +243,11 @@ impl CrashFs {
     /// The changes of directories that a crash may lose, in order.
     pub fn unsynced_entries(&self) -> Vec<String> {
         self.0.state.lock().pending()
+    }
+
+    /// Bytes that files take up.
+    pub fn used(&self) -> u64 {
+        self.0.state.lock().used()
     }
 
     /// Limits the space, in bytes, counted in whole blocks; `None` lifts the limit. What is there

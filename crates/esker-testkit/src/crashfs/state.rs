@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::{Component, Path};
 
-use super::Fate;
 use super::image::{BLOCK, Image};
+use super::{Fate, Random, Tear};
+use crate::rng::Rng;
 
 /// The root directory's inode.
 const ROOT: u64 = 1;
@@ -66,6 +67,9 @@ pub(super) struct Settings {
     pub(super) ignore_sync_dir: bool,
     pub(super) ignore_sync_data: bool,
     pub(super) mapped_chunk: u64,
+    pub(super) tear: Tear,
+    /// Where the background's chances come from, and how seldom it writes.
+    pub(super) write_back: Option<(Rng, u64)>,
     /// The first name of the paths that lie on a device of their own.
     pub(super) other_device: Option<String>,
 }
@@ -107,10 +111,22 @@ impl State {
                 ignore_sync_dir: false,
                 ignore_sync_data: false,
                 mapped_chunk: BLOCK,
+                tear: Tear::Never,
+                write_back: None,
                 other_device: None,
             },
             operations: 0,
             log: VecDeque::new(),
+        }
+    }
+
+    /// Makes part of what is unsynced durable, if it is time for that.
+    pub(super) fn write_back(&mut self) {
+        let Some((rng, every)) = &mut self.settings.write_back else { return };
+        if rng.below(*every) == 0 {
+            let percent = 1 + rng.below(100) as u32;
+            let seed = rng.next();
+            self.persist(&mut Random { rng: Rng::new(seed), percent, tear: Tear::Never });
         }
     }
 
@@ -275,6 +291,11 @@ impl State {
         Ok(answer)
     }
 
+    /// Bytes that are taken up.
+    pub(super) fn used(&self) -> u64 {
+        self.used * BLOCK
+    }
+
     /// Bytes that the capacity leaves.
     pub(super) fn free(&self) -> u64 {
         let all = self.settings.capacity.unwrap_or(1 << 44);
@@ -359,8 +380,14 @@ impl State {
             dirty.retain(|&index| {
                 // A block that truncation cut off goes or stays with the length.
                 let cut_off = index >= live.blocks();
-                let reachable = index < durable.blocks() && !cut_off;
-                !(reachable && fate.block(inode, index) && durable.adopt(index, live))
+                if index >= durable.blocks() || cut_off {
+                    return true;
+                }
+                if fate.block(inode, index) {
+                    return !durable.adopt(index, live);
+                }
+                durable.adopt_pieces(index, live, &fate.pieces(inode, index));
+                true
             });
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker::fs::{File, Fs, OpenMode, PathKind};
 use parking_lot::Mutex;
 
-use super::{CrashFs, Fate};
+use super::{CrashFs, Fate, Tear};
 
 const BLOCK: usize = 4096;
 
@@ -656,4 +656,69 @@ fn only_empty_directories_are_removed() {
     fs.remove_file(path("/d/f")).expect("remove");
     fs.remove_dir(path("/d")).expect("remove_dir");
     assert_eq!(fs.kind(path("/d")).expect("kind"), None);
+}
+
+/// A block of ones that was written over with twos, as `seed` leaves it after a power cut.
+fn torn(tear: Tear, seed: u64, percent: u32) -> Vec<u8> {
+    let fs = CrashFs::new();
+    let file = durable(&fs, "/f", &[1; BLOCK]);
+    fs.set_tear(tear);
+    file.write_at(&[2; BLOCK], 0).expect("write");
+    read(&fs.crash_clone(seed, percent), "/f").expect("there")
+}
+
+#[test]
+fn a_block_is_torn_at_sectors_or_at_one_byte_if_asked() {
+    let pieces = |block: &[u8]| block.chunk_by(|a, b| a == b).count();
+    let (mut sectors, mut bytes) = (0, 0);
+    for seed in 0..200 {
+        assert_eq!(pieces(&torn(Tear::Never, seed, 30)), 1, "seed {seed}");
+        let block = torn(Tear::Sectors, seed, 30);
+        assert!(block.chunks(512).all(|sector| pieces(sector) == 1), "seed {seed}");
+        sectors += usize::from(pieces(&block) > 3);
+        let block = torn(Tear::Bytes, seed, 30);
+        assert!(pieces(&block) <= 2, "seed {seed}");
+        bytes += usize::from(block.partition_point(|byte| *byte == block[0]) % 512 != 0);
+        assert_eq!(torn(Tear::Bytes, seed, 0), [1; BLOCK], "seed {seed}");
+    }
+    assert!(sectors > 20 && bytes > 20, "{sectors} and {bytes} torn blocks");
+}
+
+#[test]
+fn what_is_torn_behind_the_end_of_a_file_stays_zero() {
+    for seed in 0..100 {
+        let fs = CrashFs::new();
+        let file = durable(&fs, "/f", &[1; 100]);
+        fs.set_tear(Tear::Bytes);
+        file.write_at(&[2; BLOCK], 0).expect("write");
+        let after = fs.crash_clone(seed, 20);
+        let file = after.open(path("/f"), OpenMode::ReadWrite).expect("open");
+        let len = file.len().expect("len") as usize;
+        file.set_len(BLOCK as u64).expect("extend");
+        let block = read(&after, "/f").expect("there");
+        assert!(block[len..].iter().all(|byte| *byte == 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn the_background_writes_back_in_any_order_and_clones_inherit_it() {
+    let (mut early, mut late) = (false, false);
+    for seed in 0..50 {
+        let fs = CrashFs::new();
+        let file = durable(&fs, "/f", &[0; 2 * BLOCK]);
+        fs.set_write_back(seed, Some(2));
+        for round in 1..=4 {
+            file.write_at(&[round; BLOCK], 0).expect("write");
+            file.write_at(&[round; BLOCK], BLOCK as u64).expect("write");
+        }
+        let left = read(&fs.crash_clone(1, 0), "/f").expect("there");
+        early |= left[0] > left[BLOCK];
+        late |= left[0] < left[BLOCK];
+        let killed = fs.kill_clone();
+        assert!(killed.0.state.lock().settings.write_back.is_some());
+        fs.set_write_back(0, None);
+        file.write_at(&[9; BLOCK], 0).expect("write");
+        assert_eq!(read(&fs.crash_clone(1, 0), "/f").expect("there"), left, "seed {seed}");
+    }
+    assert!(early && late, "either block came first at times");
 }

@@ -5,6 +5,8 @@
 //! reader at `s` sees what is numbered below `s`. A key order is a type parameter from here up to
 //! the iterators: bytewise code is compiled without a trace of the other kind.
 
+#[macro_use]
+pub mod bugs;
 mod builtin;
 mod clock;
 pub mod codec;

@@ -18,6 +18,8 @@ impl Block<'_> {
 
     #[inline]
     fn get_tagged(&self, key: &[u8], tag: u8, below: Seq) -> Option<usize> {
+        // Seeded: a get at a snapshot finds a newer version in a run.
+        let below = if bug!("block_get_ignores_snapshots") { Seq::MAX } else { below };
         let suffix = key.strip_prefix(self.prefix())?;
         let n = self.count();
         let start = self.tags_start();
@@ -83,6 +85,8 @@ impl Block<'_> {
             return if key < prefix { 0 } else { self.count() };
         };
         let head = short_head(suffix);
+        // Seeded: a seek in a block passes over its key.
+        let head = if bug!("block_seek_goes_too_far") { head.saturating_add(1) } else { head };
         let low = self.heads_before(|entry| entry < head);
         if low == self.count() || u32::from_be_bytes(self.head_bytes(low)) != head {
             return low;

@@ -219,6 +219,8 @@ impl Pipeline {
             wake();
         }
         self.wait_visible(end)?;
+        // Seeded: class Disk does not sync.
+        bug!("commit_disk_class_ignored", return Ok(end));
         if class == Class::Disk {
             let begun = Instant::now();
             let synced = self.sync(end);
@@ -328,7 +330,12 @@ impl Pipeline {
     }
 
     fn sync_files(&self, upto: Seq, visible: impl Fn() -> Seq) -> Result<()> {
+        // Seeded: a sync of the log says that it is done and syncs nothing.
+        bug!("commit_sync_does_nothing", return Ok(()));
         self.group.sync(upto, visible, |from, until| {
+            // Seeded: only the newest segment is synced, so a power cut leaves a hole before
+            // durable records.
+            let from = if bug!("commit_older_segments_not_synced") { until - 1 } else { from };
             self.space.span(from, until).iter().try_for_each(|segment| segment.sync())
         })
     }
@@ -377,6 +384,8 @@ impl Pipeline {
             };
             self.put_spanning(mark, &[], &[]).inspect_err(|error| self.fail(error.clone()))?;
         }
+        // Seeded: what was written before a clean close can be lost to a power cut.
+        bug!("commit_close_does_not_sync", return Ok(()));
         let upto = if marked { after } else { end };
         self.sync_files(upto, || upto)
     }
@@ -413,6 +422,12 @@ impl Pipeline {
         };
         let nonce = first.header().nonce;
         seal_payload(&mut record, nonce, prefix, payload);
+        // Seeded: a record that spans two segments is written in part.
+        let payload = if bug!("commit_spanning_record_is_cut") {
+            &payload[..payload.len() / 2]
+        } else {
+            payload
+        };
         let mut position = record.position;
         for mut piece in [&record.encode(nonce)[..], prefix, payload] {
             for segment in &segments {
@@ -470,6 +485,8 @@ impl Flight<'_> {
     fn log(&mut self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
         let none = operations_prefix(0);
         let put = match class {
+            // Seeded: a write of class Buffered leaves zeros in the log, which end it.
+            Class::Buffered if bug!("commit_buffered_write_leaves_a_hole") => Ok(()),
             Class::Buffered => self.put(RecordKind::Void, 0, &none, &[]),
             Class::Process | Class::Disk => {
                 let prefix = operations_prefix(operations);
@@ -494,7 +511,13 @@ impl Flight<'_> {
         prefix: &OperationsPrefix,
         payload: &[u8],
     ) -> Result<()> {
+        // Seeded: records say that all before them is durable; after a power cut an honest hole
+        // looks like damage.
+        bug!("commit_records_claim_a_sync", self.synced = self.ticket.start);
         let Ticket { number, start, end, published } = self.ticket;
+        // Seeded: records say that all before them is published; after a kill an unfinished write
+        // looks like damage.
+        let published = if bug!("commit_records_claim_publication") { start } else { published };
         let payload_len = match kind {
             // A void fills its stretch, whatever the write was to be.
             RecordKind::Void => end - start - RECORD_HEADER_LEN as u64,
@@ -557,6 +580,12 @@ impl Drop for Flight<'_> {
         match self.stage {
             Stage::Reserved => {
                 let none = operations_prefix(0);
+                // Seeded: a write that is refused after its reservation leaves zeros in the log,
+                // which end it.
+                bug!(
+                    "commit_refused_write_leaves_a_hole",
+                    return self.pipeline.ring.complete(&self.ticket)
+                );
                 match self.put(RecordKind::Void, 0, &none, &[]) {
                     Ok(()) => self.pipeline.ring.complete(&self.ticket),
                     Err(error) => self.pipeline.fail(error),

@@ -93,6 +93,10 @@ impl Space {
         // The successor names the segment that holds the last byte that counts. One that starts at
         // the end holds none, and may never have been synced: a power cut would break the chain.
         let before = chain.segments.iter().rev().find(|segment| segment.header.start < start);
+        // Seeded: a new segment names one as predecessor that was prepared and never used; when a
+        // power cut takes that, the chain is broken.
+        let before =
+            if bug!("commit_predecessor_without_records") { chain.segments.last() } else { before };
         let maker = Maker {
             next_serial: chain.next_serial.max(1),
             next_number: chain.next_number.max(1),
@@ -131,6 +135,8 @@ impl Space {
             let _ = self.fs.remove_file(path);
         }
         // Windows that start at the end or behind were prepared or filled by a life that ended.
+        // Seeded: open removes the log that it replayed before a flush has made that durable.
+        let start = if bug!("commit_old_log_removed_before_flush") { 0 } else { start };
         let superseded = chain.segments.iter().filter(|segment| segment.header.start >= start);
         for segment in superseded {
             let _ = self.fs.remove_file(&segment.path);
@@ -258,6 +264,8 @@ impl Space {
         };
         let path = file.path().to_owned();
         let prepared = Segment::prepare(file, header, fresh).and_then(|segment| {
+            // Seeded: a power cut takes the name of a segment that holds durable records.
+            let fresh = fresh && !bug!("commit_segment_name_not_synced");
             if fresh {
                 self.fs.sync_dir(&self.dir).context("sync", &self.dir)?;
             }
@@ -298,6 +306,12 @@ impl Space {
     /// too small or too many. The last segment always stays.
     pub(super) fn release_before(&self, position: Seq) -> Result<()> {
         let mut maker = self.maker.lock();
+        // Seeded: a segment is given back while it still holds records that are not flushed.
+        let position = if bug!("commit_segment_released_too_early") {
+            position + (16 << 10)
+        } else {
+            position
+        };
         let released: Vec<Arc<Segment>> = {
             let mut live = self.live.write();
             let keep_from = live.partition_point(|segment| segment.limit() <= position);
@@ -354,6 +368,8 @@ fn due_at(last: &Segment) -> Seq {
 
 /// A nonce is never 0, which stands for "no predecessor".
 fn draw_nonce() -> Result<u64> {
+    // Seeded: records of an earlier use of a recycled segment are taken for new ones.
+    bug!("commit_nonce_is_constant", return Ok(1));
     loop {
         let nonce = getrandom::u64()
             .map_err(|error| std::io::Error::other(error.to_string()))

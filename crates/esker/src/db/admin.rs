@@ -20,6 +20,8 @@ impl Core {
     pub fn sync(&self) -> Result<()> {
         let pipeline = self.writable()?;
         let visible = pipeline.visible();
+        // Seeded: sync does not make writes of class Buffered durable.
+        bug!("db_sync_leaves_buffered_writes", return pipeline.sync(visible));
         self.flush_buffered()?;
         pipeline.sync(visible)
     }
@@ -51,6 +53,8 @@ impl Core {
             }
             self.wait_for_work(seen)?;
         };
+        // Seeded: flush returns before anything is durable.
+        bug!("db_flush_does_not_wait", return Ok(()));
         self.wait_flushed(target)
     }
 

@@ -56,7 +56,8 @@ impl Core {
         catalog.check_room(originals.len())?;
         let point = self.seal_here(pipeline);
         drop(placing);
-        pipeline.sync(point)?;
+        // Seeded: a branch is durable before what it shares with its parent.
+        pipeline.sync(if bug!("db_branch_point_not_synced") { 0 } else { point })?;
         // Behind the point: what is in the branch was written at this time or before.
         let made_at = self.now();
         let record = BranchRecord {
@@ -66,6 +67,11 @@ impl Core {
             made_at,
             point,
             copies: copies(&originals, catalog.next_id()),
+        };
+        // Seeded: a branch sees what is written to its parent after it was made.
+        let record = BranchRecord {
+            point: if bug!("db_branch_point_too_late") { point + 4096 } else { point },
+            ..record
         };
         let change = self.branch_change(&catalog, &record);
         if kind == BranchKind::Snapshot {

@@ -379,6 +379,8 @@ impl Catalog {
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
         if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
+            // Seeded: a dropped keyspace keeps its name.
+            bug!("db_dropped_name_stays", return self.pending.push((seq, Change::Dropped(id))));
             self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
         }

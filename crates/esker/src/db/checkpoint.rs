@@ -151,11 +151,15 @@ fn copy(fs: &dyn Fs, from: &Path, mut slices: Slices, to: &Path) -> Result<()> {
             done += step;
         }
     }
+    // Seeded: a checkpoint on another device is not durable when it returns.
+    bug!("db_checkpoint_copy_not_synced", return Ok(()));
     file.sync_data().context("sync", to)
 }
 
 /// Makes the name of the new directory durable.
 fn sync_name(fs: &dyn Fs, target: &Path) -> Result<()> {
+    // Seeded: a power cut takes a checkpoint that returned.
+    bug!("db_checkpoint_name_not_synced", return Ok(()));
     let Some(parent) = target.parent() else { return Ok(()) };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     fs.sync_dir(parent).context("sync", parent)

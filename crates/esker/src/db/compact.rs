@@ -293,6 +293,8 @@ impl Core {
             return Err(Error::invalid(what));
         };
         let newer = &now.deltas[..now.deltas.len() - old.deltas.len()];
+        // Seeded: deltas that were flushed during a merge are lost.
+        let newer = if bug!("db_merge_loses_newer_deltas") { &newer[..0] } else { newer };
         let parts = shape::after_merge(order, &now, merged.base, newer, &self.settings);
         let mut edits = vec![shape::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
         let count = parts.len();
@@ -331,6 +333,9 @@ fn sources<'p, O: KeyOrder>(
     let interval = |segment: &'p Arc<Segment>| {
         let meta = segment.meta();
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
+        // Seeded: a segment that reaches into the next partition is taken over, and the neighbour
+        // loses its share.
+        let inside = inside || bug!("db_segment_across_partitions_reused");
         Interval {
             segment: segment.clone(),
             min: &meta.min_key,

@@ -108,6 +108,8 @@ impl Core {
         let mut rule = self.merge_rule();
         // What a named snapshot sees has not expired for it.
         rule.now = readers.iter().filter_map(|reader| reader.frozen_at).fold(rule.now, u64::min);
+        // Seeded: what has expired since a named snapshot was made is flushed away from it.
+        bug!("db_flush_ignores_named_snapshots", rule.now = self.now());
         let operator = readers.first().map(|reader| reader.traits().operator.clone());
         let Some(operator) = operator else { return Ok(Vec::new()) };
         let mut slices = Vec::new();
@@ -119,6 +121,8 @@ impl Core {
             // Sets are flushed from old to new, so under an empty partition there is nothing. Where
             // others share the slice, theirs may hold what is hidden and not merged away yet.
             let empty = readers.len() == 1 && partition.runs().all(|run| run.is_empty());
+            // Seeded: a flush drops deletes although older entries lie below.
+            let empty = empty || bug!("db_flush_is_always_at_the_bottom");
             let depth = if empty { Depth::Bottom } else { Depth::Upper };
             let gc = rule.clone().at(depth);
             let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
@@ -151,6 +155,11 @@ impl Core {
         self.counters.note_merge(&stream.counts());
         writer.cut()?;
         let segments = self.take_segments(writer);
+        // Seeded: range deletes do not survive their flush.
+        bug!(
+            "db_flush_loses_range_deletes",
+            return Ok(Run::new(Role::Delta, segments, Vec::new()))
+        );
         let mut tombstone_segments = Vec::new();
         if !tombstones.is_empty() {
             writer.add_tombstones::<O>(&tombstones)?;
@@ -185,6 +194,11 @@ impl Core {
     /// Makes the flushed data part of the tree and gives the log before it back.
     fn install_flush(&self, set: &Arc<MemSet>, slices: Slices) -> Result<()> {
         let end = set.sealed_at().unwrap_or(set.start);
+        // Seeded: the log goes before the manifest refers to the run that takes its place.
+        bug!(
+            "db_log_released_before_the_edit",
+            drop(self.pipeline.as_ref().map(|pipeline| pipeline.release_before(end)))
+        );
         self.change(|state, _| {
             let (created, dropped) = self.catalog.lock().pending_before(end);
             let mut change = Change { flushed: Some(set.clone()), ..Change::default() };
@@ -201,6 +215,8 @@ impl Core {
             change.trees.extend(dropped.iter().map(|id| (*id, None)));
             let traits = self.catalog.lock().pending_traits_before(end);
             let homes = self.catalog.lock().homes_of(&created, end);
+            // Seeded: the manifest says that the log begins behind writes that are not flushed.
+            let end = if bug!("db_log_start_too_late") { self.visible() } else { end };
             let edit = change.edit;
             change.edit = Edit { log_start: Some(end), created, homes, traits, dropped, ..edit };
             change.edit.next_keyspace = Some(self.catalog.lock().next_id());
@@ -289,6 +305,8 @@ impl Core {
     ) -> Result<()> {
         let finish = |writer: &mut RunWriter| {
             writer.finish()?;
+            // Seeded: a power cut takes the name of a run that the manifest refers to.
+            bug!("db_run_name_not_synced", return Ok(()));
             let directory = self.files.directory();
             self.fs.sync_dir(directory).context("sync", directory)
         };

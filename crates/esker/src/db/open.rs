@@ -229,6 +229,9 @@ fn check_points(
     end: Seq,
     recovery: Recovery,
 ) -> Result<()> {
+    // Seeded: a log that ends before the point of a branch is accepted, and later writes turn up in
+    // the branch.
+    bug!("db_branch_points_not_checked", return Ok(()));
     let Some(point) = catalog.branch_points().last().copied().filter(|point| *point > end) else {
         return Ok(());
     };
@@ -486,6 +489,8 @@ fn begin_manifest(
     // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
     // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
     // misses the name, since both manifests say the same until both superblocks are written.
+    // Seeded: open removes old manifests while a superblock may still lead through them.
+    bug!("db_old_manifests_go_first", remove_old_manifests(fs, path, new.number())?);
     let superblock = switch_manifest(fs, path, old, &new, superblock)?;
     // Only now: until the superblocks are written, they may name a manifest that was retired, and
     // the way to the present one leads through it (R12).

@@ -92,6 +92,11 @@ fn adopted<O: KeyOrder>(
     {
         return None;
     }
+    // Seeded: a run that is adopted takes the place of the base.
+    bug!(
+        "db_adopted_run_replaces_the_base",
+        return Some(Run::new(Role::Base, run.segments().to_vec(), Vec::new()))
+    );
     let mut segments: Vec<_> = partition.base.segments().to_vec();
     segments.extend_from_slice(run.segments());
     segments.sort_by(|a, b| order.compare(&a.meta().min_key, &b.meta().min_key));
@@ -111,6 +116,8 @@ pub fn with_delta<O: KeyOrder>(
     settings: &Settings,
 ) -> (Arc<Partition>, TreeEdit) {
     let (lower, upper) = (old.lower.clone(), old.upper.clone());
+    // Seeded: a flush changes the base of a partition that is being merged.
+    let busy = busy && !bug!("db_busy_partition_adopts");
     if !busy && let Some(base) = adopted(order, old, &run, settings) {
         let new = Partition { lower, upper, base: Arc::new(base), deltas: Vec::new() };
         let edit = replace_edit(old, 1, &[&new]);
@@ -214,6 +221,8 @@ pub fn after_merge<O: KeyOrder>(
     let mut partitions = split_base(&Arc::new(base), old, settings);
     for partition in &mut partitions {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
+        // Seeded: a partition that is split loses the deltas that came meanwhile.
+        bug!("db_split_loses_deltas", continue);
         partition.deltas =
             newer.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
     }

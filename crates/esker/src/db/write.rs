@@ -169,10 +169,16 @@ impl Core {
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so whoever reserved behind
             // it sees the mark here.
+            // Seeded: a write that is sequenced behind the drop of its keyspace succeeds and is
+            // lost.
+            bug!("db_write_to_a_dropped_keyspace", return Ok(()));
             if let Some(gone) = write.keyspaces.iter().find(|k| k.dropped_before(seq)) {
                 return Err(gone.dropped_error());
             }
             let Some(Watch { reads, seen }) = watch else { return Ok(()) };
+            // Seeded: a transaction commits over a write that came between its check and its place
+            // in the log.
+            bug!("db_late_conflicts_not_seen", return Ok(()));
             if seen == seq {
                 // Nobody came in between.
                 return Ok(());

@@ -233,6 +233,8 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         pivot.clear();
         pivot.extend_from_slice(self.key());
         let seq = self.seq();
+        // Seeded: a cursor that turns back shows the same entry again.
+        let seq = if bug!("iter_turn_repeats_an_entry") { seq.saturating_sub(1) } else { seq };
         let order = self.order.clone();
         let turned = self.position(backward, |_, cursor| {
             if backward {

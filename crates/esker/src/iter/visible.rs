@@ -425,6 +425,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Kind::Put => Ok(true),
             Kind::ExpiringPut => {
                 let gone = expired(split(kind, &self.value).0, self.time);
+                // Seeded: a scan from the end shows expired entries.
+                let gone = gone && !bug!("iter_expired_shown_backward");
                 self.value.drain(..EXPIRY_BYTES.min(self.value.len()));
                 Ok(!gone)
             }
@@ -495,6 +497,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
 
     #[inline]
     fn below_low(&self) -> bool {
+        // Seeded: a scan from the end goes on below its lower bound.
+        bug!("iter_lower_bound_not_kept", return false);
         if self.tree.head() > self.low_head {
             return false;
         }
@@ -532,6 +536,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             return Ok(false);
         }
         let cover = self.cover.last_seq();
+        // Seeded: a scan that leaps over a removed range misses what was written there since.
+        let cover = if bug!("iter_leap_over_newer") { Seq::MAX } else { cover };
         let seq_bounds = &self.seq_bounds;
         let eligible = |source: usize| seq_bounds[source] <= cover;
         if !seq_bounds.iter().any(|bound| *bound <= cover) {

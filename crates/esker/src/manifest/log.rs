@@ -101,6 +101,8 @@ impl Manifest {
         };
         manifest.append(state)?;
         manifest.first_record_bytes = manifest.end;
+        // Seeded: a power cut takes the name of a manifest that a superblock leads to.
+        bug!("manifest_name_not_synced", return Ok(manifest));
         fs.sync_dir(directory).context("sync", directory)?;
         Ok(manifest)
     }
@@ -148,12 +150,20 @@ impl Manifest {
 
     /// Names the manifest that takes this one's place (R12).
     pub fn append_successor(&mut self, number: u64) -> Result<()> {
+        // Seeded: a retired manifest does not name its successor, so that a lost superblock leads
+        // back to an old state.
+        bug!("manifest_successor_not_written", return Ok(()));
         self.append_record(KIND_SUCCESSOR, &number.to_le_bytes())
     }
 
     fn append_record(&mut self, kind: u32, payload: &[u8]) -> Result<()> {
         let record = encode_record(self.nonce, self.end, kind, payload);
         self.file.write_at(&record, self.end).context("write", &self.path)?;
+        // Seeded: what an edit drops is given back before the edit is durable.
+        bug!("manifest_edit_not_synced", {
+            self.end += record.len() as u64;
+            return Ok(());
+        });
         self.file.sync_data().context("sync", &self.path)?;
         self.end += record.len() as u64;
         Ok(())
@@ -251,6 +261,8 @@ fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()
     let end = recovered.end as usize;
     // The padding of the last record may be cut off.
     recovered.torn = bytes.get(end..).unwrap_or_default().iter().any(|byte| *byte != 0);
+    // Seeded: damage in the middle of a manifest drops all later edits.
+    bug!("manifest_damage_is_a_torn_tail", return Ok(()));
     let later = (end + 8..bytes.len()).step_by(8);
     for offset in later.filter(|_| recovered.torn) {
         if record_at(bytes, offset, recovered.nonce).is_some() {

@@ -96,6 +96,8 @@ impl Superblock {
         let mut failure = None;
         for name in SUPERBLOCK_NAMES {
             match Self::read_file(fs, &directory.join(name)) {
+                // Seeded: of two superblocks the second one counts, not the newer one.
+                Ok(Some(found)) if bug!("manifest_last_superblock_counts") => newest = Some(found),
                 Ok(Some(found)) if newest.is_none_or(|n| n.generation < found.generation) => {
                     newest = Some(found);
                 }
@@ -117,8 +119,13 @@ impl Superblock {
     pub fn write(mut self, fs: &dyn Fs, directory: &Path) -> Result<Self> {
         // The slot that holds the older content goes first, so that the other stays whole.
         let first = (self.generation % 2) as usize;
+        // Seeded: the newer superblock is overwritten first, so that a torn write leaves the older
+        // one to count.
+        let first = if bug!("manifest_newer_superblock_first") { 1 - first } else { first };
         for slot in [first, 1 - first] {
             self.generation += 1;
+            // Seeded: only one superblock names the new manifest; the other names one that is gone.
+            let slot = if bug!("manifest_one_superblock_written") { first } else { slot };
             let path = directory.join(SUPERBLOCK_NAMES[slot]);
             let file = match fs.open(&path, OpenMode::ReadWrite) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -127,6 +134,8 @@ impl Superblock {
                 other => other.context("open", &path)?,
             };
             file.write_at(&self.encode(), 0).context("write", &path)?;
+            // Seeded: the old manifest goes while the device may still name it.
+            bug!("manifest_superblock_not_synced", continue);
             file.sync_data().context("sync", &path)?;
         }
         fs.sync_dir(directory).context("sync", directory)?;

@@ -134,6 +134,8 @@ impl<O: KeyOrder> Skiplist<O> {
         match self.compare_same_head(node.key(), target.key) {
             Order::Less => true,
             Order::Greater => false,
+            // Seeded: a reader sees the first write after its snapshot.
+            Order::Equal if bug!("memtable_snapshot_off_by_one") => node.seq() > target.below,
             Order::Equal => node.seq() >= target.below,
         }
     }

@@ -80,6 +80,11 @@ impl State {
         let newest = levels.max().unwrap_or(0);
         let better =
             |t: &&RangeTombstone| t.seq < below && t.seq > newest && t.contains(order, key);
+        // Seeded: of several range deletes an older one decides.
+        bug!(
+            "memtable_older_tombstone_counts",
+            return self.tail().filter(better).map(|t| t.seq).min().unwrap_or(newest)
+        );
         self.tail().filter(better).map(|tombstone| tombstone.seq).max().unwrap_or(newest)
     }
 

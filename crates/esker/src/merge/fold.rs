@@ -113,6 +113,8 @@ impl Folding {
         let time = gc.stripe_time(self.stripe);
         counts.expired += operands.drop_expired(time) as u64;
         let base = match base {
+            // Seeded: operands are applied to a value that has expired.
+            Base::Value(..) if bug!("merge_operands_on_expired_value") => base,
             Base::Value(seq, kind, stored) if expired(split(kind, stored).0, time) => {
                 counts.expired += 1;
                 Base::Expired(seq)
@@ -145,6 +147,12 @@ impl Folding {
         }
         let kept = operands.len() - applied;
         let list: Vec<&[u8]> = (kept..operands.len()).rev().map(|i| operands.get(i).2).collect();
+        // Seeded: a merge applies operands from new to old.
+        let list = if bug!("merge_operands_in_wrong_order") {
+            list.into_iter().rev().collect()
+        } else {
+            list
+        };
         let Some(operator) = &self.operator else { return nothing };
         match operator.full_merge(key, existing, &list) {
             Ok(value) if value.as_ref().is_none_or(|value| fits(value)) => {
@@ -257,6 +265,8 @@ impl Folding {
         }
         let kept = if gc.is_settled(stripe) { 0 } else { seq };
         // The newest stripe ends at no snapshot.
+        // Seeded: a compaction filter removes what a snapshot sees.
+        let stripe = if bug!("merge_filter_ignores_snapshots") { SEQ_MAX } else { stripe };
         let asked = self.filter.as_ref().filter(|_| stripe == SEQ_MAX && gc.is_bottom());
         match asked.map_or(Decision::Keep, |filter| filter.decide(key, value)) {
             Decision::Keep => {}
@@ -302,6 +312,8 @@ fn removed(
     if gc.is_settled(stripe) {
         return Ok(());
     }
+    // Seeded: in the place of an expired entry no delete is left, and an older value comes back.
+    bug!("merge_expired_entry_hides_nothing", return Ok(()));
     counts.deletes_made += 1;
     counts.entries_out += 1;
     out(key, seq, Kind::Delete, &[])

@@ -119,6 +119,8 @@ impl VersionGc {
     /// a number that is greater than all. It names the stripe.
     #[inline]
     pub fn stripe_end(&self, seq: Seq) -> Seq {
+        // Seeded: an entry at a snapshot counts as seen by it.
+        let seq = if bug!("merge_stripe_off_by_one") { seq.saturating_sub(1) } else { seq };
         match self.snapshots.last() {
             Some(last) if seq < *last => {
                 self.snapshots[self.snapshots.partition_point(|snapshot| *snapshot <= seq)]
@@ -130,6 +132,8 @@ impl VersionGc {
     /// Whether the stripe that ends at `end` is the oldest one, which every reader sees.
     #[inline]
     fn is_oldest(&self, end: Seq) -> bool {
+        // Seeded: deletes that only later readers see go, and what they hide comes back.
+        bug!("merge_every_stripe_is_the_oldest", return true);
         self.snapshots.first().is_none_or(|oldest| end == *oldest)
     }
 
@@ -143,6 +147,9 @@ impl VersionGc {
         }
         self.last = Some(end);
         self.open = false;
+        // Seeded: a range delete takes entries that an older snapshot still sees.
+        let covering =
+            |end| covering(if bug!("merge_tombstone_ignores_snapshots") { SEQ_MAX } else { end });
         if covering(end) > seq {
             return Verdict::Covered;
         }
@@ -165,6 +172,8 @@ impl VersionGc {
     /// Whether a stripe is the oldest one and lies at the bottom: nothing older is anywhere.
     #[inline]
     pub fn is_settled(&self, end: Seq) -> bool {
+        // Seeded: a flush drops deletes that still hide older entries.
+        bug!("merge_deletes_dropped_above_data", return self.is_oldest(end));
         self.depth == Depth::Bottom && self.is_oldest(end)
     }
 
@@ -175,6 +184,8 @@ impl VersionGc {
 
     /// The time of the earliest reader of a stripe (rule 7).
     pub fn stripe_time(&self, end: Seq) -> Millis {
+        // Seeded: a snapshot loses an entry that expired after it was taken.
+        bug!("merge_expiry_ignores_snapshots", return self.now);
         let place = self.snapshots.partition_point(|snapshot| *snapshot < end);
         self.times.get(place).copied().unwrap_or(self.now)
     }
@@ -205,6 +216,8 @@ impl VersionGc {
     /// The range tombstones that the output needs, given those of all inputs.
     pub fn surviving<O: KeyOrder>(&self, order: &O, inputs: &Fragments) -> Fragments {
         let compacted = inputs.compact(&self.snapshots);
+        // Seeded: a flush drops range tombstones.
+        bug!("merge_tombstones_dropped_above_data", return Fragments::default());
         if self.depth == Depth::Upper {
             return compacted;
         }

@@ -139,6 +139,10 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
             groups.push(Group { members: vec![(number, segment)], fate: Fate::Drop, joined: 0 });
             continue;
         }
+        // Seeded: two segments that share one key are taken over side by side.
+        bug!("merge_shared_key_is_no_overlap", {
+            open.take_if(|(_, max)| order.compare(segment.min, max).is_eq());
+        });
         if let Some((group, max)) = &mut open
             && order.compare(segment.min, max).is_le()
         {
@@ -222,6 +226,12 @@ fn is_dropped<O: KeyOrder, T: Tombstones, S>(
     gc: &VersionGc,
 ) -> bool {
     let below = gc.stripe_end(segment.min_seq);
+    // Seeded: a segment goes although a snapshot older than its range tombstone sees it.
+    let below = if bug!("merge_covered_segment_drop_ignores_snapshots") {
+        crate::base::SEQ_MAX
+    } else {
+        below
+    };
     all_spans(order, segment, tombstones, |key| {
         crate::iter::covering_seq(order, tombstones, key, below) > segment.max_seq
     })
@@ -239,6 +249,8 @@ fn hides_nothing<O: KeyOrder, S>(
             && (order.compare(other.min, segment.max).is_eq()
                 || order.compare(other.max, segment.min).is_eq())
     };
+    // Seeded: an expired segment of a delta goes, and what it hid comes back.
+    bug!("merge_expired_delta_dropped", return true);
     source.kind == SourceKind::Base && !source.segments.iter().any(shares_a_key)
 }
 
@@ -250,12 +262,16 @@ fn is_reused<O: KeyOrder, T: Tombstones, S>(
     tombstones: &[T],
     gc: &VersionGc,
 ) -> bool {
+    // Seeded: a segment of a delta that holds operands or deletes joins the base as it is.
+    let kind = if bug!("merge_deletes_reused") { SourceKind::Base } else { kind };
     if segment.forced || segment.expires || (kind == SourceKind::Delta && segment.deletes > 0) {
         return false;
     }
     if (segment.deletes > 0 || segment.shadowed) && gc.is_seen_by_all(segment.max_seq) {
         return false;
     }
+    // Seeded: a segment under a newer range tombstone is taken over, and the tombstone goes.
+    bug!("merge_covered_segment_reused", return true);
     all_spans(order, segment, tombstones, |key| {
         crate::iter::covering_seq(order, tombstones, key, crate::base::SEQ_MAX) <= segment.min_seq
     })

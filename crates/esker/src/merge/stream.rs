@@ -220,6 +220,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
         }
         let key = self.tree.key();
         self.may_follow = seq != 0;
+        // Seeded: every version of a key survives a merge.
+        self.may_follow &= !bug!("merge_older_versions_kept");
         if self.may_follow && !same {
             self.key.clear();
             self.key.extend_from_slice(key);

@@ -111,6 +111,8 @@ impl Run {
         let lookup = Lookup { order, key, hash, below, access, role: self.role, segment, index };
         let mut probe = lookup.in_block(first)?;
         let mut block = first + 1;
+        // Seeded: a get finds no version that lies in the second block of its key.
+        bug!("run_versions_in_next_block_missed", return Ok(probe));
         while matches!(probe, Probe::Absent) && index.continues(order, block, key) {
             probe = lookup.in_block(block)?;
             block += 1;
@@ -135,6 +137,8 @@ impl Run {
                 (None, Access::Cached(_)) => return Ok(None),
                 (None, Access::Read) => segment.fragments(order)?,
             };
+            // Seeded: of several lists of range deletes in a run only the last counts.
+            bug!("run_last_tombstone_list_counts", newest = 0);
             newest = newest.max(fragments.covering_seq(order, key, below));
         }
         Ok(Some(newest))

@@ -176,6 +176,8 @@ impl RunWriter {
         }
         self.last_seq = seq;
         self.open.shadowed |= !fresh;
+        // Seeded: old versions stay for good in a segment that nothing overlaps.
+        bug!("run_shadowed_versions_not_noted", self.open.shadowed = false);
         self.count(key, seq, kind, value);
         self.block.add(key, tag_of(self.hash), seq, kind, value);
         Ok(())
@@ -186,9 +188,13 @@ impl RunWriter {
         let open = &mut self.open;
         open.entries += 1;
         open.deletes += u64::from(kind == Kind::Delete);
+        // Seeded: a segment with deletes is taken for one without.
+        bug!("run_deletes_not_counted", open.deletes = 0);
         open.specials.count(kind, value);
         open.raw_bytes += (key.len() + value.len()) as u64;
         open.min_seq = open.min_seq.min(seq);
+        // Seeded: a segment takes its last entry for its oldest.
+        bug!("run_least_sequence_is_the_last", open.min_seq = seq);
         open.max_seq = open.max_seq.max(seq);
     }
 
@@ -366,6 +372,8 @@ impl RunWriter {
     pub fn finish(&mut self) -> Result<Vec<SegmentMeta>> {
         self.cut()?;
         self.flush_if(1)?;
+        // Seeded: the log is given back for a run that is not durable.
+        bug!("run_file_not_synced", return Ok(self.take_segments()));
         self.file.sync_data().context("sync", &self.path)?;
         Ok(self.take_segments())
     }
@@ -399,5 +407,7 @@ fn out_of_order() -> Error {
 /// The shortest start of `first` that is greater than `before`, which is less than `first`.
 fn separator<'a>(before: &[u8], first: &'a [u8]) -> &'a [u8] {
     let shared = before.iter().zip(first).take_while(|(a, b)| a == b).count();
+    // Seeded: the fence of a block is not greater than the key before it.
+    let shared = if bug!("run_fence_too_short") { shared.saturating_sub(1) } else { shared };
     &first[..first.len().min(shared + 1)]
 }

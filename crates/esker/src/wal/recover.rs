@@ -91,6 +91,10 @@ pub fn recover(
                 }
                 position = record.end();
                 // Nothing follows an end mark, except a segment that continues there.
+                // Seeded: what was written after a clean close and another open is not replayed.
+                if clean && bug!("wal_end_mark_ends_everything") {
+                    break None;
+                }
                 if clean && chain.at(position).is_none_or(|next| next.header.start != position) {
                     break None;
                 }
@@ -129,6 +133,8 @@ pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Res
     }
     let nonce = chain.at(position).map_or(0, |segment| segment.header.nonce);
     let payload = payload_of(stream, &record)?;
+    // Seeded: a record whose payload is damaged is replayed.
+    bug!("wal_payload_not_checked", return Ok(Place::Record(record)));
     if payload_sum(nonce, position, &[], payload) != record.payload_sum {
         return Ok(Place::BadPayload(record));
     }
@@ -165,8 +171,12 @@ fn evidence(
     if let Some(error) = cut_short(chain, hole, place) {
         return Ok(Some(error));
     }
+    // Seeded: damage in the middle of the log silently drops all that follows.
+    bug!("wal_hole_is_always_torn", return Ok(None));
     let after = chain.segments.iter().filter(|segment| segment.end > hole);
     let same_life = after.into_iter().all(|segment| segment.same_life);
+    // Seeded: after a power cut, a hole of which nothing was promised refuses the database.
+    let same_life = same_life || bug!("wal_every_cut_is_a_kill");
     let mut position = match place {
         Place::BadPayload(record) => record.end(),
         _ => hole + ALIGNMENT,
@@ -179,6 +189,8 @@ fn evidence(
         };
         let (told, word) =
             if same_life { (later.published, "published") } else { (later.synced, "synced") };
+        // Seeded: a torn last record is taken for damage, and open refuses.
+        let told = if bug!("wal_torn_tail_is_damage") { told + ALIGNMENT } else { told };
         if told > hole {
             let detail = format!(
                 "the record here is not whole, but the one at position {position} was written \
@@ -194,6 +206,8 @@ fn evidence(
 /// A segment's full length is durable before its first record is written (R4, R9). So a file that
 /// is shorter, but was written to, was cut: what it held is gone, and with it all evidence.
 fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
+    // Seeded: a log file that was cut short loses what it held without a word.
+    bug!("wal_cut_file_is_a_torn_tail", return None);
     let reach = match place {
         Place::BadPayload(record) => record.end(),
         _ => hole,

@@ -109,8 +109,15 @@ impl Segment {
         header.incarnation = file.file.incarnation();
         // A positioned write also where the file is mapped: both show the same page cache.
         let page = header.encode_page();
+        // Seeded: a recycled segment is used while the device still holds its old header.
+        if bug!("wal_recycled_header_not_synced") && !fresh {
+            file.file.write_at(&page, 0).context("write", &file.path)?;
+            return Ok(Self { header, file });
+        }
         if fresh {
             file.file.write_at(&page, 0).context("write", &file.path)?;
+            // Seeded: records go into a new segment whose header a power cut can take.
+            bug!("wal_fresh_header_not_synced", return Ok(Self { header, file }));
             file.file.sync_data().context("sync", &file.path)?;
         } else {
             // The rest of a recycled file is dirty with records that nobody needs any more: only

@@ -106,6 +106,11 @@ impl Fragments {
             };
             !empty && tombstone.seq > 0
         });
+        // Seeded: a range delete removes the key at its end, too.
+        bug!(
+            "base_range_end_included",
+            tombstones.iter_mut().flat_map(|t| &mut t.end).for_each(|end| end.push(0))
+        );
         let keys = tombstones.iter().flat_map(|t| [&t.start, &t.end]).flatten();
         let mut keys: Vec<&[u8]> = keys.map(Vec::as_slice).collect();
         keys.sort_by(|a, b| order.compare(a, b));

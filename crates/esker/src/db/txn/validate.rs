@@ -56,6 +56,9 @@ impl Core {
         // In this order: a set that has left the state is in the history by then, or gone.
         let state = self.state.load_arc();
         let (kept, floor) = self.transactions.history();
+        // Seeded: a transaction does not see conflicts with writes that were flushed since.
+        let (kept, floor) =
+            if bug!("db_flushed_history_not_asked") { (Vec::new(), 0) } else { (kept, floor) };
         let sets: Vec<&Arc<MemSet>> = kept.iter().chain(&state.memsets).collect();
         for space in reads.spaces() {
             // A keyspace that was dropped has no content to compare any more.
@@ -128,6 +131,8 @@ fn sets_of<'s>(sets: &[&'s Arc<MemSet>], window: Window) -> impl Iterator<Item =
 }
 
 fn key_changed<O: DbOrder>(set: &MemSet, id: KeyspaceId, key: &[u8], window: Window) -> bool {
+    // Seeded: a transaction commits over a key that was written since it was read.
+    bug!("db_changed_keys_not_seen", return false);
     let Some(table) = O::table(set, id) else { return false };
     let newest = table.get(id, key, window.upto).map_or(0, |found| found.seq);
     newest.max(table.tombstone_seq(id, key, window.upto)) >= window.from
@@ -142,6 +147,8 @@ fn range_changed<O: DbOrder>(
     bounds: &Bounds,
     window: Window,
 ) -> Option<Vec<u8>> {
+    // Seeded: a transaction commits although a key appeared in a range that it read.
+    bug!("db_phantoms_not_seen", return None);
     let table = O::table(set, id)?;
     let fragments = table.fragments(id);
     if fragments.max_seq() >= window.from {
