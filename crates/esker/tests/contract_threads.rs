@@ -25,13 +25,14 @@ fn wait_for(expected: &[&str]) {
 }
 
 #[test]
-fn r27_workers_and_one_thread_for_the_log_are_all_there_is() {
+fn r27_workers_and_two_threads_for_the_log_are_all_there_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let mut options = Options::default();
     options.workers = Some(3);
     let db = Db::open_with(&path, options.clone()).unwrap();
-    let expected = ["esker-log", "esker-worker-0", "esker-worker-1", "esker-worker-2"];
+    let expected =
+        ["esker-log", "esker-sync", "esker-worker-0", "esker-worker-1", "esker-worker-2"];
     wait_for(&expected);
     for number in 0..2000 {
         db.keyspace(&format!("{}", number % 50)).unwrap().insert("k", "v").unwrap();
@@ -40,6 +41,10 @@ fn r27_workers_and_one_thread_for_the_log_are_all_there_is() {
     assert_eq!(threads(), expected, "work starts no threads");
     db.close().unwrap();
     assert!(threads().is_empty(), "close ends them all");
+    options.sync_interval = None;
+    let db = Db::open_with(&path, options.clone()).unwrap();
+    wait_for(&["esker-log", "esker-worker-0", "esker-worker-1", "esker-worker-2"]);
+    db.close().unwrap();
     options.read_only = true;
     let db = Db::open_with(&path, options).unwrap();
     assert!(threads().is_empty(), "reading needs none");

@@ -3,8 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
-use esker::{Db, ErrorKind, LogKind, Options, Recovery};
+use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery, Stats};
+use esker_testkit::FaultFs;
+use esker_testkit::faultfs::{Effect, Op, Rule};
+use parking_lot::{Condvar, Mutex};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn small() -> Options {
     let mut options = Options::default();
@@ -127,6 +133,88 @@ fn r22_nothing_that_a_reader_holds_is_given_back() {
     db.drop_keyspace("gone").unwrap();
     db.wait_until_idle().unwrap();
     assert_eq!(iter.by_ref().inspect(|entry| assert!(entry.is_ok())).count(), 2999);
+}
+
+/// Syncs of what matches `part` wait until this is opened.
+#[derive(Default)]
+struct Gate {
+    open: Mutex<bool>,
+    waiting: AtomicUsize,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn hold(self: &Arc<Self>, disk: &FaultFs, part: &str) {
+        let gate = self.clone();
+        let wait = move || {
+            let mut open = gate.open.lock();
+            gate.waiting.fetch_add(1, Ordering::SeqCst);
+            gate.changed.notify_all();
+            gate.changed.wait_while(&mut open, |open| !*open);
+        };
+        let effect = Effect::Call(Arc::new(wait));
+        disk.add(Rule::new(Op::SyncData, effect).path(part).persistent());
+    }
+
+    fn wait_for_one(&self) {
+        let mut open = self.open.lock();
+        let held = || self.waiting.load(Ordering::SeqCst);
+        self.changed.wait_while(&mut open, |_| held() == 0);
+    }
+
+    fn open(&self) {
+        *self.open.lock() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// If the thread that prepares segments waited for the sync, this would never end: nobody else
+/// prepares while writers do not run out of space.
+#[test]
+fn r27_segments_are_prepared_while_a_sync_of_the_log_does_not_end() {
+    const SEGMENT: u64 = 64 << 10;
+    let (_keep, path) = place();
+    for kind in [LogKind::Plain, LogKind::Mapped] {
+        let path = path.with_extension(format!("{kind:?}"));
+        let disk = FaultFs::new(esker::fs::os());
+        let mut options = small();
+        options.fs = disk.as_fs();
+        options.log = kind;
+        options.memtable_bytes = Some(8 << 20);
+        options.sync_interval = Some(Duration::from_millis(1));
+        let db = Db::open_with(&path, options).unwrap();
+        let newest = files(&path.join("wal")).pop().unwrap();
+        let gate = Arc::new(Gate::default());
+        gate.hold(&disk, newest.file_name().unwrap().to_str().unwrap());
+        db.insert("first", "v").unwrap();
+        gate.wait_for_one();
+        let synced = db.stats().syncs;
+        // A writer of class `Disk` waits for the sync, and holds nobody up.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                db.default_keyspace().insert_with("disk", "v", Durability::Disk).unwrap();
+            });
+            for number in 0..1000 {
+                db.insert(format!("{number}"), vec![1; 1000]).unwrap();
+                // Half a segment is always ready, so that writers never prepare one themselves.
+                let ready = |stats: &Stats| {
+                    let headers = stats.log_file_bytes / SEGMENT * 4096;
+                    stats.log_file_bytes - headers - stats.written.log >= SEGMENT / 3
+                };
+                while !ready(&db.stats()) {
+                    std::thread::yield_now();
+                }
+            }
+            let stats = db.stats();
+            assert_eq!(stats.syncs, synced, "the sync is held");
+            assert_eq!(stats.stalls.log_space, Duration::ZERO);
+            assert!(files(&path.join("wal")).len() > 10);
+            gate.open();
+        });
+        db.sync().unwrap();
+        assert!(db.stats().syncs > synced);
+        db.close().unwrap();
+    }
 }
 
 /// A copy of a database whose log was not closed, with a byte changed in the middle of its log.

@@ -326,7 +326,7 @@ impl Space {
                 }
             }
         }
-        let mut outcome = Ok(());
+        let mut unneeded = Vec::new();
         for segment in released {
             let file = segment.file();
             let useful =
@@ -334,18 +334,15 @@ impl Space {
             if useful && maker.pool.len() < POOL_MAX {
                 maker.pool.push(Arc::clone(file));
             } else {
-                let removed = self.fs.remove_file(file.path()).context("remove", file.path());
-                outcome = outcome.and(removed);
+                unneeded.push(file.path().to_owned());
             }
         }
-        let (gone, kept) =
-            maker.retired.drain(..).partition::<Vec<_>, _>(|retired| retired.end <= position);
-        maker.retired = kept;
-        for retired in gone {
-            outcome =
-                outcome.and(self.fs.remove_file(&retired.path).context("remove", &retired.path));
-        }
-        outcome
+        let gone = maker.retired.extract_if(.., |retired| retired.end <= position);
+        unneeded.extend(gone.map(|retired| retired.path));
+        // Whoever prepares the next segment does not wait for the removal of large files (R27).
+        drop(maker);
+        let remove = |path: &PathBuf| self.fs.remove_file(path).context("remove", path);
+        unneeded.iter().map(remove).fold(Ok(()), Result::and)
     }
 
     /// Bytes of all log files.

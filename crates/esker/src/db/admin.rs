@@ -206,7 +206,8 @@ impl Core {
             return result.clone();
         }
         self.closing.store(true, Ordering::Release);
-        for signal in [self.work.signal(), self.work.done(), &self.room, &*self.log_signal] {
+        let (log, sync) = (&*self.log_signal, &self.sync_signal);
+        for signal in [self.work.signal(), self.work.done(), &self.room, log, sync] {
             signal.notify();
         }
         self.transactions.locks.close();

@@ -100,8 +100,10 @@ pub struct Core {
     /// Notified when writers may have room again.
     room: Signal,
     work: work::Work,
-    /// Wakes the thread that looks after the log.
+    /// Wakes the thread that prepares segments of the log.
     log_signal: Arc<Signal>,
+    /// Ends the thread that syncs the log.
+    sync_signal: Signal,
     /// The end of the last `Buffered` write, which only a flush makes durable (R13).
     buffered_end: AtomicU64,
     closing: AtomicBool,

@@ -168,6 +168,7 @@ impl Core {
             room: Signal::new(),
             work: Work::new(signal),
             log_signal,
+            sync_signal: Signal::new(),
             buffered_end: Default::default(),
             closing: Default::default(),
             closed: Default::default(),

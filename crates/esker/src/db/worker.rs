@@ -1,8 +1,9 @@
-//! The threads of a database: workers, and one that looks after the log.
+//! The threads of a database: workers, and two that look after the log.
 //!
-//! Nothing else is started. The log's thread prepares segments ahead of the writers and syncs what
-//! has waited for long; a slow disk under it never holds up a worker, and the other way round
-//! (R27).
+//! Nothing else is started. One thread of the log prepares segments ahead of the writers, the
+//! other syncs what has waited for long. They are two because a sync may take seconds, and writers
+//! need the next segment meanwhile; and they are no workers, so that a slow disk under one of them
+//! does not hold up the tree, nor the other way round (R27).
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::manifest::Tree;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often a worker looks again for readers that left their epoch.
 const RETIRE_TRIES: u32 = 8;
@@ -35,6 +36,10 @@ impl Core {
         }
         let core = self.clone();
         threads.push(spawn("esker-log", &self.path, move || core.run_log())?);
+        if let Some(interval) = self.settings.sync_interval {
+            let core = self.clone();
+            threads.push(spawn("esker-sync", &self.path, move || core.run_sync(interval))?);
+        }
         Ok(())
     }
 
@@ -102,6 +107,9 @@ impl Core {
         let done = matches!(result, Ok(true));
         self.work.end_flush(result.inspect_err(|e| log::warn!("flush failed: {e}")).err());
         self.update_pace();
+        // Those who were stopped ask again in any case: they may have a memtable to seal, or have
+        // to be told why none can be flushed.
+        self.room.notify();
         done
     }
 
@@ -179,9 +187,9 @@ impl Core {
         Ok(())
     }
 
+    /// Prepares segments of the log ahead of the writers. It syncs nothing but what it prepares.
     fn run_log(&self) {
         let Some(pipeline) = &self.pipeline else { return };
-        let mut synced_at = Instant::now();
         loop {
             let seen = self.log_signal.epoch();
             if self.closing.load(Ordering::Acquire) {
@@ -190,22 +198,28 @@ impl Core {
             if let Err(error) = pipeline.prepare_ahead() {
                 log::warn!("no log segment is prepared ahead: {error}");
             }
-            let Some(interval) = self.settings.sync_interval else {
-                self.log_signal.wait_past(seen);
-                continue;
-            };
-            let left = interval.saturating_sub(synced_at.elapsed());
-            if left.is_zero() {
-                let visible = pipeline.visible();
-                if pipeline.synced() < visible
-                    && let Err(error) = pipeline.sync(visible)
-                {
-                    log::error!("the log cannot be synced: {error}");
-                }
-                synced_at = Instant::now();
+            self.log_signal.wait_past(seen);
+        }
+    }
+
+    /// Syncs the log once per `interval`, if something was written to it.
+    fn run_sync(&self, interval: Duration) {
+        let Some(pipeline) = &self.pipeline else { return };
+        loop {
+            let seen = self.sync_signal.epoch();
+            if self.closing.load(Ordering::Acquire) {
+                return;
+            }
+            // Only closing gives this signal.
+            if self.sync_signal.wait_past_timeout(seen, interval) {
                 continue;
             }
-            self.log_signal.wait_past_timeout(seen, left);
+            let visible = pipeline.visible();
+            if pipeline.synced() < visible
+                && let Err(error) = pipeline.sync(visible)
+            {
+                log::error!("the log cannot be synced: {error}");
+            }
         }
     }
 }
