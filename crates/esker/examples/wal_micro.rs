@@ -101,7 +101,7 @@ fn write(log: &Pipeline, count: u64) -> u64 {
     let mut slowest = 0;
     let mut last = Instant::now();
     for number in 0..count {
-        let written = log.write(&payload, 1, Class::Process, |_| Ok(()), |(), _| {});
+        let written = log.write(&payload, 1, Class::Process, |_| Ok(()), |(), _| Ok(()));
         if let Err(error) = written {
             eprintln!("{error}");
             return 0;

@@ -186,8 +186,9 @@ impl Pipeline {
     /// `start + i`, where `start` is what the closures get.
     ///
     /// `check` runs after the reservation: if it fails or unwinds, the reserved stretch becomes a
-    /// void (R2). `apply` must not fail: if it unwinds, the database is poisoned. Neither may
-    /// write or seal. A sealed memtable set may meanwhile have been exchanged: `apply` picks the
+    /// void (R2), so what can be checked before should be. `apply` must not fail: if it does, or
+    /// unwinds, what is logged and what is in memory differ, and the database is poisoned. Neither
+    /// may write or seal. A sealed memtable set may meanwhile have been exchanged: `apply` picks the
     /// set by the sequence number, not by which is the current one.
     pub fn write<T>(
         &self,
@@ -195,7 +196,7 @@ impl Pipeline {
         operations: u32,
         class: Class,
         check: impl FnOnce(Seq) -> Result<T>,
-        apply: impl FnOnce(T, Seq),
+        apply: impl FnOnce(T, Seq) -> Result<()>,
     ) -> Result<Seq> {
         self.latch.check()?;
         let len = self.measure(payload, operations, class)?;
@@ -209,7 +210,10 @@ impl Pipeline {
             }
         };
         flight.log(payload, operations, class)?;
-        apply(checked, start);
+        if let Err(error) = apply(checked, start) {
+            flight.fail(error.clone());
+            return Err(error.poisoning());
+        }
         flight.stage = Stage::Applied;
         let end = flight.ticket.end;
         drop(flight);
@@ -230,6 +234,18 @@ impl Pipeline {
         Ok(end)
     }
 
+    /// Fails if a write of `payload` would be refused for its size, for an earlier failure or for
+    /// want of log space. For callers that change something before they write that cannot be
+    /// undone. Space that is there now may be taken by another writer.
+    pub fn check_room(&self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
+        self.latch.check()?;
+        let end = self.ring.reserved() + self.measure(payload, operations, class)?;
+        if end <= self.ring.limit() {
+            return Ok(());
+        }
+        self.overcome(Refused::Space { end })
+    }
+
     /// The bytes that a record takes (R2: measured before anything is reserved).
     fn measure(&self, payload: &[u8], operations: u32, class: Class) -> Result<u64> {
         let len = payload.len() as u64;
@@ -237,7 +253,10 @@ impl Pipeline {
             return Err(Error::BatchTooLarge { len, max: self.payload_bytes_max });
         }
         if class == Class::Buffered {
-            return Ok(record_bytes(u64::from(operations)));
+            // As many bytes as operations, since each has a number: the header gives the first 24.
+            return Ok(record_bytes(
+                u64::from(operations).saturating_sub(RECORD_HEADER_LEN as u64),
+            ));
         }
         if u64::from(operations) > len + RECORD_HEADER_LEN as u64 {
             return Err(Error::invalid("a batch has more operations than bytes".to_owned()));
@@ -297,6 +316,11 @@ impl Pipeline {
     #[inline]
     pub fn visible(&self) -> Seq {
         self.ring.visible()
+    }
+
+    /// Where the next record goes: the end of everything that was ever written or refused.
+    pub fn reserved(&self) -> Seq {
+        self.ring.reserved()
     }
 
     /// Everything before this position survives power loss, or was given back.
@@ -519,7 +543,8 @@ impl Flight<'_> {
         // looks like damage.
         let published = if bug!("commit_records_claim_publication") { start } else { published };
         let payload_len = match kind {
-            // A void fills its stretch, whatever the write was to be.
+            // A void takes up its stretch, whatever the write was to be. Only its header is
+            // written: readers step over the rest.
             RecordKind::Void => end - start - RECORD_HEADER_LEN as u64,
             _ => (prefix.len() + payload.len()) as u64,
         } as u32;

@@ -1,9 +1,11 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
 use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
+use crate::commit::Pipeline;
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Timed};
+use crate::db::state::State;
 use crate::db::stats::{BytesWritten, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
 use crate::db::store::missing_order;
 use crate::db::work::PartitionKey;
@@ -34,18 +36,22 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until everything logged before `position` survives power loss.
-    pub fn wait_durable(&self, position: Seq) -> Result<()> {
-        self.writable()?.sync(position)
+    /// Whether a flush has anything to do: something is in memory, or stands in the log, if only as
+    /// the place of what was refused, or waits for the manifest to learn of it.
+    fn has_unflushed(&self, pipeline: &Pipeline, state: &State) -> bool {
+        let active = state.active();
+        !active.is_empty()
+            || active.start < pipeline.reserved()
+            || self.catalog.lock().has_pending()
     }
 
-    /// Flushes what is in memory.
+    /// Flushes what is in memory, and lets the log go.
     pub fn flush(&self) -> Result<()> {
         let pipeline = self.writable()?;
         let target = loop {
             let seen = self.work.done().epoch();
             let state = self.state_now();
-            if state.active().is_empty() && !self.catalog.lock().has_pending() {
+            if !self.has_unflushed(pipeline, &state) {
                 break state.active().start;
             }
             if self.seal(pipeline, &state) {
@@ -239,11 +245,11 @@ impl Core {
         }
     }
 
-    fn flush_everything(&self, pipeline: &crate::commit::Pipeline) -> Result<()> {
+    fn flush_everything(&self, pipeline: &Pipeline) -> Result<()> {
         loop {
             while self.flush_oldest()? {}
             let state = self.state_now();
-            if state.active().is_empty() && !self.catalog.lock().has_pending() {
+            if !self.has_unflushed(pipeline, &state) {
                 return Ok(());
             }
             self.seal(pipeline, &state);
@@ -317,7 +323,7 @@ impl Core {
         }
     }
 
-    fn shapes(&self, branch: KeyspaceId, state: &crate::db::state::State) -> Vec<TreeShape> {
+    fn shapes(&self, branch: KeyspaceId, state: &State) -> Vec<TreeShape> {
         let catalog = self.catalog.lock();
         let shape = |keyspace: &std::sync::Arc<KeyspaceState>| {
             let mut shape = TreeShape { keyspace: keyspace.name.clone(), ..TreeShape::default() };

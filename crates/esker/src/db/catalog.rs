@@ -100,6 +100,12 @@ impl KeyspaceState {
         !matches!(self.order, Order::Bytewise)
     }
 
+    /// Whether it was dropped, by a write that may still be under way.
+    #[inline]
+    pub fn is_dropped(&self) -> bool {
+        self.dropped_at.load(Ordering::Acquire) != u64::MAX
+    }
+
     /// Where it was dropped, if it was.
     pub fn dropped_at(&self) -> Option<Seq> {
         Some(self.dropped_at.load(Ordering::Acquire)).filter(|seq| *seq != u64::MAX)

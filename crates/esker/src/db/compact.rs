@@ -22,13 +22,17 @@ use crate::merge::{
     Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
 };
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Entries between two looks at the rest of the world: about 2 ms of work.
+/// Entries, and bytes of values, between two looks at the rest of the world: about 2 ms of work.
 const STEP_ENTRIES: usize = 8192;
+const STEP_BYTES: usize = 1 << 20;
+/// Entries between two looks at how many bytes there were.
+const STRIDE: usize = 32;
 
 /// The result for one partition.
 struct Merged {
@@ -222,10 +226,18 @@ impl Core {
             .with_filter(traits.filter.clone().filter(|_| filtering))
             .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, true)?;
-        let mut out =
-            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
-        while stream.step(&mut out, STEP_ENTRIES)? {
-            self.between_steps()?;
+        let bytes = Cell::new(0);
+        let mut out = |key: &[u8], seq, kind, value: &[u8]| {
+            bytes.set(bytes.get() + value.len());
+            writer.add(order, key, seq, kind, value)
+        };
+        let mut entries = 0;
+        while stream.step(&mut out, STRIDE)? {
+            entries += STRIDE;
+            if entries >= STEP_ENTRIES || bytes.get() >= STEP_BYTES {
+                (entries, _) = (0, bytes.take());
+                self.between_steps()?;
+            }
         }
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;

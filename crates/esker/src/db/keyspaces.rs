@@ -23,6 +23,16 @@ pub struct Asked {
     pub ttl: Option<Millis>,
 }
 
+impl Asked {
+    /// Whether anything is asked for that may have to be changed.
+    fn changes(&self) -> bool {
+        self.operator.is_some() || self.filter.is_some() || self.ttl.is_some()
+    }
+}
+
+/// What a change of a keyspace counts for when writers are paced: its record in the log.
+const CHANGE_BYTES: u64 = 64;
+
 impl Core {
     /// The keyspace of this name; made if it is missing. With `comparator`, it must have that
     /// order.
@@ -57,23 +67,60 @@ impl Core {
         if let Some(asked) = &asked {
             check_name("name of the comparator", asked)?;
         }
+        let changes = traits.changes() || self.catalog.lock().by_name(branch.id, name).is_none();
+        if changes {
+            self.admit_change()?;
+        }
         let mut catalog = self.catalog.lock();
         if let Some(comparator) = comparator {
             catalog.register(comparator);
         }
         check_asked(&catalog, name, traits)?;
         branch.check()?;
+        let found = self.find_or_make(&mut catalog, branch, name, asked.as_deref(), traits);
+        drop(catalog);
+        self.look_at_log();
+        found
+    }
+
+    /// Waits as writers do (`db/pace.rs`), for a call that is about to log a change. The caller does
+    /// not hold the catalog, which flushes need.
+    fn admit_change(&self) -> Result<()> {
+        if self.pacer.is_open() || self.pipeline.is_none() {
+            return Ok(());
+        }
+        self.wait_for_admission(CHANGE_BYTES)
+    }
+
+    /// Seals the memtables when the log has become long, which no entry in them may tell: changes
+    /// of keyspaces stand in the log alone. The caller does not hold the catalog.
+    fn look_at_log(&self) {
+        if let Some(pipeline) = &self.pipeline
+            && self.state_now().active().is_full(pipeline.reserved())
+        {
+            self.look_at_memtable(pipeline);
+        }
+    }
+
+    fn find_or_make(
+        &self,
+        catalog: &mut Catalog,
+        branch: &BranchState,
+        name: &str,
+        asked: Option<&str>,
+        traits: &Asked,
+    ) -> Result<Arc<KeyspaceState>> {
         if let Some(state) = catalog.by_name(branch.id, name) {
-            let state = check_order(state, asked.as_deref())?;
+            let state = check_order(state, asked)?;
             let wanted = wanted_traits(&state, traits)?;
-            self.set_traits_in(&mut catalog, &state, wanted)?;
+            self.set_traits_in(catalog, &state, wanted)?;
             return Ok(state);
         }
         let pipeline = self.pipeline.as_ref().ok_or(Error::ReadOnly)?;
         branch.check_writable()?;
         catalog.check_room(1)?;
         let id = catalog.next_id();
-        let comparator = asked.as_deref().unwrap_or_default();
+        let comparator = asked.unwrap_or_default();
         let mut payload = Vec::new();
         let mut operations = 1;
         if branch.id != DEFAULT_KEYSPACE_ID {
@@ -104,6 +151,7 @@ impl Core {
                 if !plain {
                     catalog.set_traits(id, wanted, seq + 1);
                 }
+                Ok(())
             },
         )?;
         made.ok_or(Error::Closed)
@@ -112,15 +160,22 @@ impl Core {
     /// Gives a keyspace other traits, whether their code is known or not.
     pub fn set_traits(&self, state: &Arc<KeyspaceState>, traits: Traits) -> Result<()> {
         self.check_open()?;
-        self.set_traits_in(&mut self.catalog.lock(), state, traits)
+        self.admit_change()?;
+        let set = self.set_traits_in(&mut self.catalog.lock(), state, traits);
+        self.look_at_log();
+        set
     }
 
     /// Sets how long later writes to a keyspace live; 0: for ever.
     pub fn set_ttl(&self, state: &Arc<KeyspaceState>, ttl: Millis) -> Result<()> {
         self.check_open()?;
+        self.admit_change()?;
         let mut catalog = self.catalog.lock();
         let traits = Traits { ttl, ..state.traits().stored.clone() };
-        self.set_traits_in(&mut catalog, state, traits)
+        let set = self.set_traits_in(&mut catalog, state, traits);
+        drop(catalog);
+        self.look_at_log();
+        set
     }
 
     fn set_traits_in(
@@ -141,8 +196,12 @@ impl Core {
         let check = |seq| {
             if state.dropped_before(seq) { Err(state.dropped_error()) } else { Ok(()) }
         };
+        if state.is_dropped() {
+            return Err(state.dropped_error());
+        }
         let written = pipeline.write(&payload, 1, Class::Process, check, |(), seq| {
             catalog.set_traits(state.id, traits, seq);
+            Ok(())
         });
         written.map(|_| ())
     }
@@ -181,6 +240,7 @@ impl Core {
             |_| Ok(()),
             |(), seq| {
                 catalog.drop_keyspace(state.id, seq);
+                Ok(())
             },
         );
         if let Err(error) = written {

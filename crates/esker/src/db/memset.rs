@@ -7,12 +7,14 @@
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, Seq};
 use crate::db::ops::Op;
+use crate::db::settings::LOG_PER_MEMTABLE;
 use crate::memtable::{ChunkPool, Memtable, Pending};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// One memtable per order, sealed at one log position.
 #[derive(Debug)]
@@ -20,6 +22,7 @@ pub struct MemSet {
     /// The first sequence number that belongs here.
     pub start: Seq,
     sealed_at: AtomicU64,
+    sealed_since: OnceLock<Instant>,
     seal_requested: AtomicBool,
     bytewise: Arc<Memtable<Bytewise>>,
     custom: RwLock<BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>>,
@@ -46,6 +49,7 @@ impl MemSet {
         Self {
             start,
             sealed_at: AtomicU64::new(0),
+            sealed_since: OnceLock::new(),
             seal_requested: AtomicBool::new(false),
             bytewise: Arc::new(bytewise),
             has_custom: AtomicBool::new(!custom.is_empty()),
@@ -62,13 +66,25 @@ impl MemSet {
 
     /// Notes the position at which it was sealed.
     pub fn seal(&self, at: Seq) {
+        let _ = self.sealed_since.set(Instant::now());
         self.sealed_at.store(at, Ordering::Release);
     }
 
-    /// Whether it has reached its size and nobody has asked for its seal yet.
-    #[inline]
-    pub fn take_seal_request(&self) -> bool {
-        self.bytes() >= self.capacity_bytes && !self.seal_requested.swap(true, Ordering::AcqRel)
+    /// Since when it waits for its flush.
+    pub fn sealed_since(&self) -> Option<Instant> {
+        self.sealed_since.get().copied()
+    }
+
+    /// Whether it has reached its size: in memory, or in the log, which ends at `log_end` and is
+    /// kept from where this set begins.
+    pub fn is_full(&self, log_end: Seq) -> bool {
+        self.bytes() >= self.capacity_bytes
+            || log_end.saturating_sub(self.start) >= self.capacity_bytes * LOG_PER_MEMTABLE
+    }
+
+    /// Whether it is full and nobody has asked for its seal yet.
+    pub fn take_seal_request(&self, log_end: Seq) -> bool {
+        self.is_full(log_end) && !self.seal_requested.swap(true, Ordering::AcqRel)
     }
 
     /// Lets the seal be asked for again, after an attempt that failed.

@@ -7,11 +7,17 @@
 //! twice that rate to a fraction of it: so the debt settles where the rate equals the drain, and
 //! there is no threshold at which everything stops (SILK and bLSM argue for the same shape).
 //!
-//! The rate is kept by one virtual clock (the leaky bucket known as GCRA): a writer moves the
-//! clock on by what its bytes cost and waits until its own start time. While nobody is paced, all
-//! this is one load per write.
+//! The debt of memtables is what makes the log long too: the log is kept from where the oldest
+//! memtable begins. Writes that were refused behind their reservation fill the log and no
+//! memtable, so the bytes of the log have a budget of their own, and the fuller one counts.
+//!
+//! The rate is kept by a line in which every writer takes as many places as it has bytes. The
+//! head of the line moves on at the rate that holds now; a writer goes when the head has reached
+//! its first byte, so what it costs is waited for by those behind it. Whoever is woken asks again
+//! and keeps its place. While nobody is paced, all this is one load per write.
 
 use crate::db::counters::Background;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,10 +35,12 @@ const MERGE_LIMIT: f64 = 2.0;
 /// Rate at the knee and at the limit, as multiples of the drain rate.
 const RATE_AT_KNEE: f64 = 2.0;
 const RATE_AT_LIMIT: f64 = 0.25;
-/// Waits shorter than this are not worth a system call; they stay on the clock.
+/// Waits shorter than this are not worth a system call; those behind wait for them.
 const WAIT_MIN: Duration = Duration::from_micros(300);
-/// Longest single wait, so that pacing never shows as a pause.
+/// After this time a writer asks again at the latest, since the rate may have risen.
 const WAIT_MAX: Duration = Duration::from_millis(20);
+/// Time that is saved up while nobody writes: sleepers wake a little late.
+const SAVED_MAX: Duration = Duration::from_millis(1);
 /// Rates are never below this, so that a wrong measurement cannot freeze writers.
 const RATE_MIN: f64 = (1 << 20) as f64;
 
@@ -43,6 +51,10 @@ pub struct Debts {
     pub memtables: u64,
     /// Their budget.
     pub budget: u64,
+    /// Bytes of log that are kept for memtables.
+    pub log: u64,
+    /// Their budget.
+    pub log_budget: u64,
     /// Bytes in all deltas.
     pub deltas: u64,
     /// Bytes in all bases, or the floor under which ratios mean little.
@@ -55,13 +67,40 @@ pub struct Pacer {
     mode: AtomicU8,
     /// Whether deltas are above the knee.
     merges_late: AtomicBool,
-    /// Bytes per second while paced.
-    rate: AtomicU64,
-    /// The virtual clock, in nanoseconds since `epoch`.
-    clock: AtomicU64,
+    line: Mutex<Line>,
     epoch: Instant,
+    /// When the last flush ended.
+    flushed_at: Mutex<Instant>,
     flush_drain: AtomicU64,
     merge_drain: AtomicU64,
+}
+
+/// Writers that wait for the rate, in bytes.
+#[derive(Debug, Default)]
+struct Line {
+    /// Bytes per second; 0: nobody moves.
+    rate: f64,
+    /// Places that were ever taken.
+    taken: u64,
+    /// The head: places before it may go.
+    head: f64,
+    /// When the head was moved, since the pacer's epoch.
+    moved: Duration,
+}
+
+impl Line {
+    fn advance(&mut self, now: Duration) {
+        let elapsed = now.saturating_sub(self.moved).as_secs_f64();
+        let saved = self.rate * SAVED_MAX.as_secs_f64();
+        self.head = (self.head + elapsed * self.rate).min(self.taken as f64 + saved);
+        self.moved = self.moved.max(now);
+    }
+
+    /// How long the head takes to a place.
+    fn time_to(&self, place: u64) -> Duration {
+        let missing = (place as f64 - self.head).max(0.0);
+        Duration::try_from_secs_f64(missing / self.rate.max(1.0)).unwrap_or(Duration::MAX)
+    }
 }
 
 /// What a writer has to do before its write.
@@ -69,7 +108,7 @@ pub struct Pacer {
 pub enum Admission {
     /// Go on.
     Go,
-    /// Wait this long first, then go on.
+    /// Wait, at most this long, then ask again.
     Wait(Duration),
     /// Wait until memory is free, then ask again.
     Stop,
@@ -77,12 +116,13 @@ pub enum Admission {
 
 impl Default for Pacer {
     fn default() -> Self {
+        let epoch = Instant::now();
         Self {
             mode: AtomicU8::new(OPEN),
             merges_late: AtomicBool::new(false),
-            rate: AtomicU64::new(0),
-            clock: AtomicU64::new(0),
-            epoch: Instant::now(),
+            line: Mutex::default(),
+            epoch,
+            flushed_at: Mutex::new(epoch),
             // Until something is measured: a slow disk's rate.
             flush_drain: AtomicU64::new(100 << 20),
             merge_drain: AtomicU64::new(50 << 20),
@@ -104,9 +144,13 @@ fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
 }
 
 impl Pacer {
-    /// Learns how fast a flush freed memtable bytes.
-    pub fn flushed(&self, bytes: u64, took: Duration) {
-        blend(&self.flush_drain, bytes, took);
+    /// Learns how fast memtable bytes become free: so many did now, which had waited for their
+    /// flush since then. The time in which the worker did something else counts: writers may not
+    /// be faster than all of it.
+    pub fn flushed(&self, bytes: u64, waited_since: Instant) {
+        let now = Instant::now();
+        let before = std::mem::replace(&mut *self.flushed_at.lock(), now);
+        blend(&self.flush_drain, bytes, now.saturating_duration_since(before.max(waited_since)));
     }
 
     /// Learns how fast a merge took in delta bytes.
@@ -114,10 +158,15 @@ impl Pacer {
         blend(&self.merge_drain, bytes, took);
     }
 
-    /// Decides anew.
-    pub fn update(&self, debts: Debts) {
-        let fill = debts.memtables as f64 / debts.budget.max(1) as f64;
-        let ratio = debts.deltas as f64 / debts.bases.max(1) as f64;
+    /// Decides anew. Says whether some who wait may go on now.
+    pub fn update(&self, debts: Debts) -> bool {
+        self.update_at(debts, self.epoch.elapsed())
+    }
+
+    fn update_at(&self, debts: Debts, now: Duration) -> bool {
+        let share = |bytes: u64, budget: u64| bytes as f64 / budget.max(1) as f64;
+        let fill = share(debts.memtables, debts.budget).max(share(debts.log, debts.log_budget));
+        let ratio = share(debts.deltas, debts.bases);
         let drain = |rate: &AtomicU64| rate.load(Ordering::Relaxed) as f64;
         let by_flush =
             (fill > FLUSH_KNEE).then(|| drain(&self.flush_drain) * slope(fill, FLUSH_KNEE, 1.0));
@@ -131,8 +180,15 @@ impl Pacer {
             (None, Some(merge)) => (PACED_BY_MERGE, merge),
         };
         self.merges_late.store(ratio > MERGE_KNEE, Ordering::Relaxed);
-        self.rate.store(rate.max(RATE_MIN) as u64, Ordering::Relaxed);
-        self.mode.store(mode, Ordering::Release);
+        let mut line = self.line.lock();
+        line.advance(now);
+        line.rate = if mode == STOPPED { 0.0 } else { rate.max(RATE_MIN) };
+        if mode == OPEN {
+            line.head = line.taken as f64;
+        }
+        // Under the line's lock: decisions and modes are in the same order.
+        let before = self.mode.swap(mode, Ordering::AcqRel);
+        before != mode && (mode == OPEN || before == STOPPED)
     }
 
     /// Whether writers may go on without asking.
@@ -146,39 +202,35 @@ impl Pacer {
         self.merges_late.load(Ordering::Relaxed)
     }
 
-    /// Whether writers are stopped by the memory limit.
-    pub fn is_stopped(&self) -> bool {
-        self.mode.load(Ordering::Acquire) == STOPPED
+    /// What a writer of `bytes` has to do; called only while not open. `place` is the writer's
+    /// place in the line, which it gets when it asks first, and keeps when it asks again.
+    pub fn admit(&self, bytes: u64, place: &mut Option<u64>) -> Admission {
+        self.admit_at(bytes, place, self.epoch.elapsed())
     }
 
-    /// What a writer of `bytes` has to do; called only while not open.
-    pub fn admit(&self, bytes: u64) -> Admission {
+    fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
+        let mut line = self.line.lock();
         match self.mode.load(Ordering::Acquire) {
             OPEN => return Admission::Go,
             STOPPED => return Admission::Stop,
             _ => {}
         }
-        let now = self.epoch.elapsed().as_nanos() as u64;
-        let rate = self.rate.load(Ordering::Relaxed).max(1);
-        let cost = (u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64;
-        // Unused time is not saved up: the clock never falls behind the real one.
-        let moved = self.clock.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |clock| {
-            Some(clock.max(now).min(now + WAIT_MAX.as_nanos() as u64) + cost)
+        line.advance(now);
+        let place = *place.get_or_insert_with(|| {
+            line.taken += bytes;
+            line.taken - bytes
         });
-        let start = moved.unwrap_or(now).max(now);
-        let wait = Duration::from_nanos(start - now);
+        let wait = line.time_to(place);
         if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX)) }
     }
 
-    /// Notes how long a writer was paced, under the reason that holds now.
-    pub fn note_wait(&self, counters: &Background, took: Duration) {
-        let nanos = took.as_nanos() as u64;
-        let reason = match self.mode.load(Ordering::Acquire) {
+    /// The counter of the time that writers wait for the reason that holds now.
+    pub fn reason<'c>(&self, counters: &'c Background) -> &'c AtomicU64 {
+        match self.mode.load(Ordering::Acquire) {
             PACED_BY_MERGE => &counters.stall_merge_nanos,
             STOPPED => &counters.stall_memory_nanos,
             _ => &counters.stall_flush_nanos,
-        };
-        reason.fetch_add(nanos, Ordering::Relaxed);
+        }
     }
 }
 

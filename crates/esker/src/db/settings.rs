@@ -18,6 +18,10 @@ const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
 /// Write buffers: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
+/// A memtable is sealed when the log behind its start has so many times the memtable's size. Entries
+/// take less room in the log than in memory, so this counts only for what fills no memtable: writes
+/// that were refused behind their reservation, and changes of keyspaces.
+pub const LOG_PER_MEMTABLE: u64 = 2;
 /// Memory of so many memtables may be kept, after their flush, for transactions that began before.
 pub const HISTORY_SETS: u64 = 2;
 /// The fraction of a base that its deltas may reach before they are merged: 1/3.
@@ -34,6 +38,8 @@ pub struct Settings {
     pub memtable_bytes: u64,
     /// Bytes that all memtables together may take: the only hard stop for writers.
     pub write_budget_bytes: u64,
+    /// Bytes of log that all memtables together may keep: behind them writers stop too.
+    pub log_budget_bytes: u64,
     /// Bytes of flushed memtables that are kept for open transactions.
     pub history_bytes: u64,
     /// Bytes of cached blocks.
@@ -86,6 +92,7 @@ impl Settings {
             memory,
             memtable_bytes,
             write_budget_bytes: memtable_bytes * (SEALED_MAX + 1),
+            log_budget_bytes: memtable_bytes * (SEALED_MAX + 1) * LOG_PER_MEMTABLE,
             history_bytes: memtable_bytes * HISTORY_SETS,
             cache_bytes: memory / 2,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),

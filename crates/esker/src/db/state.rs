@@ -43,6 +43,11 @@ impl State {
         self.memsets.last().filter(|set| set.sealed_at().is_some())
     }
 
+    /// The position from which on the log is kept for the memtables.
+    pub fn log_start(&self) -> Seq {
+        self.memsets.last().map_or(0, |oldest| oldest.start)
+    }
+
     /// Bytes of the sets that wait for their flush.
     pub fn sealed_bytes(&self) -> u64 {
         self.memsets[1..].iter().map(|set| set.bytes()).sum()

@@ -2,18 +2,21 @@
 //!
 //! 1. Everything that can fail or wait happens before reservation (R2): checks of sizes, pacing,
 //!    and, for keyspaces with an order of their own, the search for the place in the memtable
-//!    (R15).
+//!    (R15). What is refused all the same, because somebody came in between, takes up log and maybe
+//!    memory; it is counted like what was written, and makes room by a flush.
 //! 2. Which memtable set takes the write follows from its sequence number alone, so a set sealed
 //!    at a position holds exactly what stands before it (R3).
-//! 3. A set is sealed by the writer that filled it; a worker flushes it.
+//! 3. A set is sealed by the writer that filled it, or the log behind its start; a worker flushes
+//!    it.
 
 use crate::base::limits::KEY_BYTES_MAX;
-use crate::base::{CustomOrder, SEQ_MAX, Seq};
+use crate::base::{CustomOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use crate::commit::{Class, Pipeline};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::Timed;
 use crate::db::memset::{MemSet, PendingEntry, apply_bytewise, tombstone};
+use crate::db::open::LOG_DIRECTORY;
 use crate::db::ops::{Op, Ops};
 use crate::db::options::Durability;
 use crate::db::pace::{Admission, Debts};
@@ -31,6 +34,9 @@ use std::time::{Duration, Instant};
 
 /// The active memtable's fill is looked at again after so many more bytes.
 const LOOK_EVERY_BYTES: u64 = 64 << 10;
+
+/// Set in what a write returns if it was of class `Buffered`: log positions are multiples of 8.
+const NOT_LOGGED: u64 = 1;
 
 /// A batch that is ready to be written.
 #[derive(Debug)]
@@ -110,7 +116,8 @@ impl Core {
         self.pipeline.as_ref().ok_or(Error::ReadOnly)
     }
 
-    /// Writes a batch. Returns the log position behind it.
+    /// Writes a batch. Returns a number to wait on with [`Core::wait_durable`]: the log position
+    /// behind it, with a mark if the log does not hold it.
     pub fn write(&self, write: &Write<'_>) -> Result<Seq> {
         self.write_if_unchanged(write, None)
     }
@@ -119,8 +126,15 @@ impl Core {
     /// [`Error::Conflict`], and nothing is written (R20).
     pub fn write_if_unchanged(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
         let pipeline = self.writable()?;
-        if write.keyspaces.iter().any(|keyspace| keyspace.frozen_at.is_some()) {
-            return Err(Error::ReadOnly);
+        let mut custom = false;
+        for keyspace in write.keyspaces {
+            if keyspace.frozen_at.is_some() {
+                return Err(Error::ReadOnly);
+            }
+            if keyspace.is_dropped() {
+                return Err(keyspace.dropped_error());
+            }
+            custom |= keyspace.has_own_order();
         }
         let len = write.payload.len() as u64;
         if len > self.settings.batch_bytes_max {
@@ -136,21 +150,36 @@ impl Core {
             self.validate(reads, 0, seen, Which::All)?;
         }
         let started = self.counters.begin_commit(write.counts);
-        let custom = write.keyspaces.iter().any(|k| k.has_own_order());
         let end = if custom || reads.is_some_and(|reads| reads.has_own_order()) {
             self.write_custom(pipeline, write, watch.take())?
         } else {
             self.commit(pipeline, write, watch, |state, first| {
                 let set = state.memset_of(first);
-                apply_all(set, write.payload, first);
-                set.bytes()
+                self.apply_all(set, write, first)?;
+                Ok(set.bytes())
             })?
         };
+        self.counters.end(Timed::Put, started);
         if write.durability == Durability::Buffered {
             self.buffered_end.fetch_max(end, Ordering::AcqRel);
+            return Ok(end | NOT_LOGGED);
         }
-        self.counters.end(Timed::Put, started);
         Ok(end)
+    }
+
+    /// Waits until a write survives power loss, with everything that was logged before it; `token`
+    /// is what it returned.
+    pub fn wait_durable(&self, token: u64) -> Result<()> {
+        let pipeline = self.writable()?;
+        let position = token & !NOT_LOGGED;
+        if token == position {
+            return pipeline.sync(position);
+        }
+        pipeline.wait_visible(position)?;
+        if position > self.store.lock().log_start() {
+            self.flush()?;
+        }
+        Ok(())
     }
 
     /// Reserves, logs, applies, publishes; then looks at the fill of the memtable.
@@ -159,13 +188,9 @@ impl Core {
         pipeline: &Pipeline,
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
-        apply: impl FnOnce(&State, Seq) -> u64,
+        apply: impl FnOnce(&State, Seq) -> Result<u64>,
     ) -> Result<Seq> {
-        let class = match write.durability {
-            Durability::Buffered => Class::Buffered,
-            Durability::Process => Class::Process,
-            Durability::Disk => Class::Disk,
-        };
+        let class = class(write.durability);
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so whoever reserved behind
             // it sees the mark here.
@@ -190,10 +215,15 @@ impl Core {
             self.validate(reads, seen, seq, Which::Bytewise)
         };
         let mut bytes = 0;
-        let end = pipeline.write(write.payload, write.operations, class, check, |(), first| {
+        let written = pipeline.write(write.payload, write.operations, class, check, |(), first| {
             let guard = pin();
-            bytes = apply(self.state.load(&guard), first);
-        })?;
+            bytes = apply(self.state.load(&guard), first)?;
+            Ok(())
+        });
+        let Ok(end) = written else {
+            self.make_room_after_refusal(pipeline);
+            return written;
+        };
         let len = write.payload.len() as u64 + 1;
         if bytes / LOOK_EVERY_BYTES != bytes.saturating_sub(len) / LOOK_EVERY_BYTES
             || bytes >= self.settings.memtable_bytes
@@ -201,6 +231,38 @@ impl Core {
             self.look_at_memtable(pipeline);
         }
         Ok(end)
+    }
+
+    /// A write that was refused took up log, and memory if it had put entries in place. If it is
+    /// the last one for long, nobody else would look at that.
+    #[cold]
+    fn make_room_after_refusal(&self, pipeline: &Pipeline) {
+        if self.latch.get().is_none() {
+            self.look_at_memtable(pipeline);
+        }
+    }
+
+    /// Applies the operations of a batch on bytewise keyspaces.
+    #[inline]
+    fn apply_all(&self, set: &MemSet, write: &Write<'_>, first: Seq) -> Result<()> {
+        let mut next = first;
+        for op in Ops::new(write.payload) {
+            let Ok(op) = op else { return Err(self.undecodable(first)) };
+            apply_bytewise(set.bytewise(), op, next);
+            next += 1;
+        }
+        if next - first != u64::from(write.operations) {
+            return Err(self.undecodable(first));
+        }
+        Ok(())
+    }
+
+    /// The error of a batch whose bytes are not what its writer encoded. It is logged by then, and
+    /// a reader of the log would refuse it.
+    #[cold]
+    fn undecodable(&self, position: Seq) -> Error {
+        let detail = "a batch was damaged in memory, before or while it was written";
+        Error::corruption(&self.path.join(LOG_DIRECTORY), position, "log operation", detail)
     }
 
     /// Writes a batch that touches keyspaces with an order of their own: their entries are put in
@@ -212,6 +274,13 @@ impl Core {
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
     ) -> Result<Seq> {
+        // An entry in its place cannot be taken back, so whatever can be refused is refused first.
+        let ops = Ops::new(write.payload).collect::<std::result::Result<Vec<_>, _>>();
+        let ops = ops.ok().filter(|ops| ops.len() == write.operations as usize);
+        let ops = ops.ok_or_else(|| self.undecodable(pipeline.reserved()))?;
+        let orders = orders_of(write.keyspaces)?;
+        let order_of = |id| orders.iter().find(|(k, _)| *k == id).map(|(_, order)| *order);
+        pipeline.check_room(write.payload, write.operations, class(write.durability))?;
         // Seals take this lock too: between placing and publishing, the set stays the same.
         let placing = self.placing.lock();
         if let Some(Watch { reads, seen }) = watch {
@@ -221,24 +290,11 @@ impl Core {
         }
         let set = self.state.load_arc().active().clone();
         let mut pending = Vec::new();
-        let mut orders: Vec<(&KeyspaceState, &CustomOrder)> = Vec::new();
-        for keyspace in write.keyspaces {
-            match &keyspace.order {
-                Order::Custom(order) => orders.push((keyspace, order)),
-                Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
-                Order::Bytewise => {}
-            }
-        }
-        let order_of = |id| orders.iter().find(|(k, _)| k.id == id).map(|(_, order)| *order);
-        for (index, op) in Ops::new(write.payload).enumerate() {
-            let (keyspace, key, kind, value) = match op {
-                Ok(Op::Put { keyspace, key, value }) => {
-                    (keyspace, key, crate::base::Kind::Put, value)
-                }
-                Ok(Op::Delete { keyspace, key }) => {
-                    (keyspace, key, crate::base::Kind::Delete, &[][..])
-                }
-                Ok(Op::Special { keyspace, kind, key, stored }) => (keyspace, key, kind, stored),
+        for (index, op) in ops.iter().enumerate() {
+            let (keyspace, key, kind, value) = match *op {
+                Op::Put { keyspace, key, value } => (keyspace, key, Kind::Put, value),
+                Op::Delete { keyspace, key } => (keyspace, key, Kind::Delete, &[][..]),
+                Op::Special { keyspace, kind, key, stored } => (keyspace, key, kind, stored),
                 _ => continue,
             };
             let Some(order) = order_of(keyspace) else { continue };
@@ -251,8 +307,7 @@ impl Core {
             for entry in pending {
                 entry.table.publish(entry.pending, first + entry.index);
             }
-            for (index, op) in Ops::new(write.payload).enumerate() {
-                let Ok(op) = op else { continue };
+            for (index, op) in ops.into_iter().enumerate() {
                 let (seq, id) = (first + index as u64, op.keyspace());
                 match (order_of(id), op) {
                     (None, op) => apply_bytewise(set.bytewise(), op, seq),
@@ -264,17 +319,17 @@ impl Core {
                 }
             }
             drop(placing);
-            set.bytes()
+            Ok(set.bytes())
         })
     }
 
     /// Waits as the pacer says; the error is why memory will not become free.
     #[cold]
-    fn wait_for_admission(&self, bytes: u64) -> Result<()> {
-        let started = Instant::now();
+    pub(super) fn wait_for_admission(&self, bytes: u64) -> Result<()> {
+        let mut place = None;
         loop {
             let seen = self.room.epoch();
-            let wait = match self.pacer.admit(bytes) {
+            let wait = match self.pacer.admit(bytes, &mut place) {
                 Admission::Go => return Ok(()),
                 Admission::Wait(wait) => wait,
                 Admission::Stop => {
@@ -288,20 +343,20 @@ impl Core {
             };
             self.check_open()?;
             self.latch.check()?;
-            let stopped = self.pacer.is_stopped();
+            let reason = self.pacer.reason(&self.counters.background);
+            let started = Instant::now();
             self.room.wait_past_timeout(seen, wait);
-            self.pacer.note_wait(&self.counters.background, started.elapsed());
-            if !stopped {
-                return Ok(());
-            }
+            reason.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
     }
 
     /// Seals full memtables that could not be sealed by the writer who filled them, because too
     /// many waited for their flush then. If every writer waits, nobody else would do it.
     fn seal_before_waiting(&self) -> Result<()> {
+        let pipeline = self.writable()?;
         let state = self.state.load_arc();
-        if state.active().take_seal_request() && !self.seal(self.writable()?, &state) {
+        let full = state.active().take_seal_request(pipeline.reserved());
+        if full && !self.seal(pipeline, &state) {
             // A flush is still to end, and its end wakes those who wait, to try again.
             state.active().renew_seal_request();
         }
@@ -311,7 +366,8 @@ impl Core {
     /// Seals the active memtables if they are full, and decides the pace anew.
     pub(super) fn look_at_memtable(&self, pipeline: &Pipeline) {
         let state = self.state.load_arc();
-        if state.active().take_seal_request() && !self.seal(pipeline, &state) {
+        let full = state.active().take_seal_request(pipeline.reserved());
+        if full && !self.seal(pipeline, &state) {
             state.active().renew_seal_request();
         }
         self.update_pace();
@@ -340,30 +396,43 @@ impl Core {
         true
     }
 
-    /// Tells the pacer the present debts.
+    /// Tells the pacer the present debts. Writers that wait hear of it if they may go on.
     pub(super) fn update_pace(&self) {
         let state = self.state.load_arc();
+        let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
         let totals = self.totals.lock();
-        let memtables = state.sealed_bytes() + state.active().bytes();
-        self.pacer.update(Debts {
-            memtables,
+        let changed = self.pacer.update(Debts {
+            memtables: state.sealed_bytes() + state.active().bytes(),
             budget: self.settings.write_budget_bytes,
+            log: reserved.saturating_sub(state.log_start()),
+            log_budget: self.settings.log_budget_bytes,
             deltas: totals.delta_bytes,
             bases: totals.base_bytes.max(8 * self.settings.memtable_bytes),
         });
         drop(totals);
-        self.room.notify();
-    }
-}
-
-/// Applies the operations of a batch on bytewise keyspaces.
-#[inline]
-fn apply_all(set: &MemSet, payload: &[u8], first: Seq) {
-    for (index, op) in Ops::new(payload).enumerate() {
-        // The payload was encoded by this process a moment ago.
-        debug_assert!(op.is_ok());
-        if let Ok(op) = op {
-            apply_bytewise(set.bytewise(), op, first + index as u64);
+        if changed {
+            self.room.notify();
         }
     }
 }
+
+fn class(durability: Durability) -> Class {
+    match durability {
+        Durability::Buffered => Class::Buffered,
+        Durability::Process => Class::Process,
+        Durability::Disk => Class::Disk,
+    }
+}
+
+/// Those of the keyspaces that have an order of their own, by number.
+fn orders_of<'k>(keyspaces: &[&'k KeyspaceState]) -> Result<Vec<(KeyspaceId, &'k CustomOrder)>> {
+    let order = |keyspace: &&'k KeyspaceState| match &keyspace.order {
+        Order::Custom(order) => Some(Ok((keyspace.id, order))),
+        Order::Missing(name) => Some(Err(missing_order(&keyspace.name, name))),
+        Order::Bytewise => None,
+    };
+    keyspaces.iter().filter_map(order).collect()
+}
+
+#[cfg(test)]
+mod tests;

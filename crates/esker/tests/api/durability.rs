@@ -1,5 +1,5 @@
-use super::{Place, as_after_a_crash, fill, fresh, key, open_roomy, small, text};
-use esker::{Batch, Db, Durability, ErrorKind, LogKind};
+use super::{Place, as_after_a_crash, fill, fresh, key, keys, open_roomy, small, text};
+use esker::{Batch, Db, Durability, ErrorKind, LogKind, TransactionOptions};
 
 fn kinds() -> [LogKind; 2] {
     [LogKind::Plain, LogKind::Mapped]
@@ -124,10 +124,40 @@ fn a_position_can_be_waited_for() {
 }
 
 #[test]
+fn a_buffered_batch_can_be_waited_for() {
+    let (place, db) = fresh();
+    let batch = |key: &str| {
+        let mut batch = Batch::new();
+        batch.insert(&db.default_keyspace(), key, "v");
+        batch
+    };
+    let buffered = db.write_with(batch("buffered"), Durability::Buffered).unwrap();
+    let logged = db.write(batch("logged")).unwrap();
+    assert!(logged > buffered, "later writes have greater numbers");
+    db.wait_durable(logged).unwrap();
+    assert_eq!(db.stats().flushes, 0, "what is logged needs no flush");
+    db.wait_durable(buffered).unwrap();
+    assert_eq!(db.stats().flushes, 1);
+    let mut options = TransactionOptions::default();
+    options.durability = Some(Durability::Buffered);
+    let transaction = db.begin_with(options).unwrap();
+    transaction.insert(&db.default_keyspace(), "transaction", "v").unwrap();
+    let committed = transaction.commit().unwrap();
+    db.wait_durable(committed).unwrap();
+    db.wait_durable(buffered).unwrap();
+    assert_eq!(db.stats().flushes, 2, "what is durable needs no further flush");
+    let crashed = as_after_a_crash(&place);
+    drop(db);
+    assert_eq!(keys(crashed.open().iter().unwrap()), ["buffered", "logged", "transaction"]);
+}
+
+#[test]
 fn a_position_that_no_write_returned_is_refused() {
     let (_place, db) = fresh();
     db.insert("k", "v").unwrap();
-    assert_eq!(db.wait_durable(1 << 50).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    for position in [1 << 50, (1 << 50) + 1, u64::MAX] {
+        assert_eq!(db.wait_durable(position).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
 mod batches;
+mod bounds;
 mod branches;
 mod checkpoints;
 mod cursors;

@@ -26,6 +26,7 @@ fn writers_see_their_own_writes_and_all_are_replayed() {
                         let apply = |(), seq| {
                             start = seq;
                             applied.lock().unwrap().insert(seq, payload.clone());
+                            Ok(())
                         };
                         let end =
                             log.write(&payload, 1, Class::Process, |_| Ok(()), apply).unwrap();
@@ -62,7 +63,10 @@ fn a_seal_separates_earlier_from_later_writes() {
                             // What a writer reads after its reservation is as new as the border
                             // below it, at least.
                             let check = |seq| Ok((seq, generation.load(Ordering::Relaxed)));
-                            let apply = |pair, _| seen.lock().unwrap().push(pair);
+                            let apply = |pair, _| {
+                                seen.lock().unwrap().push(pair);
+                                Ok(())
+                            };
                             log.write(b"payload", 1, Class::Process, check, apply).unwrap();
                         }
                     })

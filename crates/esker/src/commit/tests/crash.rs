@@ -30,7 +30,10 @@ fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
         let fails = rng.below(10) == 0;
         let check = |start| if fails { Err(Error::ReadOnly) } else { Ok(start) };
         let mut start = 0;
-        let outcome = log.write(&payload, 1, class, check, |seq, _| start = seq);
+        let outcome = log.write(&payload, 1, class, check, |seq, _| {
+            start = seq;
+            Ok(())
+        });
         assert_eq!(outcome.is_err(), fails);
         if let Ok(end) = outcome
             && class != Class::Buffered
@@ -150,11 +153,14 @@ fn a_hole_that_nobody_published_is_a_torn_tail() {
                 image = Some(fs.killed());
                 Ok(())
             };
-            log.write(b"hole", 1, Class::Process, check, |(), _| {}).unwrap();
+            log.write(b"hole", 1, Class::Process, check, |(), _| Ok(())).unwrap();
             image.unwrap()
         });
         is_reserved.recv().unwrap();
-        let apply = |(), _| logged.send(()).unwrap();
+        let apply = |(), _| {
+            logged.send(()).unwrap();
+            Ok(())
+        };
         log.write(b"behind the hole", 1, Class::Process, |_| Ok(()), apply).unwrap();
         first.join().unwrap()
     });

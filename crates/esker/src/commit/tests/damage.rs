@@ -236,7 +236,7 @@ fn a_read_error_is_not_the_end_of_the_log() {
 fn inspect_shows_segments_records_and_gaps() {
     let fs = MemFs::new();
     let (log, written) = small_log(&fs, LogKind::Plain, 12);
-    log.write(b"x", 1, Class::Buffered, |_| Ok(()), |(), _| {}).unwrap();
+    log.write(b"x", 1, Class::Buffered, |_| Ok(()), |(), _| Ok(())).unwrap();
     let end = log.visible();
     drop(log);
     let victim = replay(&fs).unwrap().0[3].start;

@@ -21,6 +21,7 @@ fn what_was_written_is_replayed_in_order_across_reopens() {
                     .write(&payload, 1, Class::Process, Ok, |seq, again| {
                         assert_eq!(seq, again);
                         start.store(seq, Ordering::Relaxed);
+                        Ok(())
                     })
                     .unwrap();
                 assert_eq!(log.visible(), end);
@@ -53,7 +54,7 @@ fn operation_counts_of_every_size_come_back() {
         let payload = vec![7; 0x0100_0000];
         for count in counts {
             let cut = if count < 2 { &payload[..1] } else { &payload[..] };
-            log.write(cut, count, Class::Process, |_| Ok(()), |(), _| {}).unwrap();
+            log.write(cut, count, Class::Process, |_| Ok(()), |(), _| Ok(())).unwrap();
         }
         let (batches, _) = replay(&fs).unwrap();
         let replayed: Vec<_> = batches.iter().map(|batch| batch.operations).collect();
@@ -85,7 +86,7 @@ fn failed_checks_and_buffered_writes_leave_voids() {
                 2 => {
                     let operations = round * 3;
                     let end = log
-                        .write(&payload, operations, Class::Buffered, |_| Ok(()), |(), _| {})
+                        .write(&payload, operations, Class::Buffered, |_| Ok(()), |(), _| Ok(()))
                         .unwrap();
                     // Each operation has a sequence number of its own.
                     assert!(end - before > u64::from(operations));
@@ -93,7 +94,7 @@ fn failed_checks_and_buffered_writes_leave_voids() {
                 _ => {
                     let unwinding = std::panic::AssertUnwindSafe(|| {
                         let check = |_| -> Result<()> { std::panic::resume_unwind(Box::new(0)) };
-                        log.write(&payload, 1, Class::Process, check, |(), _| {})
+                        log.write(&payload, 1, Class::Process, check, |(), _| Ok(()))
                     });
                     assert!(std::panic::catch_unwind(unwinding).is_err());
                 }
@@ -103,6 +104,21 @@ fn failed_checks_and_buffered_writes_leave_voids() {
         let (batches, recovered) = replay(&fs).unwrap();
         assert_eq!(payloads(&batches), expected);
         assert_eq!(recovered.end, log.visible());
+    }
+}
+
+#[test]
+fn a_write_that_cannot_be_applied_poisons_and_is_never_seen() {
+    for kind in KINDS {
+        let fs = MemFs::new();
+        let log = create(&fs, kind, 16 << 10);
+        let visible = put(&log, b"before", Class::Process).unwrap();
+        let apply = |(), _| Err(Error::ReadOnly);
+        let failed = log.write(b"half", 1, Class::Process, |_| Ok(()), apply);
+        assert!(matches!(failed, Err(Error::Poisoned { .. })));
+        assert_eq!(log.visible(), visible);
+        assert!(matches!(put(&log, b"after", Class::Process), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
     }
 }
 
@@ -306,7 +322,7 @@ fn oversized_batches_are_refused_before_anything_is_reserved() {
     let log = Pipeline::create(config, FIRST, Arc::new(Latch::new())).unwrap();
     let outcome = put(&log, &[0; 1001], Class::Process);
     assert!(matches!(outcome, Err(Error::BatchTooLarge { len: 1001, max: 1000 })));
-    let many = log.write(&[0; 8], 100, Class::Process, |_| Ok(()), |(), _| {});
+    let many = log.write(&[0; 8], 100, Class::Process, |_| Ok(()), |(), _| Ok(()));
     assert!(matches!(many, Err(Error::InvalidArgument { .. })));
     assert_eq!(log.visible(), FIRST);
 }

@@ -35,7 +35,7 @@ pub(super) fn create(fs: &Arc<MemFs>, kind: LogKind, segment_bytes: u64) -> Pipe
 
 /// Writes a batch with one operation.
 pub(super) fn put(log: &Pipeline, payload: &[u8], class: Class) -> Result<Seq> {
-    log.write(payload, 1, class, |_| Ok(()), |(), _| {})
+    log.write(payload, 1, class, |_| Ok(()), |(), _| Ok(()))
 }
 
 /// A replayed batch.

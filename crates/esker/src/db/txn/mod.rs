@@ -16,8 +16,9 @@
 //!    below the position of every transaction that is registered later.
 //! 2. A set is kept here before it leaves the state: whoever loads the state first and this history
 //!    second finds every set in one of them, or learns from `floor` that one is gone.
-//! 3. Kept sets take at most `limit` bytes. When they would take more, the oldest go, and `floor`
-//!    rises: transactions that began below it cannot be validated any more.
+//! 3. Kept sets take at most `limit` bytes, and there are at most 256 of them, since even a small
+//!    one has its overhead. When there would be more, the oldest go, and `floor` rises: transactions
+//!    that began below it cannot be validated any more. Sets without entries are not kept.
 
 pub mod locks;
 pub mod reads;
@@ -30,6 +31,9 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// So many flushed sets are kept at most, however small they are.
+const KEPT_MAX: usize = 256;
 
 /// The open transactions, and the flushed memtable sets that they may still need.
 #[derive(Debug)]
@@ -58,7 +62,7 @@ impl Inner {
         let oldest = self.open.keys().next().copied().unwrap_or(Seq::MAX);
         let mut free = Vec::new();
         while let Some(set) = self.kept.front()
-            && (end_of(set) <= oldest || self.kept_bytes > limit)
+            && (end_of(set) <= oldest || self.kept_bytes > limit || self.kept.len() > KEPT_MAX)
         {
             self.kept_bytes = self.kept_bytes.saturating_sub(set.bytes());
             self.floor = self.floor.max(end_of(set));
@@ -113,6 +117,9 @@ impl Transactions {
 
     /// Notes that a set is flushed and about to leave the state.
     pub fn flushed(&self, set: &Arc<MemSet>) {
+        if set.is_empty() {
+            return;
+        }
         let mut inner = self.inner.lock();
         inner.kept_bytes += set.bytes();
         inner.kept.push_back(set.clone());

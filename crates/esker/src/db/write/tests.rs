@@ -1,0 +1,155 @@
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+use super::*;
+use crate::base::Comparator;
+use crate::db::options::Options;
+use crate::error::ErrorKind;
+
+struct Reverse;
+
+impl Comparator for Reverse {
+    fn name(&self) -> &str {
+        "reverse"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        b.cmp(a)
+    }
+}
+
+fn open() -> (tempfile::TempDir, Arc<Core>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.memory = Some(8 << 20);
+    options.memtable_bytes = Some(64 << 10);
+    options.log_segment_bytes = 64 << 10;
+    options.workers = Some(1);
+    let core = Core::open(&directory.path().join("db"), &options).unwrap();
+    (directory, core)
+}
+
+fn put(keyspace: &KeyspaceState, key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    Op::Put { keyspace: keyspace.id, key, value }.encode(&mut payload);
+    payload
+}
+
+fn write<'a>(payload: &'a [u8], operations: u32, keyspaces: &'a [&KeyspaceState]) -> Write<'a> {
+    let durability = Durability::Process;
+    Write { payload, operations, keyspaces, durability, counts: [0; 4] }
+}
+
+/// Bytes of log that are kept for the memtables.
+fn kept(core: &Core) -> u64 {
+    core.writable().unwrap().reserved() - core.state_now().log_start()
+}
+
+#[test]
+fn what_is_refused_behind_its_reservation_makes_the_log_no_longer_than_its_budget() {
+    let (_directory, core) = open();
+    let gone = core.keyspace("gone", None).unwrap();
+    core.drop_keyspace("gone").unwrap();
+    let payload = put(&gone, b"k", &[1; 20_000]);
+    let spaces: [&KeyspaceState; 1] = [&gone];
+    let (write, len) = (write(&payload, 1, &spaces), payload.len() as u64);
+    let pipeline = core.writable().unwrap();
+    for round in 0..500 {
+        if !core.pacer.is_open() {
+            core.wait_for_admission(len).unwrap();
+        }
+        // As if the keyspace was dropped after the first look at it.
+        let refused = core.commit(pipeline, &write, None, |_, _| unreachable!());
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::KeyspaceDropped);
+        let allowed = core.settings.log_budget_bytes + len + 32;
+        assert!(kept(&core) <= allowed, "round {round}: {} bytes of log", kept(&core));
+    }
+    core.flush().unwrap();
+    // One that is written to, one that is prepared, and two for later.
+    assert!(pipeline.file_bytes() <= 4 * (64 << 10), "{} bytes", pipeline.file_bytes());
+    core.close().unwrap();
+}
+
+#[test]
+fn a_flush_lets_the_log_go_though_nothing_is_in_memory() {
+    let (_directory, core) = open();
+    let gone = core.keyspace("gone", None).unwrap();
+    core.drop_keyspace("gone").unwrap();
+    core.flush().unwrap();
+    let payload = put(&gone, b"k", &[1; 30_000]);
+    let spaces: [&KeyspaceState; 1] = [&gone];
+    let write = write(&payload, 1, &spaces);
+    let pipeline = core.writable().unwrap();
+    core.commit(pipeline, &write, None, |_, _| unreachable!()).unwrap_err();
+    assert!(kept(&core) > 30_000 && core.state_now().active().is_empty());
+    core.flush().unwrap();
+    assert_eq!(core.store.lock().log_start(), pipeline.reserved());
+    let written = core.stats(0).written.manifest;
+    core.flush().unwrap();
+    assert_eq!(core.stats(0).written.manifest, written, "there is nothing more to let go");
+    core.commit(pipeline, &write, None, |_, _| unreachable!()).unwrap_err();
+    let end = pipeline.reserved();
+    core.close().unwrap();
+    assert_eq!(core.store.lock().log_start(), end, "neither does a closed database keep it");
+}
+
+#[test]
+fn a_logged_operation_that_cannot_be_decoded_poisons() {
+    for (damaged, operations) in [(false, 2), (true, 1), (true, 2)] {
+        let (_directory, core) = open();
+        let default = core.catalog.lock().by_id(0).cloned().unwrap();
+        let spaces: [&KeyspaceState; 1] = [&default];
+        let good = put(&default, b"k", b"v");
+        core.write(&write(&good, 1, &spaces)).unwrap();
+        let visible = core.visible();
+        let mut bad = good.clone();
+        if damaged {
+            bad.push(0xff);
+        }
+        let refused = core.write(&write(&bad, operations, &spaces)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Poisoned);
+        assert!(refused.to_string().contains("log operation"), "{refused}");
+        assert_eq!(core.visible(), visible, "nobody sees the half of it");
+        let later = core.write(&write(&good, 1, &spaces)).unwrap_err();
+        assert_eq!(later.kind(), ErrorKind::Poisoned);
+        assert_eq!(core.close().unwrap_err().kind(), ErrorKind::Poisoned);
+    }
+}
+
+#[test]
+fn in_an_order_of_its_own_it_is_refused_before_it_is_logged() {
+    let (_directory, core) = open();
+    let space = core.keyspace("reverse", Some(Arc::new(Reverse))).unwrap();
+    let spaces: [&KeyspaceState; 1] = [&space];
+    let good = put(&space, b"k", b"v");
+    let bytes = || core.state_now().active().bytes();
+    core.write(&write(&good, 1, &spaces)).unwrap();
+    let before = (core.writable().unwrap().reserved(), bytes());
+    let bad = [&good[..], &[0xff]].concat();
+    for (payload, operations) in [(&bad, 1), (&bad, 2), (&good, 2)] {
+        let refused = core.write(&write(payload, operations, &spaces)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Corruption, "{refused}");
+    }
+    assert_eq!((core.writable().unwrap().reserved(), bytes()), before);
+    core.write(&write(&good, 1, &spaces)).unwrap();
+    core.close().unwrap();
+}
+
+#[test]
+fn a_writer_that_is_woken_before_its_time_goes_on_waiting() {
+    let (_directory, core) = open();
+    core.pacer.update(Debts { memtables: 90, budget: 100, log_budget: 1, ..Debts::default() });
+    // The line before it is so long that its turn never comes.
+    assert_eq!(core.pacer.admit(1 << 50, &mut None), Admission::Go);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| core.wait_for_admission(1));
+        for _ in 0..5000 {
+            core.room.notify();
+            std::thread::yield_now();
+        }
+        assert!(!writer.is_finished());
+        core.pacer.update(Debts::default());
+        core.room.notify();
+        writer.join().unwrap().unwrap();
+    });
+    core.close().unwrap();
+}
