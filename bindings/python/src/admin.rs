@@ -3,6 +3,7 @@
 use crate::db::path_of;
 use crate::errors::{Failure, Result, exception};
 use crate::options::{Packing, Wanted, order_from};
+use esker::db::unfinished::MARK_NAME;
 use esker::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 use esker::fs::Fs;
 use esker::{Compression, Db, Error, Keyspace, Latency, LevelShape, Stats, VerifyReport};
@@ -211,16 +212,16 @@ pub(crate) fn repair_db(
         if esker::repair::plan(&path, &options)?.is_whole() {
             return Ok(None);
         }
-        let beside = |ending: &str| -> esker::Result<PathBuf> {
+        let beside = |ending: &str| -> PathBuf {
             let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(ending);
-            let beside = path.with_file_name(name);
-            match beside.symlink_metadata() {
-                Ok(_) => Err(Error::Exists { path: beside }),
-                Err(_) => Ok(beside),
-            }
+            path.with_file_name(name)
         };
-        let (saved, damaged) = (beside(".repaired")?, beside(".damaged")?);
+        let (saved, damaged) = (beside(".repaired"), beside(".damaged"));
+        if damaged.symlink_metadata().is_ok() {
+            return Err(Error::Exists { path: damaged });
+        }
+        // What a repair left that was cut off is begun anew; anything else there is refused.
         esker::repair::salvage(&path, &saved, &options)?;
         let rename = |from: &Path, to: &Path| {
             std::fs::rename(from, to).map_err(|error| Error::io("rename", from, error))
@@ -270,7 +271,8 @@ fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
     };
     let here = names(path)?;
     // LevelDB's names may look like ours, but every database of its has this one.
-    if here.iter().any(|name| name == "CURRENT") || !here.iter().any(|name| is_ours("", name)) {
+    let ours = |name: &String| is_ours("", name) || name == MARK_NAME;
+    if here.iter().any(|name| name == "CURRENT") || !here.iter().any(ours) {
         let found = "its files are not those of one".to_owned();
         return Err(Error::NotADatabase { path: path.to_owned(), found, import: None });
     }
@@ -290,7 +292,10 @@ fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
             let _ = std::fs::remove_dir(&directory);
         }
     }
-    let _ = std::fs::remove_file(path.join(LOCK_NAME));
+    // The mark goes last: until then nobody opens a part of what is there.
+    for name in [MARK_NAME, LOCK_NAME] {
+        let _ = std::fs::remove_file(path.join(name));
+    }
     drop(lock);
     let _ = std::fs::remove_dir(path);
     Ok(())

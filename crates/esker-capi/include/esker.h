@@ -170,6 +170,10 @@ enum esker_code
    */
   ESKER_BRANCH_EXISTS = 29,
   /**
+   * The directory holds a part of what a repair that was cut off would have put there.
+   */
+  ESKER_UNFINISHED = 30,
+  /**
    * The call is wrong: NULL, a handle of another kind, a length that cannot be.
    */
   ESKER_MISUSE = 100,

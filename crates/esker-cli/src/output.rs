@@ -5,7 +5,6 @@
 //! bytes either.
 
 use crate::token;
-use comfy_table::{Table, presets};
 use esker::{LevelShape, Stats, TreeShape};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -23,43 +22,87 @@ pub fn entry_json(key: &[u8], value: &[u8]) -> Value {
     json!({ "key": token::encode(key), "value": token::encode(value) })
 }
 
-/// The statistics as JSON.
-pub fn stats_json(stats: &Stats) -> Value {
-    esker_json::stats(stats, |name| token::encode(name.as_bytes()))
+/// Writes the statistics as JSON. A database may have hundreds of thousands of trees, so they are
+/// made and written one by one.
+pub fn write_stats_json(out: &mut dyn Write, mut stats: Stats) -> io::Result<()> {
+    let trees = std::mem::take(&mut stats.trees);
+    let Value::Object(fields) = esker_json::stats(&stats, shown) else { return Ok(()) };
+    for (index, (name, value)) in fields.iter().enumerate() {
+        write!(out, "{}\"{name}\":", if index == 0 { '{' } else { ',' })?;
+        if name != TREES {
+            write!(out, "{value}")?;
+            continue;
+        }
+        write!(out, "[")?;
+        for (index, tree) in trees.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(out, "{comma}{}", esker_json::tree(tree, shown))?;
+        }
+        write!(out, "]")?;
+    }
+    writeln!(out, "}}")
+}
+
+/// The field of the trees.
+const TREES: &str = "trees";
+
+/// The name of a keyspace as it is shown.
+fn shown(name: &str) -> String {
+    token::encode(name.as_bytes())
 }
 
 /// The statistics as `name value` lines, sorted by name; trees are named by their position.
-pub fn stats_lines(stats: &Stats) -> Vec<(String, String)> {
-    let mut lines = Vec::new();
-    flatten(String::new(), &stats_json(stats), &mut lines);
-    lines
+pub fn stats_lines(mut stats: Stats) -> impl Iterator<Item = (String, String)> {
+    let trees = std::mem::take(&mut stats.trees);
+    let mut before = Vec::new();
+    flatten(String::new(), &esker_json::stats(&stats, shown), &mut before);
+    let at = before.partition_point(|(name, _)| name.as_str() < TREES);
+    let behind = before.split_off(at);
+    let trees = trees.into_iter().enumerate().flat_map(|(index, tree)| {
+        let mut lines = Vec::new();
+        flatten(format!("{TREES}.{index}"), &esker_json::tree(&tree, shown), &mut lines);
+        lines
+    });
+    before.into_iter().chain(trees).chain(behind)
 }
 
-/// The trees of all keyspaces as a table.
-pub fn trees_table(trees: &[TreeShape]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header([
-        "keyspace",
-        "partitions",
-        "base entries",
-        "base bytes",
-        "delta runs",
-        "delta entries",
-        "delta bytes",
-    ]);
+/// Writes the trees of all keyspaces as a table.
+pub fn write_trees(out: &mut dyn Write, trees: &[TreeShape]) -> io::Result<()> {
+    let mut widths = HEADER.map(str::len);
     for tree in trees {
-        let deltas = |field: fn(&LevelShape) -> u64| tree.deltas.iter().map(field).sum::<u64>();
-        table.add_row([
-            token::encode(tree.keyspace.as_bytes()),
-            tree.partitions.to_string(),
-            tree.base.entries.to_string(),
-            tree.base.bytes.to_string(),
-            deltas(|level| level.runs).to_string(),
-            deltas(|level| level.entries).to_string(),
-            deltas(|level| level.bytes).to_string(),
-        ]);
+        let row = row(tree);
+        widths.iter_mut().zip(&row).for_each(|(width, cell)| *width = cell.len().max(*width));
     }
-    table
+    let mut line = |cells: [&str; COLUMNS]| {
+        let padded = cells.iter().zip(widths).map(|(cell, width)| format!(" {cell:<width$} "));
+        writeln!(out, "{}", padded.collect::<String>().trim_end())
+    };
+    line(HEADER)?;
+    trees.iter().try_for_each(|tree| line(row(tree).each_ref().map(String::as_str)))
+}
+
+const COLUMNS: usize = 7;
+const HEADER: [&str; COLUMNS] = [
+    "keyspace",
+    "partitions",
+    "base entries",
+    "base bytes",
+    "delta runs",
+    "delta entries",
+    "delta bytes",
+];
+
+fn row(tree: &TreeShape) -> [String; COLUMNS] {
+    let deltas = |field: fn(&LevelShape) -> u64| tree.deltas.iter().map(field).sum::<u64>();
+    [
+        shown(&tree.keyspace),
+        tree.partitions.to_string(),
+        tree.base.entries.to_string(),
+        tree.base.bytes.to_string(),
+        deltas(|level| level.runs).to_string(),
+        deltas(|level| level.entries).to_string(),
+        deltas(|level| level.bytes).to_string(),
+    ]
 }
 
 /// Joins the path of every leaf of `value` with dots.

@@ -70,6 +70,8 @@ pub enum esker_code {
     ESKER_BRANCH_MISSING = 28,
     /// There already is a branch or named snapshot of this name.
     ESKER_BRANCH_EXISTS = 29,
+    /// The directory holds a part of what a repair that was cut off would have put there.
+    ESKER_UNFINISHED = 30,
     /// The call is wrong: NULL, a handle of another kind, a length that cannot be.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
@@ -114,6 +116,7 @@ impl esker_code {
             27 => ESKER_MERGE_FAILED,
             28 => ESKER_BRANCH_MISSING,
             29 => ESKER_BRANCH_EXISTS,
+            30 => ESKER_UNFINISHED,
             100 => ESKER_MISUSE,
             101 => ESKER_PANIC,
             102 => ESKER_OTHER,
@@ -182,6 +185,7 @@ fn code_of(error: &esker::Error) -> esker_code {
         Kind::MergeFailed => ESKER_MERGE_FAILED,
         Kind::BranchMissing => ESKER_BRANCH_MISSING,
         Kind::BranchExists => ESKER_BRANCH_EXISTS,
+        Kind::Unfinished => ESKER_UNFINISHED,
         _ => ESKER_OTHER,
     }
 }
@@ -235,6 +239,7 @@ impl ErrorInfo {
             | Error::NotADatabase { path, .. }
             | Error::Missing { path }
             | Error::Exists { path }
+            | Error::Unfinished { path }
             | Error::UnknownFormat { path, .. }
             | Error::DiskFull { path } => info.path = Some(Text::of_path(path)),
             Error::KeyspaceDropped { keyspace }
@@ -301,6 +306,7 @@ pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
         27 => c"merge-failed",
         28 => c"branch-missing",
         29 => c"branch-exists",
+        30 => c"unfinished",
         100 => c"misuse",
         101 => c"panic",
         102 => c"other",

@@ -29,7 +29,9 @@ fn level(level: &LevelShape) -> Value {
     })
 }
 
-fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
+/// The shape of one tree, as it stands in [`stats`]: whoever has hundreds of thousands of them
+/// writes them one by one.
+pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
     json!({
         "keyspace": name(&tree.keyspace),
         "partitions": tree.partitions,
@@ -171,6 +173,7 @@ pub fn plan(plan: &Plan) -> Value {
         json!({
             "keyspace": kept.keyspace,
             "entries": kept.entries,
+            "at_most": kept.at_most,
             "segments": kept.segments,
             "blocks": kept.blocks,
             "blocks_lost": kept.blocks_lost,

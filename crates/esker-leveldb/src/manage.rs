@@ -4,6 +4,7 @@ use crate::comparator::{BYTEWISE, Order};
 use crate::open::engine_options;
 use crate::options::leveldb_options_t;
 use crate::status::{Result, Status};
+use esker::db::unfinished::MARK_NAME;
 use esker::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, parse_run_name};
 use esker::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
 use esker::{Comparator, Db, Error, Options};
@@ -28,7 +29,7 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
         ));
     }
     let head = |name: &str| SUPERBLOCK_NAMES.contains(&name) || parse_manifest_name(name).is_some();
-    if !has(&head) {
+    if !has(&|name| head(name) || name == MARK_NAME) {
         return Ok(());
     }
     let lock_path = path.join(LOCK_NAME);
@@ -42,7 +43,8 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
     remove_files(&log, |name| esker::wal::file_number(name).is_some())?;
     remove_if_empty(&data)?;
     remove_if_empty(&log)?;
-    remove_files(path, |name| name == LOCK_NAME)?;
+    // The mark goes last: until then nobody opens a part of what is there.
+    remove_files(path, |name| [LOCK_NAME, MARK_NAME].contains(&name))?;
     remove_if_empty(path)
 }
 

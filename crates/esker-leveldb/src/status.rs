@@ -66,6 +66,7 @@ impl From<&Error> for Status {
                 Self::corruption(error)
             }
             Error::NotADatabase { .. }
+            | Error::Unfinished { .. }
             | Error::KeyTooLong { .. }
             | Error::ValueTooLarge { .. }
             | Error::BatchTooLarge { .. }

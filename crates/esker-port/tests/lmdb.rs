@@ -215,6 +215,57 @@ fn damage_anywhere_has_an_answer() {
     }
 }
 
+/// Thirty pages that each name the next one two hundred times: to follow every way would take for
+/// ever.
+#[test]
+fn pages_that_are_named_again_and_again_are_refused() {
+    const PAGE: usize = 4096;
+    const DEPTH: u64 = 30;
+    let head = |number: u64, kind: u16, nodes: u16| {
+        let mut page = number.to_le_bytes().to_vec();
+        for word in [0, kind, 16 + 2 * nodes, PAGE as u16] {
+            page.extend_from_slice(&word.to_le_bytes());
+        }
+        page
+    };
+    let tree = |depth: u16, root: u64| {
+        let mut tree = (PAGE as u32).to_le_bytes().to_vec();
+        tree.extend_from_slice(&[0, 0]);
+        tree.extend_from_slice(&depth.to_le_bytes());
+        for number in [0, 1u64 << 60, 0, 0, root] {
+            tree.extend_from_slice(&number.to_le_bytes());
+        }
+        tree
+    };
+    let mut file = Vec::new();
+    for number in 0..2 {
+        let mut page = head(number, 0x08, 0);
+        page.extend_from_slice(&0xbeef_c0de_u32.to_le_bytes());
+        page.extend_from_slice(&1u32.to_le_bytes());
+        page.extend_from_slice(&[0; 16]);
+        page.extend(tree(0, u64::MAX));
+        page.extend(tree(DEPTH as u16, 2));
+        for number in [1 + DEPTH, number] {
+            page.extend_from_slice(&number.to_le_bytes());
+        }
+        file.extend_from_slice(&page);
+        file.resize((number as usize + 1) * PAGE, 0);
+    }
+    for number in 2..1 + DEPTH {
+        let mut page = head(number, 0x01, 200);
+        (0..200).for_each(|_| page.extend_from_slice(&(PAGE as u16 - 8).to_le_bytes()));
+        page.resize(PAGE - 8, 0);
+        page.extend_from_slice(&(number + 1).to_le_bytes());
+        file.extend_from_slice(&page);
+    }
+    file.extend_from_slice(&head(1 + DEPTH, 0x02, 0));
+    file.resize((2 + DEPTH as usize) * PAGE, 0);
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("data.mdb");
+    std::fs::write(&path, &file).unwrap();
+    refused(LMDB, &path, "more pages than there are");
+}
+
 #[test]
 fn what_is_no_lmdb_file_is_refused() {
     let place = tempfile::tempdir().unwrap();

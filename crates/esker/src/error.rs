@@ -59,6 +59,11 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory holds a part of what a repair that was cut off would have put there.
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A file was written by a format version that this build does not know (C9).
     UnknownFormat {
         /// The file.
@@ -249,6 +254,7 @@ pub enum ErrorKind {
     NotADatabase,
     Missing,
     Exists,
+    Unfinished,
     UnknownFormat,
     KeyTooLong,
     ValueTooLarge,
@@ -284,6 +290,7 @@ impl ErrorKind {
             Self::NotADatabase => "not-a-database",
             Self::Missing => "missing",
             Self::Exists => "exists",
+            Self::Unfinished => "unfinished",
             Self::UnknownFormat => "unknown-format",
             Self::KeyTooLong => "key-too-long",
             Self::ValueTooLarge => "value-too-large",
@@ -321,6 +328,7 @@ impl Error {
             Self::NotADatabase { .. } => ErrorKind::NotADatabase,
             Self::Missing { .. } => ErrorKind::Missing,
             Self::Exists { .. } => ErrorKind::Exists,
+            Self::Unfinished { .. } => ErrorKind::Unfinished,
             Self::UnknownFormat { .. } => ErrorKind::UnknownFormat,
             Self::KeyTooLong { .. } => ErrorKind::KeyTooLong,
             Self::ValueTooLarge { .. } => ErrorKind::ValueTooLarge,

@@ -49,6 +49,12 @@ class ExistsError(IOError, FileExistsError):
     kind = "exists"
 
 
+class UnfinishedError(Error):
+    """The directory holds a part of what a repair that was cut off would have put there."""
+
+    kind = "unfinished"
+
+
 class DiskFullError(IOError):
     """The device has no room. Writes go on by themselves when there is."""
 

@@ -32,7 +32,7 @@ pub fn run(args: &CompactArgs, out: &mut impl Write) -> Result<(), Failure> {
     let stats = db.stats();
     db.close()?;
     if args.target.json {
-        output::json_line(out, &output::stats_json(&stats))?;
+        output::write_stats_json(out, stats)?;
     }
     Ok(())
 }

@@ -10,7 +10,12 @@ use std::path::PathBuf;
 
 /// Says what can be saved of a damaged database, or saves it; changes nothing in it
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  esker repair --plan DIR\n  esker repair DIR --to NEW")]
+#[command(
+    after_help = "With --plan the exit code is 1 if something would be lost; the lines that \
+    begin with \"lost:\" name it. A repair that is interrupted leaves a directory that cannot be \
+    opened; run again, it begins anew.\n\nExample:\n  esker repair --plan DIR\n  \
+    esker repair DIR --to NEW"
+)]
 #[command(group = ArgGroup::new("what").required(true).args(["plan", "to"]))]
 pub struct RepairArgs {
     /// The damaged database's directory
@@ -18,7 +23,8 @@ pub struct RepairArgs {
     /// Only say what is damaged and what can be saved
     #[arg(long)]
     plan: bool,
-    /// Save what can be saved to this directory, which must not exist
+    /// Save what can be saved to this directory, which must not exist or be what an interrupted
+    /// repair left
     #[arg(long, value_name = "NEW")]
     to: Option<PathBuf>,
     #[command(flatten)]
@@ -31,17 +37,26 @@ pub struct RepairArgs {
 /// Runs the command.
 pub fn run(args: &RepairArgs, out: &mut impl Write) -> Result<(), Failure> {
     let options = args.open.options();
-    let report = match &args.to {
-        None => esker::repair::plan(&args.dir, &options)?.to_string(),
-        Some(to) => esker::repair::salvage(&args.dir, to, &options)?.to_string(),
+    let (report, losses) = match &args.to {
+        None => {
+            let plan = esker::repair::plan(&args.dir, &options)?;
+            (plan.to_string(), plan.has_losses())
+        }
+        // What it lost is said, but the repair did what it can.
+        Some(to) => (esker::repair::salvage(&args.dir, to, &options)?.to_string(), false),
     };
     let lines: Vec<String> = report.lines().map(one_line).collect();
     if args.json {
         output::json_line(out, &json!({ "report": lines }))?;
-        return Ok(());
+    } else {
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
     }
-    for line in lines {
-        writeln!(out, "{line}")?;
+    if losses {
+        let dir = args.dir.display();
+        let what = format!("a repair of {dir} would lose what the lines with \"lost:\" name");
+        return Err(Failure::Negative(what));
     }
     Ok(())
 }

@@ -18,18 +18,18 @@ pub struct StatsArgs {
 /// Runs the command.
 pub fn run(args: &StatsArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_read_only()?;
-    let stats = db.stats();
+    let mut stats = db.stats();
     db.close()?;
     if args.target.json {
-        output::json_line(out, &output::stats_json(&stats))?;
+        output::write_stats_json(out, stats)?;
         return Ok(());
     }
-    for (name, value) in output::stats_lines(&stats) {
-        // The trees follow as a table.
-        if !name.starts_with("trees.") {
-            writeln!(out, "{name:<28} {value}")?;
-        }
+    // The trees follow as a table.
+    let trees = std::mem::take(&mut stats.trees);
+    for (name, value) in output::stats_lines(stats) {
+        writeln!(out, "{name:<28} {value}")?;
     }
-    writeln!(out, "\n{}", output::trees_table(&stats.trees))?;
+    writeln!(out)?;
+    output::write_trees(out, &trees)?;
     Ok(())
 }

@@ -126,8 +126,8 @@ impl Session {
             Command::Sync => done(self.db.sync()),
             Command::Verify => verify(&self.db, out),
             Command::Stats => {
-                let stats = output::stats_lines(&self.db.stats());
-                lines(out, stats.iter().map(|(name, value)| format!("{name} {value}")))
+                let stats = output::stats_lines(self.db.stats());
+                lines(out, stats.map(|(name, value)| format!("{name} {value}")))
             }
             Command::Help => {
                 lines(out, HELP.iter().map(|(usage, meaning)| format!("{usage:<27}{meaning}")))

@@ -4,6 +4,7 @@ use super::manifest::TAG_BYTES;
 use super::{Tag, bad, failed, masked_crc, split};
 use crate::{Error, Result};
 use esker::base::codec::{DecodeError, Decoded, Reader};
+use esker::base::limits::VALUE_BYTES_MAX;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -18,6 +19,8 @@ const SNAPPY: u8 = 1;
 const ZSTD: u8 = 2;
 /// A block has about 4 KiB, and more only if an entry has; this is beyond what LevelDB can write.
 const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
+/// The most that a block holds besides a value of the largest size that can be stored here.
+const BLOCK_REST_MAX: u64 = 1 << 20;
 /// Neighbouring blocks are read together.
 const READ_BYTES: usize = 512 << 10;
 
@@ -200,7 +203,13 @@ impl Block {
             }
             ZSTD => {
                 let wrong = |_| DecodeError("a block cannot be unpacked with Zstandard");
-                self.data = zstd::stream::decode_all(stored).map_err(wrong)?;
+                let decoder = zstd::stream::read::Decoder::new(stored).map_err(wrong)?;
+                // A few bytes may stand for any number of equal ones.
+                let most = VALUE_BYTES_MAX + BLOCK_REST_MAX;
+                decoder.take(most + 1).read_to_end(&mut self.data).map_err(wrong)?;
+                if self.data.len() as u64 > most {
+                    return Err(DecodeError("a block is larger than it can be"));
+                }
             }
             _ => return Err(DecodeError("a block is packed in a way that is not known")),
         }

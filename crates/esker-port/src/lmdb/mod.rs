@@ -5,7 +5,8 @@
 //!
 //! 1. Every page, node, key and value is compared with what holds it before it is used.
 //! 2. A walk ends, whatever the file says: depth and number of pages are those that the tree's
-//!    description has, and so is the number of entries, or the file is damaged.
+//!    description has, and so is the number of entries, or the file is damaged. Every page belongs
+//!    to one place of one tree, so no more pages are read than the file has.
 //! 3. What is read is the state after one transaction. LMDB's lock file is left alone (to take
 //!    part in it would be to write it), so at the end the file is asked whether another
 //!    transaction was committed meanwhile. If one was, pages may have been used again, and
@@ -36,6 +37,8 @@ pub(crate) struct Lmdb {
     meta: Meta,
     /// Bytes of the pages that reading has seen.
     seen: u64,
+    /// Pages that were followed.
+    pages: u64,
 }
 
 impl Lmdb {
@@ -45,7 +48,7 @@ impl Lmdb {
         let path = if path.is_dir() { inside } else { path.to_owned() };
         let file = File::open(&path).map_err(|error| failed("open", &path, error))?;
         let meta = newest(&path, &file)?;
-        let lmdb = Self { path, file, meta, seen: 0 };
+        let lmdb = Self { path, file, meta, seen: 0, pages: 0 };
         let len = lmdb.file.metadata().map_err(|error| failed("look at", &lmdb.path, error))?.len();
         let needed = lmdb.meta.last_page.checked_add(1);
         let needed = needed.and_then(|pages| pages.checked_mul(lmdb.meta.page_bytes as u64));
@@ -65,8 +68,18 @@ impl Lmdb {
         read_at(&self.path, &self.file, offset, len, bytes)
     }
 
+    /// Counts pages that are about to be read.
+    fn follow(&mut self, pages: u64) -> Result<()> {
+        self.pages = self.pages.saturating_add(pages);
+        if self.pages > self.meta.last_page + 1 {
+            return Err(self.damaged(0, "its trees refer to more pages than there are"));
+        }
+        Ok(())
+    }
+
     /// Reads a page into `bytes`.
-    fn page(&self, number: u64, bytes: &mut Vec<u8>) -> Result<()> {
+    fn page(&mut self, number: u64, bytes: &mut Vec<u8>) -> Result<()> {
+        self.follow(1)?;
         if number > self.meta.last_page {
             return Err(self.damaged(0, format!("page {number} is referred to, beyond the last")));
         }
@@ -75,7 +88,7 @@ impl Lmdb {
     }
 
     /// Reads a value in pages of its own.
-    fn far(&self, page: u64, len: usize, bytes: &mut Vec<u8>) -> Result<()> {
+    fn far(&mut self, page: u64, len: usize, bytes: &mut Vec<u8>) -> Result<()> {
         if len as u64 > VALUE_BYTES_MAX {
             let what = format!("a value has {len} bytes, the limit is {VALUE_BYTES_MAX}");
             return Err(source(&self.path, what));
@@ -84,6 +97,7 @@ impl Lmdb {
         if page.checked_add(needed).is_none_or(|end| end > self.meta.last_page + 1) {
             return Err(self.damaged(0, "a large value reaches beyond the last page"));
         }
+        self.follow(needed)?;
         let offset = page * self.meta.page_bytes as u64;
         self.read_at(offset, PAGE_HEAD, bytes)?;
         let pages = format::far_pages(bytes, page).map_err(|error| self.damaged(page, error))?;

@@ -53,6 +53,7 @@ impl FaultFile {
 
 impl File for FaultFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.fs.note_read(buffer.len());
         match self.fs.ask(Op::Read, &[&self.path]) {
             Verdict::Pass | Verdict::Skip => self.inner.read_at(buffer, offset),
             Verdict::Flip(bit) => {

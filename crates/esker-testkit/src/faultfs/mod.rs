@@ -55,6 +55,7 @@ struct State {
     failed_syncs: BTreeSet<String>,
     violations: Vec<String>,
     hide_incarnations: bool,
+    bytes_read: u64,
 }
 
 struct Shared {
@@ -107,6 +108,11 @@ impl FaultFs {
         self.0.state.lock().counts.get(&op).copied().unwrap_or(0)
     }
 
+    /// Bytes that were asked for by reads so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.0.state.lock().bytes_read
+    }
+
     /// How many calls of each kind there were.
     pub fn counts(&self) -> BTreeMap<Op, u64> {
         self.0.state.lock().counts.clone()
@@ -130,6 +136,10 @@ impl FaultFs {
     /// Makes all incarnations unknown, as on systems that cannot tell (R6).
     pub fn hide_incarnations(&self, hide: bool) {
         self.0.state.lock().hide_incarnations = hide;
+    }
+
+    pub(crate) fn note_read(&self, bytes: usize) {
+        self.0.state.lock().bytes_read += bytes as u64;
     }
 
     /// Counts a call and asks the rules about it.

@@ -25,7 +25,7 @@ mod tests;
 
 pub use builder::Builder;
 pub use layout::{Block, Layout};
-pub use stored::{Codec, Encoder, Stored, TRAILER_BYTES, decompress, stored_max};
+pub use stored::{Codec, Encoder, Stored, TRAILER_BYTES, decompress, expansion_max, stored_max};
 
 use crate::base::limits;
 

@@ -40,7 +40,7 @@ pub fn stored_max() -> u64 {
 
 /// The most that a compressed payload may claim to expand to. LZ4 cannot exceed 255; the writer
 /// keeps Zstandard below it too, so that a small damaged file cannot demand a huge allocation.
-fn expansion_max(payload: usize) -> u64 {
+pub fn expansion_max(payload: usize) -> u64 {
     payload as u64 * 255 + 64
 }
 

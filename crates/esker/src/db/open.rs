@@ -21,12 +21,14 @@ use crate::db::settings::Settings;
 use crate::db::state::State;
 use crate::db::store::{Store, describe_all, missing_order, switch_manifest};
 use crate::db::txn::Transactions;
+use crate::db::unfinished::{self, MARK_NAME};
 use crate::db::work::Work;
 use crate::db::{Core, replay};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, PathKind};
 use crate::manifest::{
-    Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version, check_tree, misfit, parse_manifest_name,
+    Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Trees, Version, check_tree, misfit,
+    parse_manifest_name,
 };
 use crate::memtable::ChunkPool;
 use crate::run::{RunFile, Segment, SegmentMeta};
@@ -68,15 +70,24 @@ pub(super) struct Described {
 impl Core {
     /// Opens the database at `path`, makes it if the options allow it, and starts its threads.
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>> {
+        Self::open_as(path, options, false)
+    }
+
+    /// Opens, as [`Self::open`] does, a directory that was marked as unfinished and is filled now.
+    pub fn open_to_fill(path: &Path, options: &Options) -> Result<Arc<Self>> {
+        Self::open_as(path, options, true)
+    }
+
+    fn open_as(path: &Path, options: &Options, filling: bool) -> Result<Arc<Self>> {
         let settings = Settings::new(options)?;
         let fs = options.fs.clone();
-        let found = match look(fs.as_ref(), path) {
+        let found = match look(fs.as_ref(), path, filling) {
             // Someone may be making a database there just now; under the lock we know.
             Err(_) if is_locked(fs.as_ref(), path) => {
                 return Err(Error::Locked { path: path.to_owned() });
             }
             // And if they were done in the meantime, another look says so.
-            Err(_) => look(fs.as_ref(), path)?,
+            Err(_) => look(fs.as_ref(), path, filling)?,
             Ok(found) => found,
         };
         match found {
@@ -96,7 +107,7 @@ impl Core {
         }
         let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
-        match look(fs.as_ref(), path)? {
+        match look(fs.as_ref(), path, filling)? {
             Found::Database if options.error_if_exists => {
                 return Err(Error::Exists { path: path.to_owned() });
             }
@@ -288,8 +299,9 @@ fn not_a_database(path: &Path, kind: Option<Foreign>, found: impl FnOnce() -> St
     Error::NotADatabase { path: path.to_owned(), found, import }
 }
 
-/// Looks at a path without changing anything.
-fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
+/// Looks at a path without changing anything. `filling`: a directory that is marked as unfinished
+/// is taken for what it holds.
+fn look(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
     match fs.kind(path).context("look at", path)? {
         None => return Ok(Found::Nothing),
         Some(PathKind::File) => {
@@ -299,6 +311,9 @@ fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
         Some(PathKind::Directory) => {}
     }
     let entries = fs.list(path).context("list", path)?;
+    if !filling && unfinished::is_marked(&entries) {
+        return Err(Error::Unfinished { path: path.to_owned() });
+    }
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if SUPERBLOCK_NAMES.iter().any(|name| has(name)) {
         match Superblock::read(fs, path) {
@@ -311,7 +326,7 @@ fn look(fs: &dyn Fs, path: &Path) -> Result<Found> {
         }
     }
     let ours = |name: &str| {
-        [LOCK_NAME, LOG_DIRECTORY, DATA_DIRECTORY].contains(&name)
+        [LOCK_NAME, MARK_NAME, LOG_DIRECTORY, DATA_DIRECTORY].contains(&name)
             || SUPERBLOCK_NAMES.contains(&name)
             || parse_manifest_name(name).is_some()
     };
@@ -412,21 +427,23 @@ pub(super) fn describe(
 ) -> Result<Described> {
     let superblock = Superblock::read(fs.as_ref(), path)?
         .ok_or_else(|| Error::Missing { path: path.to_owned() })?;
-    let manifest = manifest::read(fs.as_ref(), path, superblock.manifest)?;
+    let mut manifest = manifest::read(fs.as_ref(), path, superblock.manifest)?;
     let manifest_path = path.join(manifest::manifest_name(manifest.number));
     let mut catalog = Catalog::new(options.comparators.clone())
         .with_code(options.merge_operators.clone(), &options.compaction_filters);
-    let mut version = Version::default();
+    let mut trees = Trees::default();
     let (mut log_start, mut next_file) = (None, 1);
     let mut objects = Objects { files, by_id: HashMap::new(), segments: HashMap::new() };
-    for edit in &manifest.edits {
+    // Each edit goes when it was applied: what it says stands in memory twice only until then.
+    for edit in std::mem::take(&mut manifest.edits) {
         log_start = edit.log_start.or(log_start);
         next_file = edit.next_file.unwrap_or(next_file).max(next_file);
-        catalog.apply(edit).map_err(|what| misfit(&manifest_path, what))?;
-        version = version
-            .apply(edit, &mut |meta| objects.segment(meta))
+        catalog.apply(&edit).map_err(|what| misfit(&manifest_path, what))?;
+        trees
+            .apply(&edit, &mut |meta| objects.segment(meta))
             .map_err(|what| misfit(&manifest_path, what))?;
     }
+    let version = trees.version();
     check_trees(&manifest_path, &version, &catalog)?;
     let log_start =
         log_start.ok_or_else(|| misfit(&manifest_path, "it does not say where the log begins"))?;

@@ -36,6 +36,12 @@ impl fmt::Display for Error {
             Self::Exists { path } => {
                 write!(f, "there already is a database at {}: name another path", path.display())
             }
+            Self::Unfinished { path } => write!(
+                f,
+                "{} holds a repair that was not finished: run it again (it begins anew), or remove \
+                 the directory",
+                path.display()
+            ),
             Self::UnknownFormat { path, found, supported } => write!(
                 f,
                 "{} has format version {found}, this build reads up to {supported}: use a newer build",

@@ -12,6 +12,7 @@
 use crate::base::codec::{Reader, checksum, checksum_pieces};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode};
+use crate::manifest::search::Search;
 use crate::manifest::{Edit, FORMAT_VERSION};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +41,13 @@ pub fn parse_manifest_name(name: &str) -> Option<u64> {
         return None;
     }
     digits.parse().ok()
+}
+
+/// Whether the file at `path` begins like a manifest of this engine, of whatever version.
+pub fn begins_like_one(fs: &dyn Fs, path: &Path) -> Result<bool> {
+    let file = fs.open(path, OpenMode::Read).context("open", path)?;
+    let mut start = [0; MAGIC.len()];
+    Ok(file.read_at(&mut start, 0).is_ok() && start == MAGIC)
 }
 
 /// A manifest that takes edits.
@@ -263,14 +271,16 @@ fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()
     recovered.torn = bytes.get(end..).unwrap_or_default().iter().any(|byte| *byte != 0);
     // Seeded: damage in the middle of a manifest drops all later edits.
     bug!("manifest_damage_is_a_torn_tail", return Ok(()));
-    let later = (end + 8..bytes.len()).step_by(8);
-    for offset in later.filter(|_| recovered.torn) {
-        if record_at(bytes, offset, recovered.nonce).is_some() {
-            let detail = format!("a whole record follows at offset {offset}");
-            return Err(Error::corruption(path, recovered.end, "manifest edit", detail));
-        }
+    if !recovered.torn {
+        return Ok(());
     }
-    Ok(())
+    let mut search = Search::new(bytes, recovered.nonce);
+    let detail = match search.find(end + 8) {
+        Some(offset) => format!("a whole record follows at offset {offset}"),
+        None if search.is_spent() => "what follows is no torn record".to_owned(),
+        None => return Ok(()),
+    };
+    Err(Error::corruption(path, recovered.end, "manifest edit", detail))
 }
 
 pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64> {

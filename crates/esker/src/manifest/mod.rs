@@ -16,15 +16,18 @@ mod branch;
 mod edit;
 mod log;
 mod scan;
+mod search;
 mod superblock;
 mod version;
 
 pub use branch::{BranchKind, BranchRecord, Home};
 pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
-pub use log::{Manifest, Recovered, manifest_name, parse_manifest_name, read, read_records};
+pub use log::{
+    Manifest, Recovered, begins_like_one, manifest_name, parse_manifest_name, read, read_records,
+};
 pub use scan::{Content, Piece, Scan, scan};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock};
-pub use version::{Partition, Tree, Version, check_tree, misfit, run_record};
+pub use version::{Partition, Tree, Trees, Version, check_tree, misfit, run_record};
 
 /// The format version that this build writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;

@@ -10,6 +10,7 @@ use crate::base::codec::Reader;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode};
 use crate::manifest::Edit;
+use crate::manifest::search::Search;
 use std::path::Path;
 
 /// What a manifest holds.
@@ -93,24 +94,19 @@ pub fn scan(fs: &dyn Fs, path: &Path, number: u64) -> Result<Scan> {
         other => other.map(|_| ()),
     };
     let mut scan = Scan { header, number: stored, nonce, len, pieces: Vec::new() };
+    let mut search = Search::new(&bytes, nonce);
     let mut at = HEADER_LEN as usize;
-    let mut gap = None;
     while at < bytes.len() {
         let Some((kind, payload)) = record_at(&bytes, at, nonce) else {
-            gap.get_or_insert(at);
-            at += 8;
+            let next = search.find(at + 8).unwrap_or(bytes.len());
+            scan.gap(&bytes, at, next);
+            at = next;
             continue;
         };
-        if let Some(start) = gap.take() {
-            scan.gap(&bytes, start, at);
-        }
         let record_len = (RECORD_HEADER_LEN + payload.len()).next_multiple_of(8);
         let content = content(kind, payload);
         scan.pieces.push(Piece { offset: at as u64, len: record_len as u64, content });
         at += record_len;
-    }
-    if let Some(start) = gap {
-        scan.gap(&bytes, start, bytes.len());
     }
     Ok(scan)
 }

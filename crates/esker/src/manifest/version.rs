@@ -195,25 +195,68 @@ impl Version {
         edit: &Edit,
         segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
     ) -> Result<Self, &'static str> {
-        let mut trees: std::collections::BTreeMap<_, _> = self.trees.iter().cloned().collect();
+        let mut trees = Trees { trees: self.trees.iter().cloned().collect() };
+        trees.apply(edit, segment)?;
+        Ok(trees.version())
+    }
+}
+
+/// The trees of a version while edits are read, one after the other: an edit costs what it
+/// changes, however many trees there are.
+#[derive(Debug, Default)]
+pub struct Trees {
+    trees: BTreeMap<KeyspaceId, Arc<Tree>>,
+}
+
+/// What an edit changes; `None`: the tree is gone.
+type Changes = BTreeMap<KeyspaceId, Option<Arc<Tree>>>;
+
+impl Trees {
+    /// Applies an edit, as [`Version::apply`] does. After an error nothing has changed.
+    pub fn apply(
+        &mut self,
+        edit: &Edit,
+        segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
+    ) -> Result<(), &'static str> {
+        let mut changes = Changes::new();
         for (copy, original) in edit.branches.iter().flat_map(|branch| &branch.copies) {
-            if let Some(tree) = trees.get(original).cloned() {
-                trees.insert(*copy, tree);
+            if let Some(tree) = self.tree(&changes, *original) {
+                changes.insert(*copy, Some(tree));
             }
         }
         for id in &edit.dropped {
             // Seeded: a dropped tree is there again after a reopen.
             bug!("manifest_drop_is_not_applied", continue);
-            trees.remove(id);
+            changes.insert(*id, None);
         }
         for (id, change) in &edit.trees {
             let tree = match change {
-                TreeEdit::Share { pieces } => shared_tree(&trees, pieces, segment)?,
-                change => trees.entry(*id).or_default().apply(change, segment)?,
+                TreeEdit::Share { pieces } => {
+                    shared_tree(&|id| self.tree(&changes, id), pieces, segment)?
+                }
+                change => {
+                    let tree = self.tree(&changes, *id).unwrap_or_default();
+                    tree.apply(change, segment)?
+                }
             };
-            trees.insert(*id, Arc::new(tree));
+            changes.insert(*id, Some(Arc::new(tree)));
         }
-        Ok(Self { trees: trees.into_iter().collect() })
+        for (id, tree) in changes {
+            match tree {
+                Some(tree) => self.trees.insert(id, tree),
+                None => self.trees.remove(&id),
+            };
+        }
+        Ok(())
+    }
+
+    fn tree(&self, changes: &Changes, id: KeyspaceId) -> Option<Arc<Tree>> {
+        changes.get(&id).map_or_else(|| self.trees.get(&id).cloned(), Clone::clone)
+    }
+
+    /// The version that these trees make.
+    pub fn version(self) -> Version {
+        Version { trees: self.trees.into_iter().collect() }
     }
 }
 
@@ -285,7 +328,7 @@ fn tree_edit(id: KeyspaceId, tree: &Tree, places: &mut Places) -> TreeEdit {
 
 /// The tree that consists of these pieces.
 fn shared_tree(
-    trees: &BTreeMap<KeyspaceId, Arc<Tree>>,
+    tree_of: &dyn Fn(KeyspaceId) -> Option<Arc<Tree>>,
     pieces: &[TreePiece],
     segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
 ) -> Result<Tree, &'static str> {
@@ -297,7 +340,7 @@ fn shared_tree(
         let mut found = match piece {
             TreePiece::Own(records) => build_partitions(records, upper, segment),
             TreePiece::Of { keyspace, first, count } => {
-                let tree = trees.get(keyspace).ok_or("a tree shares with one that is not there")?;
+                let tree = tree_of(*keyspace).ok_or("a tree shares with one that is not there")?;
                 let end = first.checked_add(*count).filter(|_| *count > 0);
                 let found = end.and_then(|end| tree.partitions().get(*first..end));
                 found.ok_or("a tree shares partitions that are not there")?.to_vec()

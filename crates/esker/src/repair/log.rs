@@ -1,5 +1,6 @@
 //! The log of a damaged database, on top of its trees.
 
+use super::heirs::Heirs;
 use super::report::State;
 use super::source::Source;
 use super::target::Sink;
@@ -30,12 +31,13 @@ struct Seen {
     skipped: u64,
     /// Batches that make no sense.
     senseless: u64,
+    heirs: Heirs,
 }
 
 /// Gives the operations of the log to the sink, in order.
 pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Source) -> Result<()> {
     let directory = path.join(LOG_DIRECTORY);
-    let mut seen = Seen::default();
+    let mut seen = Seen { heirs: Heirs::new(source), ..Seen::default() };
     // An operation of an unknown keyspace is meaningless where everything is known, because the
     // keyspace was dropped. Where something is lost, it may be what made the keyspace.
     let options = walk.options;
@@ -124,7 +126,12 @@ fn batch<S: Sink>(
                     walk.space(keyspace, &name, comparator)?;
                 }
             }
-            Op::DropKeyspace { keyspace } => walk.drop_space(keyspace)?,
+            Op::DropKeyspace { keyspace } => {
+                if let Some(home) = place.source.homes.get(&keyspace) {
+                    seen.heirs.forget(keyspace, home);
+                }
+                walk.drop_space(keyspace)?;
+            }
             Op::SetTraits { keyspace, operator, filter, ttl } => {
                 let (operator, filter) = (operator.to_owned(), filter.to_owned());
                 walk.set_traits(keyspace, &Traits { operator, filter, ttl })?;
@@ -135,31 +142,44 @@ fn batch<S: Sink>(
     Ok(())
 }
 
+/// Gives an operation to its keyspace, and to the copies that were made of it later. It counts
+/// once, whoever takes it.
 fn operation<S: Sink>(
     walk: &mut Walk<'_, S>,
     seen: &mut Seen,
     op: Op<'_>,
     place: &Place<'_>,
 ) -> Result<()> {
-    let own = op.keyspace();
-    for id in place.source.readers_of(own, place.position) {
-        if !walk.spaces.contains_key(&id) {
-            if place.trusted || id != own {
-                seen.unknown += u64::from(id == own);
-                continue;
-            }
-            let name = format!("keyspace-{id}");
-            let text = format!("keyspace {id} is not known: its operations are saved as {name:?}");
-            walk.plan.find(State::Note, None, text);
-            walk.space(id, &name, None)?;
-        }
-        let Some(number) = walk.spaces.get(&id).and_then(|space| space.number) else {
-            seen.skipped += 1;
-            continue;
-        };
-        seen.operations += 1;
-        walk.sink.take(in_keyspace(op, number))?;
+    let (own, position) = (op.keyspace(), place.position);
+    if !walk.spaces.contains_key(&own) && !place.trusted {
+        let name = format!("keyspace-{own}");
+        let text = format!("keyspace {own} is not known: its operations are saved as {name:?}");
+        walk.plan.find(State::Note, None, text);
+        walk.space(own, &name, None)?;
     }
+    let (mut saved, mut skipped) = (false, false);
+    let homes = &place.source.homes;
+    let reads = |copy: &KeyspaceId| {
+        *copy != own && homes.get(copy).is_some_and(|home| home.id_at(*copy, position) == own)
+    };
+    // For a plan it is enough to know that somebody takes it.
+    let copies = seen.heirs.of(own, position).take(if S::KEEPS { usize::MAX } else { 1 });
+    for id in std::iter::once(own).chain(copies.filter(reads)) {
+        match walk.spaces.get(&id).map(|space| space.number) {
+            None => {}
+            Some(None) => skipped = true,
+            Some(Some(number)) => {
+                saved = true;
+                walk.sink.take(in_keyspace(op, number))?;
+            }
+        }
+    }
+    let count = match (saved, skipped) {
+        (true, _) => &mut seen.operations,
+        (false, true) => &mut seen.skipped,
+        (false, false) => &mut seen.unknown,
+    };
+    *count += 1;
     Ok(())
 }
 

@@ -5,13 +5,22 @@
 //! those are held that overlap the present key. Each has a *rank*: a higher one means a newer run,
 //! whatever the sequence numbers say (those of bases are stripped). Within a rank sequence numbers
 //! decide, and then the number of the file.
+//!
+//! 1. A segment is read once, from its first entry to its last, however many partitions name it:
+//!    partitions come in the order of their keys, and at the end of one its segments wait for the
+//!    next that names them.
 
-use crate::base::rangedel::Fragments;
-use crate::base::{KeyOrder, Kind, SEQ_MAX, Seq, limits};
+use super::covers::{Cover, Covering};
+use super::heap::Heap;
+use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
 use crate::error::Result;
 use crate::run::{DamagedFile, SegmentMeta, SegmentReader};
 use std::cmp::{Ordering, Reverse};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// Where a segment stands: its file, and its offset there.
+pub(super) type Place = (FileId, u64);
 
 /// A segment to read.
 pub(super) struct Input {
@@ -19,10 +28,10 @@ pub(super) struct Input {
     pub meta: SegmentMeta,
 }
 
-/// Range tombstones of a run.
-pub(super) struct Covers {
-    pub rank: usize,
-    pub fragments: Fragments,
+impl Input {
+    pub(super) fn place(&self) -> Place {
+        (self.meta.file, self.meta.offset)
+    }
 }
 
 /// Bounds of the keys that count.
@@ -66,6 +75,10 @@ impl Active {
                 return false;
             }
         }
+    }
+
+    fn place(&self) -> Place {
+        (self.reader.meta().file, self.reader.meta().offset)
     }
 
     fn value(&self) -> &[u8] {
@@ -121,58 +134,164 @@ impl Chain {
     }
 }
 
-/// Gives the newest version of every key between the bounds, in order, if it is a value; or
-/// operands and what they stand on.
-pub(super) fn merge<O: KeyOrder>(
-    order: &O,
-    mut inputs: Vec<Input>,
-    covers: &[Covers],
-    bounds: Bounds<'_>,
-    around: &mut impl Surroundings,
-) -> Result<()> {
-    inputs.sort_by(|a, b| order.compare(&b.meta.min_key, &a.meta.min_key));
-    let mut active: Vec<Active> = Vec::new();
-    let mut chain = Chain::default();
-    loop {
-        let first = |active: &[Active]| {
-            (0..active.len()).min_by(|a, b| active[*a].compare(order, &active[*b]))
+/// The merge of a tree, partition by partition.
+pub(super) struct Merge<'o, O> {
+    order: &'o O,
+    /// How many partitions to come name each segment.
+    named: HashMap<Place, usize>,
+    /// Segments that wait for the next partition that names them.
+    waiting: HashMap<Place, Active>,
+    /// Segments that were read to their ends.
+    read: HashSet<Place>,
+}
+
+impl<'o, O: KeyOrder> Merge<'o, O> {
+    /// `named`: how many partitions name each segment.
+    pub(super) fn new(order: &'o O, named: HashMap<Place, usize>) -> Self {
+        Self { order, named, waiting: HashMap::new(), read: HashSet::new() }
+    }
+
+    /// Gives the newest version of every key between the bounds, in order, if it is a value; or
+    /// operands and what they stand on. A segment is named at most once among the inputs, and
+    /// partitions come in the order of their bounds.
+    pub(super) fn partition(
+        &mut self,
+        inputs: Vec<Input>,
+        covers: Vec<Cover>,
+        bounds: Bounds<'_>,
+        around: &mut impl Surroundings,
+    ) -> Result<()> {
+        let order = self.order;
+        let before = |a: &Active, b: &Active| a.compare(order, b).is_lt();
+        let metas: Vec<SegmentMeta> = inputs.iter().map(|input| input.meta.clone()).collect();
+        let (mut heap, mut unopened) = (Heap::new(), Vec::new());
+        for input in inputs {
+            match self.waiting.remove(&input.place()) {
+                Some(active) => {
+                    let active = Active { rank: input.rank, ..active };
+                    self.up_to(active, bounds.0, &mut heap, around);
+                }
+                None if self.read.contains(&input.place()) => {}
+                None => unopened.push(input),
+            }
+        }
+        unopened.sort_by(|a, b| order.compare(&b.meta.min_key, &a.meta.min_key));
+        let mut covering = Covering::new(covers);
+        let mut chain = Chain::default();
+        loop {
+            // Those come in that may hold a key before the first one here.
+            while let Some(input) = unopened.pop_if(|input| {
+                let min = &input.meta.min_key;
+                let first: Option<&Active> = heap.first();
+                first.is_none_or(|first| order.compare(min, &first.key).is_le())
+                    && bounds.1.is_none_or(|upper| order.compare(min, upper).is_lt())
+            }) {
+                if let Some(active) = self.open(&input, around) {
+                    self.up_to(active, bounds.0, &mut heap, around);
+                }
+            }
+            let Some(first) = heap.first_mut() else { break };
+            if bounds.1.is_some_and(|upper| order.compare(&first.key, upper).is_ge()) {
+                break;
+            }
+            let counts = counts(order, first, &mut covering, bounds.0);
+            chain.take(order, first, counts, around)?;
+            if first.advance() {
+                heap.settle(&before);
+            } else if let Some(ended) = heap.pop(&before) {
+                self.ended(&ended, around);
+            }
+        }
+        chain.end(around)?;
+        for active in heap.drain() {
+            self.waiting.insert(active.place(), active);
+        }
+        metas.iter().for_each(|meta| self.let_go(meta, around));
+        Ok(())
+    }
+
+    fn ended(&mut self, active: &Active, around: &mut impl Surroundings) {
+        self.read.insert(active.place());
+        around.ended(&active.reader);
+    }
+
+    /// Opens a segment at its first entry.
+    fn open(&mut self, input: &Input, around: &mut impl Surroundings) -> Option<Active> {
+        let Some(file) = around.file(&input.meta) else {
+            self.read.insert(input.place());
+            return None;
         };
-        let mut best = first(&active);
-        while let Some(input) = inputs.pop_if(|input| {
-            best.is_none_or(|i| order.compare(&input.meta.min_key, &active[i].key).is_le())
-        }) {
-            active.extend(open(input, around));
-            best = first(&active);
+        let reader = file.blocks(&input.meta);
+        let mut active =
+            Active { rank: input.rank, reader, next: 0, key: Vec::new(), seq: 0, kind: Kind::Put };
+        if active.advance() {
+            return Some(active);
         }
-        let Some(best) = best else { return chain.end(around) };
-        let entry = &mut active[best];
-        chain.take(order, entry, counts(order, entry, covers, bounds), around)?;
-        if !entry.advance() {
-            around.ended(&active.swap_remove(best).reader);
+        self.ended(&active, around);
+        None
+    }
+
+    /// Passes over what stands before `lower`, and puts the segment among the others.
+    fn up_to(
+        &mut self,
+        mut active: Active,
+        lower: Option<&[u8]>,
+        heap: &mut Heap<Active>,
+        around: &mut impl Surroundings,
+    ) {
+        let order = self.order;
+        while lower.is_some_and(|lower| order.compare(&active.key, lower).is_lt()) {
+            if !active.advance() {
+                return self.ended(&active, around);
+            }
+        }
+        heap.push(active, &|a: &Active, b: &Active| a.compare(order, b).is_lt());
+    }
+
+    /// Reads a segment to its end if no later partition names it.
+    fn let_go(&mut self, meta: &SegmentMeta, around: &mut impl Surroundings) {
+        let place = (meta.file, meta.offset);
+        let left = self.named.get_mut(&place).map_or(0, |left| {
+            *left = left.saturating_sub(1);
+            *left
+        });
+        if left > 0 || self.read.contains(&place) {
+            return;
+        }
+        match self.waiting.remove(&place) {
+            Some(mut active) => {
+                while active.reader.advance() {}
+                self.ended(&active, around);
+            }
+            // It lies outside of the bounds of all that name it.
+            None => {
+                self.read.insert(place);
+                judge(meta, around);
+            }
         }
     }
 }
 
-fn open(input: Input, around: &mut impl Surroundings) -> Option<Active> {
-    let reader = around.file(&input.meta)?.blocks(&input.meta);
-    let mut active =
-        Active { rank: input.rank, reader, next: 0, key: Vec::new(), seq: 0, kind: Kind::Put };
-    if active.advance() {
-        return Some(active);
+/// Reads a segment only to see what is whole of it.
+pub(super) fn judge(meta: &SegmentMeta, around: &mut impl Surroundings) {
+    if let Some(file) = around.file(meta) {
+        let mut reader = file.blocks(meta);
+        while reader.advance() {}
+        around.ended(&reader);
     }
-    around.ended(&active.reader);
-    None
 }
 
-/// Whether a version is inside the bounds and no range delete removed it.
-fn counts<O: KeyOrder>(order: &O, entry: &Active, covers: &[Covers], bounds: Bounds<'_>) -> bool {
-    let key = &entry.key;
-    let inside = bounds.0.is_none_or(|lower| order.compare(lower, key).is_le())
-        && bounds.1.is_none_or(|upper| order.compare(key, upper).is_lt());
-    let covered = covers.iter().any(|cover| match cover.rank.cmp(&entry.rank) {
-        Ordering::Less => false,
-        Ordering::Equal => cover.fragments.covering_seq(order, key, SEQ_MAX) > entry.seq,
-        Ordering::Greater => cover.fragments.covering_seq(order, key, SEQ_MAX) > 0,
-    });
-    inside && !covered && key.len() <= limits::KEY_BYTES_MAX
+/// Whether a version can be one of this partition and no range delete removed it.
+fn counts<O: KeyOrder>(
+    order: &O,
+    entry: &Active,
+    covering: &mut Covering,
+    lower: Option<&[u8]>,
+) -> bool {
+    // In a segment that is not in order an entry may stand where it cannot belong.
+    let inside = lower.is_none_or(|lower| order.compare(lower, &entry.key).is_le());
+    let covered = covering
+        .newest(order, &entry.key)
+        .is_some_and(|(rank, seq)| rank > entry.rank || rank == entry.rank && seq > entry.seq);
+    inside && !covered && entry.key.len() <= limits::KEY_BYTES_MAX
 }

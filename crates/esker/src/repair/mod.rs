@@ -13,9 +13,16 @@
 //!    Operands are saved as operands, with what they stand on; if that is lost, they are applied to
 //!    what is left.
 //! 3. The log follows, also behind damage.
+//! 4. The work of a plan is bounded by what is stored, whatever the description says: each segment
+//!    is read once, however often it is named (`tree.rs`).
 //!
-//! The damaged directory is never changed. Its lock is held meanwhile, if its lock file exists.
+//! The damaged directory is never changed. Its lock is held meanwhile, if its lock file exists. The
+//! new one is marked as unfinished until everything in it is durable (`db/unfinished.rs`), so what a
+//! repair that was cut off leaves cannot be opened, and the next repair begins anew.
 
+mod covers;
+mod heap;
+mod heirs;
 mod log;
 mod merge;
 mod report;
@@ -23,15 +30,17 @@ mod source;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod walk;
 
 pub use report::{Finding, Kept, KeptLog, Plan, Salvaged, State};
 
+use crate::db::foreign::{self, Foreign};
 use crate::db::options::Options;
-use crate::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
+use crate::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, parse_run_name, unfinished};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{FileLock, Fs, PathKind};
-use crate::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
+use crate::fs::{DirEntry, FileLock, Fs, PathKind};
+use crate::manifest::{self, SUPERBLOCK_NAMES, parse_manifest_name};
 use std::path::Path;
 
 /// Says what is whole in the database at `path`, what is lost, and what [`salvage`] would save.
@@ -39,7 +48,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Error::Missing`] and [`Error::NotADatabase`] if there is none, [`Error::Locked`] if it is
-/// open, [`Error::UnknownFormat`] if a newer build wrote it. Damage is no error here.
+/// open, [`Error::UnknownFormat`] if a newer build wrote it, [`Error::Unfinished`] if a salvage into
+/// it was cut off. Damage is no error here.
 ///
 /// # Example
 /// ```
@@ -60,12 +70,12 @@ pub fn plan(path: impl AsRef<Path>, options: &Options) -> Result<Plan> {
 }
 
 /// Saves everything readable of the database at `path` into a new one at `to`, which must not
-/// exist or be an empty directory.
+/// exist, be an empty directory, or be what a salvage left that was cut off: that begins anew.
 ///
 /// # Errors
 /// As [`plan`]; [`Error::Exists`] if something stands at `to`, [`Error::InvalidArgument`] if `to`
 /// lies inside of `path`, and what opening and writing the new database can fail with. What was
-/// written until then is not to be used.
+/// written until then cannot be opened: that fails with [`Error::Unfinished`].
 ///
 /// # Example
 /// ```
@@ -98,24 +108,22 @@ pub fn salvage(
 /// Looks whether there is a database that nobody has open, without changing anything.
 fn check_source(path: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
     let fs = options.fs.as_ref();
-    let refuse = |found: &str| Error::NotADatabase {
+    let refuse = |kind: Option<Foreign>, found: &str| Error::NotADatabase {
         path: path.to_owned(),
-        found: found.to_owned(),
-        import: None,
+        found: kind.map_or(found.to_owned(), |kind| format!("it is a database of {}", kind.name)),
+        import: kind.map(|kind| kind.import),
     };
     match fs.kind(path).context("look at", path)? {
         None => return Err(Error::Missing { path: path.to_owned() }),
-        Some(PathKind::File) => return Err(refuse("it is a file")),
+        Some(PathKind::File) => return Err(refuse(foreign::file(fs, path), "it is a file")),
         Some(PathKind::Directory) => {}
     }
     let entries = fs.list(path).context("list", path)?;
-    let ours = |name: &str| {
-        [DATA_DIRECTORY, LOG_DIRECTORY].contains(&name)
-            || SUPERBLOCK_NAMES.contains(&name)
-            || parse_manifest_name(name).is_some()
-    };
-    if !entries.iter().any(|entry| ours(&entry.name)) {
-        return Err(refuse("it holds no file of one"));
+    if unfinished::is_marked(&entries) {
+        return Err(Error::Unfinished { path: path.to_owned() });
+    }
+    if !holds_files_of_ours(fs, path, &entries)? {
+        return Err(refuse(foreign::directory(&entries), "it holds no file of one"));
     }
     if !entries.iter().any(|entry| entry.name == LOCK_NAME) {
         return Ok(None);
@@ -131,6 +139,34 @@ fn check_source(path: &Path, options: &Options) -> Result<Option<Box<dyn FileLoc
     }
 }
 
+/// Whether a directory holds files that only this engine makes. Other stores call their files
+/// `MANIFEST-000004` too, so a manifest counts by its first bytes.
+fn holds_files_of_ours(fs: &dyn Fs, path: &Path, entries: &[DirEntry]) -> Result<bool> {
+    let files = || entries.iter().filter(|entry| !entry.is_dir);
+    if files().any(|entry| SUPERBLOCK_NAMES.contains(&entry.name.as_str())) {
+        return Ok(true);
+    }
+    type Ours = fn(&str) -> bool;
+    let log: Ours = |name| crate::wal::file_number(name).is_some();
+    let data: Ours = |name| parse_run_name(name).is_some();
+    for (name, ours) in [(DATA_DIRECTORY, data), (LOG_DIRECTORY, log)] {
+        let directory = path.join(name);
+        if fs.kind(&directory).context("look at", &directory)? == Some(PathKind::Directory) {
+            let within = fs.list(&directory).context("list", &directory)?;
+            if within.iter().any(|entry| !entry.is_dir && ours(&entry.name)) {
+                return Ok(true);
+            }
+        }
+    }
+    for entry in files().filter(|entry| parse_manifest_name(&entry.name).is_some()) {
+        if manifest::begins_like_one(fs, &path.join(&entry.name))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A first look, so that nothing is made where nothing can be saved.
 fn check_target(path: &Path, to: &Path, fs: &dyn Fs) -> Result<()> {
     let absolute = |path: &Path| std::path::absolute(path).context("find", path);
     if absolute(to)?.starts_with(absolute(path)?) {
@@ -138,8 +174,7 @@ fn check_target(path: &Path, to: &Path, fs: &dyn Fs) -> Result<()> {
         return Err(Error::invalid(what));
     }
     match fs.kind(to).context("look at", to)? {
-        None => Ok(()),
-        Some(PathKind::Directory) if fs.list(to).context("list", to)?.is_empty() => Ok(()),
-        Some(_) => Err(Error::Exists { path: to.to_owned() }),
+        None | Some(PathKind::Directory) => Ok(()),
+        Some(PathKind::File) => Err(Error::Exists { path: to.to_owned() }),
     }
 }

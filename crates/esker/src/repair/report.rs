@@ -37,6 +37,9 @@ pub struct Kept {
     pub keyspace: String,
     /// Entries: one for each key that is there.
     pub entries: u64,
+    /// Whether there may be fewer: parts of it belong to other keyspaces too (those of branches),
+    /// and a plan reads nothing twice.
+    pub at_most: bool,
     /// Segments that were read.
     pub segments: u64,
     /// Blocks that were read.
@@ -116,10 +119,11 @@ impl fmt::Display for Finding {
 
 impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { keyspace, entries, segments, blocks, blocks_lost } = self;
+        let Self { keyspace, entries, at_most, segments, blocks, blocks_lost } = self;
+        let at_most = if *at_most { "at most " } else { "" };
         write!(
             f,
-            "keeps: keyspace {keyspace:?}: {entries} entries from {segments} segments \
+            "keeps: keyspace {keyspace:?}: {at_most}{entries} entries from {segments} segments \
              ({blocks} blocks, {blocks_lost} lost)"
         )
     }

@@ -1,17 +1,17 @@
 //! What a damaged database says about itself: superblocks and manifests, as far as they go.
 
 use super::report::{Finding, Plan, State};
-use crate::base::{KeyspaceId, Seq};
+use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::DATA_DIRECTORY;
 use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
 use crate::manifest::{
-    self, Content, Edit, Home, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Version,
-    manifest_name, parse_manifest_name,
+    self, Content, Edit, Home, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Trees,
+    Version, manifest_name, parse_manifest_name,
 };
 use crate::run::{RunFile, Segment, SegmentMeta};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -174,17 +174,22 @@ impl Source {
     fn apply(&mut self, fs: &Arc<dyn Fs>, path: &Path, number: u64, scan: &Scan, plan: &mut Plan) {
         let file = path.join(manifest_name(number));
         let data: PathBuf = path.join(DATA_DIRECTORY);
+        // One object for each file and segment, however often the manifest names it.
+        let mut files: HashMap<FileId, Arc<RunFile>> = HashMap::new();
+        let mut segments: HashMap<(FileId, u64), Arc<Segment>> = HashMap::new();
         let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
-            Segment::new(meta.clone(), RunFile::new(fs, &data, meta.file, None))
+            let file = files.entry(meta.file);
+            let file = file.or_insert_with(|| RunFile::new(fs, &data, meta.file, None)).clone();
+            let known = segments.entry((meta.file, meta.offset));
+            known.or_insert_with(|| Segment::new(meta.clone(), file)).clone()
         };
-        let mut edits = 0;
+        let (mut edits, mut trees) = (0, Trees::default());
         self.whole = true;
         for (offset, edit) in scan.edits() {
             self.names(edit);
             // Edits of one record fit together or not at all; behind lost ones, some do not.
-            match self.version.apply(edit, &mut segment) {
-                Ok(version) => {
-                    self.version = version;
+            match trees.apply(edit, &mut segment) {
+                Ok(()) => {
                     self.log_start = edit.log_start.or(self.log_start);
                     edits += 1;
                 }
@@ -195,6 +200,7 @@ impl Source {
                 }
             }
         }
+        self.version = trees.version();
         self.whole &= scan.header.is_ok();
         let partitions: usize =
             self.version.trees().iter().map(|(_, t)| t.partitions().len()).sum();
@@ -241,15 +247,5 @@ impl Source {
             Some(branch) => format!("{name}@{branch}"),
             None => name.to_owned(),
         }
-    }
-
-    /// The keyspaces that read what stands in the log at `position` under number `id`: itself, and
-    /// the copies that were made of it later (R24).
-    pub fn readers_of(&self, id: KeyspaceId, position: Seq) -> Vec<KeyspaceId> {
-        let copies = self.homes.iter();
-        let copies = copies.filter(|(copy, home)| home.id_at(**copy, position) == id);
-        std::iter::once(id)
-            .chain(copies.map(|(copy, _)| *copy).filter(|copy| *copy != id))
-            .collect()
     }
 }

@@ -1,13 +1,15 @@
 //! Where saved entries go: nowhere, for a plan, or through the engine into a new database.
 
-use crate::base::Comparator;
+use crate::base::{Comparator, KeyspaceId};
 use crate::db::catalog::KeyspaceState;
 use crate::db::ops::Op;
 use crate::db::options::{Durability, Options};
-use crate::db::{Core, Write};
+use crate::db::{Core, Write, unfinished};
 use crate::error::Result;
+use crate::fs::Fs;
 use crate::manifest::Traits;
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of operations that are written together.
@@ -15,6 +17,8 @@ const BATCH_BYTES: usize = 48 << 10;
 
 /// Takes what is saved, in the order in which it is to count.
 pub(super) trait Sink {
+    /// Whether anything is kept: then what several keyspaces share is given to each of them.
+    const KEEPS: bool;
     /// Makes a keyspace, or finds the one that is there, and answers its number here.
     fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32>;
     /// Gives a keyspace traits.
@@ -32,6 +36,8 @@ pub(super) struct Nowhere {
 }
 
 impl Sink for Nowhere {
+    const KEEPS: bool = false;
+
     fn keyspace(&mut self, _: &str, _: Option<Arc<dyn Comparator>>) -> Result<u32> {
         self.next += 1;
         Ok(self.next)
@@ -50,12 +56,16 @@ impl Sink for Nowhere {
     }
 }
 
-/// A new database.
+/// A new database, marked as unfinished until [`Self::finish`].
 pub(super) struct Target {
     core: Arc<Core>,
+    path: PathBuf,
+    fs: Arc<dyn Fs>,
     keyspaces: Vec<Arc<KeyspaceState>>,
     /// The keyspaces of the batch.
     touched: Vec<Arc<KeyspaceState>>,
+    /// Their numbers.
+    touched_ids: HashSet<KeyspaceId>,
     payload: Vec<u8>,
     operations: u32,
     counts: [u64; 4],
@@ -68,10 +78,14 @@ impl Target {
         options.read_only = false;
         options.create_if_missing = true;
         options.error_if_exists = true;
+        unfinished::begin(options.fs.as_ref(), path)?;
         Ok(Self {
-            core: Core::open(path, &options)?,
+            core: Core::open_to_fill(path, &options)?,
+            path: path.to_owned(),
+            fs: options.fs.clone(),
             keyspaces: Vec::new(),
             touched: Vec::new(),
+            touched_ids: HashSet::new(),
             payload: Vec::new(),
             operations: 0,
             counts: [0; 4],
@@ -95,15 +109,20 @@ impl Target {
         self.written += u64::from(self.operations);
         self.payload.clear();
         self.touched.clear();
+        self.touched_ids.clear();
         self.operations = 0;
         self.counts = [0; 4];
         Ok(())
     }
 
-    /// Makes everything durable and closes the database; answers how many operations it took.
+    /// Makes everything durable, takes the mark away and closes the database; answers how many
+    /// operations it took.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.write()?;
         self.core.flush()?;
+        self.core.sync()?;
+        // The lock is still held, so that no other repair takes this for one that was cut off.
+        unfinished::end(self.fs.as_ref(), &self.path)?;
         self.core.close()?;
         Ok(self.written)
     }
@@ -111,13 +130,15 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // After an error the new database is not complete and says so nowhere; its threads and
+        // After an error the new database is not complete, which its mark says; its threads and
         // its lock have to end all the same. What the close fails with changes nothing.
         let _ = self.core.close();
     }
 }
 
 impl Sink for Target {
+    const KEEPS: bool = true;
+
     fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32> {
         self.write()?;
         let state = self.core.keyspace(name, order)?;
@@ -163,7 +184,7 @@ impl Sink for Target {
         if !self.payload.is_empty() && self.payload.len() + bytes > BATCH_BYTES {
             self.write()?;
         }
-        if self.touched.iter().all(|touched| touched.id != keyspace) {
+        if self.touched_ids.insert(keyspace) {
             self.touched.push(state);
         }
         op.encode(&mut self.payload);

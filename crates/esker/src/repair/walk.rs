@@ -1,18 +1,20 @@
 //! The way through a damaged database, the same for a plan and for a salvage.
 
+use super::covers::Cover;
 use super::log::replay;
-use super::merge::{Covers, Input, Surroundings, merge};
+use super::merge::{Input, Merge, Place, Surroundings};
 use super::report::{Kept, Plan, State, shown};
 use super::source::{self, Source};
 use super::target::Sink;
-use crate::base::{Bytewise, Comparator, CustomOrder, FileId, KeyOrder, KeyspaceId, Kind, limits};
+use super::tree::Seen;
+use crate::base::{Bytewise, Comparator, CustomOrder, FileId, KeyspaceId, Kind, limits};
 use crate::db::ops::Op;
 use crate::db::options::Options;
 use crate::db::{DATA_DIRECTORY, parse_run_name};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
-use crate::manifest::{Partition, Traits};
-use crate::run::{DamagedFile, LostPart, Segment, SegmentKind, SegmentMeta, SegmentReader};
+use crate::manifest::Traits;
+use crate::run::{DamagedFile, LostPart, SegmentKind, SegmentMeta, SegmentReader};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,10 +49,16 @@ pub(super) struct Walk<'a, S> {
     pub spaces: HashMap<KeyspaceId, Space>,
     names: BTreeSet<String>,
     data: PathBuf,
-    files: HashMap<FileId, Option<Arc<DamagedFile>>>,
+    /// Files that are open.
+    files: HashMap<FileId, Arc<DamagedFile>>,
+    /// Files that cannot be opened.
+    missing: HashSet<FileId>,
     bad_headers: HashSet<FileId>,
-    /// Segments that were looked at: several partitions may refer to one.
-    seen: HashSet<(FileId, u64)>,
+    /// The number with which a name was last made free, by what it began with.
+    last_numbers: HashMap<String, u32>,
+    /// Segments that were read: several partitions may refer to one.
+    read: HashSet<Place>,
+    pub seen: Seen,
 }
 
 /// Walks through the database at `path` and gives everything that can be saved to `sink`.
@@ -65,8 +73,11 @@ pub(super) fn run<S: Sink>(path: &Path, options: &Options, sink: &mut S) -> Resu
         names: BTreeSet::new(),
         data: path.join(DATA_DIRECTORY),
         files: HashMap::new(),
+        missing: HashSet::new(),
         bad_headers: HashSet::new(),
-        seen: HashSet::new(),
+        last_numbers: HashMap::new(),
+        read: HashSet::new(),
+        seen: Seen::default(),
     };
     walk.trees(&source)?;
     if !source.whole {
@@ -83,13 +94,25 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// A name that no keyspace of the target has.
-    fn free_name(&self, wanted: &str) -> String {
+    fn free_name(&mut self, wanted: &str) -> String {
+        if !self.names.contains(wanted) {
+            return wanted.to_owned();
+        }
         // Longer names than the limit cannot have been read.
-        let cut = wanted.len().min(limits::NAME_BYTES_MAX - 8);
-        let stem = wanted.get(..cut).unwrap_or("keyspace");
-        let numbered = (2u32..).map(|n| format!("{stem}-{n}"));
-        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
-        names.find(|name| !self.names.contains(name)).unwrap_or_else(|| wanted.to_owned())
+        let mut cut = wanted.len().min(limits::NAME_BYTES_MAX - 11);
+        while !wanted.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let stem = &wanted[..cut];
+        // Thousands of keyspaces may have one name: whoever comes goes on where the last one was.
+        let number = self.last_numbers.entry(stem.to_owned()).or_insert(1);
+        loop {
+            *number = number.saturating_add(1);
+            let name = format!("{stem}-{number}");
+            if !self.names.contains(&name) || *number == u32::MAX {
+                return name;
+            }
+        }
     }
 
     /// Makes a keyspace in the target.
@@ -140,119 +163,42 @@ impl<S: Sink> Walk<'_, S> {
         Ok(())
     }
 
-    /// The trees that the description knows.
-    fn trees(&mut self, source: &Source) -> Result<()> {
-        for record in source.keyspaces.values() {
-            let branch = source.homes.get(&record.id).map_or(0, |home| home.branch);
-            let name = source.saved_name(&record.name, branch);
-            self.space(record.id, &name, record.comparator.as_deref())?;
-        }
-        for (id, traits) in &source.traits {
-            self.set_traits(*id, traits)?;
-        }
-        for (id, tree) in source.version.trees() {
-            if !self.spaces.contains_key(id) {
-                let name = format!("keyspace-{id}");
-                let text = format!("a tree belongs to no keyspace: it is saved as {name:?}");
-                self.plan.find(State::Damaged, None, text);
-                self.space(*id, &name, None)?;
-            }
-            let space = self.spaces[id].clone();
-            let Some(number) = space.number else { continue };
-            let mut kept = Kept { keyspace: space.name.clone(), ..Kept::default() };
-            for partition in tree.partitions() {
-                match &space.order {
-                    SpaceOrder::Bytewise => {
-                        self.partition(&Bytewise, number, partition, &mut kept)?;
-                    }
-                    SpaceOrder::Custom(order, _) => {
-                        self.partition(order, number, partition, &mut kept)?;
-                    }
-                    SpaceOrder::Missing => {}
-                }
-            }
-            self.plan.keyspaces.push(kept);
-        }
-        Ok(())
+    /// Notes that a segment was read; whether for the first time.
+    pub fn note_read(&mut self, meta: &SegmentMeta) -> bool {
+        self.read.insert((meta.file, meta.offset))
     }
 
-    fn partition<O: KeyOrder>(
-        &mut self,
-        order: &O,
-        number: u32,
-        partition: &Partition,
-        kept: &mut Kept,
-    ) -> Result<()> {
-        // From old to new: the base, then the deltas.
-        let runs: Vec<_> = partition.runs().collect();
-        let ranked = || runs.iter().rev().enumerate();
-        let metas = |segments: &[Arc<Segment>]| -> Vec<SegmentMeta> {
-            segments.iter().map(|segment| segment.meta().clone()).collect()
-        };
-        let mut covers = Vec::new();
-        for (rank, run) in ranked() {
-            for meta in metas(run.tombstones()) {
-                covers.extend(self.covers(order, rank, &meta, kept));
-            }
-        }
-        let inputs = ranked().flat_map(|(rank, run)| {
-            metas(run.segments()).into_iter().map(move |meta| Input { rank, meta })
-        });
-        let inputs = inputs.collect();
-        let bounds = (partition.lower.as_deref(), partition.upper.as_deref());
-        merge(order, inputs, &covers, bounds, &mut Saver { walk: self, number, kept })
+    pub fn was_read(&self, meta: &SegmentMeta) -> bool {
+        self.read.contains(&(meta.file, meta.offset))
     }
 
-    /// Reads a segment of range tombstones.
-    fn covers<O: KeyOrder>(
-        &mut self,
-        order: &O,
-        rank: usize,
-        meta: &SegmentMeta,
-        kept: &mut Kept,
-    ) -> Option<Covers> {
-        let first = self.seen.insert((meta.file, meta.offset));
-        kept.segments += u64::from(first);
-        let file = self.file(meta)?;
-        match file.fragments(order, meta) {
-            Ok(fragments) => Some(Covers { rank, fragments }),
-            Err(error) if first => {
-                let text = format!(
-                    "range deletes at {} of keyspace {:?}: {error}; what they removed may be back",
-                    meta.offset, kept.keyspace
-                );
-                self.plan.find(State::Lost, Some(file.path()), text);
-                None
-            }
-            Err(_) => None,
-        }
-    }
-
-    fn file(&mut self, meta: &SegmentMeta) -> Option<Arc<DamagedFile>> {
+    pub fn file(&mut self, meta: &SegmentMeta) -> Option<Arc<DamagedFile>> {
         if self.files.len() > OPEN_FILES_MAX {
-            self.files.retain(|_, file| file.is_none());
+            self.files.clear();
         }
         if let Some(file) = self.files.get(&meta.file) {
-            return file.clone();
+            return Some(file.clone());
         }
-        let opened = DamagedFile::open(self.fs(), &self.data, meta.file);
-        let file = match opened {
-            Ok(file) => Some(Arc::new(file)),
+        if self.missing.contains(&meta.file) {
+            return None;
+        }
+        let path = self.data.join(crate::run::file_name(meta.file));
+        let file = match DamagedFile::open(self.fs(), &self.data, meta.file) {
+            Ok(file) => Arc::new(file),
             Err(error) => {
-                let path = self.data.join(crate::run::file_name(meta.file));
                 let text = format!("all of its segments: {error}");
                 self.plan.find(State::Lost, Some(&path), text);
-                None
+                self.missing.insert(meta.file);
+                return None;
             }
         };
-        if let Some(Err(error)) = file.as_ref().map(|file| file.header().clone())
+        if let Err(error) = file.header().clone()
             && self.bad_headers.insert(meta.file)
         {
-            let path = self.data.join(crate::run::file_name(meta.file));
             self.plan.find(State::Damaged, Some(&path), format!("its header: {error}"));
         }
         self.files.insert(meta.file, file.clone());
-        file
+        Some(file)
     }
 
     /// Segments that a damaged description does not know, although it may have to.
@@ -302,16 +248,19 @@ impl<S: Sink> Walk<'_, S> {
         if sorted {
             let mut covers = Vec::new();
             for meta in &lists {
-                covers.extend(self.covers(&Bytewise, 0, meta, &mut kept));
+                let fragments = self.tombstones(&Bytewise, meta, &mut kept);
+                covers.extend(fragments.map(|fragments| Cover { rank: 0, fragments }));
             }
             let saver = &mut Saver { walk: self, number, kept: &mut kept };
-            merge(&Bytewise, inputs, &covers, (None, None), saver)?;
+            let mut merge = Merge::new(&Bytewise, HashMap::new());
+            merge.partition(inputs, covers, (None, None), saver)?;
         } else {
             // Without the comparator nothing can be merged: the newest segment has the last word.
             inputs.sort_by_key(|input| (input.meta.max_seq, input.meta.file, input.meta.offset));
             for input in inputs {
                 let saver = &mut Saver { walk: self, number, kept: &mut kept };
-                merge(&Bytewise, vec![input], &[], (None, None), saver)?;
+                let mut merge = Merge::new(&Bytewise, HashMap::new());
+                merge.partition(vec![input], Vec::new(), (None, None), saver)?;
             }
         }
         self.plan.keyspaces.push(kept);
@@ -332,10 +281,10 @@ impl<S: Sink> Walk<'_, S> {
 }
 
 /// Takes the entries of one keyspace.
-struct Saver<'w, 'a, S> {
-    walk: &'w mut Walk<'a, S>,
-    number: u32,
-    kept: &'w mut Kept,
+pub(super) struct Saver<'w, 'a, S> {
+    pub walk: &'w mut Walk<'a, S>,
+    pub number: u32,
+    pub kept: &'w mut Kept,
 }
 
 impl<S: Sink> Surroundings for Saver<'_, '_, S> {
@@ -345,7 +294,7 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
 
     fn ended(&mut self, reader: &SegmentReader) {
         let meta = reader.meta();
-        if !self.walk.seen.insert((meta.file, meta.offset)) {
+        if !self.walk.note_read(meta) {
             return;
         }
         self.kept.segments += 1;

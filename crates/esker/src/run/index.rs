@@ -5,7 +5,7 @@ use super::meta::SegmentMeta;
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
 use crate::base::limits;
-use crate::block::{Codec, TRAILER_BYTES, stored_max};
+use crate::block::{Codec, TRAILER_BYTES, expansion_max, stored_max};
 use crate::cache::{BlockCache, Slots};
 use crate::filter::Filter;
 use std::cmp::Ordering;
@@ -173,6 +173,11 @@ impl Index {
             offset = place.end();
             let shared = reader.varint_max((keys.len() - start) as u64)? as usize;
             let suffix = reader.bytes(limits::KEY_BYTES_MAX - shared)?;
+            // A fence is the beginning of the block's first key, so a few bytes of index cannot
+            // stand for a key of 64 KiB.
+            if (shared + suffix.len()) as u64 > expansion_max(place.len as usize) {
+                return Err(DecodeError("a fence is longer than its block can be"));
+            }
             let next = keys.len();
             keys.extend_from_within(start..start + shared);
             keys.extend_from_slice(suffix);

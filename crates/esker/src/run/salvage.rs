@@ -8,6 +8,8 @@
 //! 1. Nothing is emitted that its own checksum does not cover.
 //! 2. A lost place never hides another: every block is sought where the index says; without a
 //!    usable index blocks are sought one behind the other, as they were written.
+//! 3. What is read and summed up in search is bounded by the length of what is searched, whatever
+//!    stands there ([`Effort`]).
 
 use super::file::{HEADER_BYTES, check_header};
 use super::file_name;
@@ -16,7 +18,7 @@ use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, limits};
-use crate::block::{Block, Codec, Layout, RAW_BYTES_MAX, Stored, TRAILER_BYTES};
+use crate::block::{Block, Codec, Layout, RAW_BYTES_MAX, Stored, TRAILER_BYTES, expansion_max};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,35 @@ use std::sync::Arc;
 
 /// Bytes that are searched for segments at a time.
 const SCAN_BYTES: u64 = 1 << 20;
+/// The longest description of a segment: two bounds, and numbers.
+const INFO_BYTES_MAX: u64 = 2 * limits::BOUND_BYTES_MAX as u64 + 256;
+/// Bytes in which a block is sought first.
+const WINDOW_BYTES: u64 = 16 << 10;
+/// What a search may read and sum up, for each byte that is searched, and besides.
+const EFFORT_PER_BYTE: u64 = 64;
+const EFFORT_BYTES: u64 = 1 << 20;
+/// The fences of an index are kept only up to so many times its length: they are shortened there.
+const FENCES_PER_BYTE: usize = 64;
+
+/// The bytes that a search may still read and sum up.
+#[derive(Debug)]
+struct Effort {
+    left: u64,
+}
+
+impl Effort {
+    /// For a search through `len` bytes.
+    fn new(len: u64) -> Self {
+        Self { left: len.saturating_mul(EFFORT_PER_BYTE).saturating_add(EFFORT_BYTES) }
+    }
+
+    /// Takes bytes away; false: there are not so many left.
+    fn spend(&mut self, bytes: u64) -> bool {
+        let enough = bytes <= self.left;
+        self.left = self.left.saturating_sub(bytes);
+        enough
+    }
+}
 
 /// A run file that may be damaged anywhere.
 #[derive(Debug)]
@@ -105,8 +136,14 @@ impl DamagedFile {
     }
 
     /// The segments of the file, found by the marks in their footers: no manifest is needed.
-    /// Slices that were given back have no mark any more.
+    /// Slices that were given back have no mark any more. No two of them overlap: a mark within a
+    /// segment belongs to what a user stored.
     pub fn segments(&self) -> Vec<SegmentMeta> {
+        let mut effort = Effort::new(self.len);
+        self.segments_within(&mut effort)
+    }
+
+    fn segments_within(&self, effort: &mut Effort) -> Vec<SegmentMeta> {
         let mut found: Vec<SegmentMeta> = Vec::new();
         let mut at = 0;
         while at < self.len {
@@ -116,16 +153,38 @@ impl DamagedFile {
             if let Ok(bytes) = self.read(at, len) {
                 let marks = bytes.windows(MAGIC.len()).enumerate();
                 let marks = marks.filter(|(_, bytes)| *bytes == MAGIC).map(|(i, _)| at + i as u64);
-                found.extend(marks.filter_map(|mark| self.segment_at(mark)));
+                for mark in marks {
+                    if let Some(meta) = self.segment_at(mark, effort) {
+                        self.place_among(&mut found, meta, effort);
+                    }
+                }
             }
             at += step.max(1);
         }
-        found.dedup_by_key(|meta| meta.end());
         found
     }
 
+    /// Adds a segment. Where it overlaps those found before, those with a whole tail stay.
+    fn place_among(&self, found: &mut Vec<SegmentMeta>, meta: SegmentMeta, effort: &mut Effort) {
+        let mut proves = |meta: &SegmentMeta| {
+            effort.spend(u64::from(meta.tail_len)) && self.check_tail(meta).is_ok()
+        };
+        let overlaps = |last: &SegmentMeta| last.end() > meta.offset;
+        if found.last().is_some_and(overlaps) {
+            if found.last().is_some_and(|last| last.end() == meta.end()) || !proves(&meta) {
+                return;
+            }
+            while found.last().is_some_and(|last| overlaps(last) && !proves(last)) {
+                found.pop();
+            }
+        }
+        if !found.last().is_some_and(overlaps) {
+            found.push(meta);
+        }
+    }
+
     /// The segment whose footer has its mark at `mark`, if what the footer says makes sense.
-    fn segment_at(&self, mark: u64) -> Option<SegmentMeta> {
+    fn segment_at(&self, mark: u64, effort: &mut Effort) -> Option<SegmentMeta> {
         let end = mark + 16;
         let footer_at = end.checked_sub(FOOTER_BYTES as u64)?;
         let bytes = self.read(footer_at, FOOTER_BYTES as u64).ok()?;
@@ -133,9 +192,12 @@ impl DamagedFile {
         let tail_len = FOOTER_BYTES as u64 + footer.lens.iter().sum::<u64>();
         let tail_offset = end.checked_sub(tail_len)?;
         let info_at = footer_at.checked_sub(footer.lens[2])?;
+        let begins = tail_offset.checked_sub(footer.blocks_len)?;
+        if footer.lens[2] > INFO_BYTES_MAX || !effort.spend(footer.lens[2]) {
+            return None;
+        }
         let info = self.read(info_at, footer.lens[2]).ok()?;
         let mut meta = SegmentMeta::decode(&mut Reader::new(&info)).ok()?;
-        let begins = tail_offset.checked_sub(footer.blocks_len)?;
         if meta.file != self.id || meta.offset != begins {
             return None;
         }
@@ -204,6 +266,8 @@ pub struct SegmentReader {
     place: Option<Found>,
     lost: Vec<LostPart>,
     blocks: u64,
+    /// What may still be spent on blocks whose places no index tells.
+    effort: Effort,
 }
 
 /// Where a block was found.
@@ -230,6 +294,7 @@ impl SegmentReader {
             place: None,
             lost: Vec::new(),
             blocks: 0,
+            effort: Effort::new(meta.len.min(file.len)),
             file,
         };
         if let Err(error) = reader.load_index() {
@@ -340,12 +405,32 @@ impl SegmentReader {
     }
 
     /// The length of the stored block at `offset`, which ends before `end`: the one for which the
-    /// trailer's checksum is right.
-    fn length_at(&self, offset: u64, end: u64) -> Option<u64> {
-        let bytes = self.file.read(offset, end - offset).ok()?;
-        (TRAILER_BYTES..=bytes.len())
-            .find(|len| trailer_fits(self.file.id, offset, &bytes[..*len]))
-            .map(|len| len as u64)
+    /// trailer's checksum is right. Most are short, so the search begins with a short piece.
+    fn length_at(&mut self, offset: u64, end: u64) -> Option<u64> {
+        let (mut window, mut tried) = (WINDOW_BYTES, TRAILER_BYTES);
+        loop {
+            let reach = window.min(end - offset);
+            if !self.effort.spend(reach) {
+                return None;
+            }
+            let bytes = self.file.read(offset, reach).ok()?;
+            for len in tried..=bytes.len() {
+                if !may_end_block(&bytes[..len]) {
+                    continue;
+                }
+                if !self.effort.spend(len as u64) {
+                    return None;
+                }
+                if sum_fits(self.file.id, offset, &bytes[..len]) {
+                    return Some(len as u64);
+                }
+            }
+            if reach == end - offset {
+                return None;
+            }
+            tried = bytes.len() + 1;
+            window *= 4;
+        }
     }
 
     fn take(&mut self, offset: u64, len: u64) -> Decoded<()> {
@@ -363,7 +448,9 @@ impl SegmentReader {
     fn lose(&mut self, offset: u64, len: u64, section: &'static str, detail: &'static str) {
         let begin = self.places.partition_point(|(place, _)| place.offset <= offset);
         let after = self.places.partition_point(|(place, _)| place.offset < offset + len);
-        let fence = |i: Option<usize>| i.and_then(|i| self.places.get(i)).map(|(_, key)| key);
+        let known = |key: &&Vec<u8>| !key.is_empty();
+        let fence =
+            |i: Option<usize>| i.and_then(|i| self.places.get(i)).map(|(_, key)| key).filter(known);
         let low = fence(begin.checked_sub(1)).unwrap_or(&self.meta.min_key).clone();
         let high = fence(Some(after)).unwrap_or(&self.meta.max_key).clone();
         self.lost.push(LostPart { offset, len, section, detail, range: (low, high) });
@@ -378,18 +465,24 @@ enum Step {
 
 /// Whether these bytes end like a stored block: codec and raw length are looked at first, because
 /// they sort almost everything out before a checksum has to be computed.
-fn trailer_fits(file: FileId, offset: u64, bytes: &[u8]) -> bool {
+fn may_end_block(bytes: &[u8]) -> bool {
     let (payload, trailer) = bytes.split_at(bytes.len() - TRAILER_BYTES);
     let mut raw_len = [0; 4];
     raw_len.copy_from_slice(&trailer[1..5]);
     let (raw_len, payload_len) = (u64::from(u32::from_le_bytes(raw_len)), payload.len() as u64);
-    let fits = match Codec::from_u8(trailer[0]) {
+    match Codec::from_u8(trailer[0]) {
         Some(Codec::Raw) => raw_len == payload_len,
         // A block is compressed only where that makes it smaller.
-        Some(Codec::Lz4 | Codec::Zstd) => raw_len > payload_len && raw_len <= RAW_BYTES_MAX,
+        Some(Codec::Lz4 | Codec::Zstd) => {
+            raw_len > payload_len && raw_len <= expansion_max(payload.len()).min(RAW_BYTES_MAX)
+        }
         None => false,
-    };
-    fits && trailer[5..] == checksum(file, offset, &bytes[..bytes.len() - 8]).to_le_bytes()
+    }
+}
+
+fn sum_fits(file: FileId, offset: u64, bytes: &[u8]) -> bool {
+    let (summed, sum) = bytes.split_at(bytes.len() - 8);
+    *sum == checksum(file, offset, summed).to_le_bytes()
 }
 
 /// The places and fences of an index, as far as they make sense; and whether all of them do.
@@ -397,17 +490,20 @@ fn read_places(index: &[u8], mut offset: u64) -> (Vec<(Place, Vec<u8>)>, bool) {
     let mut places: Vec<(Place, Vec<u8>)> = Vec::new();
     let mut reader = Reader::new(index);
     let Ok(count) = reader.varint() else { return (places, false) };
-    let mut read = |places: &[(Place, Vec<u8>)]| -> Decoded<(Place, Vec<u8>)> {
+    let (mut fence, mut kept) = (Vec::new(), 0usize);
+    let mut read = || -> Decoded<(Place, Vec<u8>)> {
         let place = read_place(&mut reader, offset)?;
         offset = place.end();
-        let before = places.last().map_or(&[][..], |(_, fence)| fence);
-        let shared = reader.varint_max(before.len() as u64)? as usize;
-        let mut fence = before[..shared].to_vec();
+        let shared = reader.varint_max(fence.len() as u64)? as usize;
+        fence.truncate(shared);
         fence.extend_from_slice(reader.bytes(limits::KEY_BYTES_MAX - shared)?);
-        Ok((place, fence))
+        // A few bytes may stand for a key of 64 KiB. An empty fence says nothing.
+        kept += fence.len();
+        let known = kept <= index.len().saturating_mul(FENCES_PER_BYTE);
+        Ok((place, if known { fence.clone() } else { Vec::new() }))
     };
     while (places.len() as u64) < count {
-        match read(&places) {
+        match read() {
             Ok(place) => places.push(place),
             Err(_) => return (places, false),
         }

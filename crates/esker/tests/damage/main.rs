@@ -8,11 +8,15 @@
 //! `ESKER_DAMAGE=full` tries every bit of every file; otherwise a sample, one bit in so many.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+mod crafted;
+mod memory;
+mod repair;
+
 use esker::fs::{Fs, OpenMode};
-use esker::{Db, ErrorKind, Options};
+use esker::{Db, ErrorKind, Keyspace, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
 use esker_testkit::harness::{self, HandClock, keyspace};
-use esker_testkit::model::{Folded, Model, Op};
+use esker_testkit::model::{Folded, Map, Model, Op};
 use esker_testkit::ops::Generator;
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::path::{Path, PathBuf};
@@ -82,10 +86,10 @@ fn build(seed: u64) -> (Built, Built) {
     ((killed, models[models.len() - 2..].to_vec()), (cut, models))
 }
 
-fn files(disk: &CrashFs) -> Vec<(PathBuf, u64)> {
+fn files(disk: &CrashFs, path: &Path) -> Vec<(PathBuf, u64)> {
     let mut all = Vec::new();
     for directory in ["", "wal", "data"] {
-        let directory = Path::new(PATH).join(directory);
+        let directory = path.join(directory);
         for entry in disk.list(&directory).unwrap() {
             if !entry.is_dir && entry.name != "LOCK" {
                 all.push((directory.join(&entry.name), entry.len));
@@ -128,6 +132,39 @@ enum Outcome {
     Reported,
 }
 
+/// Reads a keyspace key by key and from both ends, and compares it with what it should hold. Errors
+/// end the iteration that meets them; the answer is what is wrong.
+fn compare(handle: &Keyspace, map: &Map, reports: &mut Vec<esker::Error>) -> Option<String> {
+    for (key, value) in map.pairs() {
+        match handle.get(key) {
+            Ok(found) if found.as_ref() == Some(value) => {}
+            Ok(found) => return Some(format!("{key:?}: {found:?}")),
+            Err(error) => reports.push(error),
+        }
+    }
+    for backward in [false, true] {
+        let mut iter = handle.iter().unwrap();
+        let mut pairs: Vec<_> = map.pairs().cloned().collect();
+        if backward {
+            pairs.reverse();
+        }
+        let mut want = pairs.iter();
+        loop {
+            let next = if backward { iter.next_back() } else { iter.next() };
+            match (next, want.next()) {
+                (Some(Err(error)), _) => {
+                    reports.push(error);
+                    break;
+                }
+                (Some(Ok(found)), Some(want)) if found == *want => {}
+                (None, None) => break,
+                (found, want) => return Some(format!("scan: {found:?}, not {want:?}")),
+            }
+        }
+    }
+    None
+}
+
 /// Opens a damaged copy and judges every answer. `states` are the contents that would be right.
 fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
     let db = match Db::open_with(PATH, options(disk)) {
@@ -139,10 +176,6 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
             return Outcome::Refused;
         }
     };
-    let damaged = |error: &esker::Error| {
-        let is = matches!(error.kind(), ErrorKind::Corruption | ErrorKind::UnknownFormat);
-        assert!(is, "{what}: {error:?}");
-    };
     let (mut reports, mut wrong) = (Vec::new(), vec![None; states.len()]);
     let names = db.keyspaces().unwrap();
     for (state, wrong) in states.iter().zip(&mut wrong) {
@@ -151,42 +184,9 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
             continue;
         }
         for slot in state.live() {
-            let map = state.map(slot).unwrap();
             let handle = keyspace(&db, slot).unwrap();
-            for (key, value) in map.pairs() {
-                match handle.get(key) {
-                    Ok(found) if found.as_ref() == Some(value) => {}
-                    Ok(found) => *wrong = Some(format!("{slot} {key:?}: {found:?}")),
-                    Err(error) => {
-                        damaged(&error);
-                        reports.push(error);
-                    }
-                }
-            }
-            for backward in [false, true] {
-                let mut iter = handle.iter().unwrap();
-                let mut pairs: Vec<_> = map.pairs().cloned().collect();
-                if backward {
-                    pairs.reverse();
-                }
-                let mut want = pairs.iter();
-                loop {
-                    let next = if backward { iter.next_back() } else { iter.next() };
-                    match (next, want.next()) {
-                        (Some(Err(error)), _) => {
-                            damaged(&error);
-                            reports.push(error);
-                            break;
-                        }
-                        (Some(Ok(found)), Some(want)) if found == *want => {}
-                        (None, None) => break,
-                        (found, want) => {
-                            *wrong = Some(format!("scan of {slot}: {found:?}, not {want:?}"));
-                            break;
-                        }
-                    }
-                }
-            }
+            let found = compare(&handle, state.map(slot).unwrap(), &mut reports);
+            *wrong = wrong.take().or(found.map(|found| format!("{slot} {found}")));
         }
         if wrong.is_none() {
             break;
@@ -195,6 +195,10 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
     if wrong.iter().all(Option::is_some) {
         let last = wrong.last().cloned().flatten();
         panic!("{what}: wrong answers, compared with the latest state: {last:?}");
+    }
+    for error in &reports {
+        let damaged = matches!(error.kind(), ErrorKind::Corruption | ErrorKind::UnknownFormat);
+        assert!(damaged, "{what}: {error:?}");
     }
     let report = db.verify().unwrap_or_else(|error| panic!("{what}: verify: {error}"));
     if let Some(first) = reports.first() {
@@ -241,7 +245,7 @@ fn flipped_bits_are_noticed() {
 
 fn flip_bits(seed: u64, (disk, states): &Built, when: &str) {
     let mut rng = Rng::new(seed);
-    let mut files = files(disk);
+    let mut files = files(disk, Path::new(PATH));
     for (path, len) in &mut files {
         // Space that was never written is left alone, but for a little of it.
         let used = read(disk, path).iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
@@ -292,7 +296,7 @@ fn cut_and_missing_files_are_noticed() {
     let (_, (disk, states)) = build(seed);
     let mut rng = Rng::new(seed);
     let mut outcomes = Vec::new();
-    for (path, len) in files(&disk) {
+    for (path, len) in files(&disk, Path::new(PATH)) {
         let bytes = read(&disk, &path);
         let name = path.display();
         let mut lengths: Vec<u64> = (0..6).map(|_| rng.below(len.max(1))).collect();
@@ -324,7 +328,7 @@ fn swapped_and_doubled_files_are_noticed() {
     let seed = seed();
     let (_, (disk, states)) = build(seed);
     let mut outcomes = Vec::new();
-    let files = files(&disk);
+    let files = files(&disk, Path::new(PATH));
     for (index, (path, _)) in files.iter().enumerate() {
         let (other, _) = &files[(index + 1) % files.len()];
         let (bytes, others) = (read(&disk, path), read(&disk, other));

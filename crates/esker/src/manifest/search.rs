@@ -1,0 +1,61 @@
+//! Seeking whole records where none is known to begin.
+//!
+//! Every place might be a record's beginning, and what stands there says how long the record is,
+//! so a file whose bytes lie could have all of the rest summed up at each of them. What is summed
+//! up in vain is therefore bounded by the length of the file.
+
+use super::log::{RECORD_HEADER_LEN, record_at};
+
+/// Bytes that may be summed up in vain, for each byte of the file.
+const VAIN_PER_BYTE: u64 = 16;
+/// And for the file.
+const VAIN_BYTES: u64 = 1 << 20;
+/// Records begin at multiples of this.
+const STEP: usize = 8;
+
+/// A search through the bytes of a manifest.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    bytes: &'a [u8],
+    nonce: u64,
+    left: u64,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(bytes: &'a [u8], nonce: u64) -> Self {
+        Self { bytes, nonce, left: bytes.len() as u64 * VAIN_PER_BYTE + VAIN_BYTES }
+    }
+
+    /// The offset of the first whole record from `from` on.
+    pub(super) fn find(&mut self, from: usize) -> Option<usize> {
+        let bytes = self.bytes;
+        let mut places = (from..bytes.len()).step_by(STEP);
+        places.find(|at| {
+            let header = bytes.get(*at..).and_then(|rest| rest.first_chunk::<4>());
+            let len = header.map_or(usize::MAX, |len| u32::from_le_bytes(*len) as usize);
+            // No sum has to be made where the record would be longer than the file.
+            if len > (bytes.len() - at).saturating_sub(RECORD_HEADER_LEN) || self.is_spent() {
+                return false;
+            }
+            let whole = record_at(bytes, *at, self.nonce).is_some();
+            if !whole {
+                self.left = self.left.saturating_sub((len + RECORD_HEADER_LEN) as u64);
+            }
+            whole
+        })
+    }
+
+    /// Whether the search was given up: what follows is not known.
+    pub(super) fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Bytes that were summed up in vain.
+    #[cfg(test)]
+    pub(super) fn vain(&self) -> u64 {
+        self.bytes.len() as u64 * VAIN_PER_BYTE + VAIN_BYTES - self.left
+    }
+}
+
+#[cfg(test)]
+mod tests;
