@@ -26,27 +26,12 @@ impl fmt::Display for Error {
                 write!(f, "cannot {operation} {}: {source}", path.display())
             }
             Self::Corruption(corruption) => write!(f, "{corruption}"),
-            Self::Locked { path } => {
-                write!(f, "{} is open elsewhere: close the other handle first", path.display())
-            }
-            Self::NotADatabase { path, found, import } => foreign(f, path, found, *import),
-            Self::Missing { path } => {
-                write!(f, "there is no database at {}: check the path", path.display())
-            }
-            Self::Exists { path } => {
-                write!(f, "there already is a database at {}: name another path", path.display())
-            }
-            Self::Unfinished { path } => write!(
-                f,
-                "{} holds a repair that was not finished: run it again (it begins anew), or remove \
-                 the directory",
-                path.display()
-            ),
-            Self::UnknownFormat { path, found, supported } => write!(
-                f,
-                "{} has format version {found}, this build reads up to {supported}: use a newer build",
-                path.display()
-            ),
+            Self::Locked { .. }
+            | Self::NotADatabase { .. }
+            | Self::Missing { .. }
+            | Self::Exists { .. }
+            | Self::Unfinished { .. }
+            | Self::UnknownFormat { .. } => self.fmt_of_directory(f),
             Self::KeyTooLong { len, max } => {
                 write!(f, "the key has {len} bytes, the limit is {max}: use a shorter key")
             }
@@ -94,6 +79,34 @@ impl fmt::Display for Error {
 }
 
 impl Error {
+    /// The messages about what stands in a directory.
+    fn fmt_of_directory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Locked { path } => {
+                write!(f, "{} is open elsewhere: close the other handle first", path.display())
+            }
+            Self::NotADatabase { path, found, import } => foreign(f, path, found, *import),
+            Self::Missing { path } => {
+                write!(f, "there is no database at {}: check the path", path.display())
+            }
+            Self::Exists { path } => {
+                write!(f, "there already is a database at {}: name another path", path.display())
+            }
+            Self::Unfinished { path } => write!(
+                f,
+                "{} holds a repair that was not finished: run it again (it begins anew), or remove \
+                 the directory",
+                path.display()
+            ),
+            Self::UnknownFormat { path, found, supported } => write!(
+                f,
+                "{} has format version {found}, this build reads up to {supported}: use a newer build",
+                path.display()
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// The messages about keyspaces.
     fn fmt_of_keyspace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
