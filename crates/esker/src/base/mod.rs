@@ -15,6 +15,8 @@ mod filter;
 mod operator;
 mod order;
 pub mod rangedel;
+#[cfg(test)]
+pub(crate) mod testing;
 mod value;
 
 pub use builtin::{Append, CounterI64, CounterU64, Max, builtin};

@@ -155,6 +155,11 @@ impl Encoder {
         seal(Codec::Raw, raw_len, file, offset, start, out)
     }
 
+    /// Whether `codec` saves an eighth of a raw block.
+    pub fn shrinks(&mut self, codec: Codec, raw: &[u8]) -> bool {
+        self.compress(codec, raw) != Codec::Raw
+    }
+
     /// Compresses into the buffer; answers the codec with which it is worth it.
     fn compress(&mut self, codec: Codec, raw: &[u8]) -> Codec {
         let used = match codec {

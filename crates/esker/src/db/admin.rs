@@ -193,6 +193,7 @@ impl Core {
                 || expired
                 || !p.deltas.is_empty()
                 || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
+                || base.segments().iter().any(|segment| self.is_unsettled(segment))
         };
         tree.partitions()
             .iter()

@@ -3,13 +3,13 @@
 //! 1. A merge always takes *all* deltas that the partition has when it begins, so its output lies
 //!    at the bottom: nothing older exists below.
 //! 2. Segments that overlap nothing are taken over by reference; only what overlaps is read and
-//!    written (`merge::plan`).
+//!    written (`merge::plan`), and what a flush left uncompressed that compression makes smaller.
 //! 3. Deltas that arrive meanwhile stay on top of the result. Nothing else may touch the
 //!    partition while it is busy, so the result fits in its place.
 //! 4. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, KeyOrder, Millis, Seq};
+use crate::base::{Bytewise, KeyOrder, KeyspaceId, Millis, Seq};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, LiveTraits, Order};
 use crate::db::flush::give_up;
@@ -17,13 +17,14 @@ use crate::db::shape;
 use crate::db::store::{Change, missing_order};
 use crate::db::work::PartitionKey;
 use crate::error::{Error, Result};
-use crate::manifest::{Partition, Tree, TreeEdit};
+use crate::manifest::{Draft, Partition, Tree, TreeEdit};
 use crate::merge::{
     Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
 };
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -98,8 +99,8 @@ impl Core {
             let Some(keyspace) = keyspace else { continue };
             let version = self.state_now().version.clone();
             let Some(tree) = version.tree(*id) else { continue };
-            let Some(at) = tree.position(lower.as_deref()) else { continue };
-            let old = tree.partitions()[at].clone();
+            let old = partition_at(&keyspace, tree, lower.as_deref());
+            let Some(old) = old.inspect_err(|_| give_up(writer.take()))? else { continue };
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(&(*id, lower.clone()));
             let job = Job { keyspace: &keyspace, old: &old, whole, filtering };
@@ -122,7 +123,6 @@ impl Core {
             merged.push(Merged { keyspace, old, base, filtered_under });
         }
         let background = &self.counters.background;
-        let written = writer.as_ref().map(RunWriter::id);
         if let Some(writer) = &writer {
             background.merge_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
         }
@@ -133,9 +133,6 @@ impl Core {
             Ok(())
         })?;
         if !installed {
-            if let Some(id) = written {
-                self.output_file(id).mark_obsolete();
-            }
             return Ok(false);
         }
         background.merges.fetch_add(count, Ordering::Relaxed);
@@ -173,6 +170,11 @@ impl Core {
                     let counter = &self.counters.background.entries_expired;
                     counter.fetch_add(expired, Ordering::Relaxed);
                 }
+                Piece::Reuse(segment) if self.is_unsettled(&segment) => {
+                    let runs = vec![vec![segment]];
+                    let part = Rewrite { old, runs, traits: &traits, gc: &gc, filtering };
+                    self.rewrite(order, part, &tombstones, &mut output)?;
+                }
                 Piece::Reuse(segment) => {
                     self.cut(&mut output)?;
                     output.segments.push(segment);
@@ -197,6 +199,13 @@ impl Core {
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
         let respected = (output.filtered > 0).then(|| gc.snapshots().to_vec());
         Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
+    }
+
+    /// Whether a segment was written for a short life and is about to stay: it is not compressed,
+    /// and would be smaller if it were. Damage is left to who needs what is damaged.
+    pub(super) fn is_unsettled(&self, segment: &Segment) -> bool {
+        let codec = self.writer_options(true).codec;
+        segment.would_shrink(codec, &self.cache).unwrap_or(false)
     }
 
     /// Ends the segment that is being written, and takes what was written so far.
@@ -262,28 +271,32 @@ impl Core {
             let mut batch =
                 Batch { own: merged.iter().map(key).collect(), to_come: Default::default() };
             batch.to_come.clone_from(&batch.own);
+            // Each tree is copied once, however many of its partitions were merged.
+            let mut drafts: BTreeMap<KeyspaceId, Draft> = BTreeMap::new();
             for result in merged {
                 let id = result.keyspace.id;
                 batch.to_come.remove(&key(&result));
-                let earlier = change.trees.iter().position(|(tree, _)| *tree == id);
-                let tree = match earlier {
-                    Some(at) => change.trees.swap_remove(at).1,
-                    None => state.version.tree(id).cloned(),
+                let draft = match drafts.entry(id) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => match state.version.tree(id) {
+                        Some(tree) => entry.insert(Draft::of(tree)),
+                        // The keyspace may have been dropped meanwhile.
+                        None => continue,
+                    },
                 };
-                // The keyspace may have been dropped meanwhile.
-                let Some(tree) = tree else { continue };
-                let (tree, edits) = match &result.keyspace.order {
-                    Order::Bytewise => self.put_in_place(&Bytewise, &tree, result, &batch)?,
+                let edits = match &result.keyspace.order {
+                    Order::Bytewise => self.put_in_place(&Bytewise, draft, result, &batch)?,
                     Order::Custom(order) => {
-                        self.put_in_place(&order.clone(), &tree, result, &batch)?
+                        self.put_in_place(&order.clone(), draft, result, &batch)?
                     }
                     Order::Missing(name) => {
                         return Err(missing_order(&result.keyspace.name, name));
                     }
                 };
                 change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
-                change.trees.push((id, Some(Arc::new(tree))));
             }
+            let trees = drafts.into_iter().map(|(id, draft)| (id, Some(Arc::new(draft.finish()))));
+            change.trees = trees.collect();
             Ok((!change.trees.is_empty()).then_some(change))
         })
     }
@@ -291,12 +304,12 @@ impl Core {
     fn put_in_place<O: KeyOrder>(
         &self,
         order: &O,
-        tree: &Tree,
+        tree: &mut Draft,
         merged: Merged,
         batch: &Batch,
-    ) -> Result<(Tree, Vec<TreeEdit>)> {
+    ) -> Result<Vec<TreeEdit>> {
         let old = &merged.old;
-        let place = tree.position(old.lower.as_deref());
+        let place = tree.position(order, old.lower.as_deref());
         let now = place.map(|at| (at, tree.partitions()[at].clone()));
         let Some((at, now)) = now.filter(|(_, now)| {
             Arc::ptr_eq(&now.base, &old.base) && now.deltas.len() >= old.deltas.len()
@@ -310,7 +323,7 @@ impl Core {
         let parts = shape::after_merge(order, &now, merged.base, newer, &self.settings);
         let mut edits = vec![shape::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
         let count = parts.len();
-        let mut tree = tree.replaced(at, 1, parts.into_iter().map(Arc::new).collect());
+        tree.replace(at, 1, parts.into_iter().map(Arc::new).collect());
         if count == 1 {
             let id = merged.keyspace.id;
             // A partition that became small joins a small neighbour that nobody works on.
@@ -323,14 +336,28 @@ impl Core {
                 }
                 if let Some(joined) = shape::joined(order, &pair[0], &pair[1], &self.settings) {
                     edits.push(shape::replace_edit(&pair[0], 2, &[&joined]));
-                    tree = tree.replaced(left, 2, vec![Arc::new(joined)]);
+                    tree.replace(left, 2, vec![Arc::new(joined)]);
                     break;
                 }
             }
         }
         self.trust(order)?;
-        Ok((tree, edits))
+        Ok(edits)
     }
+}
+
+/// The partition that begins at `lower`.
+fn partition_at(
+    keyspace: &KeyspaceState,
+    tree: &Tree,
+    lower: Option<&[u8]>,
+) -> Result<Option<Arc<Partition>>> {
+    let at = match &keyspace.order {
+        Order::Bytewise => tree.position(&Bytewise, lower),
+        Order::Custom(order) => tree.position(order, lower),
+        Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+    };
+    Ok(at.map(|at| tree.partitions()[at].clone()))
 }
 
 /// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
@@ -372,12 +399,13 @@ fn sources<'p, O: KeyOrder>(
 
 /// The range tombstones of a run.
 pub(super) fn tombstone_lists<O: KeyOrder>(order: &O, run: &Run) -> Result<Vec<Arc<Fragments>>> {
-    let list = |segment: &Arc<Segment>| Ok(Arc::new(segment.fragments(order)?.clone()));
+    let list = |segment: &Arc<Segment>| segment.fragments(order).cloned();
     run.tombstones().iter().map(list).collect()
 }
 
 /// All range tombstones of a partition, as one list.
 fn all_within<O: KeyOrder>(order: &O, old: &Partition, lists: &[Arc<Fragments>]) -> Fragments {
-    let all = lists.iter().flat_map(|list| list.tombstones()).collect();
-    Fragments::build(order, all).clip(order, old.lower.as_deref(), old.upper.as_deref())
+    let (lower, upper) = (old.lower.as_deref(), old.upper.as_deref());
+    let clipped: Vec<_> = lists.iter().map(|list| list.clip(order, lower, upper)).collect();
+    Fragments::build(order, clipped.iter().flat_map(|list| list.tombstones()).collect())
 }

@@ -4,20 +4,23 @@
 //! 1. The oldest sealed set goes first, once everything below its end is published (R3).
 //! 2. The log before its end is given back only after the edit is synced (R3).
 //! 3. A piece that overlaps nothing in its partition becomes part of the base by reference, so a
-//!    sequential load is written once.
+//!    sequential load is written once. Since that is foreseen, it is compressed at once; other
+//!    pieces are raw, because they are merged soon.
 //! 4. Bounds may move while a flush is written. Then a piece is added to every partition that it
-//!    touches, and each sees its own part.
+//!    touches, and each sees its own part (`slices`).
 //! 5. A failed flush leaves nothing behind; the next attempt takes a new file. Only if nobody knows
 //!    whether the manifest refers to its file, the file stays, and the next open decides.
 
-use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId};
+use crate::base::rangedel::{Cutter, Fragments};
+use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, SEQ_MAX};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::memset::{DbOrder, MemSet};
 use crate::db::shape;
+use crate::db::slices::{Slice, with_slices};
 use crate::db::state::State;
 use crate::db::store::{Change, missing_order};
+use crate::db::stretch::{Stretch, stretches};
 use crate::error::{IoContext, Result};
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
@@ -29,12 +32,6 @@ use std::sync::atomic::Ordering;
 
 /// Entries between two looks at the rest of the world.
 const STEP_ENTRIES: usize = 4096;
-
-/// What a flush wrote for one partition.
-struct Slice {
-    lower: Option<Vec<u8>>,
-    run: Arc<Run>,
-}
 
 /// The output of a flush: slices by keyspace, in key order.
 #[derive(Default)]
@@ -107,7 +104,6 @@ impl Core {
         writer: &mut Option<RunWriter>,
     ) -> Result<Vec<Slice>> {
         let Some(table) = O::table(set, id) else { return Ok(Vec::new()) };
-        let tombstones = table.fragments(id);
         let mut rule = self.merge_rule();
         // What a named snapshot sees has not expired for it.
         rule.now = readers.iter().filter_map(|reader| reader.frozen_at).fold(rule.now, u64::min);
@@ -115,60 +111,67 @@ impl Core {
         bug!("db_flush_ignores_named_snapshots", rule.now = self.now());
         let operator = readers.first().map(|reader| reader.traits().operator.clone());
         let Some(operator) = operator else { return Ok(Vec::new()) };
+        let upper = rule.clone().at(Depth::Upper);
+        let tombstones = Arc::new(upper.surviving(order, &table.fragments(id)));
+        let found = stretches(order, tree, &mut table.cursor(id), Cutter::new(&tombstones))?;
+        let mut cutter = Cutter::new(&tombstones);
         let mut slices = Vec::new();
-        let mut cursor: MemCursor<O> = table.cursor(id);
-        cursor.seek_to_first()?;
-        for partition in touched(order, tree, &mut cursor, &tombstones)? {
-            let partition = &tree.partitions()[partition];
-            let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
+        for Stretch { partitions, has_entries } in found {
+            let partitions = &tree.partitions()[partitions];
+            let [first, ..] = partitions else { continue };
+            let last = partitions.last().unwrap_or(first);
+            let (lower, upper) = (first.lower.clone(), last.upper.clone());
             // Sets are flushed from old to new, so under an empty partition there is nothing. Where
             // others share the slice, theirs may hold what is hidden and not merged away yet.
-            let empty = readers.len() == 1 && partition.runs().all(|run| run.is_empty());
+            let empty = readers.len() == 1
+                && partitions.iter().all(|partition| partition.runs().all(|run| run.is_empty()));
             // Seeded: a flush drops deletes although older entries lie below.
             let empty = empty || bug!("db_flush_is_always_at_the_bottom");
             let depth = if empty { Depth::Bottom } else { Depth::Upper };
             let gc = rule.clone().at(depth);
-            let clipped = tombstones.clip(order, lower.as_deref(), upper.as_deref());
-            let survivors = gc.surviving(order, &clipped);
-            let cursors = vec![table.cursor(id)];
-            let stream =
-                MergeStream::new(order.clone(), cursors, vec![Arc::new(clipped)], gc.clone())
-                    .with_operator(operator.clone())
-                    .within(lower.clone(), upper);
+            let removed = cutter.cut(order, lower.as_deref(), upper.as_deref());
+            let hides_below = if gc.is_seen_by_all(removed.max_seq()) {
+                removed.covers_all(order, lower.as_deref(), upper.as_deref(), SEQ_MAX)
+            } else {
+                0
+            };
+            let survivors = if empty { gc.surviving(order, &removed) } else { removed };
             let writer = self.writer(writer, false)?;
-            let run = self.write_slice(order, writer, stream, survivors)?;
+            let mut segments = Vec::new();
+            if has_entries {
+                let settled = hides_below > 0 || lies_clear(order, first, &mut table.cursor(id))?;
+                writer.set_options(self.writer_options(settled))?;
+                let cursors = vec![table.cursor(id)];
+                let stream = MergeStream::new(order.clone(), cursors, vec![tombstones.clone()], gc)
+                    .with_operator(operator.clone())
+                    .within(lower.clone(), upper.clone());
+                segments = self.write_entries(order, writer, stream)?;
+            }
+            // Seeded: range deletes do not survive their flush.
+            let survivors =
+                if bug!("db_flush_loses_range_deletes") { Fragments::default() } else { survivors };
+            writer.add_tombstones::<O>(&survivors)?;
+            let run = Run::new(Role::Delta, segments, self.take_segments(writer));
             if !run.is_empty() {
-                slices.push(Slice { lower, run: Arc::new(run) });
+                slices.push(Slice { lower, upper, run: Arc::new(run), hides_below });
             }
         }
         self.trust(order)?;
         Ok(slices)
     }
 
-    fn write_slice<O: KeyOrder>(
+    fn write_entries<O: KeyOrder>(
         &self,
         order: &O,
         writer: &mut RunWriter,
         mut stream: MergeStream<MemCursor<O>, O, Arc<Fragments>>,
-        tombstones: Fragments,
-    ) -> Result<Run> {
+    ) -> Result<Vec<Arc<Segment>>> {
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
         self.counters.note_merge(&stream.counts());
         writer.cut()?;
-        let segments = self.take_segments(writer);
-        // Seeded: range deletes do not survive their flush.
-        bug!(
-            "db_flush_loses_range_deletes",
-            return Ok(Run::new(Role::Delta, segments, Vec::new()))
-        );
-        let mut tombstone_segments = Vec::new();
-        if !tombstones.is_empty() {
-            writer.add_tombstones::<O>(&tombstones)?;
-            tombstone_segments = self.take_segments(writer);
-        }
-        Ok(Run::new(Role::Delta, segments, tombstone_segments))
+        Ok(self.take_segments(writer))
     }
 
     /// The writer of this flush or merge, made when it is first needed.
@@ -191,7 +194,14 @@ impl Core {
             return Vec::new();
         }
         let file = self.output_file(writer.id());
-        metas.into_iter().map(|meta| Segment::new(meta, file.clone())).collect()
+        let segment = |meta| {
+            let segment = Segment::new(meta, file.clone());
+            if writer.compresses() {
+                segment.note_compressed();
+            }
+            segment
+        };
+        metas.into_iter().map(segment).collect()
     }
 
     /// Makes the flushed data part of the tree and gives the log before it back.
@@ -258,7 +268,7 @@ impl Core {
         Ok(())
     }
 
-    /// Puts the slices on top of their partitions.
+    /// Puts the slices into their partitions, and splits those that became too big.
     fn add_slices<O: KeyOrder>(
         &self,
         order: &O,
@@ -266,46 +276,24 @@ impl Core {
         tree: &Tree,
         slices: &[Slice],
     ) -> (Tree, Vec<TreeEdit>) {
-        let mut partitions: Vec<Arc<Partition>> = tree.partitions().to_vec();
-        let mut edits = Vec::new();
-        for slice in slices {
-            // Where bounds moved meanwhile, the slice belongs to several partitions or to one
-            // that begins before it.
-            let Some(first) = tree
-                .position(slice.lower.as_deref())
-                .or_else(|| slice.lower.as_deref().map(|lower| tree.find(order, lower)))
-            else {
-                continue;
-            };
-            let run = slice.run.clone();
-            for at in first..tree.partitions().len() {
-                let old = &tree.partitions()[at];
-                if at > first && !shape::reaches(order, &run, old.lower.as_deref()) {
-                    break;
-                }
-                let Some(part) = shape::part_within(order, &run, old) else { continue };
-                let old = &partitions[at];
-                let busy = self.work.is_busy(id, old.lower.as_deref());
-                let (new, edit) = shape::with_delta(order, old, part, busy, &self.settings);
-                partitions[at] = new;
-                edits.push(edit);
-            }
-        }
-        let (tree, splits) = shape::split_full(Tree::new(partitions), &self.settings, |p| {
-            self.work.is_busy(id, p.lower.as_deref())
-        });
+        let busy = |p: &Partition| self.work.is_busy(id, p.lower.as_deref());
+        let (tree, mut edits) = with_slices(order, tree, slices, busy, &self.settings);
+        let (tree, splits) = shape::split_full(order, tree, &self.settings, busy);
         edits.extend(splits);
         (tree, edits)
     }
 
     /// Makes the file of a flush or merge durable and installs what it holds. If that fails, the
     /// file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
-    /// begun, and an edit that was begun and failed has set the latch.
+    /// begun, and an edit that was begun and failed has set the latch. It goes as well if what was
+    /// installed needs nothing of it.
     pub(super) fn conclude(
         &self,
         mut writer: Option<RunWriter>,
         install: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        // Held from before the install, so that it is the object that the tree refers to.
+        let file = writer.as_ref().map(|writer| self.output_file(writer.id()));
         let finish = |writer: &mut RunWriter| {
             writer.finish()?;
             // Seeded: a power cut takes the name of a run that the manifest refers to.
@@ -318,7 +306,11 @@ impl Core {
             if self.latch.get().is_none() {
                 give_up(writer.take());
             }
-        })
+        })?;
+        if let Some(file) = file.filter(|file| !self.store.lock().refers_to(file.id())) {
+            file.mark_obsolete();
+        }
+        Ok(())
     }
 
     /// The state of readers, for those that only look.
@@ -327,35 +319,34 @@ impl Core {
     }
 }
 
+/// Whether no run of a partition has keys between the first and the last that the cursor has there:
+/// then they will be adopted, so that this is the time to compress them.
+fn lies_clear<O: KeyOrder>(
+    order: &O,
+    partition: &Partition,
+    cursor: &mut MemCursor<O>,
+) -> Result<bool> {
+    if !partition.deltas.is_empty() {
+        return Ok(false);
+    }
+    match &partition.lower {
+        Some(lower) => cursor.seek(lower, SEQ_MAX)?,
+        None => cursor.seek_to_first()?,
+    }
+    let first = cursor.key().to_vec();
+    match &partition.upper {
+        Some(upper) => cursor.seek_before(upper)?,
+        None => cursor.seek_to_last()?,
+    }
+    let segments = partition.base.segments();
+    let next = segments.partition_point(|s| order.compare(&s.meta().max_key, &first).is_lt());
+    let clear = |next: &Arc<Segment>| order.compare(cursor.key(), &next.meta().min_key).is_lt();
+    Ok(cursor.valid() && segments.get(next).is_none_or(clear))
+}
+
 /// Removes the file of a flush or merge that failed: on a full disk its space is needed (C7).
 pub(super) fn give_up(writer: Option<RunWriter>) {
     if let Some(Err(error)) = writer.map(RunWriter::abandon) {
         log::warn!("the file of a failed flush or merge stays until the next open: {error}");
     }
-}
-
-/// The indexes of the partitions that the entries and tombstones of a memtable touch, ascending.
-fn touched<O: KeyOrder>(
-    order: &O,
-    tree: &Tree,
-    cursor: &mut MemCursor<O>,
-    tombstones: &Fragments,
-) -> Result<Vec<usize>> {
-    let partitions = tree.partitions();
-    let mut touched = Vec::new();
-    for (index, partition) in partitions.iter().enumerate() {
-        let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
-        match lower {
-            Some(lower) if cursor.valid() && order.compare(cursor.key(), lower).is_lt() => {
-                cursor.seek(lower, crate::base::SEQ_MAX)?;
-            }
-            _ => {}
-        }
-        let inside = |key: &[u8]| upper.is_none_or(|upper| order.compare(key, upper).is_lt());
-        let has_entry = cursor.valid() && inside(cursor.key());
-        if has_entry || !tombstones.clip(order, lower, upper).is_empty() {
-            touched.push(index);
-        }
-    }
-    Ok(touched)
 }

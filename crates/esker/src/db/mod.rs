@@ -6,7 +6,8 @@
 //! | `write`, `ops`, `memset`, `pace` | the way of a write |
 //! | `txn` | what a commit must know about the writes since its transaction began |
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
-//! | `flush`, `compact`, `shape`, `store`, `files` | the tree and its changes |
+//! | `flush`, `stretch`, `slices` | from memtables into the tree |
+//! | `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `work`, `worker` | who does what in the background |
 //! | `catalog`, `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
@@ -40,10 +41,12 @@ pub mod scan;
 mod settings;
 mod shape;
 mod sizes;
+mod slices;
 mod snapshots;
 mod state;
 pub mod stats;
 mod store;
+mod stretch;
 pub mod txn;
 pub mod unfinished;
 mod verify;

@@ -14,9 +14,9 @@ use crate::db::counters::{Counter, Timed};
 use crate::db::memset::DbOrder;
 use crate::db::state::State;
 use crate::error::{Error, Result};
-use crate::iter::{Bounds, Reading, Source, VisibleIter};
+use crate::iter::{Bounds, Reading, Source, Span, Tombstones, VisibleIter};
 use crate::manifest::{Partition, Tree};
-use crate::memtable::MemCursor;
+use crate::memtable::{MemCursor, TombstoneView};
 use crate::run::RunCursor;
 use crate::sync::pin;
 use std::cmp::Ordering;
@@ -88,7 +88,39 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     }
 }
 
-type PartitionIter<O> = VisibleIter<AnyCursor<O>, O, Arc<Fragments>>;
+/// The range tombstones of a memtable or a run, shared with it.
+#[derive(Debug, Clone)]
+pub enum AnyTombstones {
+    /// Of a memtable.
+    Mem(TombstoneView),
+    /// Of a run.
+    Run(Arc<Fragments>),
+}
+
+impl Tombstones for AnyTombstones {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Mem(view) => view.is_empty(),
+            Self::Run(fragments) => fragments.is_empty(),
+        }
+    }
+
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        match self {
+            Self::Mem(view) => view.covering_seq(order, key, below),
+            Self::Run(fragments) => fragments.covering_seq(order, key, below),
+        }
+    }
+
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
+        match self {
+            Self::Mem(view) => view.span(order, key),
+            Self::Run(fragments) => fragments.span(order, key),
+        }
+    }
+}
+
+type PartitionIter<O> = VisibleIter<AnyCursor<O>, O, AnyTombstones>;
 
 /// Where a move goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +141,7 @@ pub struct Scan<O: DbOrder> {
     /// The partition that `inner` covers.
     partition: usize,
     inner: Option<PartitionIter<O>>,
-    memory_tombstones: Vec<Arc<Fragments>>,
+    memory_tombstones: Vec<AnyTombstones>,
     /// Entries shown since the counters were last told.
     shown: u64,
 }
@@ -138,9 +170,9 @@ impl<O: DbOrder> Scan<O> {
         for set in &state.memsets {
             let id = keyspace.id_in(set.start);
             let Some(table) = O::table(set, id) else { continue };
-            let tombstones = table.fragments(id);
+            let tombstones = table.tombstone_view(id);
             if !tombstones.is_empty() {
-                memory_tombstones.push(tombstones);
+                memory_tombstones.push(AnyTombstones::Mem(tombstones));
             }
         }
         Self {
@@ -335,7 +367,8 @@ impl<O: DbOrder> Scan<O> {
         let mut tombstones = self.memory_tombstones.clone();
         for run in partition.runs().filter(|run| !run.is_empty()) {
             let fragments = tombstone_lists(&self.order, run);
-            tombstones.extend(fragments.map_err(|error| self.locate(error))?);
+            let fragments = fragments.map_err(|error| self.locate(error))?;
+            tombstones.extend(fragments.into_iter().map(AnyTombstones::Run));
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
             let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);

@@ -5,6 +5,8 @@
 //! 2. A base that exceeds its size by half is split at segment bounds. Deltas are referred to by
 //!    every part that they reach into.
 //! 3. Two small neighbours are joined, if no segment reaches from one into the other.
+//! 4. What a partition sees of a run are the segments that reach into it, those of range tombstones
+//!    included.
 
 use crate::base::KeyOrder;
 use crate::db::settings::Settings;
@@ -14,16 +16,6 @@ use std::sync::Arc;
 
 /// Segments below this fraction of their size are crumbs.
 const CRUMB_DIVISOR: u64 = 4;
-
-/// Whether some segment of `run` reaches to `lower` or behind it.
-pub fn reaches<O: KeyOrder>(order: &O, run: &Run, lower: Option<&[u8]>) -> bool {
-    let Some(lower) = lower else { return true };
-    run.segments()
-        .iter()
-        .chain(run.tombstones())
-        .any(|segment| order.compare(&segment.meta().max_key, lower).is_ge())
-        || !run.tombstones().is_empty()
-}
 
 /// Whether a segment holds keys of the range.
 fn overlaps<O: KeyOrder>(
@@ -36,8 +28,21 @@ fn overlaps<O: KeyOrder>(
         && upper.is_none_or(|upper| order.compare(&segment.meta().min_key, upper).is_lt())
 }
 
-/// The part of a run that a key range can see; `None` if there is none. Tombstone segments go
-/// everywhere: readers clip them.
+/// Whether range tombstones may cover keys of the range. The bounds of their segment are those of
+/// the first and the last tombstone, where an empty one stands for none.
+fn may_cover<O: KeyOrder>(
+    order: &O,
+    segment: &Segment,
+    lower: Option<&[u8]>,
+    upper: Option<&[u8]>,
+) -> bool {
+    let SegmentMeta { min_key: start, max_key: end, .. } = segment.meta();
+    let ends_inside = end.is_empty() || lower.is_none_or(|low| order.compare(low, end).is_lt());
+    let begins_inside = start.is_empty() || upper.is_none_or(|up| order.compare(start, up).is_lt());
+    ends_inside && begins_inside
+}
+
+/// The part of a run that a key range can see; `None` if there is none.
 pub fn part_of<O: KeyOrder>(
     order: &O,
     run: &Arc<Run>,
@@ -45,24 +50,16 @@ pub fn part_of<O: KeyOrder>(
     upper: Option<&[u8]>,
 ) -> Option<Arc<Run>> {
     let inside = |segment: &&Arc<Segment>| overlaps(order, segment, lower, upper);
+    let covers = |segment: &&Arc<Segment>| may_cover(order, segment, lower, upper);
     let segments: Vec<_> = run.segments().iter().filter(inside).cloned().collect();
-    if segments.len() == run.segments().len() {
-        return Some(run.clone());
-    }
-    let tombstones = run.tombstones().to_vec();
+    let tombstones: Vec<_> = run.tombstones().iter().filter(covers).cloned().collect();
     if segments.is_empty() && tombstones.is_empty() {
         return None;
     }
+    if segments.len() == run.segments().len() && tombstones.len() == run.tombstones().len() {
+        return Some(run.clone());
+    }
     Some(Arc::new(Run::new(run.role(), segments, tombstones)))
-}
-
-/// The part of a run that a partition can see.
-pub fn part_within<O: KeyOrder>(
-    order: &O,
-    run: &Arc<Run>,
-    partition: &Partition,
-) -> Option<Arc<Run>> {
-    part_of(order, run, partition.lower.as_deref(), partition.upper.as_deref())
 }
 
 /// Whether all segments of a run lie inside a partition, so that it can own them.
@@ -123,9 +120,8 @@ pub fn with_delta<O: KeyOrder>(
         let edit = replace_edit(old, 1, &[&new]);
         return (Arc::new(new), edit);
     }
-    let edit = TreeEdit::AddDelta { lower: old.lower.clone(), run: run_record(&run) };
-    let deltas = std::iter::once(run).chain(old.deltas.iter().cloned()).collect();
-    (Arc::new(Partition { lower, upper, base: old.base.clone(), deltas }), edit)
+    let edit = TreeEdit::AddDelta { lower, count: 1, run: run_record(&run) };
+    (Arc::new(old.with_delta(run)), edit)
 }
 
 /// The edit that puts `new` in the place of `count` partitions from `first`.
@@ -139,7 +135,8 @@ pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> Tree
 
 /// Splits every partition without deltas whose base is too big, unless it is busy; the edits say so. (Those with
 /// deltas are split by their next merge.)
-pub fn split_full(
+pub fn split_full<O: KeyOrder>(
+    order: &O,
     tree: Tree,
     settings: &Settings,
     busy: impl Fn(&Partition) -> bool,
@@ -156,7 +153,7 @@ pub fn split_full(
             partitions.push(old.clone());
             continue;
         }
-        let parts = split_base(&old.base, old, settings);
+        let parts = split_base(order, &old.base, old, settings);
         edits.push(replace_edit(old, 1, &parts.iter().collect::<Vec<_>>()));
         partitions.extend(parts.into_iter().map(Arc::new));
     }
@@ -168,7 +165,12 @@ fn is_full(base: &Run, settings: &Settings) -> bool {
 }
 
 /// Partitions of about the right size over `base`, within the bounds of `old`, without deltas.
-pub fn split_base(base: &Arc<Run>, old: &Partition, settings: &Settings) -> Vec<Partition> {
+pub fn split_base<O: KeyOrder>(
+    order: &O,
+    base: &Arc<Run>,
+    old: &Partition,
+    settings: &Settings,
+) -> Vec<Partition> {
     let mut groups: Vec<Vec<Arc<Segment>>> = vec![Vec::new()];
     if is_full(base, settings) {
         let parts = base.bytes().div_ceil(settings.partition_bytes).max(2);
@@ -196,15 +198,15 @@ pub fn split_base(base: &Arc<Run>, old: &Partition, settings: &Settings) -> Vec<
         })
         .collect();
     let uppers = lowers.iter().skip(1).cloned().chain([old.upper.clone()]).collect::<Vec<_>>();
-    let tombstones = base.tombstones();
     groups
         .into_iter()
         .zip(lowers.into_iter().zip(uppers))
-        .map(|(segments, (lower, upper))| Partition {
-            lower,
-            upper,
-            base: Arc::new(Run::new(Role::Base, segments, tombstones.to_vec())),
-            deltas: Vec::new(),
+        .map(|(segments, (lower, upper))| {
+            let covers =
+                |s: &&Arc<Segment>| may_cover(order, s, lower.as_deref(), upper.as_deref());
+            let tombstones = base.tombstones().iter().filter(covers).cloned().collect();
+            let base = Arc::new(Run::new(Role::Base, segments, tombstones));
+            Partition { lower, upper, base, deltas: Vec::new() }
         })
         .collect()
 }
@@ -218,7 +220,7 @@ pub fn after_merge<O: KeyOrder>(
     newer: &[Arc<Run>],
     settings: &Settings,
 ) -> Vec<Partition> {
-    let mut partitions = split_base(&Arc::new(base), old, settings);
+    let mut partitions = split_base(order, &Arc::new(base), old, settings);
     for partition in &mut partitions {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
         // Seeded: a partition that is split loses the deltas that came meanwhile.
@@ -261,4 +263,4 @@ pub fn joined<O: KeyOrder>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

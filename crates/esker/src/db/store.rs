@@ -99,6 +99,11 @@ impl Store {
         self.totals
     }
 
+    /// Whether some tree refers to a run file.
+    pub fn refers_to(&self, file: FileId) -> bool {
+        self.files.contains_key(&file)
+    }
+
     fn add(&mut self, partition: &Partition) {
         // The address is that of no other one as long as some tree has this one.
         let trees = self.partitions.entry(std::ptr::from_ref(partition).addr()).or_default();
@@ -220,13 +225,16 @@ impl Core {
         if let Some(log_start) = change.edit.log_start {
             store.log_start = log_start;
         }
-        let dead = store.account(&before.version, &change);
+        let (dead, moved) = store.account(&before.version, &change);
         *self.totals.lock() = store.totals();
         self.publish(&change);
         // Judging asks for the snapshots' times.
         drop(held);
-        for (id, tree) in &change.trees {
-            self.judge(*id, tree.as_deref());
+        for (id, moved) in moved {
+            match moved {
+                Some(moved) => self.judge_moved(id, &moved),
+                None => self.judge(id, None),
+            }
         }
         // The edit is synced and no new reader can find these any more (R22).
         dead.segments.iter().for_each(|segment| segment.mark_obsolete());
@@ -316,20 +324,49 @@ pub(super) fn switch_manifest(
 }
 
 impl Store {
-    /// Moves references from the old trees to the new ones.
-    fn account(&mut self, before: &Version, change: &Change) -> Dead {
+    /// Moves references from the old trees to the new ones. Answers what nothing refers to any
+    /// more, and which partitions moved; `None`: the tree is gone.
+    fn account(
+        &mut self,
+        before: &Version,
+        change: &Change,
+    ) -> (Dead, Vec<(KeyspaceId, Option<Moved>)>) {
         let mut dead = Dead::default();
+        let mut all = Vec::new();
         for (id, tree) in &change.trees {
             let old = before.tree(*id).map_or(&[][..], |tree| tree.partitions());
             let new = tree.as_ref().map_or(&[][..], |tree| tree.partitions());
-            let kept: HashSet<_> = old.iter().map(Arc::as_ptr).collect();
-            new.iter().filter(|p| !kept.contains(&Arc::as_ptr(p))).for_each(|p| self.add(p));
-            let kept: HashSet<_> = new.iter().map(Arc::as_ptr).collect();
-            for partition in old.iter().filter(|p| !kept.contains(&Arc::as_ptr(p))) {
-                self.remove(partition, &mut dead);
-            }
+            let moved = Moved::between(old, new);
+            moved.come.iter().for_each(|partition| self.add(partition));
+            moved.gone.iter().for_each(|partition| self.remove(partition, &mut dead));
+            all.push((*id, tree.as_ref().map(|_| moved)));
         }
-        dead
+        (dead, all)
+    }
+}
+
+/// How the partitions of a tree differ from those of another.
+#[derive(Debug, Default)]
+pub(super) struct Moved {
+    /// Those that the first has alone.
+    pub gone: Vec<Arc<Partition>>,
+    /// Those that the second has alone.
+    pub come: Vec<Arc<Partition>>,
+}
+
+impl Moved {
+    /// What leads from `old` to `new`. What they begin and end with alike is only looked at.
+    pub fn between(old: &[Arc<Partition>], new: &[Arc<Partition>]) -> Self {
+        let same = |(a, b): &(&Arc<Partition>, &Arc<Partition>)| Arc::ptr_eq(a, b);
+        let before = old.iter().zip(new).take_while(same).count();
+        let (old, new) = (&old[before..], &new[before..]);
+        let behind = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+        let (old, new) = (&old[..old.len() - behind], &new[..new.len() - behind]);
+        let alone = |one: &[Arc<Partition>], other: &[Arc<Partition>]| {
+            let known: HashSet<_> = other.iter().map(Arc::as_ptr).collect();
+            one.iter().filter(|p| !known.contains(&Arc::as_ptr(p))).cloned().collect()
+        };
+        Self { gone: alone(old, new), come: alone(new, old) }
     }
 }
 

@@ -12,11 +12,12 @@
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::settings::{DELTAS_MAX, LAZINESS, Settings};
+use crate::db::store::Moved;
 use crate::error::{Error, Result};
 use crate::manifest::{Partition, Tree};
 use crate::run::Segment;
 use crate::sync::Signal;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -44,7 +45,8 @@ struct Inner {
     forced: HashSet<PartitionKey>,
     /// Those of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
-    /// When the next segment of a keyspace will have expired.
+    /// When the next segment of a keyspace will have expired, or earlier: a segment that has gone
+    /// since is still counted until its tree is judged as a whole.
     expiries: HashMap<KeyspaceId, Millis>,
     busy: HashSet<PartitionKey>,
     /// Keyspaces that no merge works on.
@@ -105,6 +107,30 @@ pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
     4.0 * segments().map(dead).sum::<f64>() / bytes.max(1) as f64
 }
 
+impl Inner {
+    /// Judges one partition.
+    fn judge(
+        &mut self,
+        keyspace: KeyspaceId,
+        partition: &Partition,
+        settings: &Settings,
+        time: Millis,
+    ) {
+        let score = merge_score(partition, settings).max(expiry_score(partition, time));
+        let segments = partition.runs().flat_map(|run| run.segments());
+        let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
+        if let Some(next) = expiries.filter(|expiry| *expiry > time).min() {
+            let known = self.expiries.entry(keyspace).or_insert(next);
+            *known = next.min(*known);
+        }
+        if score >= 1.0 {
+            let bytes = partition.base.bytes() + partition.delta_bytes();
+            let key = (keyspace, partition.lower.clone());
+            self.candidates.insert(key, Candidate { score, bytes });
+        }
+    }
+}
+
 impl Work {
     /// Nothing to do yet; `signal` wakes the workers.
     pub fn new(signal: Arc<Signal>) -> Self {
@@ -155,20 +181,33 @@ impl Work {
         if inner.still.contains(&keyspace) {
             return;
         }
-        for partition in tree.partitions() {
-            let score = merge_score(partition, settings).max(expiry_score(partition, time));
-            let segments = partition.runs().flat_map(|run| run.segments());
-            let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
-            if let Some(next) = expiries.filter(|expiry| *expiry > time).min() {
-                let known = inner.expiries.entry(keyspace).or_insert(next);
-                *known = next.min(*known);
-            }
-            if score >= 1.0 {
-                let bytes = partition.base.bytes() + partition.delta_bytes();
-                let key = (keyspace, partition.lower.clone());
-                inner.candidates.insert(key, Candidate { score, bytes });
-            }
+        let partitions = tree.partitions().iter();
+        partitions.for_each(|partition| inner.judge(keyspace, partition, settings, time));
+        self.wake(inner);
+    }
+
+    /// As [`Self::refresh`], for the partitions that a change has moved: it costs what they hold,
+    /// whatever the tree does.
+    pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
+        let mut inner = self.inner.lock();
+        for partition in &moved.gone {
+            inner.candidates.remove(&(keyspace, partition.lower.clone()));
         }
+        if inner.still.contains(&keyspace) {
+            return;
+        }
+        for partition in &moved.come {
+            if partition.runs().all(|run| run.is_empty()) {
+                // What was damaged has gone.
+                inner.damaged.remove(&(keyspace, partition.lower.clone()));
+            }
+            inner.judge(keyspace, partition, settings, time);
+        }
+        self.wake(inner);
+    }
+
+    /// Wakes the workers if a merge is due.
+    fn wake(&self, inner: MutexGuard<'_, Inner>) {
         let due = inner.candidates.keys().any(|key| !inner.damaged.contains_key(key));
         drop(inner);
         if due {

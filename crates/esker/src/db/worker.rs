@@ -7,6 +7,7 @@
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
+use crate::db::store::Moved;
 use crate::error::{Error, Result};
 use crate::manifest::Tree;
 use std::sync::Arc;
@@ -142,6 +143,11 @@ impl Core {
     /// Judges the partitions of a tree anew; `None`: the tree is gone.
     pub(super) fn judge(&self, id: KeyspaceId, tree: Option<&Tree>) {
         self.work.refresh(id, tree, &self.settings, self.earliest_time());
+    }
+
+    /// Judges the partitions of a tree that a change has moved.
+    pub(super) fn judge_moved(&self, id: KeyspaceId, moved: &Moved) {
+        self.work.moved(id, moved, &self.settings, self.earliest_time());
     }
 
     /// The time of the earliest reader: what has expired then has for everybody.

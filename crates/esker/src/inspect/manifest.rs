@@ -99,9 +99,10 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
                     show_piece(piece, &format!("{name}.piece[{i}]"), fields);
                 }
             }
-            TreeEdit::AddDelta { lower, run } => {
+            TreeEdit::AddDelta { lower, count, run } => {
                 fields.add(format!("{name}.kind"), "add delta");
                 fields.add(format!("{name}.lower"), bound(lower.as_deref()));
+                fields.add(format!("{name}.count"), count);
                 show_run(run, &format!("{name}.delta"), fields);
             }
             TreeEdit::Replace { lower, count, partitions } => {

@@ -9,6 +9,7 @@
 
 use crate::base::rangedel::{Fragments, RangeTombstone};
 use crate::base::{KeyOrder, SEQ_MAX, Seq};
+use crate::memtable::TombstoneView;
 
 /// A range of keys: from the first bound, inclusive, to the second, exclusive; `None` is open.
 pub type Span<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
@@ -41,7 +42,34 @@ impl<T: Tombstones> Tombstones for std::sync::Arc<T> {
     }
 }
 
-/// A plain list, searched from end to end: for the few tombstones that nobody fragmented yet.
+/// What a memtable holds: its levels, and the few that nobody fragmented yet, searched from end to
+/// end.
+impl Tombstones for TombstoneView {
+    fn is_empty(&self) -> bool {
+        TombstoneView::is_empty(self)
+    }
+
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        TombstoneView::covering_seq(self, order, key, below)
+    }
+
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
+        let mut span: Span<'_> = (None, None);
+        for level in self.levels() {
+            let (low, high) = Tombstones::span(&**level, order, key);
+            for bound in [low, high].into_iter().flatten() {
+                narrow(order, &mut span, key, bound);
+            }
+        }
+        for bound in self.tail().flat_map(|tombstone| [&tombstone.start, &tombstone.end]).flatten()
+        {
+            narrow(order, &mut span, key, bound);
+        }
+        span
+    }
+}
+
+/// A plain list, searched from end to end.
 impl Tombstones for Vec<RangeTombstone> {
     fn is_empty(&self) -> bool {
         self.as_slice().is_empty()

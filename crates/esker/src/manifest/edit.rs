@@ -51,11 +51,14 @@ pub struct PartitionRecord {
 /// A change of one keyspace's tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreeEdit {
-    /// A delta was added on top of the partition that begins at `lower`.
+    /// A delta was added on top of `count` neighbouring partitions, the first of which begins at
+    /// `lower`.
     AddDelta {
-        /// The partition.
+        /// The first of them.
         lower: Option<Vec<u8>>,
-        /// The new, newest delta.
+        /// How many.
+        count: usize,
+        /// The new, newest delta of each.
         run: RunRecord,
     },
     /// `count` neighbouring partitions, the first of which begins at `lower`, became others.
@@ -128,6 +131,7 @@ mod tag {
     pub const HOME: u8 = 17;
     pub const BRANCH_DROPPED: u8 = 18;
     pub const SHARE: u8 = 19;
+    pub const ADD_DELTA_TO_MANY: u8 = 20;
 }
 
 fn put_key(out: &mut Vec<u8>, key: Option<&[u8]>) {
@@ -288,10 +292,14 @@ impl Edit {
                     put_varint(out, pieces.len() as u64);
                     pieces.iter().for_each(|piece| piece.encode(out));
                 }
-                TreeEdit::AddDelta { lower, run } => {
-                    out.push(tag::ADD_DELTA);
+                TreeEdit::AddDelta { lower, count, run } => {
+                    let many = *count != 1;
+                    out.push(if many { tag::ADD_DELTA_TO_MANY } else { tag::ADD_DELTA });
                     put_varint(out, u64::from(*id));
                     put_key(out, lower.as_deref());
+                    if many {
+                        put_varint(out, *count as u64);
+                    }
                     run.encode(out);
                 }
                 TreeEdit::Replace { lower, count, partitions } => {
@@ -351,11 +359,16 @@ impl Edit {
                 self.trees.push((id, TreeEdit::Share { pieces }));
             }
             tag::DROPPED => self.dropped.push(id(reader)?),
-            tag::ADD_DELTA => {
+            tag::ADD_DELTA | tag::ADD_DELTA_TO_MANY => {
                 let id = id(reader)?;
                 let lower = read_key(reader)?;
+                let many = tag == tag::ADD_DELTA_TO_MANY;
+                let count = if many { reader.varint_max(u64::from(u32::MAX))? as usize } else { 1 };
+                if many && count < 2 {
+                    return Err(DecodeError("a delta for many partitions is for fewer than two"));
+                }
                 let run = RunRecord::decode(reader)?;
-                self.trees.push((id, TreeEdit::AddDelta { lower, run }));
+                self.trees.push((id, TreeEdit::AddDelta { lower, count, run }));
             }
             tag::REPLACE => {
                 let id = id(reader)?;

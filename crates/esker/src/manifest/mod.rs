@@ -27,7 +27,7 @@ pub use log::{
 };
 pub use scan::{Content, Piece, Scan, scan};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock};
-pub use version::{Partition, Tree, Trees, Version, check_tree, misfit, run_record};
+pub use version::{Draft, Partition, Tree, Trees, Version, check_tree, misfit, run_record};
 
 /// The format version that this build writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;

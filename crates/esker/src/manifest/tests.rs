@@ -69,7 +69,9 @@ fn whole_edit() -> Edit {
     edit.dropped = vec![2];
     let tombstones = SegmentMeta { kind: SegmentKind::Tombstones, ..meta(9, "", "q") };
     let run = RunRecord { segments: Vec::new(), tombstones: vec![tombstones] };
-    edit.trees.push((4, TreeEdit::AddDelta { lower: Some(b"m".to_vec()), run }));
+    edit.trees.push((4, TreeEdit::AddDelta { lower: Some(b"m".to_vec()), count: 1, run }));
+    let (lower, run) = (None, RunRecord::default());
+    edit.trees.push((4, TreeEdit::AddDelta { lower, count: 2, run }));
     edit
 }
 
@@ -149,7 +151,8 @@ fn bounds_with_equal_first_bytes_are_told_apart() {
 #[test]
 fn a_new_delta_lies_on_top_of_the_old_ones() {
     let version = apply(&Version::default(), &two_partitions()).unwrap();
-    let add = TreeEdit::AddDelta { lower: Some(b"m".to_vec()), run: run(&[(8, "p", "q")]) };
+    let (lower, run) = (Some(b"m".to_vec()), run(&[(8, "p", "q")]));
+    let add = TreeEdit::AddDelta { lower, count: 1, run };
     let next = apply(&version, &one(0, add)).unwrap();
     let files = |version: &Version| -> Vec<u64> {
         let deltas = &version.tree(0).unwrap().partitions()[1].deltas;
@@ -162,6 +165,48 @@ fn a_new_delta_lies_on_top_of_the_old_ones() {
         Arc::ptr_eq(&old.partitions()[at], &new.partitions()[at])
     };
     assert!(shared(0), "what the edit does not touch is shared");
+}
+
+#[test]
+fn a_delta_for_neighbours_is_one_run() {
+    let parts = ["a", "b", "c"].map(|lower| partition(Some(lower), run(&[]), vec![]));
+    let first = partition(None, run(&[]), vec![]);
+    let parts = std::iter::once(first).chain(parts).collect();
+    let version = apply(&Version::default(), &one(0, replace(None, 1, parts))).unwrap();
+    let add = |lower: &str, count| {
+        let lower = Some(lower.as_bytes().to_vec());
+        apply(&version, &one(0, TreeEdit::AddDelta { lower, count, run: run(&[(8, "b", "c")]) }))
+    };
+    let next = add("b", 2).unwrap();
+    let deltas: Vec<_> =
+        next.tree(0).unwrap().partitions().iter().map(|p| p.deltas.clone()).collect();
+    assert_eq!(deltas.iter().map(Vec::len).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(Arc::ptr_eq(&deltas[2][0], &deltas[3][0]));
+    assert!(add("b", 3).is_err() && add("b", usize::MAX).is_err() && add("b", 0).is_err());
+}
+
+/// Replaying an edit passes each partition once, however many of them it changes.
+#[test]
+fn the_changes_of_an_edit_cost_in_proportion_to_the_tree() {
+    for count in [100, 1000] {
+        let lower = |number: usize| (number > 0).then(|| format!("{number:06}").into_bytes());
+        let parts = (0..count)
+            .map(|at| PartitionRecord { lower: lower(at), ..PartitionRecord::default() })
+            .collect();
+        let version = apply(&Version::default(), &one(0, replace(None, 1, parts))).unwrap();
+        let mut draft = Draft::of(version.tree(0).unwrap());
+        for at in 0..count {
+            let change = if at % 3 == 0 {
+                let part = PartitionRecord { lower: lower(at), ..PartitionRecord::default() };
+                TreeEdit::Replace { lower: lower(at), count: 1, partitions: vec![part] }
+            } else {
+                TreeEdit::AddDelta { lower: lower(at), count: 1, run: RunRecord::default() }
+            };
+            draft.apply(&change, &mut |_| unreachable!("the runs are empty")).unwrap();
+        }
+        assert!(draft.steps <= count, "{} steps for {count} partitions", draft.steps);
+        assert_eq!(draft.finish().partitions().len(), count);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //!    split under it): then its neighbours refer to it too, and each sees only its own part.
 //! 4. Nothing here changes: an edit builds new arrays and shares what it does not touch.
 
+use crate::base::rangedel::compare_starts;
 use crate::base::{KeyOrder, KeyspaceId};
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, PartitionRecord, RunRecord, TreeEdit, TreePiece};
@@ -40,6 +41,17 @@ pub struct Tree {
     heads: Vec<u64>,
 }
 
+/// A tree that several changes are made to before it is one.
+#[derive(Debug)]
+pub struct Draft {
+    partitions: Vec<Arc<Partition>>,
+    /// Where the last search without an order ended.
+    hint: usize,
+    /// How many partitions such searches passed.
+    #[cfg(test)]
+    pub(super) steps: usize,
+}
+
 /// All trees of a database.
 #[derive(Debug, Default)]
 pub struct Version {
@@ -57,6 +69,14 @@ impl Partition {
     pub fn contains<O: KeyOrder>(&self, order: &O, key: &[u8]) -> bool {
         self.lower.as_deref().is_none_or(|lower| order.compare(lower, key).is_le())
             && self.upper.as_deref().is_none_or(|upper| order.compare(key, upper).is_lt())
+    }
+
+    /// This partition with one more delta on top.
+    #[must_use]
+    pub fn with_delta(&self, run: Arc<Run>) -> Self {
+        let deltas = std::iter::once(run).chain(self.deltas.iter().cloned()).collect();
+        let (lower, upper) = (self.lower.clone(), self.upper.clone());
+        Self { lower, upper, base: self.base.clone(), deltas }
     }
 
     /// Every run, from new to old: deltas, then the base.
@@ -85,12 +105,17 @@ pub fn run_record(run: &Run) -> RunRecord {
     RunRecord { segments: metas(run.segments()), tombstones: metas(run.tombstones()) }
 }
 
+impl Default for Partition {
+    /// All keys, and nothing in it.
+    fn default() -> Self {
+        let base = Arc::new(Run::new(Role::Base, Vec::new(), Vec::new()));
+        Self { lower: None, upper: None, base, deltas: Vec::new() }
+    }
+}
+
 impl Default for Tree {
     fn default() -> Self {
-        let run = Arc::new(Run::new(Role::Base, Vec::new(), Vec::new()));
-        Self::new(vec![
-            Partition { lower: None, upper: None, base: run, deltas: Vec::new() }.into(),
-        ])
+        Self::new(vec![Arc::default()])
     }
 }
 
@@ -129,18 +154,61 @@ impl Tree {
     }
 
     /// The index of the partition that begins exactly at `lower`.
-    pub fn position(&self, lower: Option<&[u8]>) -> Option<usize> {
-        self.partitions.iter().position(|p| p.lower.as_deref() == lower)
+    pub fn position<O: KeyOrder>(&self, order: &O, lower: Option<&[u8]>) -> Option<usize> {
+        let at = lower.map_or(0, |lower| self.find(order, lower));
+        (self.partitions[at].lower.as_deref() == lower).then_some(at)
+    }
+}
+
+impl Draft {
+    /// A draft that is the same as `tree`.
+    pub fn of(tree: &Tree) -> Self {
+        Self {
+            partitions: tree.partitions.clone(),
+            hint: 0,
+            #[cfg(test)]
+            steps: 0,
+        }
     }
 
-    /// This tree with `count` partitions from `at` replaced.
-    #[must_use]
-    pub fn replaced(&self, at: usize, count: usize, with: Vec<Arc<Partition>>) -> Self {
-        let mut partitions = Vec::with_capacity(self.partitions.len() + with.len() - count);
-        partitions.extend_from_slice(&self.partitions[..at]);
-        partitions.extend(with);
-        partitions.extend_from_slice(&self.partitions[at + count..]);
-        Self::new(partitions)
+    /// The partitions, ascending.
+    pub fn partitions(&self) -> &[Arc<Partition>] {
+        &self.partitions
+    }
+
+    /// The index of the partition that begins exactly at `lower`.
+    pub fn position<O: KeyOrder>(&self, order: &O, lower: Option<&[u8]>) -> Option<usize> {
+        let at_or_before = |p: &Arc<Partition>| {
+            compare_starts(order, p.lower.as_deref(), lower) != Ordering::Greater
+        };
+        let at = self.partitions.partition_point(at_or_before).checked_sub(1)?;
+        (self.partitions[at].lower.as_deref() == lower).then_some(at)
+    }
+
+    /// As [`Self::position`], where the order is not known: goes on from where the last search
+    /// ended, since the changes of an edit ascend. So all of them together pass each partition
+    /// once.
+    fn next_position(&mut self, lower: Option<&[u8]>) -> Option<usize> {
+        let len = self.partitions.len();
+        let begins_there = |at: &usize| self.partitions[*at].lower.as_deref() == lower;
+        let from = self.hint.min(len);
+        let at = (from..len).chain(0..from).find(begins_there);
+        #[cfg(test)]
+        {
+            self.steps += at.map_or(len, |at| if at < from { len - from + at } else { at - from });
+        }
+        self.hint = at.unwrap_or(from);
+        at
+    }
+
+    /// Puts `with` in the place of `count` partitions from `at`.
+    pub fn replace(&mut self, at: usize, count: usize, with: Vec<Arc<Partition>>) {
+        self.partitions.splice(at..at + count, with);
+    }
+
+    /// The tree that results.
+    pub fn finish(self) -> Tree {
+        Tree::new(self.partitions)
     }
 }
 
@@ -229,17 +297,22 @@ impl Trees {
             bug!("manifest_drop_is_not_applied", continue);
             changes.insert(*id, None);
         }
-        for (id, change) in &edit.trees {
-            let tree = match change {
-                TreeEdit::Share { pieces } => {
-                    shared_tree(&|id| self.tree(&changes, id), pieces, segment)?
-                }
-                change => {
-                    let tree = self.tree(&changes, *id).unwrap_or_default();
-                    tree.apply(change, segment)?
-                }
+        // Changes of one tree follow each other and are made together; the pieces of one may be
+        // those of any tree as it is by then.
+        let is_share = |change: &TreeEdit| matches!(change, TreeEdit::Share { .. });
+        let together = |a: &(KeyspaceId, TreeEdit), b: &(KeyspaceId, TreeEdit)| {
+            a.0 == b.0 && !is_share(&a.1) && !is_share(&b.1)
+        };
+        for of_tree in edit.trees.chunk_by(together) {
+            let id = of_tree[0].0;
+            let tree = if let TreeEdit::Share { pieces } = &of_tree[0].1 {
+                shared_tree(&|id| self.tree(&changes, id), pieces, segment)?
+            } else {
+                let mut draft = Draft::of(&self.tree(&changes, id).unwrap_or_default());
+                of_tree.iter().try_for_each(|(_, change)| draft.apply(change, segment))?;
+                draft.finish()
             };
-            changes.insert(*id, Some(Arc::new(tree)));
+            changes.insert(id, Some(Arc::new(tree)));
         }
         for (id, tree) in changes {
             match tree {
@@ -260,28 +333,31 @@ impl Trees {
     }
 }
 
-impl Tree {
-    fn apply(
-        &self,
+impl Draft {
+    pub(super) fn apply(
+        &mut self,
         change: &TreeEdit,
         segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
-    ) -> Result<Self, &'static str> {
+    ) -> Result<(), &'static str> {
         let (TreeEdit::AddDelta { lower, .. } | TreeEdit::Replace { lower, .. }) = change else {
             return Err("pieces of trees stand by themselves");
         };
-        let at = self.position(lower.as_deref()).ok_or("it names a partition that is not there")?;
+        let at = self.next_position(lower.as_deref());
+        let at = at.ok_or("it names a partition that is not there")?;
         match change {
-            TreeEdit::AddDelta { run, .. } => {
-                let old = &self.partitions[at];
+            TreeEdit::AddDelta { count, run, .. } => {
+                if *count == 0 || *count > self.partitions.len() - at {
+                    return Err("it adds a delta to partitions that are not there");
+                }
                 let delta = Arc::new(build_run(Role::Delta, run, segment));
-                let deltas = std::iter::once(delta).chain(old.deltas.iter().cloned()).collect();
-                let (lower, upper) = (old.lower.clone(), old.upper.clone());
-                let base = old.base.clone();
-                let partition = Partition { lower, upper, base, deltas };
-                Ok(self.replaced(at, 1, vec![Arc::new(partition)]))
+                for partition in &mut self.partitions[at..at + count] {
+                    *partition = Arc::new(partition.with_delta(delta.clone()));
+                }
+                self.hint = at + count - 1;
+                Ok(())
             }
             TreeEdit::Replace { count, partitions, lower } => {
-                if *count == 0 || at + count > self.partitions.len() || partitions.is_empty() {
+                if *count == 0 || *count > self.partitions.len() - at || partitions.is_empty() {
                     return Err("it replaces partitions that are not there");
                 }
                 if partitions[0].lower != *lower {
@@ -289,7 +365,8 @@ impl Tree {
                 }
                 let upper = self.partitions[at + count - 1].upper.clone();
                 let with = build_partitions(partitions, upper, segment);
-                Ok(self.replaced(at, *count, with))
+                self.replace(at, *count, with);
+                Ok(())
             }
             TreeEdit::Share { .. } => Err("pieces of trees stand by themselves"),
         }

@@ -40,6 +40,7 @@ use tombstones::TombstoneLists;
 pub use arena::ChunkPool;
 pub use build::MemtableBuilder;
 pub use cursor::MemCursor;
+pub use tombstones::TombstoneView;
 
 /// See the head of this module.
 pub struct Memtable<O: KeyOrder> {
@@ -202,10 +203,18 @@ impl<O: KeyOrder> Memtable<O> {
         self.tombstones.all(keyspace)
     }
 
-    /// The range tombstones of a keyspace in fragments, for scans. The result is kept and given
-    /// again until the next range delete of the keyspace.
-    pub fn fragments(&self, keyspace: KeyspaceId) -> Arc<Fragments> {
-        self.tombstones.fragments(&self.list.order, keyspace)
+    /// The range tombstones of a keyspace as they are now, for scans: nothing is copied.
+    pub fn tombstone_view(&self, keyspace: KeyspaceId) -> TombstoneView {
+        if self.tombstones.is_empty() {
+            return TombstoneView::default();
+        }
+        self.tombstones.view(&self.list.order, keyspace)
+    }
+
+    /// The range tombstones of a keyspace in fragments, all in one list that is made for the
+    /// caller: a flush.
+    pub fn fragments(&self, keyspace: KeyspaceId) -> Fragments {
+        Fragments::build(&self.list.order, self.tombstones.all(keyspace))
     }
 
     /// A cursor over the entries of one keyspace. Pending entries are absent to it.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::base::testing::Counting;
 use crate::base::{Bytewise, Comparator, Cursor, CustomOrder, SEQ_MAX};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -379,10 +380,6 @@ fn range_tombstones_agree_with_brute_force() {
             if seq < 200 && random.below(60) > 0 {
                 continue;
             }
-            if random.below(20) == 0 {
-                let fragments = table.fragments(keyspace);
-                assert!(Arc::ptr_eq(&fragments, &table.fragments(keyspace)));
-            }
             for _ in 0..4 {
                 let (key, below) = (random.key(), random.below(seq + 3));
                 let keyspace = random.below(4) as KeyspaceId * BUCKET_STRIDE;
@@ -390,8 +387,17 @@ fn range_tombstones_agree_with_brute_force() {
                 let covering = of_keyspace.filter(|t| t.seq < below && t.contains(&Bytewise, &key));
                 let expected = covering.map(|t| t.seq).max().unwrap_or(0);
                 assert_eq!(table.tombstone_seq(keyspace, &key, below), expected);
-                let fragments = table.fragments(if seq % 50 == 0 { keyspace } else { 999 });
+                let view = table.tombstone_view(keyspace);
+                assert_eq!(view.covering_seq(&Bytewise, &key, below), expected);
+                let recent = view.since(below).filter(|t| t.contains(&Bytewise, &key));
+                assert_eq!(
+                    recent.map(|t| t.seq).max() > None,
+                    list.iter().any(|(id, t)| *id == keyspace
+                        && t.seq >= below
+                        && t.contains(&Bytewise, &key)),
+                );
                 if seq % 50 == 0 {
+                    let fragments = table.fragments(keyspace);
                     assert_eq!(fragments.covering_seq(&Bytewise, &key, below), expected);
                 }
             }
@@ -401,6 +407,66 @@ fn range_tombstones_agree_with_brute_force() {
         assert_eq!(table.keyspaces(), [0, BUCKET_STRIDE, 2 * BUCKET_STRIDE]);
         assert!(!table.is_empty() && table.entries() == 0);
     }
+}
+
+/// A queue that removes what it has read and looks for more: neither side pays again and again for
+/// what was removed before.
+#[test]
+fn range_deletes_and_scans_that_alternate_stay_cheap() {
+    let order = Counting::default();
+    let table = Memtable::new(order.clone(), 1 << 16);
+    let count = if cfg!(miri) { 200 } else { 8000usize };
+    let mut most = 0;
+    for number in 0..count {
+        let bound = |number: usize| Some(number.to_be_bytes().to_vec());
+        let (start, end) = (bound(2 * number), bound(2 * number + 1));
+        let before = order.count();
+        table.delete_range(1, RangeTombstone { start, end, seq: number as Seq + 1 });
+        assert_eq!(order.count(), before, "a range delete compares nothing (R15)");
+        let view = table.tombstone_view(1);
+        let key = (2 * number).to_be_bytes();
+        assert_eq!(view.covering_seq(&order, &key, SEQ_MAX), number as Seq + 1);
+        most = most.max(order.count() - before);
+    }
+    let each = order.count() / count;
+    // Each range is fragmented once per level, which costs about a sort.
+    let levels = count.ilog2() as usize;
+    assert!(each < 4 * levels * levels, "{each} comparisons for each, at most {most}");
+}
+
+/// Compares bytes, and notes whether a writer would have to wait meanwhile.
+#[derive(Debug, Clone, Default)]
+struct Watching {
+    table: Arc<std::sync::OnceLock<std::sync::Weak<Memtable<Watching>>>>,
+    seen: Arc<AtomicBool>,
+}
+
+impl KeyOrder for Watching {
+    const BYTEWISE: bool = false;
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        let table = self.table.get().and_then(std::sync::Weak::upgrade);
+        if table.is_some_and(|table| table.tombstones.stops_writers(1)) {
+            self.seen.store(true, Ordering::Relaxed);
+        }
+        a.cmp(b)
+    }
+}
+
+#[test]
+fn no_key_is_compared_while_a_writer_would_have_to_wait() {
+    let order = Watching::default();
+    let table = Arc::new(Memtable::new(order.clone(), 1 << 16));
+    order.table.set(Arc::downgrade(&table)).unwrap();
+    for seq in 1..500u64 {
+        let (start, end) = (Some(vec![(seq % 200) as u8]), Some(vec![(seq % 200) as u8 + 1]));
+        table.delete_range(1, RangeTombstone { start, end, seq });
+        if seq % 100 == 0 {
+            let _ = table.tombstone_seq(1, &[7], SEQ_MAX);
+            let _ = table.tombstone_view(1).since(1).count();
+        }
+    }
+    assert!(!order.seen.load(Ordering::Relaxed), "the user's order ran under a writer's lock");
 }
 
 /// Keyspaces this far apart share a bucket of the tombstone lists.

@@ -1,16 +1,22 @@
 //! The range tombstones of a memtable, per keyspace (R18).
 //!
-//! A range delete only puts its tombstone in front of a persistent list, the *tail*: it compares
-//! nothing, since for custom orders that would run user code in the wrong place (R15). The first
-//! read that meets a tail longer than `TAIL_MAX` moves it into fragments. Fragments stand in
-//! *levels*, each at least twice as large as the next (the logarithmic method of Bentley and Saxe),
-//! so that a tombstone is fragmented O(log n) times in its life however reads and range deletes
-//! alternate, and a read asks O(log n) levels.
+//! A range delete only puts its tombstone in front of a persistent list: it compares nothing, since
+//! for custom orders that would run user code in the wrong place (R15). The newest part of the
+//! list, the *tail*, stands in no fragments. The first read that meets a tail longer than
+//! `TAIL_MAX` moves it into fragments. Fragments stand in *levels*, each at least twice as large as
+//! the next (the logarithmic method of Bentley and Saxe), so that a tombstone is fragmented
+//! O(log n) times in its life however reads and range deletes alternate, and a read asks O(log n)
+//! levels. A scan takes levels and tail as they are and copies none of it.
 //!
 //! Invariants:
 //! 1. Slots of keyspaces are only added, and live as long as the table.
-//! 2. `state` of a slot is replaced only under its `change` lock; readers load it inside an epoch.
-//! 3. Every tombstone of a slot stands in exactly one of its levels or in its tail.
+//! 2. `view` of a slot is replaced only under its `change` lock; readers load it inside an epoch.
+//!    Writers take that lock between reservation and publication, so nothing is compared under it
+//!    and it is held for a few steps (R2, R15).
+//! 3. Every tombstone of a slot stands in its list, and, unless it is among the first `tail_len`,
+//!    in exactly one of the levels.
+//! 4. Levels are replaced only under the slot's `tidying` lock, which no writer takes. Nobody waits
+//!    for it: who finds it taken reads with the long tail.
 
 #![allow(unsafe_code, reason = "states are published through crossbeam-epoch pointers")]
 
@@ -37,45 +43,44 @@ pub(super) struct TombstoneLists {
 struct Slot {
     keyspace: KeyspaceId,
     change: Mutex<()>,
-    state: Atomic<State>,
+    tidying: Mutex<()>,
+    view: Atomic<TombstoneView>,
     next: OnceLock<Box<Slot>>,
 }
 
-/// The tombstones of one keyspace at one moment.
+/// The range tombstones of one keyspace of a memtable, at one moment.
 #[derive(Clone, Default)]
-struct State {
+pub struct TombstoneView {
     levels: Vec<Arc<Fragments>>,
-    tail: Option<Arc<Tail>>,
+    list: Option<Arc<Node>>,
     tail_len: usize,
 }
 
-/// A persistent list, newest first.
-struct Tail {
+/// An element of a persistent list, newest first.
+struct Node {
     tombstone: RangeTombstone,
-    older: Option<Arc<Tail>>,
+    older: Option<Arc<Node>>,
 }
 
-impl Drop for Tail {
+impl Drop for Node {
     /// Takes the list apart in a loop; the derived way would recurse once for each element.
     fn drop(&mut self) {
         let mut older = self.older.take();
-        while let Some(mut tail) = older.and_then(Arc::into_inner) {
-            older = tail.older.take();
+        while let Some(mut node) = older.and_then(Arc::into_inner) {
+            older = node.older.take();
         }
     }
 }
 
-impl State {
-    fn tail(&self) -> impl Iterator<Item = &RangeTombstone> {
-        let mut next = self.tail.as_deref();
-        std::iter::from_fn(move || {
-            let tail = next?;
-            next = tail.older.as_deref();
-            Some(&tail.tombstone)
-        })
+impl TombstoneView {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_none()
     }
 
-    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+    /// The newest sequence number less than `below` of a tombstone that covers `key`; 0 if there
+    /// is none.
+    pub fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
         let levels = self.levels.iter().map(|level| level.covering_seq(order, key, below));
         let newest = levels.max().unwrap_or(0);
         let better =
@@ -88,51 +93,108 @@ impl State {
         self.tail().filter(better).map(|tombstone| tombstone.seq).max().unwrap_or(newest)
     }
 
-    /// The same tombstones without a tail. Levels that are not twice as large as what comes after
-    /// them are taken in; all of them if `into_one`.
-    fn tidied<O: KeyOrder>(&self, order: &O, into_one: bool) -> Self {
+    /// The tombstones with this sequence number or a greater one, in no order.
+    pub fn since(&self, seq: Seq) -> impl Iterator<Item = RangeTombstone> + '_ {
+        let recent = move |tombstone: &RangeTombstone| tombstone.seq >= seq;
+        let levels =
+            self.levels.iter().flat_map(move |level| level.tombstones().take_while(recent));
+        levels.chain(self.tail().filter(move |tombstone| recent(tombstone)).cloned())
+    }
+
+    /// Those that stand in fragments.
+    pub fn levels(&self) -> &[Arc<Fragments>] {
+        &self.levels
+    }
+
+    /// Those that stand in no fragments yet: a few, unless many were just added.
+    pub fn tail(&self) -> impl Iterator<Item = &RangeTombstone> {
+        self.all().take(self.tail_len)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &RangeTombstone> {
+        let mut next = self.list.as_deref();
+        std::iter::from_fn(move || {
+            let node = next?;
+            next = node.older.as_deref();
+            Some(&node.tombstone)
+        })
+    }
+
+    /// Levels that hold the tail too: those that are not twice as large as what comes after them
+    /// are taken in.
+    fn tidied<O: KeyOrder>(&self, order: &O) -> Vec<Arc<Fragments>> {
         let mut levels = self.levels.clone();
         let mut last: Vec<RangeTombstone> = self.tail().cloned().collect();
-        while let Some(level) = levels.pop_if(|level| into_one || level.len() < 2 * last.len()) {
+        while let Some(level) = levels.pop_if(|level| level.len() < 2 * last.len()) {
             last.extend(level.tombstones());
         }
         levels.push(Arc::new(Fragments::build(order, last)));
-        Self { levels, tail: None, tail_len: 0 }
+        levels
+    }
+}
+
+impl std::fmt::Debug for TombstoneView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TombstoneView")
+            .field("levels", &self.levels.len())
+            .field("tail", &self.tail_len)
+            .finish_non_exhaustive()
     }
 }
 
 impl Slot {
     fn new(keyspace: KeyspaceId) -> Box<Self> {
-        let state = Atomic::new(State::default());
-        Box::new(Self { keyspace, change: Mutex::new(()), state, next: OnceLock::new() })
+        let view = Atomic::new(TombstoneView::default());
+        let (change, tidying) = Default::default();
+        Box::new(Self { keyspace, change, tidying, view, next: OnceLock::new() })
     }
 
-    fn load<'g>(&'g self, guard: &'g Guard) -> &'g State {
+    fn load<'g>(&'g self, guard: &'g Guard) -> &'g TombstoneView {
         // SAFETY: the pointer is never null, and what it points to is destroyed only after the
         // guard's grace period (`change`), or by the drop of the slot, which cannot happen
         // while the result lives.
-        unsafe { self.state.load(Ordering::Acquire, guard).deref() }
+        unsafe { self.view.load(Ordering::Acquire, guard).deref() }
     }
 
-    /// Replaces the state, unless `change` returns nothing.
-    fn change(&self, guard: &Guard, change: impl FnOnce(&State) -> Option<State>) {
+    /// Replaces the view. `change` compares nothing and is short (invariant 2).
+    fn change(&self, guard: &Guard, change: impl FnOnce(&TombstoneView) -> TombstoneView) {
         let _one_at_a_time = self.change.lock();
-        let Some(next) = change(self.load(guard)) else { return };
-        let old = self.state.swap(Owned::new(next), Ordering::AcqRel, guard);
-        // SAFETY: the old state is no longer reachable for readers that come now, and it was
+        let next = change(self.load(guard));
+        let old = self.view.swap(Owned::new(next), Ordering::AcqRel, guard);
+        // SAFETY: the old view is no longer reachable for readers that come now, and it was
         // swapped out only once, under the lock.
         unsafe { guard.defer_destroy(old) };
+    }
+
+    /// The view, with a short tail unless somebody is about to shorten it.
+    fn load_tidy<'g, O: KeyOrder>(&'g self, order: &O, guard: &'g Guard) -> &'g TombstoneView {
+        let view = self.load(guard);
+        if view.tail_len <= TAIL_MAX {
+            return view;
+        }
+        let Some(_tidying) = self.tidying.try_lock() else { return view };
+        let before = self.load(guard);
+        if before.tail_len > TAIL_MAX {
+            let levels = before.tidied(order);
+            // Meanwhile the list may have grown, at its front, and nothing else has changed.
+            self.change(guard, |now| TombstoneView {
+                levels,
+                list: now.list.clone(),
+                tail_len: now.tail_len - before.tail_len,
+            });
+        }
+        self.load(guard)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // SAFETY: the slot is owned here, so nobody reads its state any more.
+        // SAFETY: the slot is owned here, so nobody reads its view any more.
         unsafe {
             let guard = unprotected();
-            drop(self.state.load(Ordering::Relaxed, guard).into_owned());
+            drop(self.view.load(Ordering::Relaxed, guard).into_owned());
         }
-        // As for `Tail`: chains may be long.
+        // As for `Node`: chains may be long.
         let mut next = self.next.take();
         while let Some(mut slot) = next {
             next = slot.next.take();
@@ -179,10 +241,9 @@ impl TombstoneLists {
         let keys = [&tombstone.start, &tombstone.end].into_iter().flatten();
         // Each key stands in a list and, later, among the bounds of fragments.
         let size = 128 + 2 * keys.map(Vec::len).sum::<usize>();
-        self.slot_or_new(keyspace).change(&pin(), |state| {
-            let older = state.tail.clone();
-            let tail = Some(Arc::new(Tail { tombstone, older }));
-            Some(State { levels: state.levels.clone(), tail, tail_len: state.tail_len + 1 })
+        self.slot_or_new(keyspace).change(&pin(), |now| {
+            let list = Some(Arc::new(Node { tombstone, older: now.list.clone() }));
+            TombstoneView { levels: now.levels.clone(), list, tail_len: now.tail_len + 1 }
         });
         self.bytes.fetch_add(size, Ordering::Relaxed);
         // Release, after the state: who sees the count sees the tombstone.
@@ -197,44 +258,25 @@ impl TombstoneLists {
         below: Seq,
     ) -> Seq {
         let Some(slot) = self.slot(keyspace) else { return 0 };
-        let guard = pin();
-        let state = slot.load(&guard);
-        if state.tail_len <= TAIL_MAX {
-            return state.covering_seq(order, key, below);
-        }
-        // Others that come meanwhile wait here and then find the work done.
-        slot.change(&guard, |state| {
-            (state.tail_len > TAIL_MAX).then(|| state.tidied(order, false))
-        });
-        slot.load(&guard).covering_seq(order, key, below)
+        slot.load_tidy(order, &pin()).covering_seq(order, key, below)
     }
 
     pub(super) fn all(&self, keyspace: KeyspaceId) -> Vec<RangeTombstone> {
         let Some(slot) = self.slot(keyspace) else { return Vec::new() };
-        let guard = pin();
-        let state = slot.load(&guard);
-        let mut all: Vec<RangeTombstone> = state.tail().cloned().collect();
-        all.extend(state.levels.iter().flat_map(|level| level.tombstones()));
+        let mut all: Vec<RangeTombstone> = slot.load(&pin()).all().cloned().collect();
         all.sort_by_key(|tombstone| std::cmp::Reverse(tombstone.seq));
         all
     }
 
-    pub(super) fn fragments<O: KeyOrder>(&self, order: &O, keyspace: KeyspaceId) -> Arc<Fragments> {
-        let Some(slot) = self.slot(keyspace) else { return Arc::default() };
-        let guard = pin();
-        let mut fragments = Arc::default();
-        slot.change(&guard, |state| match &state.levels[..] {
-            [only] if state.tail.is_none() => {
-                fragments = Arc::clone(only);
-                None
-            }
-            _ => {
-                let tidied = state.tidied(order, true);
-                fragments = Arc::clone(&tidied.levels[0]);
-                Some(tidied)
-            }
-        });
-        fragments
+    pub(super) fn view<O: KeyOrder>(&self, order: &O, keyspace: KeyspaceId) -> TombstoneView {
+        let Some(slot) = self.slot(keyspace) else { return TombstoneView::default() };
+        slot.load_tidy(order, &pin()).clone()
+    }
+
+    /// Whether somebody holds the lock that writers take.
+    #[cfg(test)]
+    pub(super) fn stops_writers(&self, keyspace: KeyspaceId) -> bool {
+        self.slot(keyspace).is_some_and(|slot| slot.change.is_locked())
     }
 
     /// The keyspaces with tombstones, in no order.

@@ -6,7 +6,7 @@ use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
-use crate::block::{Codec, Layout, Stored};
+use crate::block::{Codec, Encoder, Layout, Stored};
 use crate::cache::{BlockCache, FrameBuf, FramePin};
 use crate::error::{Error, IoContext, Result};
 use parking_lot::Mutex;
@@ -29,7 +29,9 @@ pub struct Segment {
     meta: SegmentMeta,
     file: Arc<RunFile>,
     index: OnceLock<Index>,
-    fragments: OnceLock<Fragments>,
+    fragments: OnceLock<Arc<Fragments>>,
+    /// Whether it is raw and would shrink, once that was asked.
+    shrinks: OnceLock<bool>,
     loading: Mutex<()>,
     obsolete: AtomicBool,
 }
@@ -42,6 +44,7 @@ impl Segment {
             file,
             index: OnceLock::new(),
             fragments: OnceLock::new(),
+            shrinks: OnceLock::new(),
             loading: Mutex::new(()),
             obsolete: AtomicBool::new(false),
         })
@@ -131,6 +134,37 @@ impl Segment {
         self.index(cache).map(|_| ())
     }
 
+    /// Whether all of its blocks are raw and `codec` would make them smaller, judged by the one in
+    /// the middle: if that settles, it must be written again to be compressed. Tail and block are
+    /// read, once, and nothing of them is kept.
+    pub fn would_shrink(&self, codec: Codec, cache: &Arc<BlockCache>) -> Result<bool> {
+        if codec == Codec::Raw {
+            return Ok(false);
+        }
+        if let Some(known) = self.shrinks.get() {
+            return Ok(*known);
+        }
+        let read;
+        let index = match self.index.get() {
+            Some(index) => index,
+            None => {
+                read = self.read_index(cache)?;
+                &read
+            }
+        };
+        let raw = index.places.iter().all(|place| place.codec == Codec::Raw);
+        let shrinks = raw && {
+            let mut frame = self.read_block(index, index.places.len() / 2)?;
+            Encoder::default().shrinks(codec, frame.bytes_mut())
+        };
+        Ok(*self.shrinks.get_or_init(|| shrinks))
+    }
+
+    /// Says that it was written by a writer that compresses, which needs no second look.
+    pub fn note_compressed(&self) {
+        self.shrinks.get_or_init(|| false);
+    }
+
     /// About how many of the segment's bytes stand before `key`: whole blocks, and with the last
     /// of them the tail. Reads the index if it is not in memory.
     pub fn bytes_before<O: KeyOrder>(
@@ -152,12 +186,13 @@ impl Segment {
 
     /// The range tombstones, if they are in memory.
     #[inline]
-    pub fn fragments_cached(&self) -> Option<&Fragments> {
+    pub fn fragments_cached(&self) -> Option<&Arc<Fragments>> {
         self.fragments.get()
     }
 
-    /// The range tombstones of a segment of that kind; read if they are not in memory.
-    pub fn fragments<O: KeyOrder>(&self, order: &O) -> Result<&Fragments> {
+    /// The range tombstones of a segment of that kind; read if they are not in memory. All callers
+    /// share one list.
+    pub fn fragments<O: KeyOrder>(&self, order: &O) -> Result<&Arc<Fragments>> {
         if let Some(fragments) = self.fragments.get() {
             return Ok(fragments);
         }
@@ -165,7 +200,7 @@ impl Segment {
         if let Some(fragments) = self.fragments.get() {
             return Ok(fragments);
         }
-        let fragments = self.read_fragments(order)?;
+        let fragments = Arc::new(self.read_fragments(order)?);
         Ok(self.fragments.get_or_init(|| fragments))
     }
 

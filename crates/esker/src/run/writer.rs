@@ -200,7 +200,8 @@ impl RunWriter {
 
     fn begin(&mut self, bytewise: bool, key: &[u8]) -> Result<()> {
         self.flush_if(CHUNK_BYTES)?;
-        self.align();
+        let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
+        self.align(if paged { 4096 } else { 8 });
         let mut hashes = std::mem::take(&mut self.open.hashes);
         hashes.clear();
         self.open = Open {
@@ -218,9 +219,7 @@ impl RunWriter {
         Ok(())
     }
 
-    fn align(&mut self) {
-        let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
-        let unit = if paged { 4096 } else { 8 };
+    fn align(&mut self, unit: u64) {
         let padding = self.position().next_multiple_of(unit) - self.position();
         self.buffer.resize(self.buffer.len() + padding as usize, 0);
     }
@@ -305,7 +304,8 @@ impl RunWriter {
     pub fn add_tombstones<O: KeyOrder>(&mut self, fragments: &Fragments) -> Result<()> {
         self.cut()?;
         let Some((low, high)) = fragments.hull() else { return Ok(()) };
-        self.align();
+        // They are small and go with their file.
+        self.align(8);
         let mut payload = Vec::new();
         fragments.encode(&mut payload);
         let meta = SegmentMeta {
@@ -327,6 +327,18 @@ impl RunWriter {
             checksum: 0,
         };
         self.end_segment(meta, &Filter::default(), &payload)
+    }
+
+    /// Whether blocks are compressed where that makes them smaller.
+    pub fn compresses(&self) -> bool {
+        self.options.codec != Codec::Raw
+    }
+
+    /// Ends the segment, and writes the next ones as `options` say.
+    pub fn set_options(&mut self, options: WriterOptions) -> Result<()> {
+        self.cut()?;
+        self.options = options;
+        Ok(())
     }
 
     /// The segments that were ended since the last call.

@@ -119,7 +119,10 @@ fn a_branch_costs_no_space_whatever_it_shares() {
     let mut costs = Vec::new();
     for size in [1_000, 50_000] {
         for number in 0..size {
-            db.insert(key(number), [1; 100]).unwrap();
+            // Bytes that hardly shrink.
+            let mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let value: [u8; 100] = std::array::from_fn(|at| (mixed >> (at % 57)) as u8);
+            db.insert(key(number), value).unwrap();
         }
         db.compact().unwrap();
         db.wait_until_idle().unwrap();

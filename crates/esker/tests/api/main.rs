@@ -18,6 +18,7 @@ mod maintenance;
 mod operators;
 mod orders;
 mod reads;
+mod scale;
 mod snapshots;
 mod statistics;
 mod transactions;

@@ -17,6 +17,7 @@
 //! 3. Spans stand in the order (seq descending, first, last), without repetition.
 //! 4. The sequence numbers of one tree node stand from new to old (follows from 3).
 
+mod cutter;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::{KeyOrder, SEQ_MAX, Seq, limits};
 use std::cmp::{Ordering, Reverse};
 
+pub use cutter::Cutter;
 pub use sweep::{Fragment, FragmentIter};
 
 /// The removal of every key in `start..end` that is older than `seq`.
@@ -210,18 +212,76 @@ impl Fragments {
         if least == Seq::MAX { 0 } else { least }
     }
 
-    /// What remains of the tombstones inside `low..high` (`None`: unbounded).
+    /// The newest `seq` such that every key in `low..high` (`None`: unbounded) is covered by a
+    /// tombstone with a sequence number in `seq..below`; 0 if some key is not covered. It looks no
+    /// further than the first gap.
+    pub fn covers_all<O: KeyOrder>(
+        &self,
+        order: &O,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+        below: Seq,
+    ) -> Seq {
+        let Some((first, last)) = self.within(order, low, high) else { return 0 };
+        let mut least = Seq::MAX;
+        for fragment in first..=last {
+            least = least.min(self.tree.newest(fragment as usize, below));
+            if least == 0 {
+                break;
+            }
+        }
+        least
+    }
+
+    /// What remains of the tombstones inside `low..high` (`None`: unbounded). Who cuts one list at
+    /// many bounds uses a [`Cutter`].
     pub fn clip<O: KeyOrder>(&self, order: &O, low: Option<&[u8]>, high: Option<&[u8]>) -> Self {
-        let clipped = self.tombstones().map(|mut tombstone| {
-            if compare_starts(order, tombstone.start.as_deref(), low).is_lt() {
-                tombstone.start = low.map(<[u8]>::to_vec);
-            }
-            if compare_ends(order, tombstone.end.as_deref(), high).is_gt() {
-                tombstone.end = high.map(<[u8]>::to_vec);
-            }
-            tombstone
-        });
-        Self::build(order, clipped.collect())
+        let Some(window) = self.within(order, low, high) else { return Self::default() };
+        self.cut_spans(window, low, high, self.spans.iter().copied())
+    }
+
+    /// The first and the last fragment that `low..high` meets; `None` if it holds no key.
+    fn within<O: KeyOrder>(
+        &self,
+        order: &O,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+    ) -> Option<(u32, u32)> {
+        if let (Some(low), Some(high)) = (low, high)
+            && order.compare(low, high).is_ge()
+        {
+            return None;
+        }
+        let first = self.fragment_of_start(order, low);
+        let begins_before =
+            |high| self.bounds.partition_point(|bound| order.compare(bound, high).is_lt());
+        let last = high.map_or(self.bounds.len(), begins_before);
+        // Only an order that contradicts itself can end before it begins.
+        (first <= last).then_some((first as u32, last as u32))
+    }
+
+    /// What remains of `spans` inside `low..high`, which meets the fragments of `window`.
+    fn cut_spans(
+        &self,
+        window: (u32, u32),
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+        spans: impl Iterator<Item = Span>,
+    ) -> Self {
+        let (first, last) = window;
+        // With a lower bound, fragment 0 of the result lies below it.
+        let shift = u32::from(low.is_some());
+        let number = |fragment: u32| fragment.clamp(first, last + 1) - first + shift;
+        let spans: Vec<Span> = spans
+            .filter(|span| span.first <= last && span.last > first)
+            .map(|span| Span { first: number(span.first), last: number(span.last), ..span })
+            .collect();
+        if spans.is_empty() {
+            return Self::default();
+        }
+        let inner = self.bounds[first as usize..last as usize].iter().map(|bound| &**bound);
+        let bounds: Vec<&[u8]> = low.into_iter().chain(inner).chain(high).collect();
+        sweep::with_used_bounds(&bounds, spans)
     }
 
     /// Leaves out what no reader can tell apart: per fragment, only the newest tombstone stays,
@@ -288,6 +348,11 @@ impl Fragments {
 
     fn fragment_of<O: KeyOrder>(&self, order: &O, key: &[u8]) -> usize {
         self.bounds.partition_point(|bound| order.compare(bound, key).is_le())
+    }
+
+    /// As [`Self::fragment_of`], of a lower bound (`None`: below every key).
+    fn fragment_of_start<O: KeyOrder>(&self, order: &O, start: Option<&[u8]>) -> usize {
+        start.map_or(0, |key| self.fragment_of(order, key))
     }
 
     fn start_of(&self, fragment: usize) -> Option<&[u8]> {

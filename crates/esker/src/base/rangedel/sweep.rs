@@ -72,6 +72,28 @@ impl<'a> Sweep<'a> {
         self.next += 1;
         Some(present as usize)
     }
+
+    /// Appends, ascending, those of the present fragment's numbers that some reader can tell from
+    /// newer ones: the newest, and the newest below each of the ascending `snapshots`. Costs a
+    /// search for each number or for each snapshot, whichever are fewer.
+    fn newest_of_stripes(&self, snapshots: &[Seq], out: &mut Vec<Seq>) {
+        if snapshots.len() < self.active.len() {
+            let visible = |snapshot: &Seq| self.active.range(..snapshot).next_back();
+            out.extend(snapshots.iter().filter_map(visible).map(|(seq, _)| *seq));
+            out.extend(self.active.last_key_value().map(|(seq, _)| *seq));
+            out.dedup();
+            return;
+        }
+        let mut stripe = None;
+        for seq in self.active.keys().rev() {
+            let end = snapshots.partition_point(|snapshot| snapshot <= seq);
+            if stripe != Some(end) {
+                out.push(*seq);
+            }
+            stripe = Some(end);
+        }
+        out.reverse();
+    }
 }
 
 /// An iterator over the covered fragments, in key order. See [`Fragments::iter`].
@@ -106,6 +128,8 @@ impl<'a> Iterator for FragmentIter<'a> {
 
 /// See [`Fragments::compact`].
 pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
+    let mut snapshots = snapshots.to_vec();
+    snapshots.sort_unstable();
     let mut sweep = Sweep::new(fragments);
     let mut open: BTreeMap<Seq, u32> = BTreeMap::new();
     let mut spans = Vec::new();
@@ -116,12 +140,10 @@ pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
     while let Some(at) = sweep.advance() {
         let at = at as u32;
         kept.clear();
-        kept.extend(sweep.active.last_key_value().map(|(seq, _)| *seq));
-        let visible = |snapshot: &Seq| sweep.active.range(..snapshot).next_back();
-        kept.extend(snapshots.iter().filter_map(visible).map(|(seq, _)| *seq));
+        sweep.newest_of_stripes(&snapshots, &mut kept);
         // A kept tombstone that goes on from the fragment before stays one span.
         open.retain(|seq, first| {
-            let goes_on = kept.contains(seq);
+            let goes_on = kept.binary_search(seq).is_ok();
             if !goes_on {
                 close(*seq, *first, at);
             }
@@ -134,13 +156,15 @@ pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
     for (seq, first) in open {
         close(seq, first, sweep.next);
     }
-    with_used_bounds(fragments, spans)
+    let bounds: Vec<&[u8]> = fragments.bounds.iter().map(|bound| &**bound).collect();
+    with_used_bounds(&bounds, spans)
 }
 
-/// Drops the bounds at which no span begins or ends any more, and numbers the rest anew.
-fn with_used_bounds(fragments: &Fragments, mut spans: Vec<Span>) -> Fragments {
+/// The list of `spans` over fragments that `all` bound, without the bounds at which no span begins
+/// or ends.
+pub(super) fn with_used_bounds(all: &[&[u8]], mut spans: Vec<Span>) -> Fragments {
     // `used[i]` belongs to the lower bound of fragment `i`, as in `Fragments::decode`.
-    let mut used = vec![false; fragments.bounds.len() + 2];
+    let mut used = vec![false; all.len() + 2];
     for span in &spans {
         used[span.first as usize] = true;
         used[span.last as usize] = true;
@@ -148,14 +172,14 @@ fn with_used_bounds(fragments: &Fragments, mut spans: Vec<Span>) -> Fragments {
     let mut number = 0;
     let mut numbers = vec![0; used.len()];
     let mut bounds = Vec::new();
-    for (at, bound) in fragments.bounds.iter().enumerate() {
+    for (at, bound) in all.iter().enumerate() {
         if used[at + 1] {
             number += 1;
-            bounds.push(bound.clone());
+            bounds.push(Box::from(*bound));
         }
         numbers[at + 1] = number;
     }
-    numbers[fragments.bounds.len() + 1] = number + 1;
+    numbers[all.len() + 1] = number + 1;
     for span in &mut spans {
         span.first = numbers[span.first as usize];
         span.last = numbers[span.last as usize];

@@ -74,6 +74,7 @@ fn check_against_brute_force<O: KeyOrder>(order: &O, random: &mut Random) {
     let fragments = Fragments::build(order, list.clone());
     let (low, high) = (random.bound(), random.bound());
     let clipped = fragments.clip(order, low.as_deref(), high.as_deref());
+    let whole = fragments.covers_all(order, low.as_deref(), high.as_deref(), 15);
     let window = RangeTombstone { start: low, end: high, seq: 1 };
     let snapshots = [random.below(20), random.below(20)];
     let compact = fragments.compact(&snapshots);
@@ -106,6 +107,39 @@ fn check_against_brute_force<O: KeyOrder>(order: &O, random: &mut Random) {
     }
     for compacted in compact.iter() {
         assert!(compacted.seqs.len() <= 3, "one for each snapshot and the newest");
+    }
+    for key in keys.iter().filter(|key| window.contains(order, key)) {
+        assert!(whole <= brute(order, &list, key, 15), "{list:?} {window:?} {key:?}");
+    }
+    let (start, end) = (window.start.as_deref(), window.end.as_deref());
+    let encloses = |t: &&RangeTombstone| {
+        compare_starts(order, t.start.as_deref(), start).is_le()
+            && compare_ends(order, end, t.end.as_deref()).is_le()
+            && t.seq < 15
+    };
+    let newest = list.iter().filter(encloses).map(|t| t.seq).max().unwrap_or(0);
+    let holds_keys = fragments.within(order, start, end).is_some();
+    assert!(whole >= newest || !holds_keys, "{list:?} {window:?}: {whole}");
+    let mut bounds = [random.key(), random.key(), random.key()];
+    bounds.sort_by(|a, b| order.compare(a, b));
+    let ends = bounds.iter().map(|key| Some(key.as_slice())).chain([None]);
+    let mut cutter = Cutter::new(&fragments);
+    let mut start = None;
+    for end in ends {
+        assert_eq!(cutter.cut(order, start, end), fragments.clip(order, start, end), "{list:?}");
+        start = end;
+    }
+    let mut cutter = Cutter::new(&fragments);
+    for key in &keys {
+        let next = cutter.next_start(order, Some(key)).map(|start| start.unwrap_or_default());
+        let covered = |key: &&Vec<u8>| brute(order, &list, key, SEQ_MAX) > 0;
+        let found = keys.iter().filter(|other| order.compare(key, other).is_le()).find(covered);
+        // Between the keys of the universe there are others.
+        let early = next.is_some_and(|next| found.is_none_or(|f| order.compare(next, f).is_le()));
+        assert!(early || found.is_none(), "{list:?} {key:?}: {next:?}, not {found:?}");
+        if let Some(next) = next {
+            assert!(brute(order, &list, next, SEQ_MAX) > 0 && order.compare(key, next).is_le());
+        }
     }
     // The universe is not dense, so a whole-range answer may be smaller than what its keys say,
     // but never larger.

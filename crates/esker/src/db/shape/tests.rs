@@ -6,14 +6,20 @@ use std::path::Path;
 
 const SEGMENT: u64 = 4 << 10;
 
-fn settings() -> Settings {
+pub(in crate::db) fn settings() -> Settings {
     let mut options = Options::default();
     options.partition_bytes = 16 << 10;
     options.segment_bytes = SEGMENT as u32;
     Settings::new(&options).unwrap()
 }
 
-fn segment_of(min: &str, max: &str, len: u64, deletes: u64, kind: SegmentKind) -> Arc<Segment> {
+pub(in crate::db) fn segment_of(
+    min: &str,
+    max: &str,
+    len: u64,
+    deletes: u64,
+    kind: SegmentKind,
+) -> Arc<Segment> {
     let file = RunFile::new(&crate::fs::os(), Path::new("nowhere"), 1, None);
     let meta = SegmentMeta {
         file: 1,
@@ -36,11 +42,11 @@ fn segment_of(min: &str, max: &str, len: u64, deletes: u64, kind: SegmentKind) -
     Segment::new(meta, file)
 }
 
-fn segment(min: &str, max: &str) -> Arc<Segment> {
+pub(in crate::db) fn segment(min: &str, max: &str) -> Arc<Segment> {
     segment_of(min, max, SEGMENT, 0, SegmentKind::Data)
 }
 
-fn run(role: Role, spans: &[(&str, &str)]) -> Arc<Run> {
+pub(in crate::db) fn run(role: Role, spans: &[(&str, &str)]) -> Arc<Run> {
     let segments = spans.iter().map(|(min, max)| segment(min, max)).collect();
     Arc::new(Run::new(role, segments, Vec::new()))
 }
@@ -50,7 +56,11 @@ fn tombstones() -> Arc<Run> {
     Arc::new(Run::new(Role::Delta, Vec::new(), vec![list]))
 }
 
-fn partition(lower: Option<&str>, upper: Option<&str>, base: &[(&str, &str)]) -> Arc<Partition> {
+pub(in crate::db) fn partition(
+    lower: Option<&str>,
+    upper: Option<&str>,
+    base: &[(&str, &str)],
+) -> Arc<Partition> {
     let bound = |key: Option<&str>| key.map(|key| key.as_bytes().to_vec());
     let base = run(Role::Base, base);
     Arc::new(Partition { lower: bound(lower), upper: bound(upper), base, deltas: Vec::new() })
@@ -107,7 +117,7 @@ const MANY: [(&str, &str); 7] =
 #[test]
 fn a_base_that_is_too_big_is_split_at_segment_bounds() {
     let old = partition(Some("A"), Some("z"), &MANY);
-    let parts = split_base(&old.base, &old, &settings());
+    let parts = split_base(&Bytewise, &old.base, &old, &settings());
     assert_eq!(parts.len(), 2);
     assert_eq!(parts[0].lower.as_deref(), Some(&b"A"[..]));
     assert_eq!(parts[0].upper, parts[1].lower);
@@ -122,7 +132,7 @@ fn a_base_that_is_too_big_is_split_at_segment_bounds() {
 #[test]
 fn a_base_within_half_more_than_its_size_is_left_whole() {
     let old = partition(None, None, &MANY[..6]);
-    assert_eq!(split_base(&old.base, &old, &settings()).len(), 1);
+    assert_eq!(split_base(&Bytewise, &old.base, &old, &settings()).len(), 1);
 }
 
 #[test]
@@ -131,8 +141,8 @@ fn only_partitions_without_deltas_are_split_at_once() {
     let delta = vec![run(Role::Delta, &[("p", "q")])];
     let (lower, base) = (Some(b"o".to_vec()), run(Role::Base, &MANY));
     let with_deltas = Arc::new(Partition { lower, upper: None, base, deltas: delta });
-    let (tree, edits) =
-        split_full(Tree::new(vec![full, with_deltas.clone()]), &settings(), |_| false);
+    let tree = Tree::new(vec![full, with_deltas.clone()]);
+    let (tree, edits) = split_full(&Bytewise, tree, &settings(), |_| false);
     assert_eq!((tree.partitions().len(), edits.len()), (3, 1));
     assert!(Arc::ptr_eq(&tree.partitions()[2], &with_deltas));
 }
@@ -149,9 +159,22 @@ fn a_delta_that_came_during_a_merge_is_seen_by_every_part_it_reaches() {
     };
     assert_eq!(mins(&parts[0]), [b"a", b"f"]);
     assert_eq!(mins(&parts[1]), [b"f", b"m"], "the segment over the bound is shared");
-    for part in &parts {
-        assert_eq!(part.deltas[1].tombstones().len(), 1, "tombstones go everywhere");
-    }
+    let deltas: Vec<usize> = parts.iter().map(|part| part.deltas.len()).collect();
+    assert_eq!(deltas, [2, 1], "range tombstones go where they cover something");
+}
+
+#[test]
+fn a_run_is_seen_where_it_reaches_and_nowhere_else() {
+    let bounds = |text: &'static str| Some(text.as_bytes()).filter(|key| !key.is_empty());
+    let of = |start: &str, end: &str, lower, upper| {
+        let list = segment_of(start, end, 100, 0, SegmentKind::Tombstones);
+        let run = Arc::new(Run::new(Role::Delta, Vec::new(), vec![list]));
+        part_of(&Bytewise, &run, bounds(lower), bounds(upper)).is_some()
+    };
+    assert!(of("c", "f", "", "") && of("c", "f", "e", "m") && of("c", "f", "a", "d"));
+    assert!(!of("c", "f", "f", "") && !of("c", "f", "", "c"), "an end is not in its range");
+    assert!(of("", "f", "", "c") && of("c", "", "m", "") && of("", "", "m", "n"), "no bound");
+    assert!(!of("", "f", "f", "g") && !of("c", "", "", "c"));
 }
 
 #[test]

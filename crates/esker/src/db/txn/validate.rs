@@ -150,16 +150,13 @@ fn range_changed<O: DbOrder>(
     // Seeded: a transaction commits although a key appeared in a range that it read.
     bug!("db_phantoms_not_seen", return None);
     let table = O::table(set, id)?;
-    let fragments = table.fragments(id);
-    if fragments.max_seq() >= window.from {
-        let recent = fragments.tombstones().take_while(|tombstone| tombstone.seq >= window.from);
-        for tombstone in recent.filter(|tombstone| tombstone.seq < window.upto) {
-            let (start, end) = (tombstone.start.as_deref(), tombstone.end.as_deref());
-            if start.is_none_or(|start| below_high(order, start, bounds))
-                && end.is_none_or(|end| low_is_below(order, end, bounds))
-            {
-                return Some(tombstone.start.unwrap_or_default());
-            }
+    let removed = table.tombstone_view(id);
+    for tombstone in removed.since(window.from).filter(|tombstone| tombstone.seq < window.upto) {
+        let (start, end) = (tombstone.start.as_deref(), tombstone.end.as_deref());
+        if start.is_none_or(|start| below_high(order, start, bounds))
+            && end.is_none_or(|end| low_is_below(order, end, bounds))
+        {
+            return Some(tombstone.start.unwrap_or_default());
         }
     }
     let mut cursor = table.cursor(id);

@@ -1,4 +1,6 @@
 use super::*;
+use crate::db::shape::tests as shape;
+use crate::run::Role;
 use std::path::Path;
 
 fn key(number: u8) -> PartitionKey {
@@ -87,6 +89,36 @@ fn what_belonged_to_a_dropped_keyspace_is_forgotten() {
     work.force([key(1)]);
     work.refresh(0, None, &settings, 0);
     assert!(work.take_merges().is_empty() && work.is_quiet() && work.merge_error().is_none());
+}
+
+#[test]
+fn a_change_is_judged_by_the_partitions_that_it_moved() {
+    let (work, settings) = (work(), shape::settings());
+    let rest = shape::partition(None, Some("m"), &[("a", "b")]);
+    let old = shape::partition(Some("m"), None, &[("n", "o")]);
+    let delta = |partition: Arc<Partition>| {
+        Arc::new(partition.with_delta(shape::run(Role::Delta, &[("n", "o")])))
+    };
+    let due = (0..9).fold(old.clone(), |partition, _| delta(partition));
+    let unchanged = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), old.clone()]);
+    assert!(unchanged.gone.is_empty() && unchanged.come.is_empty());
+    let moved = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), due.clone()]);
+    assert!(Arc::ptr_eq(&moved.gone[0], &old) && Arc::ptr_eq(&moved.come[0], &due));
+    assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
+    work.moved(0, &moved, &settings, 0);
+    let taken = work.take_merges();
+    assert_eq!(taken, [(0, Some(b"m".to_vec()))]);
+    work.end_merges(&taken, Some(&damage()));
+    work.moved(0, &moved, &settings, 0);
+    assert!(work.take_merges().is_empty(), "a damaged one is left alone");
+    // A removed range has emptied it: the damage is gone as well.
+    let upper = rest.upper.clone();
+    let empty = Arc::new(Partition { lower: upper, ..Partition::default() });
+    let moved = Moved::between(&[rest.clone(), due.clone()], &[rest.clone(), empty.clone()]);
+    work.moved(0, &moved, &settings, 0);
+    assert!(work.take_merges().is_empty() && work.is_quiet() && work.debt_bytes() == 0);
+    work.moved(0, &Moved::between(&[rest, empty], &[due]), &settings, 0);
+    assert_eq!(work.take_merges().len(), 1);
 }
 
 #[test]
