@@ -3,9 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
+use esker::fs::{Fs, OpenMode};
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery, Stats};
-use esker_testkit::FaultFs;
 use esker_testkit::faultfs::{Effect, Op, Rule};
+use esker_testkit::{CrashFs, FaultFs};
 use parking_lot::{Condvar, Mutex};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +95,64 @@ fn r12_either_superblock_leads_to_the_newest_state() {
         assert_eq!(db.iter().unwrap().count(), 5, "without {name}");
         assert!(db.verify().unwrap().problems.is_empty(), "open renews both superblocks");
         db.close().unwrap();
+    }
+}
+
+fn contents(disk: &CrashFs, path: &Path) -> Vec<u8> {
+    let file = disk.open(path, OpenMode::Read).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// Both superblocks are set back to what they were before the manifest was rewritten, and the old
+/// manifest is there again. It names its successor, so the way leads to what was done since; or
+/// open refuses. It must not show the old state.
+#[test]
+fn r12_a_retired_manifest_leads_to_its_successor() {
+    let disk = CrashFs::new();
+    let mut options = small();
+    options.fs = disk.as_fs();
+    let db = Db::open_with("/db", options.clone()).unwrap();
+    let before = disk.kill_clone();
+    let old = before.list(Path::new("/db")).unwrap();
+    let old = old.into_iter().find(|entry| entry.name.starts_with("MANIFEST")).unwrap().name;
+    let old = Path::new("/db").join(old);
+    // What the old manifest holds when it goes.
+    let retired = Arc::new(Mutex::new(Vec::new()));
+    let (kept, source, removal) =
+        (retired.clone(), disk.clone(), format!("remove {}", old.display()));
+    let path = old.clone();
+    disk.set_hook(Some(Arc::new(move |_, what| {
+        if what == removal {
+            *kept.lock() = contents(&source, &path);
+        }
+    })));
+    // One edit that is larger than a manifest may become.
+    for number in 0..400 {
+        db.keyspace(&format!("{number:0800}")).unwrap();
+    }
+    db.flush().unwrap();
+    disk.set_hook(None);
+    let retired = std::mem::take(&mut *retired.lock());
+    assert!(!retired.is_empty(), "the manifest was rewritten");
+    // An edit that leaves the log as it is, so that the log does not tell.
+    db.branch("later").unwrap();
+    let left = disk.kill_clone();
+    let put_back = |path: &Path, bytes: &[u8]| {
+        if left.kind(path).unwrap().is_some() {
+            left.remove_file(path).unwrap();
+        }
+        left.open(path, OpenMode::CreateNew).unwrap().write_at(bytes, 0).unwrap();
+    };
+    put_back(&old, &retired);
+    for name in ["/db/superblock-A", "/db/superblock-B"] {
+        put_back(Path::new(name), &contents(&before, Path::new(name)));
+    }
+    options.fs = left.as_fs();
+    match Db::open_with("/db", options) {
+        Ok(db) => assert_eq!(db.branches().unwrap(), ["later"]),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
     }
 }
 

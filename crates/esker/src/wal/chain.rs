@@ -5,8 +5,9 @@
 //! a segment covers the manifest's log start gives the chain. What the walk does not reach is left
 //! over: released segments that wait to be recycled, or windows that an earlier recovery gave up.
 //!
-//! A file whose header is damaged might be any link, so it is corruption (C4); a blank one is a
-//! preparation that a power cut interrupted, and never held a record (R4).
+//! A file whose header is damaged might be any link, so it is corruption (C4); a blank one, or one
+//! of which only first bytes are there and nothing behind them, is a preparation that a power cut
+//! interrupted, and never held a record (R4).
 
 use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
 use super::recover::{self, Place, Policy};

@@ -227,7 +227,8 @@ pub struct SegmentHeader {
 pub enum HeaderPage {
     /// At least one copy is whole.
     Valid(SegmentHeader),
-    /// Nothing but zeros, or no bytes at all: a preparation that a power cut interrupted.
+    /// Nothing but zeros, or no bytes at all, or a few first bytes of a header: a preparation that a
+    /// power cut interrupted.
     Blank,
     /// A format version that this build does not know (C9).
     Unknown(u32),
@@ -263,7 +264,9 @@ impl SegmentHeader {
 
     /// Reads a header page, which may be shorter than it should be. Where the copies differ, a
     /// power cut interrupted a preparation; either one is right then, because the older names
-    /// only positions that were given back, and the newer one has no records yet.
+    /// only positions that were given back, and the newer one has no records yet. The first bytes
+    /// of a header and nothing else are such a preparation, too: the first record comes only when
+    /// both copies are durable (R4).
     pub fn decode_page(page: &[u8]) -> HeaderPage {
         if page.iter().all(|byte| *byte == 0) {
             return HeaderPage::Blank;
@@ -271,6 +274,10 @@ impl SegmentHeader {
         let copies = [page, page.get(COPY_OFFSET..).unwrap_or_default()];
         if let Some(header) = copies.iter().find_map(|copy| Self::decode_copy(copy)) {
             return HeaderPage::Valid(header);
+        }
+        // Seeded: a preparation of which a power cut left a few bytes refuses the database.
+        if is_cut_off(page) && !bug!("wal_cut_off_header_is_damage") {
+            return HeaderPage::Blank;
         }
         let versions = copies.map(declared_version);
         match versions {
@@ -308,6 +315,12 @@ impl SegmentHeader {
             && self.capacity.is_multiple_of(CAPACITY_MIN)
             && (CAPACITY_MIN..=CAPACITY_MAX).contains(&self.capacity)
     }
+}
+
+/// Whether a page holds a part of the first copy, from its beginning, and nothing else.
+fn is_cut_off(page: &[u8]) -> bool {
+    let len = page.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    len < SEGMENT_HEADER_LEN && MAGIC.starts_with(&page[..len.min(MAGIC.len())])
 }
 
 fn declared_version(copy: &[u8]) -> Option<u32> {

@@ -68,10 +68,12 @@ pub(crate) fn run(workspace: &Path, asked: &Mutants) -> Result<()> {
 fn build(workspace: &Path, directory: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(workspace).env("CARGO_TARGET_DIR", directory);
-    // Flags in the environment would replace these; and each test runs a hundred times.
+    // Flags in the environment would replace these.
     cargo.env("RUSTFLAGS", "--cfg esker_bugs").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    cargo.env("CARGO_PROFILE_TEST_OPT_LEVEL", "2");
-    cargo.args(["test", "--no-run", "--locked", "--package", "esker"]);
+    // Each test runs a hundred times, and nobody looks at it in a debugger.
+    cargo.env("CARGO_PROFILE_TEST_OPT_LEVEL", "1").env("CARGO_PROFILE_TEST_DEBUG", "0");
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+    cargo.args(["test", "--no-run", "--locked", "--package", "esker"]).args(suite::targets());
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let output = cargo.stderr(Stdio::inherit()).output().map_err(|e| format!("no cargo: {e}"))?;
     if !output.status.success() {

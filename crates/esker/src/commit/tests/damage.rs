@@ -268,7 +268,14 @@ fn interrupted_preparations_are_blank_and_damaged_headers_are_not() {
     drop(log);
     let spare = dir().join(crate::wal::file_name(77));
     fs.open(&spare, crate::fs::OpenMode::CreateNew).unwrap();
+    let used = fs.read(&segment_paths(&fs)[0]);
+    let cut_off = |len: usize| [&used[..len], &[0; 9000][len..]].concat();
     for (bytes, accepted) in [
+        (cut_off(1), true),
+        (cut_off(50), true),
+        (used[..50].to_vec(), true),
+        ([cut_off(50), vec![1]].concat(), false),
+        ([&used[..50], &used[2048..]].concat(), false),
         (vec![], true),
         (vec![0; 100], true),
         (vec![0; 8192], true),
