@@ -128,9 +128,9 @@ fn r12_a_retired_manifest_leads_to_its_successor() {
             *kept.lock() = contents(&source, &path);
         }
     })));
-    // One edit that is larger than a manifest may become.
-    for number in 0..400 {
-        db.keyspace(&format!("{number:0800}")).unwrap();
+    // More to say than a manifest may hold before it is written anew.
+    for number in 0..1_400 {
+        db.keyspace(&format!("{number:0250}")).unwrap();
     }
     db.flush().unwrap();
     disk.set_hook(None);

@@ -175,6 +175,8 @@ impl Core {
         if token == position {
             return pipeline.sync(position);
         }
+        // Seeded: waiting for a write of class Buffered ends at once, and a crash takes the write.
+        bug!("db_wait_durable_ignores_buffered", return Ok(()));
         pipeline.wait_visible(position)?;
         if position > self.store.lock().log_start() {
             self.flush()?;
@@ -237,6 +239,8 @@ impl Core {
     /// the last one for long, nobody else would look at that.
     #[cold]
     fn make_room_after_refusal(&self, pipeline: &Pipeline) {
+        // Seeded: refused writes let the log grow until something else is written.
+        bug!("db_refused_writes_make_no_room", return);
         if self.latch.get().is_none() {
             self.look_at_memtable(pipeline);
         }
@@ -247,6 +251,11 @@ impl Core {
     fn apply_all(&self, set: &MemSet, write: &Write<'_>, first: Seq) -> Result<()> {
         let mut next = first;
         for op in Ops::new(write.payload) {
+            // Seeded: an operation that cannot be decoded is left out, and the log holds what no
+            // open replays.
+            if op.is_err() && bug!("db_undecodable_operation_skipped") {
+                return Ok(());
+            }
             let Ok(op) = op else { return Err(self.undecodable(first)) };
             apply_bytewise(set.bytewise(), op, next);
             next += 1;
@@ -410,6 +419,8 @@ impl Core {
             bases: totals.base_bytes.max(8 * self.settings.memtable_bytes),
         });
         drop(totals);
+        // Seeded: writers that were slowed go on sleeping when there is room.
+        bug!("db_paced_writers_not_woken", return);
         if changed {
             self.room.notify();
         }
