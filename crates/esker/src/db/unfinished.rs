@@ -48,6 +48,8 @@ pub fn begin(fs: &dyn Fs, path: &Path) -> Result<()> {
     if is_marked(&entries) {
         clear(fs, path, &entries)?;
     }
+    // Seeded: what a repair that was cut off leaves opens as a whole database.
+    bug!("db_repair_target_not_marked", return Ok(()));
     let mark = path.join(MARK_NAME);
     // One that is there already may never have been synced.
     let file = match fs.open(&mark, OpenMode::CreateNew) {
@@ -58,6 +60,8 @@ pub fn begin(fs: &dyn Fs, path: &Path) -> Result<()> {
     };
     let file = file.context("create", &mark)?;
     file.write_at(TEXT, 0).context("write", &mark)?;
+    // Seeded: a power cut takes the mark of a repair that was cut off, and leaves its files.
+    bug!("db_repair_mark_not_synced", return Ok(()));
     file.sync_data().context("sync", &mark)?;
     fs.sync_dir(path).context("sync", path)
 }

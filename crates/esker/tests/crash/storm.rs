@@ -18,6 +18,7 @@
 //!    open may refuse the hole that it leaves in the log, and keeps the prefix if it is told to.
 
 use super::{campaign, number, tail};
+use esker::repair::salvage;
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery};
 use esker_testkit::crashfs::Tear;
 use esker_testkit::faultfs::{Effect, Op, Rule};
@@ -524,6 +525,7 @@ fn judge(image: &Image, history: &History, seed: u64, depth: u32) -> u64 {
     if rng.percent(15) {
         nothing_new.add(&faults, fault(&mut rng));
     }
+    let before = (depth > 0 && rng.percent(3)).then(|| image.disk.kill_clone());
     let again = watch(&image.disk, &faults, &nothing_new, rng.next(), (8, 2));
     let first = Db::open_with(PATH, options(&faults, &mut rng));
     // What failed in between may have dropped what the cache held.
@@ -554,6 +556,9 @@ fn judge(image: &Image, history: &History, seed: u64, depth: u32) -> u64 {
         check_checkpoint(image, checkpoint, &mut rng);
     }
     let mut points = 1;
+    if let Some(before) = before.filter(|_| !dropped) {
+        points += repair(&before, &found[""], &mut rng);
+    }
     if depth == 0 {
         return points;
     }
@@ -612,6 +617,48 @@ fn check_checkpoint(image: &Image, checkpoint: &Checkpoint, rng: &mut Rng) {
             assert!(partly && !checkpoint.returned, "{path}: {error}; {}", image.what);
         }
     }
+}
+
+/// Saves what a crash left into another directory, and is cut off at some steps of that: what is
+/// there then opens as a whole or not at all, and saving begins anew.
+fn repair(disk: &CrashFs, whole: &Map, rng: &mut Rng) -> u64 {
+    const TO: &str = "/saved";
+    disk.set_capacity(None);
+    let options = |disk: &CrashFs, rng: &mut Rng| {
+        let mut options = options(&FaultFs::over(disk), rng);
+        options.create_if_missing = false;
+        options
+    };
+    let cuts = Arc::new(Mutex::new(Vec::new()));
+    let (taken, source, dice) = (cuts.clone(), disk.clone(), Mutex::new(Rng::new(rng.next())));
+    disk.set_hook(Some(Arc::new(move |operation, what| {
+        let mut dice = dice.lock().unwrap();
+        if dice.below(8) != 0 || taken.lock().unwrap().len() >= 6 {
+            return;
+        }
+        let killed = dice.percent(50);
+        let percent = [0, 50, 100][dice.below(3) as usize];
+        let cut = if killed { source.kill_clone() } else { source.crash_clone(operation, percent) };
+        taken.lock().unwrap().push((cut, format!("cut off at {what}, killed {killed}")));
+    })));
+    salvage(PATH, TO, &options(disk, rng)).unwrap_or_else(|error| panic!("repair: {error}"));
+    disk.set_hook(None);
+    let cuts = std::mem::take(&mut *cuts.lock().unwrap());
+    let points = cuts.len() as u64;
+    for (cut, what) in cuts.into_iter().chain([(disk.clone(), "at the end".to_owned())]) {
+        let opened = match Db::open_with(TO, options(&cut, rng)) {
+            Ok(db) => read_root(&db).ok(),
+            Err(_) => {
+                let again = salvage(PATH, TO, &options(&cut, rng));
+                again.unwrap_or_else(|error| panic!("repair, {what}, again: {error}"));
+                let db =
+                    Db::open_with(TO, options(&cut, rng)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                read_root(&db).ok()
+            }
+        };
+        assert!(opened.as_ref() == Some(whole), "repair, {what}: something else was saved");
+    }
+    points
 }
 
 /// One disk, several lives on it, and what crashes would have left of them.
