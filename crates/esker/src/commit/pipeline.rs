@@ -447,11 +447,7 @@ impl Pipeline {
         let nonce = first.header().nonce;
         seal_payload(&mut record, nonce, prefix, payload);
         // Seeded: a record that spans two segments is written in part.
-        let payload = if bug!("commit_spanning_record_is_cut") {
-            &payload[..payload.len() / 2]
-        } else {
-            payload
-        };
+        let payload = &payload[..payload.len() >> u32::from(bug!("commit_spanning_record_is_cut"))];
         let mut position = record.position;
         for mut piece in [&record.encode(nonce)[..], prefix, payload] {
             for segment in &segments {
@@ -607,10 +603,7 @@ impl Drop for Flight<'_> {
                 let none = operations_prefix(0);
                 // Seeded: a write that is refused after its reservation leaves zeros in the log,
                 // which end it.
-                bug!(
-                    "commit_refused_write_leaves_a_hole",
-                    return self.pipeline.ring.complete(&self.ticket)
-                );
+                bug!("commit_void_is_a_hole", return self.pipeline.ring.complete(&self.ticket));
                 match self.put(RecordKind::Void, 0, &none, &[]) {
                     Ok(()) => self.pipeline.ring.complete(&self.ticket),
                     Err(error) => self.pipeline.fail(error),
