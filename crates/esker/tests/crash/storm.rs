@@ -624,6 +624,8 @@ fn check_checkpoint(image: &Image, checkpoint: &Checkpoint, rng: &mut Rng) {
 fn repair(disk: &CrashFs, whole: &Map, rng: &mut Rng) -> u64 {
     const TO: &str = "/saved";
     disk.set_capacity(None);
+    // What the crash left is durable by now, so that another one does not take it from the source.
+    disk.write_back(rng.next(), 100);
     let options = |disk: &CrashFs, rng: &mut Rng| {
         let mut options = options(&FaultFs::over(disk), rng);
         options.create_if_missing = false;
