@@ -36,7 +36,8 @@ fn partitions(db: &Db) -> u64 {
     db.stats().trees[0].partitions
 }
 
-/// The most deltas of a partition, and how many there are in all.
+/// The most deltas of a partition, and how many there are in all. A scan opens the first, one base
+/// and the memtables; statistics go through the second and one base for each partition.
 fn deltas(db: &Db) -> (usize, u64) {
     let tree = &db.stats().trees[0];
     (tree.deltas.len(), tree.deltas.iter().map(|level| level.runs).sum())
@@ -217,6 +218,32 @@ fn a_forgotten_snapshot_holds_one_version_of_each_key() {
     assert!(most < 40, "{most} deltas over one key");
     assert_eq!(snapshot.iter(&db.default_keyspace()).unwrap().count(), 400);
     assert_eq!(db.iter().unwrap().count(), 300);
+}
+
+/// Flushes and merges of what is dropped under them leave neither runs nor descriptions.
+#[test]
+fn keyspaces_dropped_under_flushes_and_merges_leave_nothing() {
+    let place = Place::new();
+    let mut options = small();
+    options.workers = Some(2);
+    let db = Db::open_with(place.path(), options).unwrap();
+    for round in 0..20 {
+        let name = format!("keyspace {round}");
+        let space = db.keyspace(&name).unwrap();
+        for number in 0..2000 {
+            space.insert(key(number % 500), super::value(number, round)).unwrap();
+        }
+        space.remove_range(key(0)..key(100 + round)).unwrap();
+        db.drop_keyspace(&name).unwrap();
+    }
+    db.flush().unwrap();
+    let bytes = settled(&db, &place.path(), |bytes| bytes == 0);
+    assert_eq!(bytes, 0, "bytes of runs in an empty database");
+    assert_eq!(db.stats().trees.len(), 1);
+    assert!(db.stats().written.manifest < 256 << 10, "{:?}", db.stats().written);
+    db.close().unwrap();
+    let db = place.open();
+    assert!(db.stats().written.manifest < 4096, "{:?}", db.stats().written);
 }
 
 /// Data that arrives in order is never merged, and is compressed all the same.
