@@ -400,6 +400,7 @@ fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64) 
         workload(seed);
         return;
     }
+    let first = number("ESKER_FIRST_SEED").unwrap_or(first);
     let (mut points, mut seed) = (0, first);
     while points < wanted {
         match catch_unwind(AssertUnwindSafe(|| workload(seed))) {

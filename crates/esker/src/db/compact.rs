@@ -204,6 +204,8 @@ impl Core {
     /// Whether a segment was written for a short life and is about to stay: it is not compressed,
     /// and would be smaller if it were. Damage is left to who needs what is damaged.
     pub(super) fn is_unsettled(&self, segment: &Segment) -> bool {
+        // Seeded: data that arrived in key order is never compressed.
+        bug!("db_sorted_data_stays_raw", return false);
         let codec = self.writer_options(true).codec;
         segment.would_shrink(codec, &self.cache).unwrap_or(false)
     }

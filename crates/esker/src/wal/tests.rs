@@ -91,7 +91,17 @@ fn segment_headers_come_back_from_either_copy() {
         );
     }
     assert_eq!(SegmentHeader::decode_page(&page[..2000]), HeaderPage::Valid(header));
-    assert_eq!(SegmentHeader::decode_page(&page[..50]), HeaderPage::Damaged);
+    // A preparation that was cut off; and what only looks like one.
+    for len in 1..SEGMENT_HEADER_LEN {
+        let cut_off = [&page[..len], &[0; 4096][len..]].concat();
+        assert_eq!(SegmentHeader::decode_page(&cut_off), HeaderPage::Blank, "{len}");
+        assert_eq!(SegmentHeader::decode_page(&page[..len]), HeaderPage::Blank, "{len}");
+    }
+    assert_eq!(SegmentHeader::decode_page(&page[1..50]), HeaderPage::Damaged);
+    assert_eq!(
+        SegmentHeader::decode_page(&[&page[..50], &page[60..]].concat()),
+        HeaderPage::Damaged
+    );
     assert_eq!(SegmentHeader::decode_page(&[]), HeaderPage::Blank);
     assert_eq!(SegmentHeader::decode_page(&[0; 4096]), HeaderPage::Blank);
 }

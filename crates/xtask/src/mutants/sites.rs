@@ -63,6 +63,8 @@ fn sources(directory: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> 
 fn in_text(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut comment: Vec<&str> = Vec::new();
+    // Whether the arguments of a site stand on lines of their own.
+    let mut broken = false;
     for line in text.lines() {
         let line = line.trim();
         if let Some(prose) = line.strip_prefix("//") {
@@ -73,13 +75,15 @@ fn in_text(text: &str) -> Vec<(String, String)> {
             }
             continue;
         }
-        for (_, rest) in line.match_indices("bug!(\"").map(|(at, _)| line.split_at(at + 6)) {
+        let names = line.split("bug!(\"").skip(1).chain(line.strip_prefix('"').filter(|_| broken));
+        for rest in names {
             let name = rest.split('"').next().unwrap_or_default().to_owned();
             found.push((name, comment.join(" ")));
             comment.clear();
         }
-        // The name of a macro that rustfmt broke stands on the next line.
-        if !line.ends_with("bug!(") && !line.ends_with(['(', '=', '{', '&', '|']) {
+        broken = line.ends_with("bug!(");
+        // A comment belongs to the statement below it, which may have several lines.
+        if line.ends_with([';', '}', ',']) {
             comment.clear();
         }
     }
@@ -98,11 +102,17 @@ mod tests {
             // not synced.
             bug!(\"a_b\", return Ok(()));
             let x = bug!(\"c\");
+            // Seeded: d.
+            bug!(
+                \"d\",
+                continue
+            );
         ";
         let expected = [("a_b".to_owned(), "the file is not synced.".to_owned())];
         let found = in_text(text);
         assert_eq!(found[..1], expected);
         assert_eq!(found[1], ("c".to_owned(), String::new()));
+        assert_eq!(found[2], ("d".to_owned(), "d.".to_owned()));
     }
 
     #[test]

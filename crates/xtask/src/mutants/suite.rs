@@ -48,7 +48,7 @@ pub(crate) const PARTS: &[Part] = &[
 
 /// Sizes of the campaigns: smaller than those of the suite itself.
 const SIZES: &[(&str, &str)] =
-    &[("ESKER_CRASH_POINTS", "1500"), ("ESKER_MODEL_OPS", "60000"), ("ESKER_ROUNDS", "1")];
+    &[("ESKER_CRASH_POINTS", "800"), ("ESKER_MODEL_OPS", "60000"), ("ESKER_ROUNDS", "1")];
 
 /// A part may take this many times as long as without a defect, and a minute more.
 const PATIENCE: f64 = 6.0;
