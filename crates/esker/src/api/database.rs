@@ -302,8 +302,8 @@ impl Db {
         self.default.last_key_value()
     }
 
-    /// Commits a batch, given or lent: all of it or nothing. Returns the log position behind it, to wait on with
-    /// [`Db::wait_durable`]; 0 if the batch is empty.
+    /// Commits a batch, given or lent: all of it or nothing. Returns a number to wait on with
+    /// [`Db::wait_durable`], greater than those of all batches before it; 0 if the batch is empty.
     ///
     /// # Errors
     /// As [`Keyspace::insert`], and [`crate::Error::BatchTooLarge`].
@@ -387,11 +387,13 @@ impl Db {
         super::transaction::transact(&self.default.handle, &options, f)
     }
 
-    /// Waits until everything logged before a position survives power loss.
+    /// Waits until a batch survives power loss, with everything that was logged before it;
+    /// `position` is what [`Db::write`] or [`Transaction::commit`] returned. One of class
+    /// [`Durability::Buffered`] is flushed for that, since the log does not hold it.
     ///
     /// # Errors
-    /// [`crate::Error::Poisoned`] if the sync fails; [`crate::Error::InvalidArgument`] for a
-    /// position that no write returned.
+    /// [`crate::Error::Poisoned`] if the sync fails; [`crate::Error::DiskFull`] if there is no room
+    /// for the flush; [`crate::Error::InvalidArgument`] for a position behind all writes.
     ///
     /// # Example
     /// ```

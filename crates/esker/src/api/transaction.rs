@@ -443,8 +443,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits: all writes happen at one moment, or, after an error, none of them. Returns the log
-    /// position behind them, to wait on with [`crate::Db::wait_durable`]; 0 if there are none.
+    /// Commits: all writes happen at one moment, or, after an error, none of them. Returns a number
+    /// to wait on with [`crate::Db::wait_durable`]; 0 if there are no writes.
     ///
     /// # Errors
     /// [`Error::Conflict`] if something that was read has changed: begin anew. As [`Keyspace::insert`]
