@@ -389,6 +389,12 @@ impl SegmentReader {
     fn step_searching(&mut self) -> Step {
         let end = self.meta.tail_offset().min(self.file.len);
         if self.at >= end {
+            // What a file that was cut short does not hold is lost as well.
+            let missing = self.meta.tail_offset().saturating_sub(self.at);
+            if missing > 0 {
+                self.lose(self.at, missing, "block", "the file ends before");
+                self.at = self.meta.tail_offset();
+            }
             return Step::End;
         }
         if let Some(len) = self.length_at(self.at, end)

@@ -8,9 +8,11 @@
 //! `ESKER_DAMAGE=full` tries every bit of every file; otherwise a sample, one bit in so many.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+mod campaign;
 mod crafted;
 mod memory;
 mod repair;
+mod scene;
 
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, ErrorKind, Keyspace, Options};

@@ -1,0 +1,225 @@
+//! Databases to damage: in every class of durability, closed, killed and cut off from power, with
+//! branches, named snapshots, entries that expire, operands and range deletes; and a checkpoint.
+//!
+//! Each is written in two lives. What stood on the disk at the end of the first one, closed in
+//! order, is kept: its files are the *older selves* of the later ones.
+
+use super::{PATH, files, read};
+use esker::{Db, Durability, Options};
+use esker_testkit::harness::{self, HandClock};
+use esker_testkit::model::{Model, Op};
+use esker_testkit::ops::Generator;
+use esker_testkit::{CrashFs, Rng};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The times of the first life, of the second, and of the judgement; some of what was written to
+/// live for a while has expired by then.
+const TIMES: [u64; 3] = [9_850, 9_950, NOW];
+/// The time of the judgement.
+pub const NOW: u64 = 10_000;
+/// Batches that are written behind the last sync.
+const LATE_BATCHES: usize = 6;
+
+/// How the life of a database ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Closed,
+    Killed,
+    /// The power went, and spared everything.
+    Cut,
+}
+
+/// Everything that a database shows: itself, and its branches and named snapshots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contents {
+    pub main: Model,
+    /// By name; whether it is a named snapshot, and what it holds.
+    pub forks: BTreeMap<String, (bool, Model)>,
+}
+
+impl Contents {
+    /// Time goes on; a named snapshot stays at its own.
+    fn tick(&mut self, now: u64) {
+        self.main.apply(&Op::Tick(now));
+        for (snapshot, model) in self.forks.values_mut() {
+            if !*snapshot {
+                model.apply(&Op::Tick(now));
+            }
+        }
+    }
+}
+
+/// A database to damage.
+pub struct Scene {
+    pub name: String,
+    pub disk: CrashFs,
+    pub end: End,
+    /// What would be right to find, the latest last: more than one where the end of the log may be
+    /// torn off.
+    pub states: Vec<Contents>,
+    /// Its files at the end of its first life.
+    pub older: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+/// The options under which a database is judged.
+pub fn options(disk: &CrashFs) -> Options {
+    options_at(disk, TIMES[2])
+}
+
+fn options_at(disk: &CrashFs, now: u64) -> Options {
+    let mut options = super::options(disk);
+    let clock = HandClock::default();
+    clock.set(now);
+    options.clock = Arc::new(clock);
+    // What is synced when is part of the scene.
+    options.sync_interval = None;
+    options
+}
+
+struct Writer {
+    make: Generator,
+    class: Durability,
+    contents: Contents,
+}
+
+impl Writer {
+    fn batches(&mut self, db: &Db, count: usize) {
+        for _ in 0..count {
+            let ops = self.make.batch(&self.contents.main, 5);
+            harness::write(db, &ops, self.class).unwrap();
+            self.contents.main.apply_all(&ops);
+        }
+    }
+
+    fn branch(&mut self, db: &Db, name: &str) {
+        let branch = db.branch(name).unwrap();
+        let mut model = self.contents.main.clone();
+        for _ in 0..4 {
+            let ops = self.make.batch(&model, 5);
+            harness::write(&branch, &ops, self.class).unwrap();
+            model.apply_all(&ops);
+        }
+        self.contents.forks.insert(name.to_owned(), (false, model));
+    }
+
+    fn snapshot(&mut self, db: &Db, name: &str) {
+        db.snapshot_named(name).unwrap();
+        self.contents.forks.insert(name.to_owned(), (true, self.contents.main.clone()));
+    }
+
+    fn first_life(&mut self, db: &Db) {
+        for slot in [1, 2] {
+            harness::write_one(db, &Op::Create(slot), self.class).unwrap();
+            self.contents.main.apply(&Op::Create(slot));
+        }
+        self.batches(db, 30);
+        db.flush().unwrap();
+        db.compact().unwrap();
+        self.branch(db, "early");
+        self.snapshot(db, "then");
+        self.batches(db, 8);
+    }
+
+    fn second_life(&mut self, db: &Db) {
+        self.batches(db, 20);
+        assert!(db.drop_branch("early").unwrap());
+        self.contents.forks.remove("early");
+        db.flush().unwrap();
+        self.branch(db, "late");
+        self.batches(db, 5);
+        self.snapshot(db, "now");
+        self.batches(db, 5);
+    }
+}
+
+/// A database of this class that ended so.
+pub fn build(seed: u64, class: Durability, end: End) -> Scene {
+    let disk = CrashFs::new();
+    let contents = Contents { main: Model::new(), forks: BTreeMap::new() };
+    let mut writer = Writer { make: Generator::new(seed, 60), class, contents };
+    writer.contents.tick(TIMES[0]);
+    let db = Db::open_with(PATH, options_at(&disk, TIMES[0])).unwrap();
+    writer.first_life(&db);
+    db.wait_until_idle().unwrap();
+    db.close().unwrap();
+    let older = all_files(&disk);
+    writer.contents.tick(TIMES[1]);
+    let db = Db::open_with(PATH, options_at(&disk, TIMES[1])).unwrap();
+    writer.second_life(&db);
+    db.wait_until_idle().unwrap();
+    db.sync().unwrap();
+    let mut states = vec![writer.contents.clone()];
+    for _ in 0..LATE_BATCHES {
+        writer.batches(&db, 1);
+        states.push(writer.contents.clone());
+    }
+    let disk = match end {
+        End::Closed => {
+            db.close().unwrap();
+            disk.kill_clone()
+        }
+        End::Killed => disk.kill_clone(),
+        End::Cut => disk.crash_clone(seed, 100),
+    };
+    match (end, class) {
+        (End::Closed, _) => drop(states.drain(..LATE_BATCHES)),
+        // What is not logged is not there.
+        (_, Durability::Buffered) => states.truncate(1),
+        // Only the very last record may pass for a torn tail: of the others it is known that they
+        // were published, or synced.
+        (End::Killed, _) | (_, Durability::Disk) => drop(states.drain(..LATE_BATCHES - 1)),
+        (End::Cut, _) => {}
+    }
+    states.iter_mut().for_each(|state| state.tick(TIMES[2]));
+    let name = format!("{class:?} {end:?}");
+    Scene { name, disk, end, states, older }
+}
+
+/// A checkpoint, moved to where every database stands.
+pub fn checkpoint(seed: u64) -> Scene {
+    let mut scene = build(seed, Durability::Process, End::Closed);
+    let db = Db::open_with(PATH, options(&scene.disk)).unwrap();
+    db.checkpoint("/copy").unwrap();
+    db.close().unwrap();
+    let disk = CrashFs::new();
+    for (path, bytes) in files_of(&scene.disk, Path::new("/copy")) {
+        let to = Path::new(PATH).join(path.strip_prefix("/copy").unwrap());
+        make_directories(&disk, &to);
+        super::replace(&disk, &to, &bytes);
+    }
+    scene.disk = disk;
+    scene.name = "checkpoint".to_owned();
+    scene
+}
+
+fn make_directories(disk: &CrashFs, path: &Path) {
+    use esker::fs::Fs;
+    let parents: Vec<_> = path.ancestors().skip(1).collect();
+    for parent in parents.iter().rev().filter(|parent| parent.parent().is_some()) {
+        disk.create_dir(parent).unwrap();
+    }
+}
+
+pub fn all_files(disk: &CrashFs) -> BTreeMap<PathBuf, Vec<u8>> {
+    files_of(disk, Path::new(PATH))
+}
+
+fn files_of(disk: &CrashFs, path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = files(disk, path).into_iter();
+    files.map(|(path, _)| (path.clone(), read(disk, &path))).collect()
+}
+
+/// All scenes.
+pub fn all(seed: u64) -> Vec<Scene> {
+    let mut rng = Rng::new(seed);
+    let mut scenes = Vec::new();
+    for class in [Durability::Buffered, Durability::Process, Durability::Disk] {
+        for end in [End::Closed, End::Killed, End::Cut] {
+            scenes.push(build(rng.next(), class, end));
+        }
+    }
+    scenes.push(checkpoint(rng.next()));
+    scenes
+}
