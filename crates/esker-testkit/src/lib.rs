@@ -16,6 +16,8 @@ mod rng;
 #[cfg(not(loom))]
 pub mod harness;
 #[cfg(not(loom))]
+pub mod keeper;
+#[cfg(not(loom))]
 pub mod machine;
 #[cfg(not(loom))]
 pub mod model;

@@ -7,22 +7,31 @@
 //! 2. After a kill, everything logged must be there, and of the writes that were not logged those
 //!    before the last flush, whole and in order.
 //! 3. The database is opened with other options each time; the files must not care.
+//! 4. The background runs freely, or is held at its points and moves when a step says so
+//!    (`keeper`): between two of its points anything else may happen.
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker::{Db, Durability, Error, Iter, Snapshot};
+use esker::{Db, Durability, Error, Snapshot};
 
 mod branches;
+mod gates;
+mod space;
 mod transactions;
+mod walk;
 
 use crate::CrashFs;
-use crate::harness::{self, HandClock, keyspace, read_all, read_snapshot, small_options};
-use crate::model::{COUNTERS, Model, Op, Pair, SLOTS, is_folded};
+use crate::harness::{
+    self, HandClock, keyspace, read_all, read_snapshot, read_some, small_options,
+};
+use crate::keeper::Keeper;
+use crate::model::{COUNTERS, Model, Op, SLOTS, is_folded};
 use crate::ops::{BUFFERED, Generator, LOGGED, count};
 use crate::oracle::{Entry, Floor, History};
 use crate::rng::Rng;
+use walk::Walk;
 
 /// A step: its kind, below [`KINDS`], and a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,22 +43,13 @@ pub struct Step {
 }
 
 /// Kinds of steps are below this.
-pub const KINDS: u16 = 1000;
+pub const KINDS: u16 = 1080;
 
 /// A snapshot and what it must show.
 struct Held {
     snapshot: Snapshot,
     model: Model,
     born: [u64; SLOTS],
-}
-
-/// An iterator and what it must still show.
-struct Walk {
-    iter: Iter,
-    slot: usize,
-    pairs: Vec<Pair>,
-    front: usize,
-    back: usize,
 }
 
 /// A database and its model.
@@ -69,6 +69,14 @@ pub struct Machine {
     held: Vec<Held>,
     walks: Vec<Walk>,
     forks: Vec<branches::Fork>,
+    keeper: Arc<Keeper>,
+    withheld: gates::Withheld,
+    checkpoint: Option<gates::Checkpoint>,
+    one_worker: bool,
+    /// What the background did in earlier lives of the database.
+    trace: (u64, u64),
+    /// The checkpoint that was made last.
+    copy: Option<PathBuf>,
     make: Generator,
     steps: u64,
 }
@@ -92,6 +100,12 @@ impl Machine {
             held: Vec::new(),
             walks: Vec::new(),
             forks: Vec::new(),
+            keeper: Arc::default(),
+            withheld: gates::Withheld::default(),
+            checkpoint: None,
+            one_worker: false,
+            trace: (0, 0),
+            copy: None,
             make: Generator::new(seed, keys),
             steps: 0,
         };
@@ -104,15 +118,33 @@ impl Machine {
         machine
     }
 
+    /// Opens the database with one worker from now on, so that the same steps always take the same
+    /// way through the background while that is held.
+    pub fn with_one_worker(&mut self) {
+        self.one_worker = true;
+        self.reopen();
+    }
+
     /// The disk, to look at what a failure left.
     pub fn disk(&self) -> (&CrashFs, &Path) {
         (&self.disk, &self.path)
     }
 
     fn open(&mut self) {
+        self.trace = self.trace();
         let mut options = small_options(&mut self.options);
         options.fs = self.disk.as_fs();
         options.clock = self.clock.clone();
+        if self.withheld.comparator {
+            options.comparators.clear();
+        }
+        if self.withheld.operator {
+            options.merge_operators.clear();
+        }
+        if self.one_worker {
+            options.workers = Some(1);
+        }
+        self.keeper = gates::keeper(&mut options, &mut self.options);
         let db = Db::open_with(&self.path, options);
         self.db = Some(db.unwrap_or_else(|error| panic!("open: {error}")));
     }
@@ -147,11 +179,23 @@ impl Machine {
             955..=959 => self.kill(),
             960..=962 => self.verify(),
             963..=969 => self.sync(),
-            970..=972 => self.db().wait_until_idle().unwrap_or_else(|e| panic!("idle: {e}")),
+            970..=972 => self.wait_until_idle(),
             973..=977 => self.check_all(),
             978..=985 => self.check_snapshots(),
-            _ => self.ends(),
+            986..=999 => self.ends(),
+            1000..=1059 => self.gates(),
+            1060..=1072 => self.checkpoints(),
+            1073..=1075 => self.check_space(),
+            _ => self.withhold(),
         }
+        self.keeper.settle();
+        self.note_for_checkpoint();
+    }
+
+    /// A digest of what the background did while it was held, and how much that was.
+    pub fn trace(&self) -> (u64, u64) {
+        let (digest, count) = self.keeper.trace();
+        (self.trace.0.rotate_left(1) ^ digest, self.trace.1 + count)
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -394,6 +438,12 @@ impl Machine {
         self.flushed = self.history.end();
     }
 
+    fn wait_until_idle(&mut self) {
+        // While files are linked no space is given back.
+        self.finish_checkpoint();
+        self.db().wait_until_idle().unwrap_or_else(|e| panic!("idle: {e}"));
+    }
+
     fn compact_range(&mut self) {
         let slot = self.make.slot(&self.model);
         let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
@@ -406,7 +456,12 @@ impl Machine {
     fn change_keyspaces(&mut self) {
         let op = self.make.change_of_keyspaces(&self.model);
         let (Op::Create(slot) | Op::Drop(slot)) = op else { return };
-        let old = self.model.map(slot).map(|_| keyspace(self.db(), slot));
+        let there = self.model.map(slot).is_some();
+        let usable = self.withheld.allows(slot);
+        if !there && !usable {
+            return;
+        }
+        let old = (there && usable).then(|| keyspace(self.db(), slot));
         self.one(&op, Durability::Process);
         if let Some(Ok(old)) = old {
             // A handle on what was dropped reads and writes nothing any more.
@@ -420,6 +475,15 @@ impl Machine {
     }
 
     fn reopen(&mut self) {
+        self.reopen_with(gates::Withheld::default());
+    }
+
+    fn reopen_with(&mut self, withheld: gates::Withheld) {
+        if self.percent(40) {
+            self.check_space();
+        }
+        self.finish_checkpoint();
+        self.keeper.end();
         self.walks.clear();
         if self.percent(50) {
             self.held.clear();
@@ -427,6 +491,7 @@ impl Machine {
         self.db().close().unwrap_or_else(|e| panic!("close: {e}"));
         self.held.clear();
         self.db = None;
+        self.set_withheld(withheld);
         self.open();
         self.flushed = self.history.end();
         self.history = History::new(self.model.clone(), self.history.end());
@@ -436,6 +501,11 @@ impl Machine {
     /// The process dies; the database is opened again on what is there then.
     fn kill(&mut self) {
         let disk = self.disk.kill_clone();
+        let copy = self.copy.take();
+        self.finish_checkpoint();
+        self.copy = copy;
+        self.keeper.end();
+        self.set_withheld(gates::Withheld::default());
         self.walks.clear();
         self.held.clear();
         self.db = None;
@@ -453,14 +523,18 @@ impl Machine {
 
     /// Reads everything that is stored.
     pub fn verify(&mut self) {
+        if self.withheld != gates::Withheld::default() {
+            return;
+        }
         let report = self.db().verify().unwrap_or_else(|e| panic!("verify: {e}"));
         assert!(report.problems.is_empty(), "verify: {:?}", report.problems);
     }
 
     /// Compares all there is now.
     pub fn check_all(&mut self) {
-        let found = read_all(self.db()).unwrap_or_else(|e| panic!("read: {e}"));
-        if let Some(what) = self.model.difference(&found) {
+        let which = |slot| self.withheld.allows(slot);
+        let found = read_some(self.db(), which).unwrap_or_else(|e| panic!("read: {e}"));
+        if let Some(what) = self.model.difference_in(&found, which) {
             panic!("content: {what}");
         }
         self.check_forks();
@@ -470,7 +544,9 @@ impl Machine {
     pub fn check_snapshots(&mut self) {
         for (index, held) in self.held.iter().enumerate() {
             let known = |slot: &usize| {
-                held.born[*slot] == self.born[*slot] && self.model.map(*slot).is_some()
+                held.born[*slot] == self.born[*slot]
+                    && self.model.map(*slot).is_some()
+                    && self.withheld.allows(*slot)
             };
             let slots: Vec<_> = held.model.live().filter(known).collect();
             let found = read_snapshot(self.db(), &held.snapshot, &slots)
@@ -487,47 +563,14 @@ impl Machine {
         self.check_snapshots();
         self.verify();
         self.reopen();
+        self.check_space();
         self.db().close().unwrap_or_else(|e| panic!("close: {e}"));
     }
 }
 
-impl Walk {
-    /// Moves one end by so many entries.
-    fn run(&mut self, forward: bool, count: usize) {
-        for _ in 0..count {
-            let left = self.front < self.back;
-            let want = match (left, forward) {
-                (false, _) => None,
-                (true, true) => Some(&self.pairs[self.front]),
-                (true, false) => Some(&self.pairs[self.back - 1]),
-            };
-            let found = if forward { self.iter.next_entry() } else { self.iter.next_back_entry() };
-            let found = found.unwrap_or_else(|e| panic!("iterator: {e}"));
-            assert!(
-                found == want.map(|(key, value)| (&key[..], &value[..])),
-                "slot {}, forward {forward}, {}..{} of {}: key {:?}, not {:?}",
-                self.slot,
-                self.front,
-                self.back,
-                self.pairs.len(),
-                found.map(|(key, _)| key.escape_ascii().to_string()),
-                want.map(|(key, _)| key.escape_ascii().to_string()),
-            );
-            match (left, forward) {
-                (false, _) => return,
-                (true, true) => self.front += 1,
-                (true, false) => self.back -= 1,
-            }
-        }
-    }
-
-    /// Places the front.
-    fn seek(&mut self, key: &[u8]) {
-        self.iter.seek(key).unwrap_or_else(|e| panic!("seek: {e}"));
-        let folded = is_folded(self.slot);
-        let order = |a: &[u8], b: &[u8]| {
-            if folded { esker::Comparator::compare(&crate::model::Folded, a, b) } else { a.cmp(b) }
-        };
-        self.front = self.pairs.partition_point(|(have, _)| order(have, key).is_lt());
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // A database that is dropped waits for its threads.
+        self.keeper.end();
     }
 }

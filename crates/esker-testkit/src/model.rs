@@ -69,6 +69,20 @@ impl esker::Comparator for Folded {
     }
 }
 
+/// Appends operands. It does not come with the engine, so that it can be withheld.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Joined;
+
+impl esker::AssociativeOperator for Joined {
+    fn name(&self) -> &str {
+        "joined"
+    }
+
+    fn merge(&self, _: &[u8], existing: &[u8], operand: &[u8]) -> esker::OperatorResult<Vec<u8>> {
+        Ok(merged(Some(existing), operand))
+    }
+}
+
 /// A write to one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
@@ -372,10 +386,15 @@ impl Model {
 
     /// Where two contents first differ, in words; `None`: they are the same.
     pub fn difference(&self, found: &Self) -> Option<String> {
+        self.difference_in(found, |_| true)
+    }
+
+    /// Where two contents first differ in these slots, or in which keyspaces there are.
+    pub fn difference_in(&self, found: &Self, which: impl Fn(usize) -> bool) -> Option<String> {
         if self.names() != found.names() {
             return Some(format!("keyspaces {:?}, not {:?}", found.names(), self.names()));
         }
-        for slot in self.live() {
+        for slot in self.live().filter(|slot| which(*slot)) {
             let (Some(want), Some(have)) = (self.map(slot), found.map(slot)) else { continue };
             if want == have {
                 continue;

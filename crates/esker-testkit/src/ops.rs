@@ -4,7 +4,7 @@
 //! key is written with different bytes. Values begin with a number that never comes twice, so that
 //! a stale value is never mistaken for the right one.
 
-use crate::model::{COUNTERS, FLEETING, Model, Op, expires, is_folded, merges};
+use crate::model::{COUNTERS, FLEETING, Model, Op, SLOTS, expires, is_folded, merges};
 use crate::rng::Rng;
 
 /// What a batch leaves in the keyspace of counters when it is logged.
@@ -19,12 +19,14 @@ pub struct Generator {
     pub rng: Rng,
     keys: u64,
     serial: u64,
+    /// Slots that cannot be used at the moment.
+    pub closed: [bool; SLOTS],
 }
 
 impl Generator {
     /// Writes to about this many keys per keyspace.
     pub fn new(seed: u64, keys: u64) -> Self {
-        Self { rng: Rng::new(seed), keys: keys.max(1), serial: 0 }
+        Self { rng: Rng::new(seed), keys: keys.max(1), serial: 0, closed: [false; SLOTS] }
     }
 
     /// A key of a slot.
@@ -77,7 +79,8 @@ impl Generator {
 
     /// A slot of the model that has a keyspace and holds more than counters.
     pub fn slot(&mut self, model: &Model) -> usize {
-        let live: Vec<_> = model.live().filter(|slot| *slot != COUNTERS).collect();
+        let open = |slot: &usize| *slot != COUNTERS && !self.closed[*slot];
+        let live: Vec<_> = model.live().filter(open).collect();
         live[self.rng.below(live.len() as u64) as usize]
     }
 
@@ -107,7 +110,8 @@ impl Generator {
 
     /// Sets the time to live of a keyspace, or ends it.
     pub fn change_of_ttl(&mut self, model: &Model) -> Op {
-        let live: Vec<_> = model.live().filter(|slot| expires(*slot)).collect();
+        let open = |slot: &usize| expires(*slot) && !self.closed[*slot];
+        let live: Vec<_> = model.live().filter(open).collect();
         let slot = live[self.rng.below(live.len() as u64) as usize];
         let ttl = if self.rng.percent(60) { 0 } else { 1 + self.rng.below(300) };
         Op::SetTtl(slot, ttl)

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Tree};
 use crate::run::Run;
+use crate::sync::Point;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -91,6 +92,7 @@ impl Core {
             return Err(error);
         }
         self.work.notify();
+        self.gate(Point::CallerWaits);
         self.work.done().wait_past(seen);
         Ok(())
     }
@@ -98,6 +100,7 @@ impl Core {
     /// Waits until no flush or merge is due and no space waits to be given back.
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
+        self.files.try_again(usize::MAX);
         loop {
             let seen = self.work.done().epoch();
             self.retired.collect();
@@ -127,6 +130,7 @@ impl Core {
             return Err(Error::ReadOnly);
         }
         self.flush()?;
+        self.files.try_again(usize::MAX);
         let state = self.state_now();
         let mut keys: Vec<PartitionKey> = Vec::new();
         let mut filters = Vec::new();

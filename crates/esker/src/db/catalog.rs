@@ -138,6 +138,21 @@ impl KeyspaceState {
         self.merges.load(Ordering::Acquire)
     }
 
+    /// The same keyspace with the order that it lacked, all that is known of it included.
+    fn with_order(&self, order: Order) -> Self {
+        Self {
+            id: self.id,
+            name: self.name.clone(),
+            order,
+            home: self.home.clone(),
+            frozen_at: self.frozen_at,
+            dropped_at: AtomicU64::new(self.dropped_at.load(Ordering::Acquire)),
+            traits: RwLock::new(self.traits()),
+            ttl: AtomicU64::new(self.ttl()),
+            merges: AtomicBool::new(self.merges()),
+        }
+    }
+
     fn replace_traits(&self, traits: Arc<LiveTraits>) {
         let mut present = self.traits.write();
         self.merges.store(!traits.stored.operator.is_empty(), Ordering::Release);
@@ -330,18 +345,38 @@ impl Catalog {
         self.next_id
     }
 
-    /// Adds a comparator that is given only now. Keyspaces that lacked it can be used from now on.
-    pub fn register(&mut self, comparator: Arc<dyn Comparator>) {
+    /// Adds a comparator that is given only now. Keyspaces that lacked it can be used from now on:
+    /// answers which these are.
+    pub fn register(&mut self, comparator: Arc<dyn Comparator>) -> Vec<KeyspaceId> {
         let name = comparator.name().to_owned();
         if self.comparators.iter().any(|known| known.name() == name) {
-            return;
+            return Vec::new();
         }
-        self.comparators.push(comparator);
+        self.comparators.push(comparator.clone());
         let lacking = |state: &&Arc<KeyspaceState>| matches!(&state.order, Order::Missing(missing) if *missing == name);
         let waiting: Vec<_> = self.by_id.values().filter(lacking).cloned().collect();
-        for state in waiting {
-            self.insert(state.id, &state.name, &name);
+        for state in &waiting {
+            let order = Order::Custom(CustomOrder::new(comparator.clone()));
+            let state = Arc::new(state.with_order(order));
+            // One that was dropped stays dropped, and its name stays free or another one's (R16).
+            let names = self.by_name.get_mut(&state.home.branch);
+            let named = names.and_then(|names| names.get_mut(&state.name));
+            if let Some(named) = named.filter(|named| named.id == state.id) {
+                *named = state.clone();
+            }
+            self.by_id.insert(state.id, state.clone());
+            // Seeded: a keyspace that was dropped comes back with its comparator.
+            bug!("db_late_comparator_revives", self.insert(state.id, &state.name, &name));
         }
+        waiting.iter().map(|state| state.id).collect()
+    }
+
+    /// Which of these keyspaces have an order that is known.
+    pub fn with_known_order(&self, ids: impl Iterator<Item = KeyspaceId>) -> Vec<KeyspaceId> {
+        let known = |id: &KeyspaceId| {
+            self.by_id.get(id).is_some_and(|state| !matches!(state.order, Order::Missing(_)))
+        };
+        ids.filter(known).collect()
     }
 
     /// Whether changes before `seq` wait for the flush that tells the manifest of them.

@@ -19,7 +19,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::fs::{FileLock, Fs, OpenMode};
 use crate::manifest::{Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version};
 use crate::run::{HEADER_BYTES, RunFile};
-use crate::sync::Latch;
+use crate::sync::{Latch, Point};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -40,6 +40,7 @@ impl Core {
             return Err(exists());
         }
         self.flush()?;
+        self.gate(Point::CheckpointFlushed);
         let (version, state) = self.durable_state();
         let fs = self.fs.as_ref();
         fs.create_dir(target).context("create", target)?;
@@ -63,6 +64,7 @@ impl Core {
             clear_name(fs, target);
             return Err(others.err().unwrap_or_else(exists));
         }
+        self.gate(Point::CheckpointChose);
         let made = self.lay_out(target, &version, &state).and_then(|()| sync_name(fs, target));
         if made.is_err() {
             clear(fs, target, lock);
@@ -91,6 +93,7 @@ impl Core {
         }
         self.files.hold_still(|| {
             files.into_values().try_for_each(|(file, slices)| {
+                self.gate(Point::CheckpointLinks);
                 self.check_open()?;
                 take_over(fs, &file, slices, &data)
             })

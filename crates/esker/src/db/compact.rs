@@ -22,6 +22,7 @@ use crate::merge::{
     Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
 };
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use crate::sync::Point;
 use std::cell::Cell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -128,7 +129,8 @@ impl Core {
         }
         let count = merged.len() as u64;
         let mut installed = true;
-        self.conclude(writer, || {
+        let made = made_by(writer.as_ref(), &merged);
+        self.conclude(writer, made, || {
             installed = self.install_merges(merged)?;
             Ok(())
         })?;
@@ -151,6 +153,7 @@ impl Core {
     ) -> Result<(Run, Option<Vec<Seq>>)> {
         let Job { keyspace, old, whole, filtering } = *job;
         let gc = self.merge_rule().at(Depth::Bottom);
+        self.gate(Point::MergeReads);
         let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
@@ -262,6 +265,7 @@ impl Core {
         if merged.is_empty() {
             return Ok(true);
         }
+        self.gate(Point::MergeInstalls);
         self.try_change(|state, _| {
             let mut change = Change::default();
             // Of several merges that began one after the other, only snapshots that all of them
@@ -360,6 +364,14 @@ fn partition_at(
         Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
     };
     Ok(at.map(|at| tree.partitions()[at].clone()))
+}
+
+/// The segments that were written for these merges, without those that were taken over.
+fn made_by(writer: Option<&RunWriter>, merged: &[Merged]) -> Vec<Arc<Segment>> {
+    let Some(file) = writer.map(RunWriter::id) else { return Vec::new() };
+    let runs = merged.iter().map(|merged| &merged.base);
+    let segments = runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
+    segments.filter(|segment| segment.meta().file == file).cloned().collect()
 }
 
 /// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is

@@ -5,26 +5,43 @@
 //! 2. the last reader let go of it (the mark takes effect when the last reference is dropped).
 //!
 //! Both are only noted here; a worker does the system calls.
+//!
+//! 3. What cannot be given back yet (a checkpoint has the file too, or the system refuses) is kept
+//!    and tried again: a few with each collection, a few whenever the background has had nothing to
+//!    do for a while, and all of it when somebody waits for the background. What a process does not
+//!    live to give back shows at the next open as a gap between live slices.
 
 use crate::base::FileId;
 use crate::error::{IoContext, Result};
 use crate::fs::Fs;
-use crate::run::{Reclaim, RunFile};
+use crate::run::{HEADER_BYTES, Reclaim, RunFile};
 use crate::sync::Signal;
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Dead slices below this size are not worth a system call; their file goes in the end.
 const PUNCH_BYTES_MIN: u64 = 64 << 10;
+/// What file systems give back as a whole.
+const PAGE_BYTES: u64 = 4 << 10;
+
+/// How much of what could not be given back is tried again at a time.
+pub const TRIED_AGAIN: usize = 8;
 
 /// Something whose space can be given back now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Garbage {
     File(FileId),
     Slice { file: FileId, offset: u64, len: u64 },
+}
+
+impl Garbage {
+    /// Whether it is a slice of one of these files.
+    fn is_slice_of(&self, files: &HashSet<FileId>) -> bool {
+        matches!(self, Self::Slice { file, .. } if files.contains(file))
+    }
 }
 
 /// The files in `data/`.
@@ -34,6 +51,10 @@ pub struct Files {
     directory: PathBuf,
     next: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
+    /// What could not be given back when it was tried, the next to be tried again first.
+    postponed: Mutex<VecDeque<Garbage>>,
+    /// Dead slices below this size are left.
+    punch_bytes_min: AtomicU64,
     /// Held while space is given back, and while files are linked; what was taken out of `garbage`
     /// is not gone before.
     collecting: Mutex<()>,
@@ -54,7 +75,7 @@ impl Reclaim for Files {
     }
 
     fn slice(&self, file: FileId, offset: u64, len: u64) {
-        if len >= PUNCH_BYTES_MIN {
+        if len >= self.punch_bytes_min.load(Ordering::Relaxed) {
             self.note(Garbage::Slice { file, offset, len });
         }
     }
@@ -68,10 +89,42 @@ impl Files {
             directory,
             next: AtomicU64::new(1),
             garbage: Mutex::default(),
+            postponed: Mutex::default(),
+            punch_bytes_min: AtomicU64::new(PUNCH_BYTES_MIN),
             collecting: Mutex::default(),
             outputs: Mutex::default(),
             work,
         })
+    }
+
+    /// Has dead slices punched that are smaller than usual, where segments are.
+    pub fn punch_for_segments_of(&self, segment_bytes: u32) {
+        let bytes = (u64::from(segment_bytes) / 16).clamp(PAGE_BYTES, PUNCH_BYTES_MIN);
+        self.punch_bytes_min.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes what lies between the slices of files that are referred to, each named with its file,
+    /// offset and length: what died there in an earlier life of the database and was not given back.
+    /// It is looked at later, so that an open does not wait for it.
+    pub fn note_gaps(&self, live: impl Iterator<Item = (FileId, u64, u64)>) {
+        let mut live: Vec<_> = live.collect();
+        live.sort_unstable();
+        let least = self.punch_bytes_min.load(Ordering::Relaxed);
+        let mut postponed = self.postponed.lock();
+        let mut note = |file, from: u64, to: u64| {
+            if to.saturating_sub(from) >= least {
+                postponed.push_back(Garbage::Slice { file, offset: from, len: to - from });
+            }
+        };
+        let mut last: Option<(FileId, u64)> = None;
+        for (file, offset, len) in live {
+            let end = match last {
+                Some((same, end)) if same == file => end,
+                _ => HEADER_BYTES as u64,
+            };
+            note(file, end, offset);
+            last = Some((file, end.max(offset + len)));
+        }
     }
 
     /// The directory.
@@ -112,6 +165,21 @@ impl Files {
         RunFile::new(&self.fs, &self.directory, id, Some(reclaim))
     }
 
+    /// Has up to `most` of what could not be given back tried again.
+    pub fn try_again(&self, most: usize) {
+        let mut postponed = self.postponed.lock();
+        let most = most.min(postponed.len());
+        if most > 0 {
+            self.garbage.lock().extend(postponed.drain(..most));
+            self.work.notify();
+        }
+    }
+
+    /// Whether something could not be given back when it was tried.
+    pub fn has_postponed(&self) -> bool {
+        !self.postponed.lock().is_empty()
+    }
+
     fn note(&self, garbage: Garbage) {
         self.garbage.lock().push(garbage);
         self.work.notify();
@@ -128,27 +196,38 @@ impl Files {
         !self.has_garbage() && !self.collecting.is_locked()
     }
 
-    /// Gives back what can be given back. Failures leave files behind, which the next open
-    /// removes, so they are logged and not returned. Says whether this thread did it; if another
-    /// one is at it, that one looks again afterwards.
+    /// Gives back what can be given back. What fails is logged and tried again later, and at the
+    /// latest by the next open. Says whether this thread did it; if another one is at it, that one
+    /// looks again afterwards.
     pub fn collect(&self) -> bool {
         let Some(_one_at_a_time) = self.collecting.try_lock() else { return false };
+        self.try_again(TRIED_AGAIN);
         let garbage = std::mem::take(&mut *self.garbage.lock());
-        let mut removed = false;
-        for item in &garbage {
+        let whole = |item: &Garbage| if let Garbage::File(id) = item { Some(*id) } else { None };
+        let gone: HashSet<FileId> = garbage.iter().filter_map(whole).collect();
+        if !gone.is_empty() {
+            // A slice of a file that goes as a whole needs no punch of its own.
+            self.postponed.lock().retain(|item| !item.is_slice_of(&gone));
+        }
+        let (mut removed, mut postponed) = (false, Vec::new());
+        for item in garbage.iter().filter(|item| !item.is_slice_of(&gone)) {
             let result = match *item {
                 Garbage::File(id) => {
                     removed = true;
-                    self.remove(id)
+                    self.remove(id).map(|()| true)
                 }
-                // A slice of a file that goes as a whole needs no punch of its own.
-                Garbage::Slice { file, .. } if garbage.contains(&Garbage::File(file)) => Ok(()),
                 Garbage::Slice { file, offset, len } => self.punch(file, offset, len),
             };
-            if let Err(error) = result {
+            if let Err(error) = &result {
                 log::warn!("space is not given back yet: {error}");
             }
+            if !matches!(result, Ok(true)) {
+                postponed.push(*item);
+            }
         }
+        // Seeded: what a checkpoint shared once is never punched.
+        bug!("db_punches_are_not_tried_again", postponed.clear());
+        self.postponed.lock().extend(postponed);
         if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
             log::warn!("cannot sync {}: {error}", self.directory.display());
         }
@@ -163,28 +242,32 @@ impl Files {
 
     fn remove(&self, id: FileId) -> Result<()> {
         let path = self.directory.join(crate::run::file_name(id));
-        self.fs.remove_file(&path).context("remove", &path)
+        match self.fs.remove_file(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => other.context("remove", &path),
+        }
     }
 
-    fn punch(&self, id: FileId, offset: u64, len: u64) -> Result<()> {
+    /// Punches a slice out; false: not now.
+    fn punch(&self, id: FileId, offset: u64, len: u64) -> Result<bool> {
         let path = self.directory.join(crate::run::file_name(id));
         let file = match self.fs.open(&path, crate::fs::OpenMode::ReadWrite) {
             // The file went as a whole in the meantime.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
             other => other.context("open", &path)?,
         };
-        // A checkpoint may share the file's bytes under another name (R22).
+        // A checkpoint may share the file's bytes under another name, until it is removed (R22).
         // Seeded: space is taken out of a file that a checkpoint shares.
         bug!(
             "db_punches_linked_files",
-            return file.punch(offset, len).context("punch a hole into", &path)
+            return file.punch(offset, len).context("punch a hole into", &path).map(|()| true)
         );
         if file.links().context("look at", &path)? > 1 {
-            return Ok(());
+            return Ok(false);
         }
         match file.punch(offset, len) {
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(()),
-            other => other.context("punch a hole into", &path),
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(true),
+            other => other.context("punch a hole into", &path).map(|()| true),
         }
     }
 

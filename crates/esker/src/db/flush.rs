@@ -12,7 +12,7 @@
 //!    whether the manifest refers to its file, the file stays, and the next open decides.
 
 use crate::base::rangedel::{Cutter, Fragments};
-use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, SEQ_MAX};
+use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::memset::{DbOrder, MemSet};
@@ -24,8 +24,9 @@ use crate::db::stretch::{Stretch, stretches};
 use crate::error::{IoContext, Result};
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
-use crate::merge::{Depth, MergeStream};
+use crate::merge::{Depth, MergeRule, MergeStream};
 use crate::run::{Role, Run, RunWriter, Segment};
+use crate::sync::Point;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,6 +38,14 @@ const STEP_ENTRIES: usize = 4096;
 #[derive(Default)]
 struct Slices {
     by_keyspace: BTreeMap<KeyspaceId, Vec<Slice>>,
+}
+
+impl Slices {
+    /// Every segment that was written.
+    fn segments(&self) -> Vec<Arc<Segment>> {
+        let runs = self.by_keyspace.values().flatten().map(|slice| &slice.run);
+        runs.flat_map(|run| run.segments().iter().chain(run.tombstones())).cloned().collect()
+    }
 }
 
 impl Core {
@@ -51,7 +60,8 @@ impl Core {
         let slices =
             self.write_slices(&set, &mut writer).inspect_err(|_| give_up(writer.take()))?;
         let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
-        self.conclude(writer, || self.install_flush(&set, slices))?;
+        let made = slices.segments();
+        self.conclude(writer, made, || self.install_flush(&set, slices))?;
         self.counters.background.flushes.fetch_add(1, Ordering::Relaxed);
         self.counters.background.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         // A flush of next to nothing takes as long as its syncs, which tells nothing of a full one.
@@ -71,19 +81,30 @@ impl Core {
         for id in set.keyspaces() {
             // What was written to a keyspace goes with it if this flush also carries the drop. A
             // later drop is only in the log and may still be lost.
+            // Time is read first: a named snapshot that is not among the readers was made later.
+            let mut rule = self.merge_rule();
             let mut readers = self.catalog.lock().readers_of(id, set.start);
             readers.retain(|reader| !dropped.contains(&reader.id));
             // The tree of one of them says where to cut; another may have other bounds.
             let Some(keyspace) = readers.first() else { continue };
+            self.gate(Point::FlushKnowsReaders);
+            // A named snapshot reads at its position and its time for as long as it is there.
+            let named =
+                readers.iter().filter_map(|reader| reader.frozen_at.zip(Some(&reader.home)));
+            let named = named.map(|(time, home)| Moment { seq: home.born, time });
+            rule.snapshots.extend(named);
+            // Seeded: what has expired since a named snapshot was made is flushed away from it.
+            bug!("db_flush_ignores_named_snapshots", rule = self.merge_rule());
             // Looked at after the reader was found: a branch that was made a moment ago has its
             // tree by then, and what lies in it must not be taken for nothing.
             let tree = self.state_now().version.tree(keyspace.id).cloned().unwrap_or_default();
             let written = match &keyspace.order {
                 Order::Bytewise => {
-                    self.write_keyspace(&Bytewise, &readers, id, set, &tree, writer)?
+                    self.write_keyspace(&Bytewise, &readers, id, set, (&tree, &rule), writer)?
                 }
                 Order::Custom(order) => {
-                    let written = self.write_keyspace(order, &readers, id, set, &tree, writer);
+                    let written =
+                        self.write_keyspace(order, &readers, id, set, (&tree, &rule), writer);
                     // Disorder that the writer refused may come from a panic (R15).
                     self.trust(order).and(written)?
                 }
@@ -100,15 +121,10 @@ impl Core {
         readers: &[Arc<KeyspaceState>],
         id: KeyspaceId,
         set: &MemSet,
-        tree: &Tree,
+        (tree, rule): (&Tree, &MergeRule),
         writer: &mut Option<RunWriter>,
     ) -> Result<Vec<Slice>> {
         let Some(table) = O::table(set, id) else { return Ok(Vec::new()) };
-        let mut rule = self.merge_rule();
-        // What a named snapshot sees has not expired for it.
-        rule.now = readers.iter().filter_map(|reader| reader.frozen_at).fold(rule.now, u64::min);
-        // Seeded: what has expired since a named snapshot was made is flushed away from it.
-        bug!("db_flush_ignores_named_snapshots", rule.now = self.now());
         let operator = readers.first().map(|reader| reader.traits().operator.clone());
         let Some(operator) = operator else { return Ok(Vec::new()) };
         let upper = rule.clone().at(Depth::Upper);
@@ -207,6 +223,7 @@ impl Core {
     /// Makes the flushed data part of the tree and gives the log before it back.
     fn install_flush(&self, set: &Arc<MemSet>, slices: Slices) -> Result<()> {
         let end = set.sealed_at().unwrap_or(set.start);
+        self.gate(Point::FlushInstalls);
         // Seeded: the log goes before the manifest refers to the run that takes its place.
         bug!(
             "db_log_released_before_the_edit",
@@ -235,6 +252,7 @@ impl Core {
             change.edit.next_keyspace = Some(self.catalog.lock().next_id());
             Ok(Some(change))
         })?;
+        self.gate(Point::FlushInstalled);
         self.catalog.lock().forget_before(end);
         if let Some(pipeline) = &self.pipeline
             && let Err(error) = pipeline.release_before(end)
@@ -285,11 +303,13 @@ impl Core {
 
     /// Makes the file of a flush or merge durable and installs what it holds. If that fails, the
     /// file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
-    /// begun, and an edit that was begun and failed has set the latch. It goes as well if what was
-    /// installed needs nothing of it.
+    /// begun, and an edit that was begun and failed has set the latch. Of the segments that were
+    /// `made` for trees that went meanwhile, with their keyspaces or branches, nobody will ever hear
+    /// again: their space returns, with the file if nothing else is in it (R22).
     pub(super) fn conclude(
         &self,
         mut writer: Option<RunWriter>,
+        made: Vec<Arc<Segment>>,
         install: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         // Held from before the install, so that it is the object that the tree refers to.
@@ -307,8 +327,10 @@ impl Core {
                 give_up(writer.take());
             }
         })?;
-        if let Some(file) = file.filter(|file| !self.store.lock().refers_to(file.id())) {
-            file.mark_obsolete();
+        // Seeded: what was written for a tree that went meanwhile stays until the next open.
+        bug!("db_unused_output_stays", return Ok(()));
+        if let Some(file) = file {
+            self.release_unused(&file, &made);
         }
         Ok(())
     }

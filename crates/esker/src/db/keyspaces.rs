@@ -73,7 +73,8 @@ impl Core {
         }
         let mut catalog = self.catalog.lock();
         if let Some(comparator) = comparator {
-            catalog.register(comparator);
+            let usable = catalog.register(comparator);
+            self.work.order_arrived(&usable);
         }
         check_asked(&catalog, name, traits)?;
         branch.check()?;

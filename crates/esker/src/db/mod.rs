@@ -66,7 +66,7 @@ use crate::commit::Pipeline;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
 use crate::memtable::ChunkPool;
-use crate::sync::{EpochCell, Latch, Signal};
+use crate::sync::{EpochCell, Gates, Latch, Point, Signal};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,6 +110,8 @@ pub struct Core {
     sync_signal: Signal,
     /// The end of the last `Buffered` write, which only a flush makes durable (R13).
     buffered_end: AtomicU64,
+    /// Holds the background at named points, in tests.
+    gates: Option<Arc<dyn Gates>>,
     closing: AtomicBool,
     closed: AtomicBool,
     close_result: Mutex<Option<Result<()>>>,
@@ -222,6 +224,14 @@ impl Core {
     fn swap_state(&self, new: state::State) {
         self.retired.push(self.state.load_arc());
         self.state.swap(Arc::new(new));
+    }
+
+    /// Says where the calling thread is; a test may hold it there.
+    #[inline]
+    fn gate(&self, point: Point) {
+        if let Some(gates) = &self.gates {
+            gates.pass(point);
+        }
     }
 
     /// The object of a file that is being written: one per file, kept until its writer is done.

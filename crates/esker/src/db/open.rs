@@ -116,6 +116,7 @@ impl Core {
         }
         let signal = Arc::new(Signal::new());
         let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal.clone());
+        files.punch_for_segments_of(settings.segment_bytes);
         let described = describe(&fs, path, &files, options)?;
         let core = Self::recover(path, options, settings, described, files, signal, lock)?;
         if let Err(error) = core.start_threads() {
@@ -181,6 +182,7 @@ impl Core {
             log_signal,
             sync_signal: Signal::new(),
             buffered_end: Default::default(),
+            gates: options.gates.clone(),
             closing: Default::default(),
             closed: Default::default(),
             close_result: parking_lot::Mutex::default(),
@@ -516,6 +518,8 @@ fn begin_manifest(
     // The old manifest may have held edits that were never synced. Had the power gone before the
     // new one was, these files would have been needed again (R7).
     files.remove_orphans(&live, &|_| true)?;
+    let metas = described.version.segments().map(|segment| segment.meta());
+    files.note_gaps(metas.map(|meta| (meta.file, meta.offset, meta.len)));
     Ok(Store::new(new, superblock, log_start, &described.version))
 }
 

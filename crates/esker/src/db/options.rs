@@ -2,6 +2,7 @@
 
 use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
 use crate::fs::Fs;
+use crate::sync::Gates;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,6 +106,9 @@ pub struct Options {
     pub block_bytes: u32,
     /// Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
     pub log_segment_bytes: u32,
+    /// Holds the background at named points, for tests. Default: nobody does.
+    #[doc(hidden)]
+    pub gates: Option<Arc<dyn Gates>>,
 }
 
 impl Default for Options {
@@ -130,6 +134,7 @@ impl Default for Options {
             segment_bytes: 1 << 20,
             block_bytes: 4 << 10,
             log_segment_bytes: 64 << 20,
+            gates: None,
         }
     }
 }

@@ -99,9 +99,9 @@ impl Store {
         self.totals
     }
 
-    /// Whether some tree refers to a run file.
-    pub fn refers_to(&self, file: FileId) -> bool {
-        self.files.contains_key(&file)
+    /// Whether some tree refers to a segment.
+    fn refers_to(&self, segment: &Segment) -> bool {
+        self.segments.contains_key(&(segment.meta().file, segment.meta().offset))
     }
 
     fn add(&mut self, partition: &Partition) {
@@ -242,6 +242,18 @@ impl Core {
         let written = store.manifest.bytes();
         self.counters.background.manifest_bytes.store(written, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Marks what was written to `file` and is in no tree. What was in one and left it again is
+    /// marked already.
+    pub(super) fn release_unused(&self, file: &RunFile, made: &[Arc<Segment>]) {
+        let store = self.store.lock();
+        if !store.files.contains_key(&file.id()) {
+            file.mark_obsolete();
+            return;
+        }
+        let unused = made.iter().filter(|segment| !store.refers_to(segment));
+        unused.for_each(|segment| segment.mark_obsolete());
     }
 
     /// Lets readers see the new version, without the memtables that it took over.

@@ -5,7 +5,8 @@
 //! 2. A partition is merged by one worker at a time; it is *busy* meanwhile, and only deltas are
 //!    added to it.
 //! 3. Work that failed for want of space is tried again when space may have returned. A partition
-//!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3);
+//!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3), and
+//!    one whose comparator is not known until that is given;
 //!    merges that failed together are tried again one by one, to find out which of them it was.
 //! 4. Everybody waits on a signal; nobody polls. A worker that has nothing to do looks again when
 //!    the next segment may have expired.
@@ -145,6 +146,11 @@ impl Work {
     /// The signal that wakes the workers.
     pub fn signal(&self) -> &Signal {
         &self.signal
+    }
+
+    /// The signal that wakes the workers, to keep.
+    pub fn shared_signal(&self) -> Arc<Signal> {
+        self.signal.clone()
     }
 
     /// The signal that tells that some work ended.
@@ -333,6 +339,21 @@ impl Work {
         }
         drop(inner);
         self.done.notify();
+    }
+
+    /// These keyspaces have the order that merges of them lacked.
+    pub fn order_arrived(&self, keyspaces: &[KeyspaceId]) {
+        if keyspaces.is_empty() {
+            return;
+        }
+        // Seeded: a partition that lacked its comparator once is never merged again.
+        bug!("db_late_comparator_resumes_no_merge", return);
+        let mut inner = self.inner.lock();
+        inner.damaged.retain(|(id, _), error| {
+            !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(id))
+        });
+        drop(inner);
+        self.signal.notify();
     }
 
     /// Whether a merge of this partition is under way.

@@ -7,9 +7,11 @@
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
+use crate::db::files::TRIED_AGAIN;
 use crate::db::store::Moved;
 use crate::error::{Error, Result};
 use crate::manifest::Tree;
+use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,15 +20,18 @@ use std::time::Duration;
 const RETIRE_TRIES: u32 = 8;
 /// How long a worker waits before it tries again what failed for a passing reason.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
-/// Bounds of the time after which a worker looks whether something has expired.
+/// Bounds of the time after which a worker looks whether something has expired, or can go.
 const EXPIRY_WAIT_MIN: Duration = Duration::from_secs(1);
-const EXPIRED_AGAIN: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Starts the threads; a read-only database has none.
     pub(super) fn start_threads(self: &Arc<Self>) -> Result<()> {
         if self.pipeline.is_none() {
             return Ok(());
+        }
+        if let Some(gates) = &self.gates {
+            gates.begin(self.settings.workers, self.work.shared_signal());
         }
         let mut threads = self.threads.lock();
         for number in 0..self.settings.workers {
@@ -66,12 +71,15 @@ impl Core {
             // Between two jobs too: under load there is always another one due, and what nobody
             // needs any more, in memory and on disk, would only grow.
             let retired = self.retired.collect();
-            let collected = self.files.has_garbage() && self.files.collect();
+            let collected = self.give_space_back();
             if collected {
                 self.work.done().notify();
             }
             if busy || collected {
                 tries = 0;
+                continue;
+            }
+            if self.gates.as_ref().is_some_and(|gates| gates.rest()) {
                 continue;
             }
             // A reader that was inside an epoch lets go soon and does not tell; an iterator does.
@@ -80,12 +88,23 @@ impl Core {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
             } else if self.judge_expired() {
                 tries = 0;
-            } else if let Some(wait) = self.wait_for_expiry() {
-                self.work.signal().wait_past_timeout(seen, wait);
+            } else if let Some(wait) = self.wait_for_looking_again() {
+                if !self.work.signal().wait_past_timeout(seen, wait) {
+                    self.files.try_again(TRIED_AGAIN);
+                }
             } else {
                 self.work.signal().wait_past(seen);
             }
         }
+    }
+
+    /// Gives back the space that nothing refers to. Says whether this thread did.
+    fn give_space_back(&self) -> bool {
+        if !self.files.has_garbage() {
+            return false;
+        }
+        self.gate(Point::SpaceReturns);
+        self.files.collect()
     }
 
     /// Flushes the oldest sealed memtables if there are any and nobody else does it. Says whether
@@ -104,6 +123,7 @@ impl Core {
         if !due || !self.work.begin_flush() {
             return false;
         }
+        self.gate(Point::FlushBegins);
         let result = contain(|| self.flush_oldest());
         let done = matches!(result, Ok(true));
         self.work.end_flush(result.inspect_err(|e| log::warn!("flush failed: {e}")).err());
@@ -128,6 +148,7 @@ impl Core {
         if keys.is_empty() {
             return false;
         }
+        self.gate(Point::MergeBegins);
         let result = contain(|| self.merge_partitions(&keys));
         if let Err(error) = &result {
             if !matches!(error, Error::Closed) {
@@ -137,7 +158,23 @@ impl Core {
             self.judge_again(&keys);
         }
         self.work.end_merges(&keys, result.as_ref().err());
+        if let Err(error) = &result {
+            self.after_failed_merges(&keys, error);
+        }
         result.is_ok()
+    }
+
+    /// What happened while a merge failed is not noticed by who noted the failure: keyspaces went,
+    /// and nobody will ever try those again, or the comparator came that was missing.
+    fn after_failed_merges(&self, keys: &[crate::db::work::PartitionKey], error: &Error) {
+        let state = self.state_now();
+        let gone = keys.iter().map(|(id, _)| *id).filter(|id| state.version.tree(*id).is_none());
+        gone.for_each(|id| self.judge(id, None));
+        if matches!(error, Error::ComparatorMissing { .. }) {
+            let ids = keys.iter().map(|(id, _)| *id);
+            let usable = self.catalog.lock().with_known_order(ids);
+            self.work.order_arrived(&usable);
+        }
     }
 
     /// Judges the partitions of a tree anew; `None`: the tree is gone.
@@ -163,11 +200,15 @@ impl Core {
     }
 
     /// How long a worker with nothing to do may wait for something to expire. It looks again after
-    /// a while if a snapshot still sees what has.
-    fn wait_for_expiry(&self) -> Option<Duration> {
-        let left = self.work.next_expiry()?.saturating_sub(self.clock.now());
-        let wait = if left == 0 { EXPIRED_AGAIN } else { Duration::from_millis(left) };
-        Some(wait.clamp(EXPIRY_WAIT_MIN, EXPIRED_AGAIN))
+    /// a while if a snapshot still sees what has, or if space could not be given back: nobody tells
+    /// when a snapshot ends or a checkpoint is removed.
+    fn wait_for_looking_again(&self) -> Option<Duration> {
+        let expiry = self.work.next_expiry().map(|expiry| {
+            let left = expiry.saturating_sub(self.clock.now());
+            let wait = if left == 0 { LOOK_AGAIN } else { Duration::from_millis(left) };
+            wait.clamp(EXPIRY_WAIT_MIN, LOOK_AGAIN)
+        });
+        expiry.or_else(|| self.files.has_postponed().then_some(LOOK_AGAIN))
     }
 
     fn judge_again(&self, keys: &[crate::db::work::PartitionKey]) {
@@ -189,6 +230,7 @@ impl Core {
         if self.closing.load(Ordering::Acquire) {
             return Err(Error::Closed);
         }
+        self.gate(Point::MergeSteps);
         self.flush_if_due();
         Ok(())
     }
@@ -221,6 +263,7 @@ impl Core {
                 continue;
             }
             let visible = pipeline.visible();
+            self.gate(Point::LogPushes);
             if pipeline.synced() < visible
                 && let Err(error) = pipeline.sync(visible)
             {

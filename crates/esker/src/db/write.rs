@@ -27,7 +27,7 @@ use crate::db::txn::locks::Locks;
 use crate::db::txn::reads::ReadSet;
 use crate::db::txn::validate::Which;
 use crate::error::{Error, Result};
-use crate::sync::pin;
+use crate::sync::{Point, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -346,6 +346,7 @@ impl Core {
                         return Err(error);
                     }
                     self.seal_before_waiting()?;
+                    self.gate(Point::CallerWaits);
                     // Whoever frees memory notifies; the limit is for a flush that hangs.
                     Duration::from_secs(1)
                 }

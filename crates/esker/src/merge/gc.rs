@@ -25,8 +25,9 @@
 //! 6. An operand is kept while nothing older is known; it shadows nothing. Of the versions of a
 //!    stripe, those from the newest down to the first that is no operand make up the value, so
 //!    rule 1 begins behind that one. What becomes of them is decided in `merge::fold`.
-//! 7. What expires is judged by the stripe's time: that of the first snapshot that sees it, or of
-//!    the merge where there is none. Every reader that sees it has that time or a later one.
+//! 7. What expires is judged by the stripe's time: the earliest among those of the snapshots that
+//!    see it, and of the merge. Every reader that sees it has that time or a later one. A named
+//!    snapshot keeps the time at which it was made, so positions and times need not rise together.
 //!
 //! Rules 3 to 5 need that *all* tombstones and all older entries of the key range take part, or
 //! are kept away from it by the plan (`merge::plan` reuses no segment that a newer tombstone of
@@ -65,7 +66,7 @@ pub enum Verdict {
 /// What a merge has to preserve: taken once, applied at either depth.
 #[derive(Debug, Clone, Default)]
 pub struct MergeRule {
-    /// The registered snapshots, ascending.
+    /// The moments of readers that may come back, in any order.
     pub snapshots: Vec<Moment>,
     /// The time at which the merge began.
     pub now: Millis,
@@ -74,11 +75,22 @@ pub struct MergeRule {
 impl MergeRule {
     /// The rule for an output at `depth`.
     pub fn at(self, depth: Depth) -> VersionGc {
-        VersionGc {
-            times: self.snapshots.iter().map(|moment| moment.time).collect(),
-            now: self.now,
-            ..VersionGc::new(self.snapshots.iter().map(|moment| moment.seq).collect(), depth)
+        let mut moments = self.snapshots;
+        // The later of two at one position is met first, and the earlier time prevails.
+        moments.sort_unstable_by_key(|moment| std::cmp::Reverse(moment.seq));
+        let mut earliest = self.now;
+        let mut times: Vec<(Seq, Millis)> = Vec::with_capacity(moments.len());
+        for Moment { seq, time } in moments {
+            // Whoever sees the stripe is this snapshot or a later one.
+            earliest = earliest.min(time);
+            match times.last_mut().filter(|(last, _)| *last == seq) {
+                Some((_, known)) => *known = earliest,
+                None => times.push((seq, earliest)),
+            }
         }
+        times.reverse();
+        let (snapshots, times) = times.into_iter().unzip();
+        VersionGc { times, now: self.now, ..VersionGc::new(snapshots, depth) }
     }
 }
 
@@ -90,7 +102,8 @@ impl MergeRule {
 pub struct VersionGc {
     /// Ascending.
     snapshots: Vec<Seq>,
-    /// The times of the snapshots, or nothing: then nothing expires before `now`.
+    /// The earliest time of each snapshot and those after it, or nothing: then nothing expires
+    /// before `now`.
     times: Vec<Millis>,
     now: Millis,
     depth: Depth,

@@ -6,18 +6,22 @@
 //! the background end in one [`Latch`], so that every later caller gets the first cause. Threads
 //! that wait for each other do so on a [`Signal`]; nobody polls.
 //!
+//! Tests may hold the background at named points ([`Gates`]).
+//!
 //! Statistics are kept in [`Stripes`]: each thread adds to lines of its own.
 //!
 //! The grace period is that of `crossbeam-epoch`'s default collector, so one pin covers every
 //! cell of the process: a reader may follow several of them under the same guard.
 
 mod epoch_cell;
+mod gates;
 mod latch;
 mod signal;
 mod stripes;
 
 pub use crossbeam_epoch::{Guard, pin};
 pub use epoch_cell::EpochCell;
+pub use gates::{Gates, Point};
 pub use latch::Latch;
 pub use signal::Signal;
 pub use stripes::{Lane, Stripes};

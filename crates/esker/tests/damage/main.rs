@@ -36,6 +36,7 @@ fn options(disk: &CrashFs) -> Options {
     options.log_segment_bytes = 16 << 10;
     options.workers = Some(1);
     options.comparators = vec![Arc::new(Folded)];
+    options.merge_operators = vec![Arc::new(esker::Associative(esker_testkit::model::Joined))];
     // Nothing expires while the contents are compared.
     options.clock = Arc::new(HandClock::default());
     options.fs = disk.as_fs();

@@ -121,3 +121,30 @@ fn names_have_1_to_255_bytes() {
     assert!(check_name("name", &"n".repeat(255)).is_ok());
     assert!(check_name("name", &"n".repeat(256)).is_err());
 }
+
+#[test]
+fn a_comparator_that_comes_late_brings_nothing_back() {
+    let mut catalog = Catalog::new(Vec::new());
+    catalog.load(&record(1, "gone", Some("order")));
+    catalog.load(&record(2, "there", Some("order")));
+    catalog.drop_keyspace(1, 20);
+    assert_eq!(sorted(catalog.register(Arc::new(Named("order")))), [1, 2]);
+    assert_eq!(catalog.names(0), [DEFAULT_KEYSPACE, "there"]);
+    assert_eq!(catalog.by_id(1).unwrap().dropped_at(), Some(20), "a write to it still fails");
+    assert!(matches!(catalog.by_name(0, "there").unwrap().order, Order::Custom(_)));
+    assert_eq!(catalog.with_known_order([1, 2, 9].into_iter()), [1, 2]);
+    assert!(catalog.register(Arc::new(Named("order"))).is_empty(), "it is known already");
+    // The name belongs to whoever has it since.
+    let mut catalog = Catalog::new(Vec::new());
+    catalog.load(&record(1, "name", Some("order")));
+    catalog.drop_keyspace(1, 20);
+    catalog.create(2, "name", "", 30);
+    catalog.register(Arc::new(Named("order")));
+    assert_eq!(catalog.by_name(0, "name").unwrap().id, 2);
+    assert_eq!(catalog.pending_before(100).1, [1]);
+}
+
+fn sorted(mut ids: Vec<KeyspaceId>) -> Vec<KeyspaceId> {
+    ids.sort_unstable();
+    ids
+}

@@ -82,6 +82,62 @@ fn a_file_with_a_second_name_is_never_punched() {
     Reclaim::slice(&*place.files, 1, 0, 512 << 10);
     place.files.collect();
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
+    assert!(place.files.is_clean() && place.files.has_postponed(), "nobody waits for it");
+}
+
+#[test]
+fn what_a_checkpoint_kept_is_given_back_when_it_is_gone() {
+    let place = place();
+    let (path, other) = (place.make(1), place.dir.path().join("elsewhere"));
+    std::fs::hard_link(&path, &other).unwrap();
+    Reclaim::slice(&*place.files, 1, 0, 512 << 10);
+    place.files.collect();
+    let before = place.files.allocated_bytes();
+    std::fs::remove_file(&other).unwrap();
+    let seen = place.work.epoch();
+    place.files.try_again(usize::MAX);
+    place.work.wait_past(seen);
+    place.files.collect();
+    assert!(!place.files.has_postponed());
+    assert!(place.files.allocated_bytes() <= before - (256 << 10));
+}
+
+#[test]
+fn few_of_those_that_wait_are_tried_at_a_time() {
+    let place = place();
+    for id in 1..=3 * TRIED_AGAIN as u64 {
+        let path = place.make(id);
+        std::fs::hard_link(&path, path.with_extension("elsewhere")).unwrap();
+        Reclaim::slice(&*place.files, id, 0, 512 << 10);
+    }
+    place.files.collect();
+    place.files.try_again(TRIED_AGAIN);
+    assert_eq!(place.files.garbage.lock().len(), TRIED_AGAIN);
+    // A file that goes as a whole takes its slices with it.
+    place.files.garbage.lock().clear();
+    (1..=3 * TRIED_AGAIN as u64).for_each(|id| Reclaim::file(&*place.files, id));
+    place.files.collect();
+    assert!(!place.files.has_postponed() && !place.files.has_garbage());
+}
+
+#[test]
+fn gaps_between_live_slices_are_found() {
+    let place = place();
+    let least = PUNCH_BYTES_MIN;
+    let at = |page: u64| page * least;
+    // In no order; the first file has a gap in front and one in the middle, the second too small ones.
+    let live = [
+        (1, at(6), at(1)),
+        (2, HEADER_BYTES as u64, at(1)),
+        (1, at(2), at(1)),
+        (2, at(2), at(1)),
+        (1, at(2), 8),
+    ];
+    place.files.note_gaps(live.into_iter());
+    let found: Vec<_> = place.files.postponed.lock().iter().copied().collect();
+    let header = HEADER_BYTES as u64;
+    let front = Garbage::Slice { file: 1, offset: header, len: at(2) - header };
+    assert_eq!(found, [front, Garbage::Slice { file: 1, offset: at(3), len: at(3) }]);
 }
 
 #[test]

@@ -144,3 +144,23 @@ fn whoever_waits_is_told_of_every_end() {
     work.end_merges(&[], None);
     work.done().wait_past(seen);
 }
+
+#[test]
+fn a_merge_that_lacked_a_comparator_may_be_tried_when_that_comes() {
+    let work = work();
+    let missing = |keyspace: &str| Error::ComparatorMissing {
+        keyspace: keyspace.to_owned(),
+        comparator: "order".to_owned(),
+    };
+    let key = |keyspace| (keyspace, None);
+    for (number, error) in [(1, missing("one")), (2, missing("two")), (3, damage())] {
+        work.force([key(number)]);
+        let taken = work.take_merges();
+        work.end_merges(&taken, Some(&error));
+        assert!(work.forced_pending(&[key(number)]).is_err());
+    }
+    work.order_arrived(&[1, 3]);
+    assert!(!work.forced_pending(&[key(1)]).unwrap());
+    assert!(work.forced_pending(&[key(2)]).is_err(), "its comparator has not come");
+    assert!(work.forced_pending(&[key(3)]).is_err(), "damage stays");
+}

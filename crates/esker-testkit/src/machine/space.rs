@@ -1,0 +1,70 @@
+//! What the machine expects of the files: when nobody reads and nothing is left to do, there are
+//! those that the manifest tells of, and no others.
+
+use super::Machine;
+use esker::fs::Fs;
+use esker::manifest::{self, Superblock, Version};
+use esker::run::{RunFile, Segment};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How often the background is asked to finish before what is left counts as forgotten: old states
+/// of the tree go when the epoch of their readers ends, which takes some attempts.
+const ATTEMPTS: usize = 50;
+
+/// The stretches of run files that the manifest refers to, by file.
+type Live = BTreeMap<u64, BTreeSet<(u64, u64)>>;
+
+impl Machine {
+    /// Ends what holds files, and checks that everything else goes.
+    pub(super) fn check_space(&mut self) {
+        self.finish_checkpoint();
+        self.walks.clear();
+        self.keeper.let_go();
+        let mut left = Vec::new();
+        for _ in 0..ATTEMPTS {
+            self.db().wait_until_idle().unwrap_or_else(|e| panic!("idle: {e}"));
+            esker::sync::pin().flush();
+            let live = self.live();
+            let there = self.files();
+            let missing: Vec<_> = live.keys().filter(|file| !there.contains(file)).collect();
+            assert!(missing.is_empty(), "files are missing: {missing:?}");
+            left = there.into_iter().filter(|file| !live.contains_key(file)).collect();
+            if left.is_empty() {
+                return;
+            }
+        }
+        panic!("files that nothing refers to and nobody removes: {left:?}");
+    }
+
+    fn files(&self) -> BTreeSet<u64> {
+        let data = self.path.join("data");
+        let entries = self.disk.list(&data).unwrap_or_else(|e| panic!("list: {e}"));
+        entries.iter().filter_map(|entry| entry.name.strip_suffix(".run")?.parse().ok()).collect()
+    }
+
+    /// What the manifest on the disk tells of.
+    fn live(&self) -> Live {
+        let fs: Arc<dyn Fs> = self.disk.as_fs();
+        let superblock = Superblock::read(fs.as_ref(), &self.path);
+        let superblock = superblock.unwrap_or_else(|e| panic!("superblock: {e}"));
+        let number = superblock.map_or(1, |superblock| superblock.manifest);
+        let manifest = manifest::read(fs.as_ref(), &self.path, number);
+        let manifest = manifest.unwrap_or_else(|e| panic!("manifest: {e}"));
+        let data = self.path.join("data");
+        let mut segment = |meta: &esker::run::SegmentMeta| {
+            Segment::new(meta.clone(), RunFile::new(&fs, &data, meta.file, None))
+        };
+        let mut version = Version::default();
+        for edit in &manifest.edits {
+            let next = version.apply(edit, &mut segment);
+            version = next.unwrap_or_else(|what| panic!("manifest: {what}"));
+        }
+        let mut live = Live::new();
+        for segment in version.segments() {
+            let meta = segment.meta();
+            live.entry(meta.file).or_default().insert((meta.offset, meta.len));
+        }
+        live
+    }
+}
