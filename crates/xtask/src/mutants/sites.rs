@@ -75,7 +75,11 @@ fn in_text(text: &str) -> Vec<(String, String)> {
             }
             continue;
         }
-        let names = line.split("bug!(\"").skip(1).chain(line.strip_prefix('"').filter(|_| broken));
+        // `debug!` ends like it.
+        let is_site = |at: &usize| !line[..*at].ends_with(|before: char| before.is_alphanumeric());
+        let sites = line.match_indices("bug!(\"").map(|(at, _)| at).filter(is_site);
+        let names = sites.map(|at| &line[at + 6..]);
+        let names = names.chain(line.strip_prefix('"').filter(|_| broken));
         for rest in names {
             let name = rest.split('"').next().unwrap_or_default().to_owned();
             found.push((name, comment.join(" ")));
@@ -102,6 +106,7 @@ mod tests {
             // not synced.
             bug!(\"a_b\", return Ok(()));
             let x = bug!(\"c\");
+            log::debug!(\"no site\");
             // Seeded: d.
             bug!(
                 \"d\",
