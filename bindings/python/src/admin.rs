@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
@@ -219,7 +220,7 @@ pub(crate) fn repair_db(
         };
         let (saved, damaged) = (beside(".repaired"), beside(".damaged"));
         if damaged.symlink_metadata().is_ok() {
-            return Err(Error::Exists { path: damaged });
+            return Err(Error::exists(&damaged, "a file or directory"));
         }
         // What a repair left that was cut off is begun anew; anything else there is refused.
         esker::repair::salvage(&path, &saved, &options)?;
@@ -238,13 +239,9 @@ pub(crate) fn repair_db(
 
 /// Whether a file of this name in this part of a database's directory is the database's.
 fn is_ours(directory: &str, name: &str) -> bool {
-    let numbered = |ending: &str| {
-        let digits = name.strip_suffix(ending).unwrap_or_default();
-        digits.len() >= 10 && digits.bytes().all(|byte| byte.is_ascii_digit())
-    };
     match directory {
-        DATA_DIRECTORY => numbered(".run"),
-        LOG_DIRECTORY => numbered(".log"),
+        DATA_DIRECTORY => esker::db::parse_run_name(name).is_some(),
+        LOG_DIRECTORY => esker::wal::file_number(name).is_some(),
         _ => {
             esker::manifest::SUPERBLOCK_NAMES.contains(&name)
                 || esker::manifest::parse_manifest_name(name).is_some()
@@ -252,20 +249,23 @@ fn is_ours(directory: &str, name: &str) -> bool {
     }
 }
 
-fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
+fn destroy(path: &Path, fs: &Arc<dyn Fs>) -> esker::Result<()> {
     let failed = |operation: &'static str, path: &Path, error: std::io::Error| {
         Error::io(operation, path, error)
     };
     if !path.is_dir() {
         return Ok(());
     }
+    // Nothing is removed through a link.
+    let fs = esker::fs::within(fs, path).map_err(|error| failed("open", path, error))?;
     let names = |directory: &Path| -> esker::Result<Vec<String>> {
-        match std::fs::read_dir(directory) {
-            Ok(entries) => entries
-                .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-                .collect::<std::io::Result<_>>()
-                .map_err(|error| failed("list", directory, error)),
+        match fs.list(directory) {
+            Ok(entries) => {
+                let files = entries.into_iter().filter(esker::fs::DirEntry::is_file);
+                Ok(files.map(|entry| entry.name).collect())
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) if esker::fs::wrong_kind(&error).is_some() => Ok(Vec::new()),
             Err(error) => Err(failed("list", directory, error)),
         }
     };
@@ -285,7 +285,7 @@ fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
         let directory = path.join(part);
         for name in names(&directory)?.iter().filter(|name| is_ours(part, name)) {
             let file = directory.join(name);
-            std::fs::remove_file(&file).map_err(|error| failed("remove", &file, error))?;
+            fs.remove_file(&file).map_err(|error| failed("remove", &file, error))?;
         }
         if !part.is_empty() {
             // It stays if it holds what is not ours.
@@ -305,5 +305,5 @@ fn destroy(path: &Path, fs: &dyn Fs) -> esker::Result<()> {
 #[pyfunction]
 pub(crate) fn destroy_db(py: Python<'_>, name: &Bound<'_, PyAny>) -> Result<()> {
     let path = path_of(name)?;
-    py.detach(|| destroy(&path, esker::fs::os().as_ref())).map_err(Failure::Engine)
+    py.detach(|| destroy(&path, &esker::fs::os())).map_err(Failure::Engine)
 }

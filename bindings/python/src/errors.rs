@@ -99,7 +99,7 @@ fn fields_of_files(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
         }
         Error::Locked { path }
         | Error::Missing { path }
-        | Error::Exists { path }
+        | Error::Exists { path, .. }
         | Error::Unfinished { path }
         | Error::DiskFull { path } => fields.set_item("path", path.as_os_str())?,
         Error::NotADatabase { path, found, .. } => {

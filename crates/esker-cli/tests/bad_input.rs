@@ -245,3 +245,182 @@ fn a_database_that_is_open_elsewhere() {
     shell.close();
     assert_eq!(succeed(["get", text(&path), "k"]), "v\n");
 }
+
+/// What stands where a file or directory of a database should.
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Misfit {
+    Link,
+    Dangling,
+    HardLink,
+    Pipe,
+    Socket,
+    Device,
+    /// A directory in place of a file, a file in place of a directory.
+    Other,
+}
+
+#[cfg(unix)]
+impl Misfit {
+    const ALL: [Self; 7] = [
+        Self::Link,
+        Self::Dangling,
+        Self::HardLink,
+        Self::Pipe,
+        Self::Socket,
+        Self::Device,
+        Self::Other,
+    ];
+
+    /// Puts it at `path`, and what stood there at `original`. False if it cannot be made here.
+    fn take_the_place(self, path: &Path, original: &Path) -> bool {
+        use std::os::unix::fs::symlink;
+        let directory = path.is_dir();
+        if self == Self::HardLink && directory {
+            return false;
+        }
+        std::fs::rename(path, original).unwrap();
+        let make = |program: &str, more: &[&str]| {
+            let made = std::process::Command::new(program).arg(path).args(more).output();
+            made.is_ok_and(|output| output.status.success())
+        };
+        match self {
+            Self::Link => symlink(original, path).unwrap(),
+            Self::Dangling => symlink(original.with_extension("none"), path).unwrap(),
+            Self::HardLink => std::fs::hard_link(original, path).unwrap(),
+            Self::Pipe => assert!(make("mkfifo", &[])),
+            Self::Socket => {
+                // A socket's path may not be long.
+                let short = tempfile::tempdir_in("/tmp").unwrap();
+                std::os::unix::net::UnixListener::bind(short.path().join("s")).unwrap();
+                std::fs::rename(short.path().join("s"), path).unwrap();
+            }
+            // As /dev/null.
+            Self::Device if !make("mknod", &["c", "1", "3"]) => {
+                println!("left out: no device can be made here");
+                return false;
+            }
+            Self::Device => {}
+            Self::Other if directory => std::fs::write(path, "").unwrap(),
+            Self::Other => std::fs::create_dir(path).unwrap(),
+        }
+        true
+    }
+}
+
+/// A database with a run and a log, and a path of each role in it.
+#[cfg(unix)]
+fn database_with_roles(path: &Path) -> Vec<String> {
+    succeed(["put", text(path), "k", "#100"]);
+    succeed(["compact", text(path)]);
+    let names: Vec<String> = tree(path).into_iter().map(|(name, _)| name).collect();
+    let roles =
+        ["LOCK", "superblock-A", "superblock-B", "MANIFEST", "wal", "wal/", "data", "data/"];
+    let of_role = |role: &str| names.iter().find(|name| name.starts_with(role)).unwrap().clone();
+    roles.into_iter().map(of_role).collect()
+}
+
+/// Whatever stands in a file's place, no command waits for it, follows it or writes through it.
+#[cfg(unix)]
+#[test]
+fn what_does_not_belong_is_refused_by_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = dir.path().join("good");
+    for (number, role) in database_with_roles(&good).iter().enumerate() {
+        for misfit in Misfit::ALL {
+            let place = dir.path().join(format!("{number}-{misfit:?}"));
+            let (path, outside) = (place.join("db"), place.join("outside"));
+            std::fs::create_dir_all(&outside).unwrap();
+            support::copy(&good, &path);
+            if !misfit.take_the_place(&path.join(role), &outside.join("original")) {
+                continue;
+            }
+            let before = tree(&outside);
+            let (db, new) = (text(&path), place.join("new"));
+            let mut commands = every_command(db);
+            commands.extend([
+                vec!["branch", db],
+                vec!["branch", db, "--make", "b"],
+                vec!["checkpoint", db, "--to", text(&new)],
+                vec!["dump", db, "--out", text(&new)],
+            ]);
+            // A run is opened when somebody reads it, and damage in it refuses no open.
+            let refused = misfit != Misfit::HardLink && !role.starts_with("data/");
+            // A directory with the name of a segment is not one: the segment is missing.
+            let named = if role.starts_with("wal/") { "wal" } else { role };
+            for arguments in commands {
+                let output = support::run(&arguments);
+                let said = String::from_utf8_lossy(&output.stderr);
+                let case = format!("{misfit:?} as {role}: {arguments:?}: {said}");
+                if refused {
+                    assert_eq!(output.status.code(), Some(1), "{case}");
+                    assert!(said.contains(named), "{case}");
+                } else if misfit == Misfit::HardLink {
+                    // A dump to a file is not made twice, and neither is a branch.
+                    assert!(output.status.success(), "{case}");
+                } else if matches!(arguments[0], "get" | "scan" | "dump") {
+                    assert!(!output.status.success() && said.contains(role), "{case}");
+                }
+                if arguments.contains(&text(&new)) && new.exists() {
+                    let removed = std::fs::remove_dir_all(&new);
+                    removed.or_else(|_| std::fs::remove_file(&new)).unwrap();
+                }
+            }
+            let plan = support::run(["repair", "--plan", db]);
+            let plan = String::from_utf8(plan.stdout).unwrap();
+            assert!(!refused || plan.contains(named), "{misfit:?} as {role}: {plan}");
+            support::run(["repair", db, "--to", text(&new)]);
+            support::run(["inspect", text(&path.join(role))]);
+            assert_eq!(tree(&outside), before, "{misfit:?} as {role}: written through");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_no_directory_is_refused_by_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = dir.path().join("good");
+    succeed(["put", text(&good), "k", "v"]);
+    for misfit in [Misfit::Dangling, Misfit::Pipe, Misfit::Socket, Misfit::Device] {
+        let place = dir.path().join(format!("{misfit:?}"));
+        let path = place.join("db");
+        std::fs::create_dir_all(&path).unwrap();
+        if !misfit.take_the_place(&path, &place.join("original")) {
+            continue;
+        }
+        every_command_fails(&path, text(&path));
+        for arguments in [
+            vec!["repair", "--plan", text(&path)],
+            vec!["repair", text(&good), "--to", text(&path)],
+            vec!["checkpoint", text(&good), "--to", text(&path)],
+            vec!["dump", text(&good), "--out", text(&path)],
+            vec!["inspect", text(&path)],
+        ] {
+            let message = fail(arguments, 1, text(&path));
+            assert!(!message.contains("there already is a database"), "{message}");
+        }
+        let left: Vec<_> = std::fs::read_dir(&place).unwrap().collect();
+        assert_eq!(left.len(), 2, "something was made beside it: {left:?}");
+    }
+}
+
+/// The original and a copy made by `cp -al` share their files, until one of them is written to.
+#[cfg(unix)]
+#[test]
+fn a_copy_made_of_links_is_a_database_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    succeed(["put", text(&path), "k", "original"]);
+    let linked = std::process::Command::new("cp").arg("-al").args([&path, &copy]).status();
+    if !linked.is_ok_and(|status| status.success()) {
+        println!("left out: cp -al does not work here");
+        return;
+    }
+    let before = tree(&path);
+    succeed(["put", text(&copy), "k", "copied"]);
+    assert_eq!(tree(&path), before, "the original was changed through its links");
+    succeed(["put", text(&path), "other", "v"]);
+    assert_eq!(succeed(["get", text(&path), "k"]), "original\n");
+    assert_eq!(succeed(["get", text(&copy), "k"]), "copied\n");
+}

@@ -238,7 +238,7 @@ impl ErrorInfo {
             Error::Locked { path }
             | Error::NotADatabase { path, .. }
             | Error::Missing { path }
-            | Error::Exists { path }
+            | Error::Exists { path, .. }
             | Error::Unfinished { path }
             | Error::UnknownFormat { path, .. }
             | Error::DiskFull { path } => info.path = Some(Text::of_path(path)),

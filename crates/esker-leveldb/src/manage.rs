@@ -6,6 +6,7 @@ use crate::options::leveldb_options_t;
 use crate::status::{Result, Status};
 use esker::db::unfinished::MARK_NAME;
 use esker::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, parse_run_name};
+use esker::fs::{Fs, within, wrong_kind};
 use esker::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
 use esker::{Comparator, Db, Error, Options};
 use std::fs;
@@ -32,19 +33,21 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
     if !has(&|name| head(name) || name == MARK_NAME) {
         return Ok(());
     }
+    // Nothing is removed through a link.
+    let fs = within(&esker::fs::os(), path).map_err(|error| Status::os(path, &error))?;
     let lock_path = path.join(LOCK_NAME);
-    let _lock = esker::fs::os().lock(&lock_path).map_err(|error| match error.kind() {
+    let _lock = fs.lock(&lock_path).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => Status::from(Error::Locked { path: path.to_owned() }),
         _ => Status::os(&lock_path, &error),
     })?;
-    remove_files(path, head)?;
+    remove_files(&*fs, path, head)?;
     let (data, log) = (path.join(DATA_DIRECTORY), path.join(LOG_DIRECTORY));
-    remove_files(&data, |name| parse_run_name(name).is_some())?;
-    remove_files(&log, |name| esker::wal::file_number(name).is_some())?;
+    remove_files(&*fs, &data, |name| parse_run_name(name).is_some())?;
+    remove_files(&*fs, &log, |name| esker::wal::file_number(name).is_some())?;
     remove_if_empty(&data)?;
     remove_if_empty(&log)?;
     // The mark goes last: until then nobody opens a part of what is there.
-    remove_files(path, |name| [LOCK_NAME, MARK_NAME].contains(&name))?;
+    remove_files(&*fs, path, |name| [LOCK_NAME, MARK_NAME].contains(&name))?;
     remove_if_empty(path)
 }
 
@@ -62,10 +65,16 @@ fn names(directory: &Path) -> Result<Vec<String>> {
     Ok(names.map_err(|error| Status::os(directory, &error))?.into_iter().flatten().collect())
 }
 
-fn remove_files(directory: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
-    for name in names(directory)?.iter().filter(|name| ours(name)) {
-        let path = directory.join(name);
-        match fs::remove_file(&path) {
+/// Removes the regular files of these names from a directory, if it is one.
+fn remove_files(fs: &dyn Fs, directory: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
+    let entries = match fs.list(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if wrong_kind(&error).is_some() => return Ok(()),
+        entries => entries.map_err(|error| Status::os(directory, &error))?,
+    };
+    for entry in entries.iter().filter(|entry| entry.is_file() && ours(&entry.name)) {
+        let path = directory.join(&entry.name);
+        match fs.remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(Status::os(&path, &error));
             }
@@ -81,7 +90,10 @@ fn remove_if_empty(directory: &Path) -> Result<()> {
         Err(error)
             if !matches!(
                 error.kind(),
-                ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy
+                ErrorKind::NotFound
+                    | ErrorKind::NotADirectory
+                    | ErrorKind::DirectoryNotEmpty
+                    | ErrorKind::ResourceBusy
             ) =>
         {
             Err(Status::os(directory, &error))

@@ -52,7 +52,7 @@ impl From<&Error> for Status {
                 let path = path.display();
                 Self::invalid(format_args!("{path}: does not exist (create_if_missing is false)"))
             }
-            Error::Exists { path } => {
+            Error::Exists { path, .. } => {
                 let path = path.display();
                 Self::invalid(format_args!("{path}: exists (error_if_exists is true)"))
             }

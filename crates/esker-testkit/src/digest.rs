@@ -45,7 +45,7 @@ impl Tree {
             for entry in fs.list(&dir)? {
                 let name = format!("{prefix}{}", entry.name);
                 let path = dir.join(&entry.name);
-                let found = if entry.is_dir {
+                let found = if entry.is_dir() {
                     waiting.push((path, format!("{name}/")));
                     Entry::Directory
                 } else {

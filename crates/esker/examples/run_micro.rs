@@ -82,7 +82,7 @@ fn write(
 }
 
 fn open(fs: &Arc<dyn fs::Fs>, dir: &Path, id: u64, metas: &[SegmentMeta]) -> Arc<Run> {
-    let file = RunFile::new(fs, dir, id, None);
+    let file = RunFile::new(fs, dir, id, None, None);
     let segments = metas.iter().map(|meta| Segment::new(meta.clone(), Arc::clone(&file)));
     Arc::new(Run::new(Role::Base, segments.collect(), Vec::new()))
 }

@@ -54,10 +54,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// There already is a database here and the options demand a new one.
+    /// Something already stands where a new database is to be made.
     Exists {
-        /// The directory.
+        /// The path.
         path: PathBuf,
+        /// What stands there: `a database`, `an empty directory`, `a file`, …
+        found: String,
     },
     /// The directory holds a part of what a repair that was cut off would have put there.
     Unfinished {
@@ -362,6 +364,11 @@ impl Error {
             return Self::DiskFull { path: path.to_owned() };
         }
         Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
+    }
+
+    /// `found` stands at `path`, where a new database is to be made.
+    pub fn exists(path: &Path, found: impl Into<String>) -> Self {
+        Self::Exists { path: path.to_owned(), found: found.into() }
     }
 
     /// Damage at `offset` of `path`, in the part of the format called `section`.

@@ -4,6 +4,7 @@
 
 mod live;
 
+use esker::fs::OpenMode;
 use esker::{Comparator, Db, Durability, ErrorKind, Options};
 use esker_testkit::CrashFs;
 use live::{Rng, padded, rounds, seed, tiny};
@@ -401,4 +402,96 @@ fn writers_on_a_full_disk_get_an_error_and_go_on_when_space_returns() {
     assert!(found >= written.load(Ordering::Relaxed) + last);
     assert!(db.verify().unwrap().problems.is_empty());
     db.close().unwrap();
+}
+
+/// Makes a database of at least so many run files, and reads all of them again and again, also by
+/// iterators that stand in as many of them as may be open at once.
+fn use_many_files(options: &Options, path: &Path, files: usize) {
+    let mut options = options.clone();
+    options.memory = Some(64 << 20);
+    options.workers = Some(1);
+    let name = |number: usize| format!("keyspace {number}");
+    let db = Db::open_with(path, options.clone()).unwrap();
+    for number in 0..files {
+        db.keyspace(&name(number)).unwrap().insert("key", number.to_string()).unwrap();
+        db.flush().unwrap();
+    }
+    let held = files.min(200);
+    let mut waiting: Vec<_> = (0..held)
+        .map(|number| (number, db.keyspace(&name(number)).unwrap().iter().unwrap()))
+        .collect();
+    for (number, iter) in &mut waiting {
+        let (_, value) = iter.next().unwrap().unwrap();
+        assert_eq!(value, number.to_string().as_bytes());
+    }
+    db.close().unwrap();
+    drop((waiting, db));
+    let db = Db::open_with(path, options).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let (db, name) = (&db, &name);
+            scope.spawn(move || {
+                // Each in an order of its own; the step has no divisor in common with any count.
+                for step in 0..files {
+                    let number = (step * 7919 + thread * files / 3) % files;
+                    let keyspace = db.keyspace(&name(number)).unwrap();
+                    let value = keyspace.get("key").unwrap().unwrap();
+                    assert_eq!(value, number.to_string().as_bytes());
+                }
+            });
+        }
+    });
+    let report = db.verify().unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert!(report.files >= files as u64 * 9 / 10, "{} files", report.files);
+    db.compact().unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn a_database_may_have_more_files_than_may_be_open() {
+    let _alone = alone();
+    let disk = CrashFs::new();
+    disk.set_handles_max(Some(48));
+    let mut options = tiny();
+    options.fs = disk.as_fs();
+    use_many_files(&options, Path::new("/db"), 300);
+    // What the bound leaves over is taken by somebody else in the process.
+    let db = Db::open_with(Path::new("/db"), options).unwrap();
+    let open = || disk.as_fs().open(Path::new("/db/LOCK"), OpenMode::Read);
+    let others: Vec<_> = (disk.handles()..45).map(|_| open().unwrap()).collect();
+    for number in 0..300 {
+        let keyspace = db.keyspace(&format!("keyspace {number}")).unwrap();
+        assert!(keyspace.get("key").unwrap().is_some());
+    }
+    drop(others);
+    db.close().unwrap();
+}
+
+/// The same with the limit that the system sets, in a process of its own.
+#[cfg(unix)]
+#[test]
+fn a_process_with_few_descriptors_can_use_a_database_of_many_files() {
+    const NAME: &str = "a_process_with_few_descriptors_can_use_a_database_of_many_files";
+    let _alone = alone();
+    if let Some(path) = std::env::var_os("ESKER_FEW_DESCRIPTORS") {
+        use_many_files(&Options::default(), Path::new(&path), many_files());
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let limit = if many_files() > 1024 { "1024" } else { "64" };
+    let run = "ulimit -n \"$0\" && exec \"$1\" --exact \"$2\" --nocapture";
+    let status = std::process::Command::new("sh")
+        .args(["-c", run, limit])
+        .arg(std::env::current_exe().unwrap())
+        .arg(NAME)
+        .env("ESKER_FEW_DESCRIPTORS", dir.path().join("db"))
+        .status();
+    assert!(status.unwrap().success());
+}
+
+/// How many files that database has; above 1,024, the limit of its process is 1,024.
+#[cfg(unix)]
+fn many_files() -> usize {
+    std::env::var("ESKER_FILES").map_or(200, |text| text.parse().unwrap())
 }

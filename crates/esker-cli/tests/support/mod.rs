@@ -114,9 +114,12 @@ pub fn tree(dir: &Path) -> Vec<(String, Option<Vec<u8>>)> {
         for entry in std::fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(dir).unwrap().to_string_lossy().into_owned();
-            if path.is_dir() {
+            let meta = path.symlink_metadata().unwrap();
+            if meta.is_dir() {
                 found.push((name, None));
                 pending.push(path);
+            } else if !meta.is_file() {
+                found.push((name, None));
             } else {
                 found.push((name, Some(std::fs::read(&path).unwrap())));
             }

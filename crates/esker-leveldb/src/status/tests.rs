@@ -10,7 +10,10 @@ fn errors_begin_with_their_kind_and_keep_the_phrases_that_programs_look_for() {
             Error::Missing { path: path() },
             "Invalid argument: /p: does not exist (create_if_missing is false)",
         ),
-        (Error::Exists { path: path() }, "Invalid argument: /p: exists (error_if_exists is true)"),
+        (
+            Error::exists(&path(), "a database"),
+            "Invalid argument: /p: exists (error_if_exists is true)",
+        ),
         (
             Error::Locked { path: path() },
             "IO error: lock /p/LOCK: already held by this or another process",

@@ -41,6 +41,9 @@ use parking_lot::Mutex;
 use crate::rng::Rng;
 use state::{FileNode, Node, State};
 
+/// Too many open files, by the number that all Unix systems give it.
+const EMFILE: i32 = 24;
+
 /// Called before each mutating operation with its number (from 0) and its description. It may
 /// clone the file system or look at it, but not change it.
 pub type Hook = Arc<dyn Fn(u64, &str) + Send + Sync>;
@@ -256,6 +259,16 @@ impl CrashFs {
         self.0.state.lock().settings.capacity = bytes;
     }
 
+    /// Limits how many handles of files may be open at once, as a process's limit does.
+    pub fn set_handles_max(&self, handles: Option<u64>) {
+        self.0.state.lock().settings.handles_max = handles;
+    }
+
+    /// How many handles of files are open.
+    pub fn handles(&self) -> u64 {
+        self.0.state.lock().handles()
+    }
+
     /// Makes `sync_dir` do nothing, to prove that a test notices.
     pub fn ignore_sync_dir(&self, ignore: bool) {
         self.0.state.lock().settings.ignore_sync_dir = ignore;
@@ -309,6 +322,9 @@ impl Fs for CrashFs {
         }
         let mut state = self.0.state.lock();
         let place = state.place(path)?;
+        if state.settings.handles_max.is_some_and(|max| state.handles() >= max) {
+            return Err(io::Error::from_raw_os_error(EMFILE));
+        }
         let inode = match (mode, place.inode) {
             (OpenMode::CreateNew, Some(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
             (OpenMode::CreateNew, None) => {
@@ -326,7 +342,7 @@ impl Fs for CrashFs {
         let what = format!("create_dir {}", path.display());
         match self.kind(path)? {
             Some(PathKind::Directory) => return Ok(()),
-            Some(PathKind::File) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Some(_) => return Err(io::ErrorKind::AlreadyExists.into()),
             None => self.0.begin(&what),
         }
         let mut state = self.0.state.lock();
@@ -342,8 +358,8 @@ impl Fs for CrashFs {
         let dir = state.lookup(path)?.ok_or(io::ErrorKind::NotFound)?;
         let names: Vec<_> = state.dir(dir)?.live.clone().into_iter().collect();
         let entry = |(name, inode)| match state.nodes.get(&inode) {
-            Some(Node::File(file)) => DirEntry { name, len: file.live.len(), is_dir: false },
-            _ => DirEntry { name, len: 0, is_dir: true },
+            Some(Node::File(file)) => DirEntry { name, len: file.live.len(), kind: PathKind::File },
+            _ => DirEntry { name, len: 0, kind: PathKind::Directory },
         };
         Ok(names.into_iter().map(entry).collect())
     }
@@ -437,6 +453,12 @@ impl Fs for CrashFs {
         drop(state);
         let handle = file::Handle { disk: Arc::clone(&self.0), inode, path: path.to_owned() };
         Ok(Box::new(file::CrashLock(handle)))
+    }
+
+    /// A quarter of all, as the operating system's.
+    fn open_files_max(&self) -> usize {
+        let max = self.0.state.lock().settings.handles_max;
+        max.map_or(usize::MAX, |max| max as usize / 4)
     }
 
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {

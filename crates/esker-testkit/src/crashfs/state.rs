@@ -70,6 +70,8 @@ pub(super) struct Settings {
     pub(super) tear: Tear,
     /// Where the background's chances come from, and how seldom it writes.
     pub(super) write_back: Option<(Rng, u64)>,
+    /// How many handles of files may be open at once.
+    pub(super) handles_max: Option<u64>,
     /// The first name of the paths that lie on a device of their own.
     pub(super) other_device: Option<String>,
 }
@@ -113,6 +115,7 @@ impl State {
                 mapped_chunk: BLOCK,
                 tear: Tear::Never,
                 write_back: None,
+                handles_max: None,
                 other_device: None,
             },
             operations: 0,
@@ -266,6 +269,15 @@ impl State {
             file.dirty.clear();
             file.durable_only = true;
         }
+    }
+
+    /// How many handles of files are open.
+    pub(super) fn handles(&self) -> u64 {
+        let files = self.nodes.values().filter_map(|node| match node {
+            Node::File(file) => Some(file.open),
+            Node::Dir(_) => None,
+        });
+        files.sum()
     }
 
     pub(super) fn close(&mut self, inode: u64) {

@@ -62,7 +62,7 @@ struct Shared {
     inner: Arc<dyn Fs>,
     /// The same disk, if it can act out what a failed sync does to the cache.
     disk: Option<CrashFs>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 /// A file system with faults. Clones of this value are handles of the same one.
@@ -78,12 +78,12 @@ impl fmt::Debug for FaultFs {
 impl FaultFs {
     /// Wraps any file system. [`Effect::FailSync`] then fails the sync without losing anything.
     pub fn new(inner: Arc<dyn Fs>) -> Self {
-        Self(Arc::new(Shared { inner, disk: None, state: Mutex::default() }))
+        Self(Arc::new(Shared { inner, disk: None, state: Arc::default() }))
     }
 
     /// Wraps a simulated disk, whose cache then suffers from [`Effect::FailSync`].
     pub fn over(disk: &CrashFs) -> Self {
-        let state = Mutex::default();
+        let state = Arc::default();
         Self(Arc::new(Shared { inner: disk.as_fs(), disk: Some(disk.clone()), state }))
     }
 
@@ -245,5 +245,19 @@ impl Fs for FaultFs {
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         self.allow(Op::FreeBytes, &[path])?;
         self.0.inner.free_bytes(path)
+    }
+
+    fn rooted(&self, directory: &Path) -> io::Result<Option<Arc<dyn Fs>>> {
+        let Some(inner) = self.0.inner.rooted(directory)? else { return Ok(None) };
+        let (disk, state) = (self.0.disk.clone(), self.0.state.clone());
+        Ok(Some(Arc::new(Self(Arc::new(Shared { inner, disk, state })))))
+    }
+
+    fn open_files_max(&self) -> usize {
+        self.0.inner.open_files_max()
+    }
+
+    fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {
+        self.0.inner.contains(directory, path)
     }
 }

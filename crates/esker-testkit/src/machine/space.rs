@@ -53,7 +53,7 @@ impl Machine {
         let manifest = manifest.unwrap_or_else(|e| panic!("manifest: {e}"));
         let data = self.path.join("data");
         let mut segment = |meta: &esker::run::SegmentMeta| {
-            Segment::new(meta.clone(), RunFile::new(&fs, &data, meta.file, None))
+            Segment::new(meta.clone(), RunFile::new(&fs, &data, meta.file, None, None))
         };
         let mut version = Version::default();
         for edit in &manifest.edits {

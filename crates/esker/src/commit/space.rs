@@ -249,6 +249,10 @@ impl Space {
             incarnation: Incarnation::default(),
         };
         maker.next_serial += 1;
+        // Whoever gave a file a second name meanwhile keeps its bytes: another takes its place.
+        while let Some(shared) = maker.pool.pop_if(|file| !file.is_ours_alone()) {
+            let _ = self.fs.remove_file(shared.path());
+        }
         let reused = maker.pool.pop();
         let fresh = reused.is_none();
         let file = match reused {

@@ -14,7 +14,7 @@
 use crate::base::{FileId, Seq};
 use crate::commit::{LogConfig, LogKind, Pipeline};
 use crate::db::Core;
-use crate::db::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, new_identity};
+use crate::db::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, new_identity, occupant};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{FileLock, Fs, OpenMode};
 use crate::manifest::{Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version};
@@ -35,13 +35,17 @@ impl Core {
     /// Makes a database at `target`, where nothing may stand yet, with what this one holds now.
     pub fn checkpoint(&self, target: &Path) -> Result<()> {
         self.writable()?;
-        let exists = || Error::Exists { path: target.to_owned() };
-        if self.fs.kind(target).context("look at", target)?.is_some() {
-            return Err(exists());
+        if let Some(found) = occupant(self.fs.as_ref(), target)? {
+            return Err(Error::exists(target, found));
+        }
+        if self.fs.contains(&self.path, target).context("look at", target)? {
+            let what = "lies inside of the database that it is made of: name another path";
+            return Err(Error::invalid(format!("{} {what}", target.display())));
         }
         self.flush()?;
         self.gate(Point::CheckpointFlushed);
         let (version, state) = self.durable_state();
+        let exists = || Error::exists(target, "a database");
         let fs = self.fs.as_ref();
         fs.create_dir(target).context("create", target)?;
         // Whoever else makes a database here at the same time, or opens this one too early, meets

@@ -11,10 +11,10 @@
 //!    do for a while, and all of it when somebody waits for the background. What a process does not
 //!    live to give back shows at the next open as a gap between live slices.
 
-use crate::base::FileId;
+use crate::base::{FileId, first_free, within_reach};
 use crate::error::{IoContext, Result};
-use crate::fs::Fs;
-use crate::run::{HEADER_BYTES, Reclaim, RunFile};
+use crate::fs::{DirEntry, Fs};
+use crate::run::{HEADER_BYTES, OpenFiles, Reclaim, RunFile, parse_run_name};
 use crate::sync::Signal;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -59,14 +59,8 @@ pub struct Files {
     /// is not gone before.
     collecting: Mutex<()>,
     outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
+    open: Arc<OpenFiles>,
     work: Arc<Signal>,
-}
-
-/// The number in a run file's name.
-pub fn parse_run_name(name: &str) -> Option<FileId> {
-    let digits = name.strip_suffix(".run")?;
-    (digits.len() >= 10 && digits.bytes().all(|b| b.is_ascii_digit()))
-        .then(|| digits.parse().ok())?
 }
 
 impl Reclaim for Files {
@@ -85,6 +79,7 @@ impl Files {
     /// The files of `directory`; `work` is notified when there is something to give back.
     pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, work: Arc<Signal>) -> Arc<Self> {
         Arc::new(Self {
+            open: OpenFiles::new(fs.open_files_max()),
             fs,
             directory,
             next: AtomicU64::new(1),
@@ -162,7 +157,7 @@ impl Files {
     /// The object that stands for run file `id`.
     pub fn run_file(self: &Arc<Self>, id: FileId) -> Arc<RunFile> {
         let reclaim: Arc<dyn Reclaim> = self.clone();
-        RunFile::new(&self.fs, &self.directory, id, Some(reclaim))
+        RunFile::new(&self.fs, &self.directory, id, Some(reclaim), Some(self.open.clone()))
     }
 
     /// Has up to `most` of what could not be given back tried again.
@@ -280,9 +275,15 @@ impl Files {
         which: &dyn Fn(FileId) -> bool,
     ) -> Result<()> {
         let entries = self.fs.list(&self.directory).context("list", &self.directory)?;
-        let there: Vec<FileId> =
-            entries.iter().filter_map(|entry| parse_run_name(&entry.name)).collect();
-        there.iter().for_each(|id| self.raise_next_id(id + 1));
+        let numbered = |entry: &DirEntry| parse_run_name(&entry.name);
+        // Also a directory's name is taken.
+        let taken = entries.iter().filter_map(numbered).collect();
+        let next = self.peek_next_id();
+        // What we cannot have written is somebody else's, whatever its name.
+        let ours = |entry: &&DirEntry| entry.is_file();
+        let there: Vec<FileId> = entries.iter().filter(ours).filter_map(numbered).collect();
+        let there: Vec<FileId> = there.into_iter().filter(|id| within_reach(*id, next)).collect();
+        self.raise_next_id(first_free(next, taken));
         let present = there.iter().filter(|id| live.contains(id)).count();
         if present < live.len() {
             log::warn!("run files are missing in {}", self.directory.display());

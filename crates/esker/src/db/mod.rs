@@ -54,7 +54,7 @@ mod work;
 mod worker;
 mod write;
 
-pub use files::parse_run_name;
+pub use crate::run::parse_run_name;
 pub use memset::DbOrder;
 pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 pub use verify::{Problem, VerifyReport};

@@ -25,7 +25,7 @@ use crate::db::unfinished::{self, MARK_NAME};
 use crate::db::work::Work;
 use crate::db::{Core, replay};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{Fs, PathKind};
+use crate::fs::{DirEntry, Fs, PathKind, expect_kind, within};
 use crate::manifest::{
     Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Trees, Version, check_tree, misfit,
     parse_manifest_name,
@@ -80,19 +80,19 @@ impl Core {
 
     fn open_as(path: &Path, options: &Options, filling: bool) -> Result<Arc<Self>> {
         let settings = Settings::new(options)?;
-        let fs = options.fs.clone();
-        let found = match look(fs.as_ref(), path, filling) {
+        let fs = &options.fs;
+        let found = match look(fs, path, filling) {
             // Someone may be making a database there just now; under the lock we know.
             Err(_) if is_locked(fs.as_ref(), path) => {
                 return Err(Error::Locked { path: path.to_owned() });
             }
             // And if they were done in the meantime, another look says so.
-            Err(_) => look(fs.as_ref(), path, filling)?,
+            Err(_) => look(fs, path, filling)?,
             Ok(found) => found,
         };
         match found {
             Found::Database if options.error_if_exists => {
-                return Err(Error::Exists { path: path.to_owned() });
+                return Err(Error::exists(path, "a database"));
             }
             Found::Nothing | Found::Empty if !options.create_if_missing || options.read_only => {
                 return Err(Error::Missing { path: path.to_owned() });
@@ -105,11 +105,14 @@ impl Core {
         if found != Found::Database {
             sync_name(fs.as_ref(), path, found)?;
         }
+        // From here on, whatever becomes of the path, this is the directory.
+        let fs = within(fs, path).context("open", path)?;
+        let options = &Options { fs: fs.clone(), ..options.clone() };
         let lock = take_lock(fs.as_ref(), path, options.read_only)?;
         // Another process may have made or upgraded the database before the lock was ours.
-        match look(fs.as_ref(), path, filling)? {
+        match look(&fs, path, filling)? {
             Found::Database if options.error_if_exists => {
-                return Err(Error::Exists { path: path.to_owned() });
+                return Err(Error::exists(path, "a database"));
             }
             Found::Database => {}
             Found::Nothing | Found::Empty => create(&fs, path, options)?,
@@ -294,6 +297,25 @@ fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
     }
 }
 
+/// What stands at a path at which something new is to be made, if anything does.
+pub(super) fn occupant(fs: &dyn Fs, path: &Path) -> Result<Option<String>> {
+    let Some(kind) = fs.kind(path).context("look at", path)? else { return Ok(None) };
+    if kind != PathKind::Directory {
+        return Ok(Some(kind.to_string()));
+    }
+    Ok(Some(what_it_is(&fs.list(path).context("list", path)?)))
+}
+
+/// What a directory with these entries is.
+pub(super) fn what_it_is(entries: &[DirEntry]) -> String {
+    let ours = |entry: &DirEntry| SUPERBLOCK_NAMES.contains(&entry.name.as_str());
+    match entries.first() {
+        None => "an empty directory".to_owned(),
+        Some(_) if entries.iter().any(ours) => "a database".to_owned(),
+        Some(first) => format!("a directory that holds {:?}", first.name),
+    }
+}
+
 /// The refusal of what is not ours.
 fn not_a_database(path: &Path, kind: Option<Foreign>, found: impl FnOnce() -> String) -> Error {
     let found = kind.map_or_else(found, |kind| format!("it is a database of {}", kind.name));
@@ -303,21 +325,29 @@ fn not_a_database(path: &Path, kind: Option<Foreign>, found: impl FnOnce() -> St
 
 /// Looks at a path without changing anything. `filling`: a directory that is marked as unfinished
 /// is taken for what it holds.
-fn look(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
+fn look(fs: &Arc<dyn Fs>, path: &Path, filling: bool) -> Result<Found> {
     match fs.kind(path).context("look at", path)? {
         None => return Ok(Found::Nothing),
-        Some(PathKind::File) => {
-            let kind = foreign::file(fs, path);
-            return Err(not_a_database(path, kind, || "it is a file".to_owned()));
-        }
         Some(PathKind::Directory) => {}
+        Some(found) => {
+            let file = (found == PathKind::File).then_some(path);
+            let kind = file.and_then(|path| foreign::file(fs.as_ref(), path));
+            return Err(not_a_database(path, kind, || format!("it is {found}")));
+        }
     }
+    let fs = within(fs, path).context("open", path)?;
+    look_inside(fs.as_ref(), path, filling)
+}
+
+/// Looks at what a directory holds.
+fn look_inside(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
     let entries = fs.list(path).context("list", path)?;
     if !filling && unfinished::is_marked(&entries) {
         return Err(Error::Unfinished { path: path.to_owned() });
     }
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if SUPERBLOCK_NAMES.iter().any(|name| has(name)) {
+        check_kinds(path, &entries)?;
         match Superblock::read(fs, path) {
             Ok(Some(_)) => return Ok(Found::Database),
             Ok(None) => {}
@@ -336,6 +366,7 @@ fn look(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
         let kind = foreign::directory(&entries);
         return Err(not_a_database(path, kind, || format!("it holds {:?}", foreign.name)));
     }
+    check_kinds(path, &entries)?;
     if has_data(fs, path)? {
         let first = path.join(SUPERBLOCK_NAMES[0]);
         let detail = "both superblocks are missing, but there is data";
@@ -344,15 +375,32 @@ fn look(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
     Ok(Found::Empty)
 }
 
+/// Refuses links, pipes and the like where our files and directories stand. Whatever else has a
+/// name that no file of the database needs is left alone.
+fn check_kinds(path: &Path, entries: &[DirEntry]) -> Result<()> {
+    for entry in entries {
+        let wanted = match entry.name.as_str() {
+            LOCK_NAME => PathKind::File,
+            LOG_DIRECTORY | DATA_DIRECTORY => PathKind::Directory,
+            name if SUPERBLOCK_NAMES.contains(&name) => PathKind::File,
+            _ => continue,
+        };
+        expect_kind(entry.kind, wanted).context("open", &path.join(&entry.name))?;
+    }
+    Ok(())
+}
+
 /// Whether there are runs, or a log that holds records or once held some: then this was a
 /// database, whatever became of its superblocks. A first log segment without records is what a
 /// creation leaves that was cut off.
 fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     let data = path.join(DATA_DIRECTORY);
-    if fs.kind(&data).context("look at", &data)? == Some(PathKind::Directory)
-        && fs.list(&data).context("list", &data)?.iter().any(|entry| entry.len > 0)
-    {
-        return Ok(true);
+    if fs.kind(&data).context("look at", &data)? == Some(PathKind::Directory) {
+        // A link may lead to a run.
+        let is_nothing = |entry: &DirEntry| entry.is_dir() || (entry.is_file() && entry.len == 0);
+        if !fs.list(&data).context("list", &data)?.iter().all(is_nothing) {
+            return Ok(true);
+        }
     }
     let log = path.join(LOG_DIRECTORY);
     if fs.kind(&log).context("look at", &log)? != Some(PathKind::Directory) {
@@ -505,7 +553,7 @@ fn begin_manifest(
     let (catalog, version) = (&described.catalog, &described.version);
     let state = describe_all(catalog, version, log_start, files.peek_next_id(), false);
     let old = described.manifest.number;
-    let new = Manifest::create(fs, path, old + 1, &state)?;
+    let new = Manifest::create_next(fs, path, old, &state)?;
     // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
     // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
     // misses the name, since both manifests say the same until both superblocks are written.
@@ -526,7 +574,8 @@ fn begin_manifest(
 /// Removes manifests that were retired, or begun and never named.
 fn remove_old_manifests(fs: &dyn Fs, path: &Path, current: u64) -> Result<()> {
     for entry in fs.list(path).context("list", path)? {
-        if parse_manifest_name(&entry.name).is_some_and(|number| number != current) {
+        let retired = |number| number != current;
+        if entry.is_file() && parse_manifest_name(&entry.name).is_some_and(retired) {
             let stale = path.join(&entry.name);
             fs.remove_file(&stale).context("remove", &stale)?;
         }

@@ -276,9 +276,8 @@ impl Core {
     fn rewrite_manifest(&self, store: &mut Store) -> Result<()> {
         let version = self.state.load_arc().version.clone();
         let state = self.whole_state(&version, store.log_start, false);
-        let number = store.manifest.number() + 1;
         let fs = self.fs.as_ref();
-        let next = match Manifest::create(fs, &self.path, number, &state) {
+        let next = match Manifest::create_next(fs, &self.path, store.manifest.number(), &state) {
             Ok(next) => next,
             Err(error) => {
                 // The old manifest is whole and goes on; the new one is named nowhere.

@@ -7,14 +7,15 @@
 //! 3. Whoever fills the directory holds its lock while the mark is made and while it goes. What
 //!    an earlier filling left may be removed under the lock while the mark stands.
 
-use super::files::parse_run_name;
-use super::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
+use super::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, what_it_is};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{DirEntry, Fs, OpenMode, PathKind};
+use crate::fs::{DirEntry, Fs, PathKind, open_to_change, within};
 use crate::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
+use crate::run::parse_run_name;
 use crate::wal::file_number;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The name of the mark.
 pub const MARK_NAME: &str = "INCOMPLETE";
@@ -33,8 +34,11 @@ pub fn is_marked(entries: &[DirEntry]) -> bool {
 ///
 /// # Errors
 /// [`Error::Exists`] if something else stands there, [`Error::Locked`] if somebody is filling it.
-pub fn begin(fs: &dyn Fs, path: &Path) -> Result<()> {
+pub fn begin(fs: &Arc<dyn Fs>, path: &Path) -> Result<()> {
     fs.create_dir(path).context("create", path)?;
+    // Nothing is removed through a link.
+    let fs = within(fs, path).context("open", path)?;
+    let fs = fs.as_ref();
     let lock_path = path.join(LOCK_NAME);
     let entries = fs.list(path).context("list", path)?;
     // Nothing is made in a directory of something else, not even the lock file.
@@ -52,13 +56,7 @@ pub fn begin(fs: &dyn Fs, path: &Path) -> Result<()> {
     bug!("db_repair_target_not_marked", return Ok(()));
     let mark = path.join(MARK_NAME);
     // One that is there already may never have been synced.
-    let file = match fs.open(&mark, OpenMode::CreateNew) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs.open(&mark, OpenMode::ReadWrite)
-        }
-        other => other,
-    };
-    let file = file.context("create", &mark)?;
+    let (file, _) = open_to_change(fs, &mark).context("create", &mark)?;
     file.write_at(TEXT, 0).context("write", &mark)?;
     // Seeded: a power cut takes the mark of a repair that was cut off, and leaves its files.
     bug!("db_repair_mark_not_synced", return Ok(()));
@@ -76,10 +74,10 @@ pub fn end(fs: &dyn Fs, path: &Path) -> Result<()> {
 /// Whether there is nothing, or nothing but what an earlier filling left.
 fn check_free(path: &Path, entries: &[DirEntry]) -> Result<()> {
     let in_the_way = |entry: &DirEntry| entry.name != LOCK_NAME;
-    if !is_marked(entries) && entries.iter().any(in_the_way) {
-        return Err(Error::Exists { path: path.to_owned() });
+    if is_marked(entries) || !entries.iter().any(in_the_way) {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::exists(path, what_it_is(entries)))
 }
 
 /// Removes what an earlier filling left, and makes that durable: a log segment that came back
@@ -106,7 +104,7 @@ fn remove_files(
     entries: &[DirEntry],
     ours: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
-    for entry in entries.iter().filter(|entry| !entry.is_dir && ours(&entry.name)) {
+    for entry in entries.iter().filter(|entry| !entry.is_dir() && ours(&entry.name)) {
         let path = directory.join(&entry.name);
         fs.remove_file(&path).context("remove", &path)?;
     }

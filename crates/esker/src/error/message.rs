@@ -89,8 +89,8 @@ impl Error {
             Self::Missing { path } => {
                 write!(f, "there is no database at {}: check the path", path.display())
             }
-            Self::Exists { path } => {
-                write!(f, "there already is a database at {}: name another path", path.display())
+            Self::Exists { path, found } => {
+                write!(f, "there already is {found} at {}: name another path", path.display())
             }
             Self::Unfinished { path } => write!(
                 f,

@@ -3,16 +3,29 @@
 //! Every file access of the engine goes through [`Fs`] and [`File`], so that the tests can put a
 //! simulated disk (power cuts, torn writes, failing syncs) under the very same code. Paths are
 //! plain paths; nothing here knows the database's layout.
+//!
+//! A database's directory may hold what does not belong there: links to files elsewhere, pipes
+//! that nobody writes to, devices. Names are therefore judged in one place, below this trait:
+//!
+//! 1. What [`Fs::open`] and [`Fs::lock`] answer is a regular file. Links are not followed, and
+//!    what is not a regular file is not even opened, so no call blocks on a pipe or wakes a device.
+//! 2. Below the directory of a file system that [`within`] made, names are found from a handle of
+//!    that directory, and no link is followed on the way: nothing outside is read or written.
+//! 3. Whoever changes a file in place looks at [`File::links`] first.
 
+use crate::error::{Error, IoContext};
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 mod fork;
+mod kind;
 mod os;
 
 pub use fork::ForkGuard;
+pub(crate) use kind::expect_kind;
+pub use kind::{PathKind, wrong_kind};
 
 /// How [`Fs::open`] opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +45,20 @@ pub struct DirEntry {
     pub name: String,
     /// Its length in bytes; 0 for directories.
     pub len: u64,
+    /// What it is; links are not followed.
+    pub kind: PathKind,
+}
+
+impl DirEntry {
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind == PathKind::File
+    }
+
     /// Whether it is a directory.
-    pub is_dir: bool,
+    pub fn is_dir(&self) -> bool {
+        self.kind == PathKind::Directory
+    }
 }
 
 /// Identifies one life of one file: boot id, mount id and inode (R6). Two equal incarnations mean
@@ -50,14 +75,16 @@ impl Incarnation {
 
 /// A file system.
 pub trait Fs: Send + Sync + fmt::Debug + 'static {
-    /// Opens a file. Parent directories must exist. New files are private to the user as the
-    /// process's umask says.
+    /// Opens a regular file. Parent directories must exist. New files are private to the user as
+    /// the process's umask says. What is no regular file is refused, unopened, with an error that
+    /// [`wrong_kind`] tells apart.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates one directory; succeeds if it is there already.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Lists a directory, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
-    /// Whether something stands at this path, and whether it is a directory.
+    /// What stands at this path, if anything does. In a file system of [`within`], links are not
+    /// followed; elsewhere they are, as far as they lead somewhere.
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
     /// Renames a file, replacing the target; both in directories of this file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -77,22 +104,69 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     }
     /// Makes the entries (creations, renames, removals) of a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// Takes the exclusive lock of a file, creating it if it is missing. Fails at once with
+    /// Takes the exclusive lock of a regular file, creating it if it is missing. Fails at once with
     /// [`io::ErrorKind::WouldBlock`] if another handle, of this process or any other, holds it.
     /// The lock ends when the returned guard is dropped, also where forked children still hold
     /// copies of the descriptor (R26), and not when another descriptor of the file is closed.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
     /// Bytes that can still be written to the device that holds `path`.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
+    /// This file system with everything below `directory` found from a handle of it, see
+    /// [`within`]; `None` where there are no links that could lead out.
+    fn rooted(&self, directory: &Path) -> io::Result<Option<Arc<dyn Fs>>> {
+        let _ = directory;
+        Ok(None)
+    }
+    /// How many files may be open at once for reading runs. The rest is for everything else that
+    /// the process opens.
+    fn open_files_max(&self) -> usize {
+        usize::MAX
+    }
+    /// Whether `path`, which need not exist, is `directory` or lies in it.
+    fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {
+        Ok(std::path::absolute(path)?.starts_with(std::path::absolute(directory)?))
+    }
 }
 
-/// What stands at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathKind {
-    /// A regular file (or anything that is not a directory).
-    File,
-    /// A directory.
-    Directory,
+/// A file system on which everything below `directory`, which must exist, is found from a handle
+/// of it without following links. Other paths mean what they mean on `fs`.
+pub fn within(fs: &Arc<dyn Fs>, directory: &Path) -> io::Result<Arc<dyn Fs>> {
+    Ok(fs.rooted(directory)?.unwrap_or_else(|| fs.clone()))
+}
+
+/// Opens a file that is changed in place, or makes it; says whether it is a new one, whose name is
+/// not durable yet. A file that has other names is not changed, but another is made in its place:
+/// in a copy that was made of links, it is the original's, too.
+pub(crate) fn open_to_change(fs: &dyn Fs, path: &Path) -> io::Result<(Arc<dyn File>, bool)> {
+    match fs.open(path, OpenMode::ReadWrite) {
+        Ok(file) if file.links()? <= 1 => return Ok((file, false)),
+        Ok(_) => fs.remove_file(path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok((fs.open(path, OpenMode::CreateNew)?, true))
+}
+
+/// Opens a file that the database says is there, for reading: that it is missing, or something
+/// else than a regular file, is damage (C3).
+pub fn open_part(fs: &dyn Fs, path: &Path, section: &'static str) -> crate::Result<Arc<dyn File>> {
+    part(fs.open(path, OpenMode::Read), path, section)
+}
+
+/// The answer of such an opening.
+pub(crate) fn part(
+    opened: io::Result<Arc<dyn File>>,
+    path: &Path,
+    section: &'static str,
+) -> crate::Result<Arc<dyn File>> {
+    opened.or_else(|error| {
+        let detail = match wrong_kind(&error) {
+            Some(_) => error.to_string(),
+            None if error.kind() == io::ErrorKind::NotFound => "the file is missing".to_owned(),
+            None => return Err(error).context("open", path),
+        };
+        Err(Error::corruption(path, 0, section, detail))
+    })
 }
 
 /// A held file lock.
@@ -172,7 +246,12 @@ pub trait LogMap: Send + Sync + fmt::Debug {
     }
 }
 
+/// Whether a file was not opened because the process, or the system, has too many open.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    os::is_out_of_descriptors(error)
+}
+
 /// The operating system's file system.
 pub fn os() -> Arc<dyn Fs> {
-    Arc::new(os::OsFs)
+    Arc::new(os::OsFs::default())
 }

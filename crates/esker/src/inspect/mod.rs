@@ -65,7 +65,7 @@ enum What {
 fn kind_of(fs: &dyn Fs, path: &Path) -> Result<What> {
     match fs.kind(path).context("look at", path)? {
         Some(PathKind::File) => {}
-        Some(PathKind::Directory) => return Err(foreign(path, "is a directory")),
+        Some(found) => return Err(foreign(path, &format!("is {found}"))),
         None => {
             let missing = std::io::ErrorKind::NotFound.into();
             return Err(Error::io("open", path, missing));

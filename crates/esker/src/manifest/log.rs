@@ -9,9 +9,10 @@
 //! offset. Each is synced before the next is appended, so only the last can be torn: damage with a
 //! whole record behind it is corruption (C4, R11).
 
+use crate::base::NumberedName;
 use crate::base::codec::{Reader, checksum, checksum_pieces};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{File, Fs, OpenMode};
+use crate::fs::{File, Fs, OpenMode, PathKind, open_part};
 use crate::manifest::search::Search;
 use crate::manifest::{Edit, FORMAT_VERSION};
 use std::path::{Path, PathBuf};
@@ -29,18 +30,16 @@ const ALLOCATION_BYTES: u64 = 16 << 10;
 pub(super) const KIND_EDIT: u32 = 1;
 pub(super) const KIND_SUCCESSOR: u32 = 2;
 
+const NAME: NumberedName = NumberedName { prefix: "MANIFEST-", digits: 6, suffix: "" };
+
 /// The file name of manifest `number`.
 pub fn manifest_name(number: u64) -> String {
-    format!("MANIFEST-{number:06}")
+    NAME.of(number)
 }
 
 /// The number in a manifest's file name.
 pub fn parse_manifest_name(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("MANIFEST-")?;
-    if digits.len() < 6 || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok()
+    NAME.number(name)
 }
 
 /// Whether the file at `path` begins like a manifest of this engine, of whatever version.
@@ -78,6 +77,18 @@ pub struct Recovered {
 }
 
 impl Manifest {
+    /// Like [`Manifest::create`], with the next number behind `old` that nothing but a file has.
+    pub fn create_next(fs: &dyn Fs, directory: &Path, old: u64, state: &Edit) -> Result<Self> {
+        let entries = fs.list(directory).context("list", directory)?;
+        let others = entries.iter().filter(|entry| !entry.is_file());
+        let taken: Vec<u64> = others.filter_map(|entry| parse_manifest_name(&entry.name)).collect();
+        let Some(number) = (old..).skip(1).find(|number| !taken.contains(number)) else {
+            let path = directory.join(manifest_name(old));
+            return Err(Error::corruption(&path, 0, "manifest", "its number is the last one"));
+        };
+        Self::create(fs, directory, number, state)
+    }
+
     /// Writes a new manifest whose first record is `state`, and syncs it and the directory.
     pub fn create(fs: &dyn Fs, directory: &Path, number: u64, state: &Edit) -> Result<Self> {
         let path = directory.join(manifest_name(number));
@@ -86,7 +97,7 @@ impl Manifest {
         })?;
         // A file of this name can only be left over from a creation that never ended: no
         // superblock and no predecessor names it yet.
-        if fs.kind(&path).context("look at", &path)?.is_some() {
+        if fs.kind(&path).context("look at", &path)? == Some(PathKind::File) {
             fs.remove_file(&path).context("remove", &path)?;
         }
         let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
@@ -228,12 +239,7 @@ pub fn read_records(
     number: u64,
 ) -> Result<(Recovered, Option<u64>)> {
     let path = directory.join(manifest_name(number));
-    let file = fs.open(&path, OpenMode::Read).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::NotFound {
-            return Error::corruption(&path, 0, "manifest", "the file is missing");
-        }
-        Error::io("open", &path, error)
-    })?;
+    let file = open_part(fs, &path, "manifest")?;
     let len = file.len().context("measure", &path)?;
     let mut bytes = vec![0; len as usize];
     file.read_at(&mut bytes, 0).context("read", &path)?;

@@ -6,7 +6,7 @@
 
 use crate::base::codec::{Reader, checksum};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{Fs, OpenMode};
+use crate::fs::{Fs, OpenMode, open_to_change};
 use crate::manifest::FORMAT_VERSION;
 use std::io;
 use std::path::Path;
@@ -127,16 +127,15 @@ impl Superblock {
             // Seeded: only one superblock names the new manifest; the other names one that is gone.
             let slot = if bug!("manifest_one_superblock_written") { first } else { slot };
             let path = directory.join(SUPERBLOCK_NAMES[slot]);
-            let file = match fs.open(&path, OpenMode::ReadWrite) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs.open(&path, OpenMode::CreateNew).context("create", &path)?
-                }
-                other => other.context("open", &path)?,
-            };
+            let (file, fresh) = open_to_change(fs, &path).context("open", &path)?;
             file.write_at(&self.encode(), 0).context("write", &path)?;
             // Seeded: the old manifest goes while the device may still name it.
             bug!("manifest_superblock_not_synced", continue);
             file.sync_data().context("sync", &path)?;
+            if fresh {
+                // Before the other slot is touched: until its name is durable, this one is not.
+                fs.sync_dir(directory).context("sync", directory)?;
+            }
         }
         fs.sync_dir(directory).context("sync", directory)?;
         Ok(self)

@@ -51,7 +51,7 @@ fn two_partitions() -> Edit {
 
 fn apply(version: &Version, edit: &Edit) -> std::result::Result<Version, &'static str> {
     let fs = crate::fs::os();
-    let file = RunFile::new(&fs, Path::new("nowhere"), 1, None);
+    let file = RunFile::new(&fs, Path::new("nowhere"), 1, None, None);
     version.apply(edit, &mut |meta| Segment::new(meta.clone(), file.clone()))
 }
 

@@ -39,7 +39,7 @@ use crate::db::foreign::{self, Foreign};
 use crate::db::options::Options;
 use crate::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, parse_run_name, unfinished};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{DirEntry, FileLock, Fs, PathKind};
+use crate::fs::{DirEntry, FileLock, Fs, PathKind, within};
 use crate::manifest::{self, SUPERBLOCK_NAMES, parse_manifest_name};
 use std::path::Path;
 
@@ -65,8 +65,8 @@ use std::path::Path;
 /// ```
 pub fn plan(path: impl AsRef<Path>, options: &Options) -> Result<Plan> {
     let path = path.as_ref();
-    let _lock = check_source(path, options)?;
-    walk::run(path, options, &mut target::Nowhere::default())
+    let source = check_source(path, options)?;
+    walk::run(path, &source.options, &mut target::Nowhere::default())
 }
 
 /// Saves everything readable of the database at `path` into a new one at `to`, which must not
@@ -97,17 +97,24 @@ pub fn salvage(
     options: &Options,
 ) -> Result<Salvaged> {
     let (path, to) = (path.as_ref(), to.as_ref());
-    let _lock = check_source(path, options)?;
+    let source = check_source(path, options)?;
     check_target(path, to, options.fs.as_ref())?;
     let mut target = target::Target::create(to, options)?;
-    let plan = walk::run(path, options, &mut target)?;
+    let plan = walk::run(path, &source.options, &mut target)?;
     let written = target.finish()?;
     Ok(Salvaged { plan, to: to.to_owned(), operations: written })
 }
 
+/// A damaged database that is being read.
+struct Opened {
+    /// Whose file system finds everything from a handle of the directory.
+    options: Options,
+    _lock: Option<Box<dyn FileLock>>,
+}
+
 /// Looks whether there is a database that nobody has open, without changing anything.
-fn check_source(path: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
-    let fs = options.fs.as_ref();
+fn check_source(path: &Path, options: &Options) -> Result<Opened> {
+    let fs = &options.fs;
     let refuse = |kind: Option<Foreign>, found: &str| Error::NotADatabase {
         path: path.to_owned(),
         found: kind.map_or(found.to_owned(), |kind| format!("it is a database of {}", kind.name)),
@@ -115,34 +122,38 @@ fn check_source(path: &Path, options: &Options) -> Result<Option<Box<dyn FileLoc
     };
     match fs.kind(path).context("look at", path)? {
         None => return Err(Error::Missing { path: path.to_owned() }),
-        Some(PathKind::File) => return Err(refuse(foreign::file(fs, path), "it is a file")),
         Some(PathKind::Directory) => {}
+        Some(found) => {
+            let file = (found == PathKind::File).then_some(path);
+            let kind = file.and_then(|path| foreign::file(fs.as_ref(), path));
+            return Err(refuse(kind, &format!("it is {found}")));
+        }
     }
+    let fs = within(&options.fs, path).context("open", path)?;
     let entries = fs.list(path).context("list", path)?;
     if unfinished::is_marked(&entries) {
         return Err(Error::Unfinished { path: path.to_owned() });
     }
-    if !holds_files_of_ours(fs, path, &entries)? {
+    if !holds_files_of_ours(fs.as_ref(), path, &entries)? {
         return Err(refuse(foreign::directory(&entries), "it holds no file of one"));
     }
-    if !entries.iter().any(|entry| entry.name == LOCK_NAME) {
-        return Ok(None);
-    }
-    let lock_path = path.join(LOCK_NAME);
-    match fs.lock(&lock_path) {
-        Ok(lock) => Ok(Some(lock)),
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            Err(Error::Locked { path: path.to_owned() })
+    // Nobody who has the database open got past a lock file that is none.
+    let lock = entries.iter().any(|entry| entry.name == LOCK_NAME && entry.is_file());
+    let lock = match lock.then(|| fs.lock(&path.join(LOCK_NAME))) {
+        Some(Ok(lock)) => Some(lock),
+        Some(Err(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            return Err(Error::Locked { path: path.to_owned() });
         }
         // A medium that cannot be written to can still be read.
-        Err(_) => Ok(None),
-    }
+        Some(Err(_)) | None => None,
+    };
+    Ok(Opened { options: Options { fs, ..options.clone() }, _lock: lock })
 }
 
 /// Whether a directory holds files that only this engine makes. Other stores call their files
 /// `MANIFEST-000004` too, so a manifest counts by its first bytes.
 fn holds_files_of_ours(fs: &dyn Fs, path: &Path, entries: &[DirEntry]) -> Result<bool> {
-    let files = || entries.iter().filter(|entry| !entry.is_dir);
+    let files = || entries.iter().filter(|entry| !entry.is_dir());
     if files().any(|entry| SUPERBLOCK_NAMES.contains(&entry.name.as_str())) {
         return Ok(true);
     }
@@ -153,12 +164,14 @@ fn holds_files_of_ours(fs: &dyn Fs, path: &Path, entries: &[DirEntry]) -> Result
         let directory = path.join(name);
         if fs.kind(&directory).context("look at", &directory)? == Some(PathKind::Directory) {
             let within = fs.list(&directory).context("list", &directory)?;
-            if within.iter().any(|entry| !entry.is_dir && ours(&entry.name)) {
+            if within.iter().any(|entry| !entry.is_dir() && ours(&entry.name)) {
                 return Ok(true);
             }
         }
     }
-    for entry in files().filter(|entry| parse_manifest_name(&entry.name).is_some()) {
+    let manifest =
+        |entry: &&DirEntry| entry.is_file() && parse_manifest_name(&entry.name).is_some();
+    for entry in files().filter(manifest) {
         if manifest::begins_like_one(fs, &path.join(&entry.name))? {
             return Ok(true);
         }
@@ -168,13 +181,12 @@ fn holds_files_of_ours(fs: &dyn Fs, path: &Path, entries: &[DirEntry]) -> Result
 
 /// A first look, so that nothing is made where nothing can be saved.
 fn check_target(path: &Path, to: &Path, fs: &dyn Fs) -> Result<()> {
-    let absolute = |path: &Path| std::path::absolute(path).context("find", path);
-    if absolute(to)?.starts_with(absolute(path)?) {
+    if fs.contains(path, to).context("look at", to)? {
         let what = format!("{} lies inside of the damaged database: name another", to.display());
         return Err(Error::invalid(what));
     }
     match fs.kind(to).context("look at", to)? {
         None | Some(PathKind::Directory) => Ok(()),
-        Some(PathKind::File) => Err(Error::Exists { path: to.to_owned() }),
+        Some(found) => Err(Error::exists(to, found.to_string())),
     }
 }

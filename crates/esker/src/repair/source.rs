@@ -2,10 +2,10 @@
 
 use super::report::{Finding, Plan, State};
 use crate::base::{FileId, KeyspaceId, Seq};
-use crate::db::DATA_DIRECTORY;
 use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
+use crate::db::{DATA_DIRECTORY, LOCK_NAME};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::Fs;
+use crate::fs::{Fs, PathKind};
 use crate::manifest::{
     self, Content, Edit, Home, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Trees,
     Version, manifest_name, parse_manifest_name,
@@ -56,6 +56,12 @@ impl Plan {
 
 /// Reads the description as well as it can be read.
 pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Source> {
+    let lock = path.join(LOCK_NAME);
+    if let Some(found) = fs.kind(&lock).context("look at", &lock)?
+        && found != PathKind::File
+    {
+        plan.find(State::Damaged, Some(&lock), format!("it is {found}: no open gets past it"));
+    }
     let named = superblocks(fs.as_ref(), path, plan)?;
     let mut source = Source::default();
     let always = KeyspaceRecord {
@@ -179,7 +185,8 @@ impl Source {
         let mut segments: HashMap<(FileId, u64), Arc<Segment>> = HashMap::new();
         let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
             let file = files.entry(meta.file);
-            let file = file.or_insert_with(|| RunFile::new(fs, &data, meta.file, None)).clone();
+            let new = || RunFile::new(fs, &data, meta.file, None, None);
+            let file = file.or_insert_with(new).clone();
             let known = segments.entry((meta.file, meta.offset));
             known.or_insert_with(|| Segment::new(meta.clone(), file)).clone()
         };

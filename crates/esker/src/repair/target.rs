@@ -78,7 +78,7 @@ impl Target {
         options.read_only = false;
         options.create_if_missing = true;
         options.error_if_exists = true;
-        unfinished::begin(options.fs.as_ref(), path)?;
+        unfinished::begin(&options.fs, path)?;
         Ok(Self {
             core: Core::open_to_fill(path, &options)?,
             path: path.to_owned(),

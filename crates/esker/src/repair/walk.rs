@@ -211,7 +211,9 @@ impl<S: Sink> Walk<'_, S> {
         };
         let (mut bytewise, mut custom) = (Vec::new(), Vec::new());
         for entry in entries {
-            let Some(id) = parse_run_name(&entry.name) else { continue };
+            let Some(id) = parse_run_name(&entry.name).filter(|_| !entry.is_dir()) else {
+                continue;
+            };
             let file = match DamagedFile::open(self.fs(), &self.data, id) {
                 Ok(file) => file,
                 Err(error) => {

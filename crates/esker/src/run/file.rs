@@ -1,19 +1,21 @@
 //! Files that hold segments.
 //!
-//! A file is opened when something is first read from it: a database may have tens of thousands.
+//! A file is opened when something is read from it, and may be closed when others are wanted more
+//! (`open_files`): a database may have tens of thousands.
 //! Whoever drops the last reference to an obsolete file tells the database, which unlinks it after
 //! the manifest edit that dropped it is durable (R22).
 
-use crate::base::FileId;
+use super::open_files::OpenFiles;
 use crate::base::codec::{Reader, checksum};
+use crate::base::{FileId, NumberedName};
 use crate::error::{Error, Result};
-use crate::fs::{Advice, File, Fs, OpenMode};
-use parking_lot::Mutex;
+use crate::fs::{Advice, File, Fs, OpenMode, is_out_of_descriptors, part};
+use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 
 /// Bytes of a run file before its first segment.
 pub const HEADER_BYTES: usize = 64;
@@ -21,9 +23,16 @@ pub const HEADER_BYTES: usize = 64;
 pub const VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";
 
+const NAME: NumberedName = NumberedName { prefix: "", digits: 10, suffix: ".run" };
+
 /// The name of the file with this id in the data directory.
 pub fn file_name(id: FileId) -> String {
-    format!("{id:010}.run")
+    NAME.of(id)
+}
+
+/// The number in a run file's name.
+pub fn parse_run_name(name: &str) -> Option<FileId> {
+    NAME.number(name)
 }
 
 /// Hears of what nothing refers to any more. Called where the last reference is dropped, which
@@ -75,8 +84,15 @@ pub struct RunFile {
     id: FileId,
     path: PathBuf,
     fs: Arc<dyn Fs>,
-    file: OnceLock<Arc<dyn File>>,
+    me: Weak<Self>,
+    table: Option<Arc<OpenFiles>>,
+    /// The open file, if it is open.
+    file: RwLock<Option<Arc<dyn File>>>,
     opening: Mutex<()>,
+    /// Whether something was read since the table asked last.
+    used: AtomicBool,
+    /// Whether the header was checked.
+    checked: AtomicBool,
     obsolete: AtomicBool,
     reclaim: Option<Arc<dyn Reclaim>>,
 }
@@ -88,19 +104,25 @@ impl fmt::Debug for RunFile {
 }
 
 impl RunFile {
-    /// The file with this id in the data directory `dir`; not opened yet.
+    /// The file with this id in the data directory `dir`; not opened yet. Once it is open, `table`
+    /// may close it again.
     pub fn new(
         fs: &Arc<dyn Fs>,
         dir: &Path,
         id: FileId,
         reclaim: Option<Arc<dyn Reclaim>>,
+        table: Option<Arc<OpenFiles>>,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|me| Self {
             id,
             path: dir.join(file_name(id)),
             fs: Arc::clone(fs),
-            file: OnceLock::new(),
+            me: me.clone(),
+            table,
+            file: RwLock::new(None),
             opening: Mutex::new(()),
+            used: AtomicBool::new(false),
+            checked: AtomicBool::new(false),
             obsolete: AtomicBool::new(false),
             reclaim,
         })
@@ -116,33 +138,66 @@ impl RunFile {
         &self.path
     }
 
-    /// The open file; the first call opens it and checks its header.
-    pub fn file(&self) -> Result<&Arc<dyn File>> {
-        if let Some(file) = self.file.get() {
+    /// The open file, which stays open while it is held; opened if it is not, and its header
+    /// checked the first time.
+    pub fn file(&self) -> Result<Arc<dyn File>> {
+        if let Some(file) = self.opened() {
             return Ok(file);
         }
         let _opening = self.opening.lock();
-        if let Some(file) = self.file.get() {
+        if let Some(file) = self.opened() {
             return Ok(file);
         }
-        let file =
-            self.fs.open(&self.path, OpenMode::Read).map_err(|error| match error.kind() {
-                // The manifest names it, so this is damage (C3).
-                io::ErrorKind::NotFound => {
-                    Error::corruption(&self.path, 0, "run header", "the file is missing")
-                }
-                _ => Error::io("open", &self.path, error),
-            })?;
-        let mut header = [0; HEADER_BYTES];
-        read(&*file, &self.path, &mut header, 0, "run header")?;
-        check_header(&header, self.id, &self.path)?;
+        let turn = self.table.as_ref().map(|table| table.turn());
+        let mut file = self.fs.open(&self.path, OpenMode::Read);
+        if let (Err(error), Some(table)) = (&file, &self.table)
+            && is_out_of_descriptors(error)
+        {
+            table.close_all();
+            file = self.fs.open(&self.path, OpenMode::Read);
+        }
+        let file = part(file, &self.path, "run header")?;
+        if !self.checked.load(Ordering::Relaxed) {
+            let mut header = [0; HEADER_BYTES];
+            read(&*file, &self.path, &mut header, 0, "run header")?;
+            check_header(&header, self.id, &self.path)?;
+            self.checked.store(true, Ordering::Relaxed);
+        }
         file.advise(Advice::Random);
-        Ok(self.file.get_or_init(|| file))
+        *self.file.write() = Some(Arc::clone(&file));
+        if let Some(turn) = turn {
+            turn.opened(&self.me);
+        }
+        Ok(file)
+    }
+
+    fn opened(&self) -> Option<Arc<dyn File>> {
+        let file = self.file.read().clone()?;
+        // Written only where it changes something, so that readers share the line.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        Some(file)
+    }
+
+    /// Whether something was read since this was asked last.
+    pub(super) fn was_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_open(&self) -> bool {
+        self.file.read().is_some()
+    }
+
+    /// Takes the open file away; who reads from it keeps it until then.
+    pub(super) fn take(&self) -> Option<Arc<dyn File>> {
+        self.file.write().take()
     }
 
     /// Fills `buffer` from `offset`; a file that ends before is damaged.
     pub(super) fn read(&self, buffer: &mut [u8], offset: u64, section: &'static str) -> Result<()> {
-        read(&**self.file()?, &self.path, buffer, offset, section)
+        read(&*self.file()?, &self.path, buffer, offset, section)
     }
 
     /// Says that no durable state refers to the file: the last reference reports it.
@@ -170,7 +225,7 @@ impl Drop for RunFile {
             return;
         }
         // Closed first: some systems refuse to remove an open file.
-        self.file.take();
+        *self.file.get_mut() = None;
         if let Some(reclaim) = &self.reclaim {
             reclaim.file(self.id);
         }

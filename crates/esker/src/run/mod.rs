@@ -24,6 +24,7 @@ mod file;
 mod get;
 mod index;
 mod meta;
+mod open_files;
 mod salvage;
 mod segment;
 #[cfg(test)]
@@ -32,9 +33,12 @@ mod verify;
 mod writer;
 
 pub use cursor::RunCursor;
-pub use file::{HEADER_BYTES, Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name};
+pub use file::{
+    HEADER_BYTES, Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name, parse_run_name,
+};
 pub use get::{Access, BlockRef, Found, Probe};
 pub use meta::{SegmentKind, SegmentMeta, Specials};
+pub use open_files::OpenFiles;
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;

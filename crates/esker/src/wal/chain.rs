@@ -13,9 +13,9 @@ use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
 use super::recover::{self, Place, Policy};
 use super::segment::file_number;
 use super::stream::Stream;
-use crate::base::Seq;
+use crate::base::{Seq, first_free};
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{Advice, File, Fs, OpenMode};
+use crate::fs::{Advice, File, Fs, open_part};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl Chain {
         let left_over: Result<Vec<_>> = left_over.filter_map(Result::transpose).collect();
         for segment in chain.segments.iter().cloned().chain(left_over?) {
             if segment.header.start != first || holds_record(segment, first)? {
-                return Err(Error::Exists { path: dir.to_owned() });
+                return Err(Error::exists(dir, "a log"));
             }
         }
         if chain.segments.is_empty() {
@@ -98,7 +98,7 @@ impl Chain {
         }
         let recovered = super::recover(fs, dir, first, Policy::Refuse, |_, _, _| Ok(()))?;
         if recovered.end != first {
-            return Err(Error::Exists { path: dir.to_owned() });
+            return Err(Error::exists(dir, "a log"));
         }
         Ok(recovered.chain)
     }
@@ -114,11 +114,16 @@ fn holds_record(segment: ChainSegment, start: Seq) -> Result<bool> {
 /// Reads all headers in `dir` and follows the chain back to `log_start`.
 pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> Result<Chain> {
     let mut chain = Chain { next_serial: 1, next_number: 1, ..Chain::default() };
-    let mut found = Vec::new();
+    let (mut found, mut taken) = (Vec::new(), Vec::new());
     for entry in fs.list(dir).context("list", dir)? {
-        let Some(number) = file_number(&entry.name).filter(|_| !entry.is_dir) else { continue };
+        let Some(number) = file_number(&entry.name) else { continue };
+        taken.push(number);
+        // Nobody makes a directory of a segment. Something else that is no file may have been put
+        // in a segment's place, so it is refused below.
+        if entry.is_dir() {
+            continue;
+        }
         let path = dir.join(&entry.name);
-        chain.next_number = chain.next_number.max(number.saturating_add(1));
         match read_header(fs, &path) {
             Ok(Some(segment)) => found.push(segment),
             Ok(None) => chain.stale.push(path),
@@ -129,9 +134,10 @@ pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> R
             Err(error) => return Err(error),
         }
     }
+    chain.next_number = first_free(1, taken);
     found.sort_by_key(|segment| segment.header.serial);
     if let Some(newest) = found.last() {
-        chain.next_serial = newest.header.serial + 1;
+        chain.next_serial = newest.header.serial.saturating_add(1);
     }
     let picked = pick(dir, &found, log_start, policy, &mut chain.damage)?;
     for (index, segment) in found.into_iter().enumerate() {
@@ -225,7 +231,7 @@ fn walk(found: &[ChainSegment], last: usize, log_start: Seq) -> Result<Vec<usize
 
 /// The segment at `path`; None if the file never held one.
 pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainSegment>> {
-    let file = fs.open(path, OpenMode::Read).context("open", path)?;
+    let file = open_part(fs, path, "log segment header")?;
     let file_len = file.len().context("stat", path)?;
     let mut page = vec![0; file_len.min(HEADER_BYTES) as usize];
     file.read_at(&mut page, 0).context("read", path)?;

@@ -57,7 +57,7 @@ pub fn inspect(
 ) -> Result<()> {
     let mut segments = Vec::new();
     for entry in fs.list(dir).context("list", dir)? {
-        if entry.is_dir || file_number(&entry.name).is_none() {
+        if entry.is_dir() || file_number(&entry.name).is_none() {
             continue;
         }
         let path = dir.join(&entry.name);

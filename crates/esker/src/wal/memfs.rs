@@ -246,7 +246,7 @@ impl Fs for MemFs {
         let entries = inside.map(|(name, file)| DirEntry {
             name: name.file_name().unwrap().to_string_lossy().into_owned(),
             len: file.lock().live.len() as u64,
-            is_dir: false,
+            kind: PathKind::File,
         });
         Ok(entries.collect())
     }

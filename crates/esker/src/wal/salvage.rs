@@ -169,7 +169,7 @@ fn gather(
 ) -> Result<Vec<Chain>> {
     let mut found: Vec<ChainSegment> = Vec::new();
     for entry in fs.list(dir).context("list", dir)? {
-        if entry.is_dir || file_number(&entry.name).is_none() {
+        if entry.is_dir() || file_number(&entry.name).is_none() {
             continue;
         }
         match chain::read_header(fs, &dir.join(&entry.name)) {

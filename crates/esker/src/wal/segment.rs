@@ -6,23 +6,23 @@
 //! copy into the mapping or one positioned write.
 
 use super::format::{HEADER_BYTES, SegmentHeader};
-use crate::base::Seq;
+use crate::base::{NumberedName, Seq};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, LogMap, OpenMode};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+const NAME: NumberedName = NumberedName { prefix: "", digits: 10, suffix: ".log" };
+
 /// The name of the segment file with this number.
 pub fn file_name(number: u64) -> String {
-    format!("{number:010}.log")
+    NAME.of(number)
 }
 
 /// The number of the segment file with this name; None for names that are not ours.
 pub fn file_number(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(".log")?;
-    let ours = digits.len() >= 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    ours.then(|| digits.parse().ok())?.filter(|number| file_name(*number) == name)
+    NAME.number(name)
 }
 
 /// How records get into the file (R10).
@@ -82,6 +82,11 @@ impl SegmentFile {
     /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the file has no other name, under which its present bytes may be wanted.
+    pub fn is_ours_alone(&self) -> bool {
+        self.file.links().is_ok_and(|links| links == 1)
     }
 
     /// Writes `bytes` at `offset` of the file.

@@ -93,15 +93,51 @@ fn what_stands_at_the_path_is_left_alone() {
     db.insert("k", "v").unwrap();
     let file = beside(&place);
     std::fs::write(&file, "mine").unwrap();
-    assert_eq!(db.checkpoint(&file).unwrap_err().kind(), ErrorKind::Exists);
+    let refused = |target: &Path| {
+        let error = db.checkpoint(target).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Exists, "{error}");
+        error.to_string()
+    };
+    assert!(refused(&file).contains("there already is a file at"));
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
     let directory = place.path().with_extension("d");
     std::fs::create_dir(&directory).unwrap();
-    assert_eq!(db.checkpoint(&directory).unwrap_err().kind(), ErrorKind::Exists);
+    assert!(refused(&directory).contains("there already is an empty directory at"));
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
-    assert_eq!(db.checkpoint(place.path()).unwrap_err().kind(), ErrorKind::Exists);
-    let nowhere = place.path().join("no/such/directory");
+    std::fs::write(directory.join("mine"), "").unwrap();
+    assert!(refused(&directory).contains("there already is a directory that holds \"mine\" at"));
+    assert!(refused(&place.path()).contains("there already is a database at"));
+    let nowhere = place.path().with_file_name("no").join("such/directory");
     assert_eq!(db.checkpoint(nowhere).unwrap_err().kind(), ErrorKind::Io);
+}
+
+/// A database in another's directory would be foreign to it, and refuse the next open.
+#[test]
+fn a_checkpoint_is_not_made_inside_of_its_source() {
+    let (place, db) = fresh();
+    db.insert("k", "v").unwrap();
+    let inside = |target: &Path| {
+        let error = db.checkpoint(target).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains("lies inside of the database"), "{error}");
+        assert!(!target.exists());
+    };
+    for name in ["copy", "wal/copy", "data/../data/copy", "no/such/directory"] {
+        inside(&place.path().join(name));
+    }
+    #[cfg(unix)]
+    {
+        let alias = place.path().with_extension("alias");
+        std::os::unix::fs::symlink(place.path(), &alias).unwrap();
+        inside(&alias.join("copy"));
+        let data = place.path().with_extension("data");
+        std::os::unix::fs::symlink(place.path().join("data"), &data).unwrap();
+        inside(&data.join("copy"));
+    }
+    db.checkpoint(place.path().join("../copy")).unwrap();
+    assert!(place.path().with_file_name("copy").join("superblock-A").exists());
+    db.close().unwrap();
+    assert_eq!(place.open().get("k").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
 #[test]

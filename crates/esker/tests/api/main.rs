@@ -15,6 +15,8 @@ mod keyspaces;
 mod life;
 mod limits;
 mod maintenance;
+#[cfg(unix)]
+mod names;
 mod operators;
 mod orders;
 mod reads;

@@ -346,6 +346,38 @@ fn creation_refuses_a_log_with_records_and_repeats_after_a_crash() {
     }
 }
 
+/// A segment that is used again gets another header.
+#[cfg(unix)]
+#[test]
+fn a_segment_that_got_another_name_is_not_recycled() {
+    for linking in [false, true] {
+        let base = tempfile::tempdir().unwrap();
+        let dir = base.path().join("wal");
+        let mut config = LogConfig::new(crate::fs::os(), dir.clone());
+        config.kind = LogKind::Plain;
+        config.segment_bytes_max = 64 << 10;
+        let log = Pipeline::create(config, FIRST, Arc::new(Latch::new())).unwrap();
+        let header = |path: &std::path::Path| std::fs::read(path).unwrap()[..4096].to_vec();
+        let mut linked = Vec::new();
+        for round in 0..20 {
+            for _ in 0..40 {
+                put(&log, &[7; 2000], Class::Process).unwrap();
+            }
+            for entry in std::fs::read_dir(&dir).unwrap().filter(|_| linking) {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let other = base.path().join(format!("{round}-{name}"));
+                std::fs::hard_link(dir.join(name), &other).unwrap();
+                linked.push((header(&other), other));
+            }
+            log.release_before(log.seal(|position| position)).unwrap();
+        }
+        assert_eq!(log.counters().segments_recycled == 0, linking);
+        for (before, path) in linked {
+            assert!(header(&path) == before, "{} was recycled", path.display());
+        }
+    }
+}
+
 #[test]
 fn on_the_real_file_system_a_log_lives_through_recycling_and_reopening() {
     for kind in [LogKind::Plain, LogKind::Auto] {

@@ -26,7 +26,15 @@ impl Place {
 fn names_of_run_files_are_read_strictly() {
     assert_eq!(parse_run_name("0000000042.run"), Some(42));
     assert_eq!(parse_run_name(&crate::run::file_name(u64::MAX)), Some(u64::MAX));
-    for name in ["42.run", "0000000042", "000000004x.run", "+000000042.run", ".run", "x.run"] {
+    for name in [
+        "42.run",
+        "0000000042",
+        "000000004x.run",
+        "+000000042.run",
+        ".run",
+        "x.run",
+        "00000000042.run",
+    ] {
         assert_eq!(parse_run_name(name), None, "{name}");
     }
     assert_eq!(parse_run_name("99999999999999999999999.run"), None);

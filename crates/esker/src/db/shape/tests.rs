@@ -20,7 +20,7 @@ pub(in crate::db) fn segment_of(
     deletes: u64,
     kind: SegmentKind,
 ) -> Arc<Segment> {
-    let file = RunFile::new(&crate::fs::os(), Path::new("nowhere"), 1, None);
+    let file = RunFile::new(&crate::fs::os(), Path::new("nowhere"), 1, None, None);
     let meta = SegmentMeta {
         file: 1,
         offset: 64,

@@ -42,7 +42,8 @@ fn place(tree: &Tree, slices: &[Slice], busy: &[&str]) -> (Tree, Vec<TreeEdit>) 
         trees: edits.iter().map(|edit| (0, edit.clone())).collect(),
         ..Default::default()
     };
-    let file = crate::run::RunFile::new(&crate::fs::os(), std::path::Path::new("nowhere"), 1, None);
+    let file =
+        crate::run::RunFile::new(&crate::fs::os(), std::path::Path::new("nowhere"), 1, None, None);
     let replayed = before.apply(&edit, &mut |meta| Segment::new(meta.clone(), file.clone()));
     let records = |tree: &Tree| tree.partitions().iter().map(|p| p.record()).collect::<Vec<_>>();
     assert_eq!(records(replayed.unwrap().tree(0).unwrap()), records(&new));

@@ -4,7 +4,8 @@ use std::fs::{self, TryLockError};
 use std::io;
 use std::path::Path;
 
-use crate::fs::{FileLock, ForkGuard};
+use super::names::Names;
+use crate::fs::{FileLock, ForkGuard, OpenMode};
 
 /// An exclusive advisory lock that belongs to an open file (`flock` on Unix). Unlike a lock of
 /// `fcntl` it does not vanish when some other descriptor of the file is closed, and it also
@@ -17,10 +18,8 @@ pub(super) struct OsLock {
 
 impl OsLock {
     /// Takes the lock or fails at once; changes nothing but, at most, creating the empty file.
-    pub(super) fn take(path: &Path) -> io::Result<Self> {
-        let mut options = fs::OpenOptions::new();
-        let writing = options.read(true).write(true).create(true).truncate(false).open(path);
-        let file = match writing {
+    pub(super) fn take(names: &Names, path: &Path) -> io::Result<Self> {
+        let file = match names.open_or_create(path) {
             // A database on a read-only medium can still be read: reading rights are enough for
             // the lock, if the file is there.
             Err(error)
@@ -29,7 +28,7 @@ impl OsLock {
                     io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
                 ) =>
             {
-                fs::File::open(path).map_err(|_| error)?
+                names.open(path, OpenMode::Read).map_err(|_| error)?
             }
             other => other?,
         };

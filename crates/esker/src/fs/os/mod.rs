@@ -1,6 +1,6 @@
 //! The operating system's file system.
 //!
-//! The standard library does what it can: positioned reads and writes that deal with short
+//! Names are found by [`names`], which follows no links. The standard library does what it can: positioned reads and writes that deal with short
 //! transfers and interruptions, `fdatasync`, advisory locks that belong to the open file (and so
 //! are not lost when another descriptor of it is closed, as `fcntl` locks are). What it lacks is
 //! in [`unix`], and in [`portable`] for systems where Esker runs with plain writes only: real
@@ -16,6 +16,11 @@ mod file;
 mod lock;
 #[cfg(unix)]
 mod map;
+#[cfg(unix)]
+mod names;
+#[cfg(not(unix))]
+#[path = "portable_names.rs"]
+mod names;
 #[cfg(not(unix))]
 mod portable;
 #[cfg(unix)]
@@ -26,95 +31,87 @@ use portable as system;
 #[cfg(unix)]
 use unix as system;
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use self::names::Names;
 use super::{DirEntry, File, FileLock, Fs, OpenMode, PathKind};
 
-/// The real thing.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OsFs;
+/// Of the descriptors that a process may have, a database's runs take one in so many.
+const SHARE_OF_RUNS: usize = 4;
+
+pub(super) use system::is_out_of_descriptors;
+
+/// The real thing: all paths, or one directory and what is below it apart from the rest.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OsFs(Arc<Names>);
 
 impl Fs for OsFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let mut options = fs::OpenOptions::new();
-        options.read(true);
-        match mode {
-            OpenMode::Read => {}
-            OpenMode::ReadWrite => {
-                options.write(true);
-            }
-            OpenMode::CreateNew => {
-                options.write(true).create_new(true);
-            }
-        }
-        Ok(Arc::new(file::OsFile(options.open(path)?)))
+        Ok(Arc::new(file::OsFile(self.0.open(path, mode)?)))
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        match fs::create_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        match self.0.create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let found = self.kind(path)?.ok_or(error)?;
+                super::expect_kind(found, PathKind::Directory)
+            }
             other => other,
         }
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(path)? {
-            let entry = entry?;
-            // Links are followed, so that a directory may lie on another device. What was
-            // removed since the listing began, or points nowhere, is told by its own metadata.
-            let metadata = match fs::metadata(entry.path()).or_else(|_| entry.metadata()) {
-                Ok(metadata) => metadata,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
-            entries.push(DirEntry {
-                name: entry.file_name().to_string_lossy().into_owned(),
-                len: if metadata.is_dir() { 0 } else { metadata.len() },
-                is_dir: metadata.is_dir(),
-            });
-        }
-        Ok(entries)
+        self.0.list(path)
     }
 
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>> {
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Ok(Some(PathKind::Directory)),
-            Ok(_) => Ok(Some(PathKind::File)),
+        match self.0.kind(path) {
+            Ok(kind) => Ok(Some(kind)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        self.0.rename(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        self.0.remove_file(path)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
+        self.0.hard_link(from, to)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        fs::remove_dir(path)
+        self.0.remove_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        system::sync_dir(path)
+        self.0.sync_dir(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
-        Ok(Box::new(lock::OsLock::take(path)?))
+        Ok(Box::new(lock::OsLock::take(&self.0, path)?))
     }
 
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
-        system::free_bytes(path)
+        self.0.free_bytes(path)
+    }
+
+    fn rooted(&self, directory: &Path) -> io::Result<Option<Arc<dyn Fs>>> {
+        Ok(Some(Arc::new(Self(Arc::new(Names::below(directory)?)))))
+    }
+
+    fn open_files_max(&self) -> usize {
+        system::descriptors() / SHARE_OF_RUNS
+    }
+
+    fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {
+        names::contains(directory, path)
     }
 }
 

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 #[cfg(windows)]
 use std::os::windows::fs::FileExt;
-use std::path::Path;
 
 use crate::fs::{Advice, Incarnation, LogMap};
 
@@ -58,14 +57,13 @@ pub(super) fn write_all_at(_: &fs::File, _: &[u8], _: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// Windows journals directory entries itself and has no call to wait for that.
-pub(super) fn sync_dir(_path: &Path) -> io::Result<()> {
-    Ok(())
+/// Nothing limits them but memory.
+pub(super) fn descriptors() -> usize {
+    usize::MAX
 }
 
-/// Unknown, which must not stop anybody from writing.
-pub(super) fn free_bytes(_path: &Path) -> io::Result<u64> {
-    Ok(u64::MAX)
+pub(in crate::fs) fn is_out_of_descriptors(_error: &io::Error) -> bool {
+    false
 }
 
 pub(super) fn allocated(file: &fs::File) -> io::Result<u64> {

@@ -69,9 +69,9 @@ fn directories_list_rename_and_remove() {
     fs.open(&sub.join("a"), OpenMode::CreateNew).expect("create").write_at(b"aa", 0).expect("w");
     fs.open(&sub.join("b"), OpenMode::CreateNew).expect("create");
     fs.rename(&sub.join("a"), &sub.join("b")).expect("rename");
-    let entry = DirEntry { name: "b".into(), len: 2, is_dir: false };
+    let entry = DirEntry { name: "b".into(), len: 2, kind: PathKind::File };
     assert_eq!(fs.list(&sub).expect("list"), [entry]);
-    let entry = DirEntry { name: "sub".into(), len: 0, is_dir: true };
+    let entry = DirEntry { name: "sub".into(), len: 0, kind: PathKind::Directory };
     assert_eq!(fs.list(&dir).expect("list"), [entry]);
     assert_eq!(fs.kind(&sub).expect("kind"), Some(PathKind::Directory));
     assert_eq!(fs.kind(&sub.join("b")).expect("kind"), Some(PathKind::File));
@@ -225,4 +225,148 @@ fn an_incarnation_is_that_of_one_file() {
     if known != Incarnation::default() {
         assert!(known.same_life(&again.incarnation()));
     }
+}
+
+/// What must not be opened, each under a name of its own in `dir`, with the kind that it is told
+/// to be. Links lead to `outside`, which stands in another directory.
+#[cfg(unix)]
+fn misfits(dir: &std::path::Path, outside: &std::path::Path) -> Vec<(PathBuf, PathKind)> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let at = |name: &str| dir.join(name);
+    let pipe = |name: &str| mknodat(CWD, at(name), FileType::Fifo, Mode::RWXU, 0).expect("pipe");
+    std::os::unix::fs::symlink(outside, at("link")).expect("link");
+    std::os::unix::fs::symlink(outside.with_extension("none"), at("dangling")).expect("link");
+    pipe("pipe");
+    std::os::unix::net::UnixListener::bind(at("socket")).expect("socket");
+    std::fs::create_dir(at("directory")).expect("directory");
+    vec![
+        (at("link"), PathKind::Link),
+        (at("dangling"), PathKind::Link),
+        (at("pipe"), PathKind::Pipe),
+        (at("socket"), PathKind::Socket),
+        (at("directory"), PathKind::Directory),
+        // Making one needs rights that a test may lack; this one is everywhere.
+        (PathBuf::from("/dev/null"), PathKind::Device),
+    ]
+}
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_opened_or_locked() {
+    use crate::fs::{within, wrong_kind};
+    let (_guard, dir) = fresh();
+    let (inside, outside) = (dir.join("db"), dir.join("outside"));
+    std::fs::create_dir(&inside).expect("directory");
+    std::fs::write(&outside, "mine").expect("write");
+    for rooted in [false, true] {
+        let fs = if rooted { within(&os(), &inside).expect("root") } else { os() };
+        let misfits = misfits(&inside, &outside);
+        for (path, kind) in &misfits {
+            let refused = |answer: std::io::Result<()>| {
+                let error = answer.expect_err("it was taken for a file");
+                assert_eq!(wrong_kind(&error), Some(*kind), "{}: {error}", path.display());
+                assert!(error.to_string().contains(&kind.to_string()), "{error}");
+            };
+            refused(fs.open(path, OpenMode::Read).map(drop));
+            refused(fs.open(path, OpenMode::ReadWrite).map(drop));
+            refused(fs.lock(path).map(drop));
+            refused(fs.hard_link(path, &dir.join("other")));
+            let created =
+                fs.open(path, OpenMode::CreateNew).map(drop).map_err(|error| error.kind());
+            assert_eq!(created, Err(ErrorKind::AlreadyExists), "{}", path.display());
+        }
+        for entry in fs.list(&inside).expect("list") {
+            let told = misfits.iter().find(|(path, _)| path.ends_with(&entry.name));
+            assert_eq!(told.map(|(_, kind)| *kind), Some(entry.kind), "{entry:?}");
+            assert_eq!(entry.len, 0);
+        }
+        std::fs::remove_dir_all(&inside).expect("remove");
+        std::fs::create_dir(&inside).expect("directory");
+    }
+    assert_eq!(std::fs::read(&outside).expect("read"), b"mine");
+    let left: Vec<_> = std::fs::read_dir(&dir).expect("list").collect();
+    assert_eq!(left.len(), 2, "something was made outside: {left:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn below_a_root_no_link_is_followed() {
+    use crate::fs::{within, wrong_kind};
+    let (_guard, dir) = fresh();
+    let (inside, outside) = (dir.join("db"), dir.join("outside"));
+    std::fs::create_dir(&inside).expect("directory");
+    std::fs::create_dir(&outside).expect("directory");
+    std::fs::write(outside.join("f"), "mine").expect("write");
+    std::os::unix::fs::symlink(&outside, inside.join("wal")).expect("link");
+    let fs = within(&os(), &inside).expect("root");
+    let wal = inside.join("wal");
+    let (file, new) = (wal.join("f"), wal.join("g"));
+    let refused = |answer: std::io::Result<()>| {
+        let error = answer.expect_err("the link was followed");
+        assert_eq!(wrong_kind(&error), Some(PathKind::Link), "{error}");
+    };
+    refused(fs.open(&file, OpenMode::Read).map(drop));
+    refused(fs.open(&file, OpenMode::ReadWrite).map(drop));
+    refused(fs.open(&new, OpenMode::CreateNew).map(drop));
+    refused(fs.lock(&new).map(drop));
+    refused(fs.create_dir(&wal));
+    refused(fs.create_dir(&new));
+    refused(fs.list(&wal).map(drop));
+    refused(fs.kind(&file).map(drop));
+    refused(fs.rename(&file, &inside.join("f")));
+    refused(fs.remove_file(&file));
+    refused(fs.remove_dir(&new));
+    refused(fs.hard_link(&file, &inside.join("f")));
+    refused(fs.sync_dir(&wal));
+    refused(fs.free_bytes(&wal).map(drop));
+    assert_eq!(fs.kind(&wal).expect("kind"), Some(PathKind::Link));
+    // What leads out again was not found in the database, and is a path like any other.
+    assert!(fs.open(&inside.join("../outside/f"), OpenMode::Read).is_ok());
+    assert_eq!(std::fs::read(outside.join("f")).expect("read"), b"mine");
+    assert_eq!(std::fs::read_dir(&outside).expect("list").count(), 1);
+    // Elsewhere, and of the path itself, links are what the system makes of them.
+    assert_eq!(os().kind(&wal).expect("kind"), Some(PathKind::Directory));
+    assert!(within(&os(), &wal).expect("root").open(&file, OpenMode::Read).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_root_stays_the_same_directory_when_it_is_renamed() {
+    let (_guard, dir) = fresh();
+    let path = dir.join("db");
+    std::fs::create_dir(&path).expect("directory");
+    let fs = crate::fs::within(&os(), &path).expect("root");
+    fs.create_dir(&path.join("data")).expect("create");
+    std::fs::rename(&path, dir.join("moved")).expect("rename");
+    std::fs::create_dir(&path).expect("directory");
+    fs.open(&path.join("data/f"), OpenMode::CreateNew).expect("create");
+    fs.sync_dir(&path.join("data")).expect("sync");
+    fs.sync_dir(&path).expect("sync");
+    assert_eq!(fs.kind(&path).expect("kind"), Some(PathKind::Directory));
+    assert!(dir.join("moved/data/f").exists());
+    assert_eq!(std::fs::read_dir(&path).expect("list").count(), 0);
+    fs.rename(&path.join("data/f"), &path.join("g")).expect("rename");
+    fs.hard_link(&path.join("g"), &dir.join("h")).expect("link");
+    fs.remove_file(&path.join("g")).expect("remove");
+    fs.remove_dir(&path.join("data")).expect("remove");
+    assert_eq!(fs.list(&path).expect("list"), []);
+    assert_eq!(fs.kind(&dir.join("h")).expect("kind"), Some(PathKind::File));
+}
+
+#[test]
+fn what_lies_in_a_directory_is_told_whatever_the_path() {
+    let (_guard, dir) = fresh();
+    let fs = os();
+    for name in ["db", "db/data", "db2"] {
+        fs.create_dir(&dir.join(name)).expect("create");
+    }
+    let db = dir.join("db");
+    let within = |path: &str| fs.contains(&db, &dir.join(path)).expect("look");
+    for path in ["db", "db/", "db/data", "db/new", "db/new/er", "db2/../db/x", "db/data/../x"] {
+        assert!(within(path), "{path}");
+    }
+    for path in ["", "db2", "db2/new", "db3", "db/../x", "db/../db2/x"] {
+        assert!(!within(path), "{path}");
+    }
+    assert!(fs.contains(&dir.join("none"), &db).is_err());
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
 
@@ -20,20 +19,6 @@ pub(super) fn write_all_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Re
     file.write_all_at(bytes, offset)
 }
 
-pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
-    let directory = fs::File::open(path)?;
-    if !directory.metadata()?.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
-    }
-    directory.sync_all()
-}
-
-pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
-    let answer = rustix::fs::statvfs(path)?;
-    // What remains for unprivileged users, which is what a write will find.
-    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
-}
-
 pub(super) fn allocated(file: &fs::File) -> io::Result<u64> {
     // The unit of this count is 512 bytes whatever the block size is.
     Ok(file.metadata()?.blocks().saturating_mul(512))
@@ -41,6 +26,17 @@ pub(super) fn allocated(file: &fs::File) -> io::Result<u64> {
 
 pub(super) fn links(file: &fs::File) -> io::Result<u64> {
     Ok(file.metadata()?.nlink())
+}
+
+/// How many files this process may have open.
+pub(super) fn descriptors() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+pub(in crate::fs) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// Repeats a call that a signal interrupted and names calls that the file system lacks.

@@ -1,6 +1,7 @@
 mod hostile;
 mod memfs;
 mod model;
+mod open_files;
 
 use super::*;
 use crate::base::codec::hash_key;
@@ -112,7 +113,7 @@ impl World {
 
     pub fn segments(&self, id: u64, metas: &[SegmentMeta]) -> Vec<Arc<Segment>> {
         let notes = Arc::clone(&self.notes) as Arc<dyn Reclaim>;
-        let file = RunFile::new(&self.fs, &self.dir, id, Some(notes));
+        let file = RunFile::new(&self.fs, &self.dir, id, Some(notes), None);
         metas.iter().map(|meta| Segment::new(meta.clone(), Arc::clone(&file))).collect()
     }
 

@@ -1,0 +1,79 @@
+//! File names that carry a number, and which number is free.
+//!
+//! 1. A name is ours only if it is exactly what the number would be given: `0000000042.run` is,
+//!    `00000000042.run` is not, and then nobody reads, counts or removes it.
+//! 2. Numbers are given out one after the other, so one that is out of reach was not given out by
+//!    us, and does not move the next number to where it would run over.
+
+/// Numbers that no life of a database gives out all.
+const REACH: u64 = 1 << 48;
+
+/// A kind of file name: a number between two fixed parts.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberedName {
+    /// What stands before the number.
+    pub prefix: &'static str,
+    /// Digits of small numbers, filled up with zeros.
+    pub digits: usize,
+    /// What stands behind the number.
+    pub suffix: &'static str,
+}
+
+impl NumberedName {
+    /// The name with this number.
+    pub fn of(&self, number: u64) -> String {
+        format!("{}{number:0digits$}{}", self.prefix, self.suffix, digits = self.digits)
+    }
+
+    /// The number of a name that [`NumberedName::of`] makes.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        let digits = name.strip_prefix(self.prefix)?.strip_suffix(self.suffix)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        digits.parse().ok().filter(|number| self.of(*number) == name)
+    }
+}
+
+/// Whether we may have given out `number`, when all before `next` were given out for sure.
+pub fn within_reach(number: u64, next: u64) -> bool {
+    number < next.saturating_add(REACH)
+}
+
+/// The first number from `next` on behind which all are free for as long as anybody counts. The
+/// numbers that are taken come in any order.
+pub fn first_free(next: u64, mut taken: Vec<u64>) -> u64 {
+    taken.sort_unstable();
+    taken.into_iter().fold(next, |next, number| {
+        if within_reach(number, next) { next.max(number.saturating_add(1)) } else { next }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exact_names_have_a_number() {
+        let kind = NumberedName { prefix: "a-", digits: 4, suffix: ".b" };
+        for number in [0, 7, 9999, 10_000, u64::MAX] {
+            assert_eq!(kind.number(&kind.of(number)), Some(number));
+        }
+        let others =
+            ["a-.b", "a-1.b", "a-00001.b", "a-+001.b", "a-0001", "0001.b", "a-0001.b~", "a-.b.b"];
+        for name in others.into_iter().chain(["a-18446744073709551616.b", "a-００01.b"]) {
+            assert_eq!(kind.number(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_reach_move_nothing() {
+        assert_eq!(first_free(1, Vec::new()), 1);
+        assert_eq!(first_free(1, vec![77, 1, 5]), 78);
+        assert_eq!(first_free(100, vec![77, 1, 5]), 100);
+        assert_eq!(first_free(1, vec![u64::MAX, 3, u64::MAX - 1]), 4);
+        assert_eq!(first_free(1, vec![REACH, 3]), REACH + 1);
+        assert_eq!(first_free(1, vec![REACH + 1]), 1);
+        assert_eq!(first_free(u64::MAX, vec![u64::MAX]), u64::MAX);
+    }
+}

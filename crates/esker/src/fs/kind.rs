@@ -1,0 +1,67 @@
+//! What stands at a path, and the refusal of what must not stand there.
+
+use std::fmt;
+use std::io;
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device, or whatever else a system knows.
+    Device,
+}
+
+impl fmt::Display for PathKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Link => "a symbolic link",
+            Self::Pipe => "a named pipe",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+        })
+    }
+}
+
+/// The inside of the error about something of the wrong kind.
+#[derive(Debug)]
+struct WrongKind {
+    found: PathKind,
+    wanted: PathKind,
+}
+
+impl fmt::Display for WrongKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, wanted } = self;
+        write!(f, "it is {found}, and only {wanted} is accepted there")?;
+        match found {
+            PathKind::Link => write!(f, ": links are not followed, put {wanted} in its place"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for WrongKind {}
+
+/// What stands where a file or directory should, if that is what the error is about.
+pub fn wrong_kind(error: &io::Error) -> Option<PathKind> {
+    error.get_ref()?.downcast_ref::<WrongKind>().map(|wrong| wrong.found)
+}
+
+/// Refuses everything but `wanted`.
+pub(crate) fn expect_kind(found: PathKind, wanted: PathKind) -> io::Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(io::Error::other(WrongKind { found, wanted }))
+}
