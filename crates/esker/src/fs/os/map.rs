@@ -19,14 +19,13 @@ use crate::fs::{ForkGuard, LogMap};
 /// How far ahead pages are read in one call.
 const POPULATE_MAX: u64 = 1 << 20;
 
-/// A unit that no system's page is smaller than.
-const PAGE: u64 = 4096;
-
 /// The first `len` bytes of a file.
 #[derive(Debug)]
 pub(super) struct Window {
     start: NonNull<u8>,
     len: usize,
+    /// Bytes of a page: 4 KiB on many machines, 16 or 64 KiB on others.
+    page: u64,
     owner: ForkGuard,
 }
 
@@ -39,6 +38,11 @@ unsafe impl Sync for Window {}
 impl Window {
     /// Maps `len` bytes, which the caller has checked to be within the file.
     pub(super) fn new(file: &fs::File, len: u64) -> io::Result<Self> {
+        Self::with_page(file, len, rustix::param::page_size() as u64)
+    }
+
+    /// Like [`Window::new`], for pages of so many bytes, which the system's may not exceed.
+    fn with_page(file: &fs::File, len: u64, page: u64) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
@@ -54,7 +58,7 @@ impl Window {
         let Some(start) = NonNull::new(start.cast()) else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        let window = Self { start, len, owner: ForkGuard::new() };
+        let window = Self { start, len, page, owner: ForkGuard::new() };
         // A child must not be able to write to its parent's log (R26).
         #[cfg(target_os = "linux")]
         // SAFETY: the range is exactly the mapping made above.
@@ -64,10 +68,12 @@ impl Window {
         Ok(window)
     }
 
-    /// The part of `offset..offset + len` that lies in the window, as offset and length.
-    fn clip(&self, offset: u64, len: u64) -> Option<(usize, usize)> {
-        let end = offset.saturating_add(len).min(self.len as u64);
-        (offset < end).then(|| (offset as usize, (end - offset) as usize))
+    /// The pages of `len` bytes from `offset`, at most so many as are read in one call: where they
+    /// start, which is the start of a page, and how far they go inside the window.
+    fn pages(&self, offset: u64, len: u64) -> Option<(usize, usize)> {
+        let first = offset / self.page * self.page;
+        let end = offset.saturating_add(len.min(POPULATE_MAX)).min(self.len as u64);
+        (offset < end).then(|| (first as usize, (end - first) as usize))
     }
 }
 
@@ -88,10 +94,7 @@ impl LogMap for Window {
     }
 
     fn populate(&self, offset: u64, len: u64) {
-        // Whole pages, from the one that holds `offset`.
-        let first = offset / PAGE * PAGE;
-        let wanted = len.min(POPULATE_MAX).saturating_add(offset - first);
-        let Some((offset, len)) = self.clip(first, wanted) else { return };
+        let Some((offset, len)) = self.pages(offset, len) else { return };
         #[cfg(target_os = "linux")]
         {
             // SAFETY: the range lies within the mapping and reading it in changes no byte.
@@ -104,7 +107,7 @@ impl LogMap for Window {
                 return;
             }
         }
-        for page in (offset..offset + len).step_by(PAGE as usize) {
+        for page in (offset..offset + len).step_by(self.page as usize) {
             // SAFETY: the byte lies within the mapping. A writer may change it meanwhile; the
             // value is not used, only the page fault that the volatile read causes.
             let _ = unsafe { self.start.as_ptr().add(page).read_volatile() };
@@ -124,5 +127,57 @@ impl Drop for Window {
         }
         // SAFETY: the range was mapped by `new` and nothing refers to it any more.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    /// The system takes only starts of its own pages, and those of larger ones are among them.
+    #[test]
+    fn larger_pages_change_nothing() {
+        const LEN: u64 = (3 << 20) + 4096;
+        let system = rustix::param::page_size() as u64;
+        for page in
+            [4 << 10, 16 << 10, 64 << 10, 2 << 20].into_iter().filter(|page| *page >= system)
+        {
+            let file = tempfile::tempfile().expect("a temporary file");
+            file.set_len(LEN).expect("extend");
+            let window = Window::with_page(&file, LEN, page).expect("map");
+            #[cfg(target_os = "linux")]
+            let accepts = |first: u64, bytes: usize| {
+                // SAFETY: the range lies within the mapping, and reading it in changes nothing.
+                unsafe {
+                    let start = window.start.as_ptr().add(first as usize).cast();
+                    madvise(start, bytes, Advice::LinuxPopulateRead).is_ok()
+                }
+            };
+            // Kernels before 5.14 know no such advice.
+            #[cfg(target_os = "linux")]
+            let known = accepts(0, 1);
+            for offset in [0, 1, 4095, 4096, page - 1, page, page + 1, LEN - 4097, LEN - 1] {
+                for len in [1, 4096, page, POPULATE_MAX, POPULATE_MAX + 1, u64::MAX] {
+                    let (first, bytes) = window.pages(offset, len).expect("inside");
+                    let (first, end) = (first as u64, (first + bytes) as u64);
+                    assert!(first.is_multiple_of(page) && offset - first < page);
+                    assert_eq!(end, offset.saturating_add(len.min(POPULATE_MAX)).min(LEN));
+                    #[cfg(target_os = "linux")]
+                    assert_eq!(accepts(first, bytes), known);
+                    window.populate(offset, len);
+                }
+                let bytes = offset.to_le_bytes();
+                assert_eq!(window.write(offset, &bytes), offset + 8 <= LEN);
+                let mut read = [0; 8];
+                if offset + 8 <= LEN {
+                    file.read_exact_at(&mut read, offset).expect("read");
+                    assert_eq!(read, bytes);
+                }
+            }
+            assert_eq!(window.pages(LEN, 1), None);
+            assert_eq!(window.pages(u64::MAX, u64::MAX), None);
+            assert_eq!(window.pages(5, 0), None);
+        }
     }
 }
