@@ -21,6 +21,7 @@ pub mod dist;
 pub mod engine;
 mod error;
 pub mod experiment;
+pub mod interrupt;
 pub mod keys;
 pub mod links;
 pub mod live;
@@ -44,6 +45,7 @@ pub mod workspace;
 
 pub use engine::EngineSpec;
 pub use error::{Error, Result};
+pub use interrupt::Interrupt;
 pub use report::{Report, RunReport, WorkloadReport};
 pub use settings::{Durability, Settings};
 pub use suite::{Observer, run};

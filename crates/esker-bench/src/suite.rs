@@ -10,7 +10,7 @@ use crate::report::{EngineReport, FORMAT, Report, RunReport, WorkloadReport, com
 use crate::runner::Runner;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
-use crate::{EngineSpec, Result};
+use crate::{EngineSpec, Interrupt, Result};
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,6 +19,11 @@ pub trait Observer {
     /// Whether a progress bar is wanted; it appears only on a terminal.
     fn progress(&self) -> bool {
         false
+    }
+
+    /// How the suite is asked to end early.
+    fn interrupt(&self) -> Interrupt {
+        Interrupt::default()
     }
 
     /// An engine said what it is and what it set.
@@ -46,13 +51,20 @@ pub trait Observer {
     }
 }
 
-/// Runs everything that the settings ask for.
+/// Why a report is not complete whose suite somebody ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// Runs everything that the settings ask for, or, if it is interrupted, what there was time for.
 pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
     settings.check()?;
     let workspace = Workspace::new(settings)?;
     let mut runs = Vec::new();
-    for round in 1..=settings.rounds {
+    let interrupt = observer.interrupt();
+    'rounds: for round in 1..=settings.rounds {
         for (turn, engine) in settings.engines.iter().enumerate() {
+            if interrupt.asked() {
+                break 'rounds;
+            }
             let database = workspace.database(engine)?;
             let run = run_one(settings, engine, round, database.path(), observer)?;
             runs.push(RunReport { turn: turn + 1, ..run });
@@ -69,8 +81,8 @@ pub fn run(settings: &Settings, observer: &mut dyn Observer) -> Result<Report> {
     Ok(Report {
         format: FORMAT,
         command: "bench".into(),
-        complete: true,
-        stopped: None,
+        complete: !interrupt.asked(),
+        stopped: interrupt.asked().then(|| INTERRUPTED.to_owned()),
         kept: (!workspace.is_temporary()).then(|| workspace.root().to_owned()),
         rules: Vec::new(),
         engines,
@@ -104,13 +116,19 @@ pub(crate) fn run_one(
     observer.version(&version, &opened_with);
     observer.opened(spec, round, dir, &opened_with);
     let mut workloads = Vec::new();
+    let interrupt = observer.interrupt();
     let mut runner = Runner::new(settings, spec, &*engine, dir, round as u64, observer.progress())?;
+    runner.end_when(interrupt.clone());
     for workload in &settings.workloads {
-        runner.run(*workload, &mut |report| {
+        let done = runner.run(*workload, &mut |report| {
             observer.finished(spec, round, workloads.len(), &report)?;
             workloads.push(report);
             Ok(())
-        })?;
+        });
+        if interrupt.asked() {
+            break;
+        }
+        done?;
     }
     drop(runner);
     let closing = Instant::now();

@@ -326,6 +326,31 @@ mod signals {
         }
     }
 
+    /// A plain run is one process: it ends behind the step under way, and its database with it.
+    #[test]
+    fn ctrl_c_ends_a_plain_run_and_keeps_what_was_measured() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = esker();
+        command.args(["bench", "--json", "--num", "2000", "--duration", "100000"]);
+        command.args(["--workloads", "fillseq,readrandom"]).env("TMPDIR", dir.path());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // The second step begins with a database and would take ten minutes.
+        while std::fs::read_dir(dir.path()).unwrap().count() == 0 {
+            std::thread::yield_now();
+        }
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        let (mut printed, mut said) = (String::new(), String::new());
+        child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+        let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(
+            (&report["stopped"], &report["complete"]),
+            (&"interrupted".into(), &false.into())
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "a database was left");
+    }
+
     /// A comparison that is killed cannot end its run, so the run has to notice.
     #[test]
     #[cfg(target_os = "linux")]

@@ -28,7 +28,7 @@ use crate::measure::server::Workers;
 use crate::report::{RatePoint, WorkloadReport};
 use crate::settings::Settings;
 use crate::values::ValuePool;
-use crate::{EngineSpec, Error, Kind, Result, Workload};
+use crate::{EngineSpec, Error, Interrupt, Kind, Result, Workload};
 use job::Job;
 use plan::{Pace, Plan};
 pub use stage::Stage;
@@ -53,6 +53,7 @@ pub struct Runner<'a> {
     round: u64,
     step: u64,
     progress: bool,
+    interrupt: Interrupt,
     workers: Workers,
     opened: ProcessUse,
     user_bytes_written: u64,
@@ -99,10 +100,16 @@ impl<'a> Runner<'a> {
             round,
             step: 0,
             progress,
+            interrupt: Interrupt::default(),
             opened: workers.now(),
             workers,
             user_bytes_written: 0,
         })
+    }
+
+    /// Has steps end as soon as `interrupt` is asked, with an error in place of their reports.
+    pub fn end_when(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
     }
 
     /// Runs the next workload: as fast as it goes, or in an open loop at the rate that was asked for,
@@ -140,6 +147,10 @@ impl<'a> Runner<'a> {
             }
             self.work(&plan, shared)
         })?;
+        if self.interrupt.asked() {
+            // It ended before its time, so neither its figures nor its results can be judged.
+            return Err(Error::Failed(crate::suite::INTERRUPTED.into()));
+        }
         let stream = self.stream();
         self.step += 1;
         let beside = measured.writer.is_some();
@@ -182,8 +193,9 @@ impl<'a> Runner<'a> {
         let bar = monitor::progress_bar(plan, self.progress);
         std::thread::scope(|scope| {
             let probe = scope.spawn(|| probe::watch(&bell));
+            let watched = monitor::Watched { shared, plan, interrupt: &self.interrupt };
             let monitor =
-                scope.spawn(|| monitor::watch(shared, plan, &self.workers, &bell, bar.as_ref()));
+                scope.spawn(|| monitor::watch(&watched, &self.workers, &bell, bar.as_ref()));
             let outcome = work(shared);
             bell.ring();
             let idle = joined(probe.join())?;

@@ -4,12 +4,14 @@
 //! monitor wakes once a second.
 
 use super::plan::Plan;
+use crate::Interrupt;
 use crate::measure::meter::Shared;
 use crate::measure::probe::Bell;
 use crate::measure::process::ProcessUse;
 use crate::measure::server::Workers;
 use crate::report::RatePoint;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const POINT: Duration = Duration::from_secs(1);
@@ -40,14 +42,22 @@ pub fn progress_bar(plan: &Plan, wanted: bool) -> Option<ProgressBar> {
     Some(bar)
 }
 
+/// A step under way.
+pub struct Watched<'a> {
+    pub shared: &'a Shared,
+    pub plan: &'a Plan,
+    /// Ends the step.
+    pub interrupt: &'a Interrupt,
+}
+
 /// Watches until the bell rings; the points of whole seconds.
 pub fn watch(
-    shared: &Shared,
-    plan: &Plan,
+    watched: &Watched<'_>,
     workers: &Workers,
     bell: &Bell,
     bar: Option<&ProgressBar>,
 ) -> Vec<RatePoint> {
+    let Watched { shared, plan, interrupt } = *watched;
     let mut points = Vec::new();
     let mut series = Series::new(shared, workers);
     loop {
@@ -55,6 +65,9 @@ pub fn watch(
         let to_point = series.next.saturating_duration_since(now);
         let nap = if bar.is_some() { to_point.min(REDRAW) } else { to_point };
         let rung = bell.wait(nap);
+        if interrupt.asked() {
+            shared.stop.store(true, Ordering::Relaxed);
+        }
         let now = Instant::now();
         if now >= series.next || rung && now + SHORTEST >= series.next {
             points.push(series.point(shared));

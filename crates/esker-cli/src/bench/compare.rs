@@ -50,14 +50,14 @@ pub(super) fn host(memory_limit: Option<u64>, stop: &Stop) -> Result<Processes> 
     Processes::new(program, vec!["bench".into(), "child".into()], memory_limit, stop.clone())
 }
 
-/// Says on standard error why a comparison ended early.
-fn finish(report: &Report, interrupted: bool) -> ExitCode {
+/// Says on standard error why a comparison or a run ended early.
+pub(super) fn finish(report: &Report, interrupted: bool) -> ExitCode {
     if let Some(dir) = &report.kept {
         let _ = writeln!(io::stderr(), "The databases are in {}.", dir.display());
     }
     let Some(stopped) = &report.stopped else { return ExitCode::SUCCESS };
     let stopped = one_line(stopped);
     // Where standard error leads nowhere, the exit code has to say it.
-    let _ = writeln!(io::stderr(), "esker: the comparison is not complete: {stopped}");
+    let _ = writeln!(io::stderr(), "esker: the report is not complete: {stopped}");
     ExitCode::from(if interrupted { INTERRUPTED } else { 1 })
 }

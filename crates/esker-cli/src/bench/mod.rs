@@ -7,8 +7,7 @@
 //! hyphens.
 //!
 //! Exit codes: 0 for a report, 1 if an engine, a file or the disk failed, 2 for a command line that
-//! cannot be carried out, 130 for a comparison that was interrupted. A comparison that ended early
-//! prints what it has.
+//! cannot be carried out, 130 for a run that was interrupted. What ended early prints what it has.
 
 mod args;
 mod compare;
@@ -19,7 +18,7 @@ mod table;
 pub use args::{BenchArgs, BenchCommand, BenchFlags};
 
 use crate::failure::one_line;
-use esker_bench::{EngineSpec, Error, Observer, Report, Result, WorkloadReport};
+use esker_bench::{EngineSpec, Error, Interrupt, Observer, Report, Result, WorkloadReport};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ use std::process::ExitCode;
 /// Runs the command and says on standard error what went wrong.
 pub fn command(args: BenchArgs) -> ExitCode {
     let done = match &args.command {
-        None => execute(&args.flags).map(|()| ExitCode::SUCCESS),
+        None => execute(&args.flags),
         Some(BenchCommand::Compare(args)) => compare::execute(args),
         Some(BenchCommand::Experiment(args)) => experiment::execute(args),
         Some(BenchCommand::Report(args)) => page::write(args).map(|()| ExitCode::SUCCESS),
@@ -47,9 +46,9 @@ pub fn command(args: BenchArgs) -> ExitCode {
     }
 }
 
-fn execute(args: &BenchFlags) -> Result<()> {
+fn execute(args: &BenchFlags) -> Result<ExitCode> {
     if args.list {
-        return print(&table::workloads());
+        return print(&table::workloads()).map(|()| ExitCode::SUCCESS);
     }
     let settings = args.settings()?;
     settings.check()?;
@@ -57,6 +56,7 @@ fn execute(args: &BenchFlags) -> Result<()> {
     let plot = args.plot.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
     let outputs = page::Outputs::open(args)?;
     let mut follow = Follow::new(args);
+    listen(&follow.interrupt)?;
     let report = esker_bench::run(&settings, &mut follow)?;
     if let Some((path, mut file)) = plot {
         let drawing = esker_bench::plot::draw(&report)?;
@@ -67,7 +67,25 @@ fn execute(args: &BenchFlags) -> Result<()> {
     } else {
         print(&table::report(&report))?
     }
-    outputs.write(&report)
+    outputs.write(&report)?;
+    match report.complete {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(compare::finish(&report, follow.interrupt.asked())),
+    }
+}
+
+/// Has Ctrl-C end the suite behind the step under way, and a second one the program.
+fn listen(interrupt: &Interrupt) -> Result<()> {
+    let asked = interrupt.clone();
+    let ask = move || {
+        if asked.ask() {
+            std::process::exit(i32::from(compare::INTERRUPTED));
+        }
+        let again = "interrupted: ending the step under way; once more ends the program at once";
+        let _ = writeln!(io::stderr(), "esker: {again}");
+    };
+    ctrlc::set_handler(ask)
+        .map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))
 }
 
 fn create(path: &Path) -> Result<fs::File> {
@@ -92,6 +110,7 @@ fn print(text: &str) -> Result<()> {
 /// Tells a terminal how it goes, and writes time series as they come.
 struct Follow {
     terminal: bool,
+    interrupt: Interrupt,
     samples: Option<PathBuf>,
 }
 
@@ -99,6 +118,7 @@ impl Follow {
     fn new(args: &BenchFlags) -> Self {
         Self {
             terminal: io::stderr().is_terminal(),
+            interrupt: Interrupt::default(),
             samples: args.sample_ops.map(|_| args.sample_dir.clone()),
         }
     }
@@ -107,6 +127,10 @@ impl Follow {
 impl Observer for Follow {
     fn progress(&self) -> bool {
         self.terminal
+    }
+
+    fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
     }
 
     fn opened(

@@ -5,11 +5,16 @@
 //! line, so that a program at the other end knows: what was answered is acknowledged. That is
 //! what the crash tests of this repository are built on.
 //!
+//! On a terminal Ctrl-C ends what a command prints, and the shell takes the next one; what prints
+//! nothing, as a compaction, goes on until a second Ctrl-C ends the shell as a kill would.
+//!
 //! The end of the input closes the database as `close` does; a batch that was not committed is
 //! forgotten.
 
 mod protocol;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use crate::cli::{OpenFlags, WriteFlags};
 use crate::failure::Failure;
@@ -20,6 +25,8 @@ use rustyline::error::ReadlineError;
 use session::{Session, Step};
 use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Opens a database and takes commands, from a terminal or a pipe
 #[derive(Debug, Args)]
@@ -81,6 +88,8 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
         // There is none the first time, and a shell without its history still works.
         let _ = editor.load_history(file);
     }
+    let interrupt = Interrupt::default();
+    interrupt.listen()?;
     println!("Esker {}: help lists the commands, close leaves.", env!("CARGO_PKG_VERSION"));
     let step = loop {
         let mark = if session.in_batch() { "*" } else { "" };
@@ -88,7 +97,8 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
         {
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
-                if session.execute(line.as_bytes(), &mut io::stdout().lock())? == Step::End {
+                let out = &mut io::stdout().lock();
+                if take(session, line.as_bytes(), out, &interrupt)? == Step::End {
                     break Step::End;
                 }
             }
@@ -102,6 +112,60 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
         let _ = editor.save_history(file);
     }
     Ok(step)
+}
+
+/// Whether Ctrl-C was pressed since the command under way began.
+#[derive(Debug, Clone, Default)]
+struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    fn listen(&self) -> Result<(), Failure> {
+        let asked = self.0.clone();
+        let ask = move || {
+            if asked.swap(true, Ordering::SeqCst) {
+                std::process::exit(130);
+            }
+        };
+        let failed = |error| Failure::Negative(format!("cannot listen for Ctrl-C: {error}"));
+        ctrlc::set_handler(ask).map_err(failed)
+    }
+}
+
+/// Runs a command whose output ends when it is interrupted.
+fn take(
+    session: &mut Session,
+    line: &[u8],
+    out: &mut impl Write,
+    interrupt: &Interrupt,
+) -> io::Result<Step> {
+    interrupt.0.store(false, Ordering::SeqCst);
+    match session.execute(line, &mut Until { out, interrupt }) {
+        Err(_) if interrupt.0.load(Ordering::SeqCst) => {
+            writeln!(out, "err Interrupted the command was interrupted")?;
+            Ok(Step::Continue)
+        }
+        taken => taken,
+    }
+}
+
+/// A writer that takes nothing more once the command is interrupted.
+struct Until<'a, W> {
+    out: &'a mut W,
+    interrupt: &'a Interrupt,
+}
+
+impl<W: Write> Write for Until<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.interrupt.0.load(Ordering::SeqCst) {
+            // Not of the kind `Interrupted`, after which a writer is asked again.
+            return Err(io::Error::other("interrupted"));
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Where the lines of earlier shells are kept: the user's state directory, never the database's.
