@@ -50,6 +50,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
             ("gets_found", stats.gets_found),
             ("scans", stats.scans),
             ("scanned", stats.scanned),
+            ("skipped", stats.skipped),
             ("syncs", stats.syncs),
             ("flushes", stats.flushes),
             ("merges", stats.merges),
@@ -77,6 +78,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         ("memtables", memory.memtables),
         ("cache", memory.cache),
         ("indexes", memory.indexes),
+        ("held", memory.held),
     ];
     dict.set_item("memory", numbers(py, &bytes)?)?;
     dict.set_item("write_amplification", stats.write_amplification())?;

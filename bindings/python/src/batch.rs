@@ -159,8 +159,8 @@ fn head(key: &[u8]) -> u128 {
 
 /// Writes that happen together or not at all.
 ///
-/// As a context manager it writes itself at the end of the block, also after an exception, unless
-/// it was made with ``transaction=True``.
+/// As a context manager it writes itself at the end of the block. After an exception it writes
+/// nothing, unless it was made with ``transaction=False``.
 #[pyclass(frozen, module = "esker")]
 pub(crate) struct WriteBatch {
     ops: Mutex<Ops>,

@@ -24,7 +24,7 @@ const ORDERED: &str = "leveldb";
 /// An open database.
 ///
 /// It is also the keyspace ``default``; others are had by ``keyspace``.
-#[pyclass(frozen, extends = Store, module = "esker")]
+#[pyclass(frozen, subclass, extends = Store, module = "esker")]
 pub(crate) struct DB {
     name: Py<PyAny>,
 }
@@ -258,6 +258,11 @@ impl DB {
         Self::run(slf, |db| db.drop_keyspace(name))
     }
 
+    /// Has batches behave as plyvel's: see ``esker.plyvel``.
+    fn _write_failed_batches(slf: &Bound<'_, Self>) {
+        slf.as_super().get().space().shared.write_failed_batches();
+    }
+
     /// Begins a transaction. A pessimistic one locks what it reads for update or writes, and
     /// waits for others' locks, for up to ``lock_timeout`` seconds.
     #[pyo3(signature = (*, sync=false, durability=None, pessimistic=false, lock_timeout=None))]
@@ -273,7 +278,8 @@ impl DB {
     }
 
     /// Calls ``function`` with a transaction and commits it; while that conflicts, begins anew, up
-    /// to ``attempts`` times. Returns what the function returned.
+    /// to ``attempts`` times. Returns what the function returned. A function that returns an
+    /// awaitable has not run: that is a ``TypeError``, and ``esker.aio`` has a ``transact`` for it.
     #[pyo3(signature = (function, *, attempts=1000, sync=false, durability=None,
         pessimistic=false, lock_timeout=None))]
     #[allow(clippy::too_many_arguments)]

@@ -17,6 +17,8 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Shared {
     db: Option<Db>,
     closed: AtomicBool,
+    /// Whether a write batch is written though its block raised, unless it says otherwise.
+    writes_failed_batches: AtomicBool,
     /// How many forks lay between the first process and the one that opened it.
     generation: u64,
 }
@@ -38,7 +40,12 @@ impl Shared {
     /// Keeps an open database.
     pub(crate) fn new(db: Db) -> Arc<Self> {
         let generation = FORKS.load(Ordering::Relaxed);
-        let shared = Arc::new(Self { db: Some(db), closed: AtomicBool::new(false), generation });
+        let shared = Arc::new(Self {
+            db: Some(db),
+            closed: AtomicBool::new(false),
+            writes_failed_batches: AtomicBool::new(false),
+            generation,
+        });
         let mut open = OPEN.lock();
         open.retain(|other| other.strong_count() > 0);
         open.push(Arc::downgrade(&shared));
@@ -48,6 +55,16 @@ impl Shared {
     /// The database.
     pub(crate) fn db(&self) -> &Db {
         self.db.as_ref().expect("the database is there until this is dropped")
+    }
+
+    /// Has batches keep to plyvel's default from now on.
+    pub(crate) fn write_failed_batches(&self) {
+        self.writes_failed_batches.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a write batch that does not say it is dropped when its block raises.
+    pub(crate) fn drops_failed_batches(&self) -> bool {
+        !self.writes_failed_batches.load(Ordering::Relaxed)
     }
 
     /// Whether it was closed through one of its objects.

@@ -289,8 +289,9 @@ impl Store {
         values_of(py, &values)
     }
 
-    /// A batch of writes that happen together or not at all.
-    #[pyo3(signature = (*, transaction=false, sync=false, durability=None))]
+    /// A batch of writes that happen together or not at all. As a context manager it is written at
+    /// the end of the block; if the block raises, it is dropped, unless ``transaction`` is false.
+    #[pyo3(signature = (*, transaction=None, sync=false, durability=None))]
     fn write_batch(
         &self,
         transaction: Option<bool>,
@@ -301,7 +302,8 @@ impl Store {
         if sync == Some(true) {
             class = Some(Durability::Disk);
         }
-        WriteBatch::new(&self.space, transaction.unwrap_or_default(), class)
+        let drops = transaction.unwrap_or_else(|| self.space.shared.drops_failed_batches());
+        WriteBatch::new(&self.space, drops, class)
     }
 
     fn __iter__(&self, py: Python<'_>) -> Result<Iterator> {

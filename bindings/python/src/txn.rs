@@ -9,8 +9,10 @@ use crate::shared::Space;
 use crate::store::{Store, keys_of, values_of};
 use esker::{Durability, Keyspace, TransactionIter, TransactionOptions};
 use parking_lot::Mutex;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyList};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +35,7 @@ pub(crate) fn options_from(
         options.durability = Some(Durability::Disk);
     }
     options.pessimistic = locks.0;
+    options.interrupted = Some(signalled);
     if let Some(seconds) = locks.1 {
         options.lock_timeout = Duration::try_from_secs_f64(seconds)
             .map_err(|_| invalid("'lock_timeout' must be a number of seconds"))?;
@@ -71,7 +74,12 @@ impl Transaction {
             return Err(invalid("the keyspace belongs to another database"));
         }
         let guard = self.space.shared.lock(py, &self.transaction)?;
-        then(guard.as_ref().ok_or_else(|| closed("the transaction"))?, space)
+        let done = then(guard.as_ref().ok_or_else(|| closed("the transaction"))?, space);
+        // A wait that was interrupted fails with what the handler of the signal raised.
+        match (done, RAISED.take()) {
+            (Err(_), Some(raised)) => Err(raised.into()),
+            (done, _) => done,
+        }
     }
 
     fn take(&self, py: Python<'_>) -> Result<Option<esker::Transaction>> {
@@ -382,6 +390,7 @@ pub(crate) fn transact<'py>(
         let transaction = Bound::new(py, begin(db, options)?)?;
         let run = || -> Result<Bound<'py, PyAny>> {
             let result = function.call1((&transaction,))?;
+            refuse_awaitable(&result)?;
             // A function may end its transaction itself.
             let this = transaction.get();
             let open = this.space.shared.lock(py, &this.transaction)?.is_some();
@@ -400,6 +409,33 @@ pub(crate) fn transact<'py>(
         }
     }
     Err(invalid("'attempts' must be at least 1"))
+}
+
+/// What an ``async`` function returns when it is called has not run, and nobody here would let it.
+fn refuse_awaitable(result: &Bound<'_, PyAny>) -> Result<()> {
+    if !result.hasattr("__await__")? {
+        return Ok(());
+    }
+    if result.hasattr("close")? {
+        // Python would warn that it was never awaited.
+        result.call_method0("close")?;
+    }
+    let what = "the function of transact returned an awaitable, so nothing was done: await \
+                esker.aio's transact with an async function";
+    Err(PyTypeError::new_err(what).into())
+}
+
+thread_local! {
+    /// What a signal's handler raised while this thread waited for a lock.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Lets Python's handlers of signals run, and says whether one raised an exception.
+fn signalled() -> bool {
+    Python::attach(|py| py.check_signals()).is_err_and(|raised| {
+        RAISED.set(Some(raised));
+        true
+    })
 }
 
 /// Whether to begin anew may help. The exception may be the engine's or have passed Python code.

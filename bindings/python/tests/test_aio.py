@@ -98,6 +98,31 @@ def test_transactions(path):
                     await tx.put(b"a", b"4")
             assert await db.get(b"a") == b"3"
             assert await db.transact(lambda tx: tx.get(b"a")) == b"3"
+
+            tries = 0
+
+            async def work(tx):
+                nonlocal tries
+                tries += 1
+                before = await tx.get(b"a")
+                if tries < 3:
+                    await db.put(b"a", b"%d" % tries)
+                await tx.put(b"a", before + b"!")
+                return before
+
+            assert await db.transact(work) == b"2"
+            assert (tries, await db.get(b"a")) == (3, b"2!")
+            with pytest.raises(TypeError, match="awaitable"):
+                await db.transact(lambda tx: work(tx))
+            await db.put(b"a", b"3")
+
+            async def fails(tx):
+                await tx.put(b"a", b"lost")
+                1 / 0
+
+            with pytest.raises(ZeroDivisionError):
+                await db.transact(fails)
+            assert await db.get(b"a") == b"3"
             await db.checkpoint(str(path) + "-copy")
             trial = await db.branch("trial")
             await trial.put(b"a", b"5")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import esker
+import esker.plyvel
 
 
 def test_put_get_delete(db):
@@ -142,11 +143,17 @@ def test_a_batch_can_be_written_again_and_appended_to_itself(db):
 def test_a_batch_over_keyspaces_is_one(db):
     users, log = db.keyspace("users"), db.keyspace("log")
     with pytest.raises(ZeroDivisionError):
-        with db.write_batch(transaction=True) as batch:
+        with db.write_batch() as batch:
             batch.put(b"ann", b"engineer", keyspace=users)
             batch.put(b"1", b"ann came", keyspace=log)
             1 / 0
     assert not users and not log
+    with pytest.raises(ZeroDivisionError):
+        with db.write_batch(transaction=False) as batch:
+            batch.put(b"half", b"of it")
+            1 / 0
+    assert db.get(b"half") == b"of it"
+    db.delete(b"half")
     with db.write_batch() as batch:
         batch.put(b"ann", b"engineer", keyspace=users)
         batch.put(b"1", b"ann came", keyspace=log)
@@ -501,3 +508,19 @@ def test_the_later_of_two_operations_in_a_batch_wins(db):
                         del expected[where][gone]
         assert dict(db) == expected[b""], turn
         assert dict(space) == expected[b"s"], turn
+
+
+def test_under_plyvels_name_batches_default_as_plyvels(tmp_path):
+    with esker.plyvel.DB(str(tmp_path / "db"), create_if_missing=True) as db:
+        assert isinstance(db, esker.DB)
+        for space in (db, db.prefixed_db(b"p")):
+            with pytest.raises(ZeroDivisionError):
+                with space.write_batch() as batch:
+                    batch.put(b"half", b"of it")
+                    1 / 0
+            assert space.get(b"half") == b"of it"
+            with pytest.raises(ZeroDivisionError):
+                with space.write_batch(transaction=True) as batch:
+                    batch.put(b"none", b"of it")
+                    1 / 0
+            assert space.get(b"none") is None

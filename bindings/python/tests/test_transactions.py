@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 
 import pytest
@@ -292,3 +295,25 @@ def test_shared_locks(db):
         two.rollback()
         one.put(b"k", b"w")
     assert db.get(b"k") == b"w"
+
+
+def test_transact_refuses_what_has_not_run(db):
+    async def work(tx):
+        tx.put(b"k", b"v")
+
+    with pytest.raises(TypeError, match="awaitable"):
+        db.transact(work)
+    assert db.get(b"k") is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_a_signal_ends_a_wait_for_a_lock(db):
+    holder = db.transaction(pessimistic=True)
+    holder.put(b"k", b"held")
+    waiter = db.transaction(pessimistic=True, lock_timeout=3600)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        waiter.put(b"k", b"waited")
+    waiter.rollback()
+    holder.commit()
+    assert db.get(b"k") == b"held"

@@ -884,6 +884,8 @@ void esker_iter_free(esker_iter *iter);
  * Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read, `ESKER_CLOSED`,
  * `ESKER_FORKED`. After an error the iterator stands on no entry, and `esker_iter_next` and
  * `esker_iter_prev` repeat the error until it is placed anew: it never just ends early.
+ * `ESKER_MERGE_FAILED`, `ESKER_MERGE_OPERATOR_MISSING` and `ESKER_USER_CODE_PANICKED` concern
+ * a single entry: after those they go on beside it.
  */
 esker_code esker_iter_first(esker_iter *iter, esker_error **error);
 

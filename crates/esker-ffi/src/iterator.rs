@@ -107,6 +107,8 @@ unsafe fn go(
 /// Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read, `ESKER_CLOSED`,
 /// `ESKER_FORKED`. After an error the iterator stands on no entry, and `esker_iter_next` and
 /// `esker_iter_prev` repeat the error until it is placed anew: it never just ends early.
+/// `ESKER_MERGE_FAILED`, `ESKER_MERGE_OPERATOR_MISSING` and `ESKER_USER_CODE_PANICKED` concern
+/// a single entry: after those they go on beside it.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_first(

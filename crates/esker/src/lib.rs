@@ -44,8 +44,8 @@ mod api;
 #[cfg(not(loom))]
 pub use api::{
     Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
-    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, Iter,
-    Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
+    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, HeldUse,
+    Iter, Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
     OperatorResult, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot, Stalls, Stats,
     SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
 };

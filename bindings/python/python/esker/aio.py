@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Iterable
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import esker
 
@@ -315,9 +316,10 @@ class Store(_Reader):
         await self._call(self._real.delete_range, start, stop, sync=sync)
 
     def write_batch(
-        self, *, transaction: bool = False, sync: bool = False, durability: Any = None
+        self, *, transaction: bool = True, sync: bool = False, durability: Any = None
     ) -> WriteBatch:
-        """A batch of writes that happen together or not at all."""
+        """A batch of writes that happen together or not at all. If its block raises, it is dropped,
+        unless ``transaction`` is false."""
         real = self._real.write_batch(transaction=transaction, sync=sync, durability=durability)
         return WriteBatch(self._pool, real, transaction)
 
@@ -406,6 +408,9 @@ class Transaction(_Calls):
         """Commits."""
         await self._call(self._real.commit)
 
+    async def _commit_if_open(self) -> None:
+        await self._call(self._real.__exit__, None, None, None)
+
     async def rollback(self) -> None:
         """Gives everything up."""
         await self._call(self._real.rollback)
@@ -458,9 +463,35 @@ class DB(Store):
         real = await self._call(self.real.transaction, **options)
         return Transaction(self._pool, real)
 
-    async def transact(self, function: Callable[[esker.Transaction], _R], **options: Any) -> _R:
-        """As :meth:`esker.DB.transact`: ``function`` runs on a thread of the pool."""
-        return await self._call(self.real.transact, function, **options)
+    @overload
+    async def transact(
+        self, function: Callable[[Transaction], Coroutine[Any, Any, _R]], **options: Any
+    ) -> _R: ...
+    @overload
+    async def transact(self, function: Callable[[esker.Transaction], _R], **options: Any) -> _R: ...
+    async def transact(self, function: Callable[[Any], Any], **options: Any) -> Any:
+        """As :meth:`esker.DB.transact`. An ``async`` function gets a :class:`Transaction` and is
+        awaited here; any other function gets an :class:`esker.Transaction` and runs on a thread of
+        the pool."""
+        if not inspect.iscoroutinefunction(function):
+            return await self._call(self.real.transact, function, **options)
+        attempts = options.pop("attempts", 1000)
+        if attempts < 1:
+            raise esker.InvalidArgumentError("'attempts' must be at least 1")
+        while True:
+            attempts -= 1
+            transaction = await self.transaction(**options)
+            try:
+                result = await function(transaction)
+                await transaction._commit_if_open()
+                return result
+            except (esker.ConflictError, esker.DeadlockError):
+                await transaction.rollback()
+                if attempts == 0:
+                    raise
+            except BaseException:
+                await transaction.rollback()
+                raise
 
     async def branch(self, name: str) -> DB:
         """Makes a branch of this database as it is now. Closing it closes the database for all."""

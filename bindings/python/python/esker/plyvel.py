@@ -13,8 +13,10 @@
 The databases are Esker's: a directory that LevelDB wrote is refused and left alone.
 """
 
+from typing import Any, Self
+
+from . import DB as _DB
 from . import (
-    DB,
     CorruptionError,
     Error,
     IOError,
@@ -26,6 +28,18 @@ from . import __version__ as __version__
 
 #: The version of LevelDB whose interface this is.
 __leveldb_version__ = "1.23"
+
+
+
+class DB(_DB):
+    """As :class:`esker.DB`, but a write batch whose block raises is written with what it holds, as
+    plyvel does, unless it was made with ``transaction=True``."""
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        db = super().__new__(cls, *arguments, **options)
+        db._write_failed_batches()
+        return db
+
 
 __all__ = [
     "DB",

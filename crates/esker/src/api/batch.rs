@@ -43,8 +43,8 @@ pub struct Batch {
     counts: [u64; 4],
     longest_key: usize,
     largest_value: u64,
-    /// A keyspace that was to merge and has no merge operator.
-    cannot_merge: Option<Arc<KeyspaceState>>,
+    /// Why some operand cannot be written.
+    cannot_merge: Option<Error>,
     /// Where a value that expires is put together.
     stored: Vec<u8>,
 }
@@ -99,12 +99,13 @@ impl Batch {
 
     /// Adds an operand for the merge operator of the keyspace, as [`Keyspace::merge`].
     pub fn merge(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
-        if keyspace.check_merge().is_err() {
-            self.cannot_merge = Some(keyspace.state().clone());
+        let operand = operand.as_ref();
+        if let Err(error) = keyspace.check_merge(operand) {
+            self.cannot_merge.get_or_insert(error);
         }
         let expiry = keyspace.expiry();
         let kind = if expiry.is_some() { Kind::ExpiringMerge } else { Kind::Merge };
-        self.special(keyspace, kind, key.as_ref(), expiry, operand.as_ref());
+        self.special(keyspace, kind, key.as_ref(), expiry, operand);
     }
 
     fn special(
@@ -231,8 +232,8 @@ impl Batch {
             return Err(Error::KeyTooLong { len: self.longest_key, max });
         }
         core.check_value_len(self.largest_value)?;
-        if let Some(state) = &self.cannot_merge {
-            return Err(no_operator(&state.name));
+        if let Some(error) = &self.cannot_merge {
+            return Err(error.clone());
         }
         let keyspaces: Vec<&KeyspaceState> = self.keyspaces.iter().map(Arc::as_ref).collect();
         let write = Write {

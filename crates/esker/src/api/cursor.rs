@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// whose key and value stay readable until it moves: the shape that other stores and languages
 /// call an iterator. It begins on no entry; [`Cursor::seek`] and its kin place it. It holds no
 /// lock. After an error it stands on no entry, and steps repeat the error until the cursor is
-/// placed anew.
+/// placed anew; but the error of a single entry, whose operands cannot be combined, is that
+/// entry's, and a step goes on beside it.
 ///
 /// # Example
 /// ```
@@ -159,7 +160,7 @@ impl Cursor {
     #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
         self.check_step()?;
-        if self.valid() { self.go(Scan::next, Scan::next) } else { Ok(()) }
+        if self.stands() { self.go(Scan::next, Scan::next) } else { Ok(()) }
     }
 
     /// Goes to the entry before. A cursor on no entry stays where it is.
@@ -169,13 +170,26 @@ impl Cursor {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.check_step()?;
-        if self.valid() { self.go(Scan::prev, Scan::prev) } else { Ok(()) }
+        if self.stands() { self.go(Scan::prev, Scan::prev) } else { Ok(()) }
     }
 
-    /// A step from an error goes nowhere.
+    /// A step from an error goes nowhere, unless it is the error of one entry.
     #[inline]
     fn check_step(&self) -> Result<()> {
-        self.error.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+        match &self.error {
+            Some(error) if !self.refused() => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is a place to step from.
+    #[inline]
+    fn stands(&self) -> bool {
+        self.valid() || self.refused()
+    }
+
+    fn refused(&self) -> bool {
+        scan!(&self.inner, scan => scan.refused().is_some(), false)
     }
 
     /// Moves the scan and keeps what it came to.
@@ -198,7 +212,12 @@ impl Cursor {
 
 /// Moves a scan to the last entry at or before `key`.
 fn at_or_before<O: DbOrder>(scan: &mut Scan<O>, key: &[u8]) -> Result<()> {
-    scan.seek(key)?;
+    let found = scan.seek(key);
+    match scan.refused() {
+        // What cannot be shown stands behind the place that is asked for.
+        Some(refused) if scan.order().compare(refused, key).is_gt() => return scan.prev(),
+        _ => found?,
+    }
     if !scan.valid() {
         return scan.seek_to_last();
     }

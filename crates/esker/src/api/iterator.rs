@@ -16,8 +16,10 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 /// An iterator over the entries of a keyspace, from both ends.
 ///
 /// It shows the keyspace as it was when the iterator was made, holds no lock, and never stops
-/// early without an error: after `Some(Err(_))` it goes on with the same error until it is
-/// repositioned with [`Iter::seek`].
+/// early without an error. An error is returned once. One that concerns a single entry
+/// (its operands cannot be combined: [`Error::MergeFailed`], [`Error::MergeOperatorMissing`], an
+/// operator that panics) leaves the others to be read: the next call goes on behind that entry. After any other error that end of the iterator has
+/// nothing more to return until it is repositioned with [`Iter::seek`].
 ///
 /// # Example
 /// ```
@@ -61,18 +63,18 @@ struct Ends<O: DbOrder> {
 }
 
 /// Where an end stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Place {
     /// Nowhere yet.
     Outside,
     /// On the entry that it returns next.
     Before,
-    /// On the entry that it returned last.
+    /// On the entry that it returned last, or whose error it returned.
     Behind,
     /// Behind the last entry there is for it.
     Done,
-    /// It failed; the same error comes again until it is placed anew.
-    Failed(Error),
+    /// It failed and said so: it has nothing more until it is placed anew.
+    Failed,
 }
 
 struct End<O: DbOrder> {
@@ -87,16 +89,18 @@ impl<O: DbOrder> End<O> {
 
     /// Whether an entry at `key`, which an end moving `forward` came to, was passed by this end.
     fn has_passed(&self, order: &O, key: &[u8], forward: bool) -> bool {
-        let Some(scan) = self.scan.as_ref().filter(|scan| scan.valid()) else {
+        let scan = self.scan.as_ref();
+        let own =
+            scan.and_then(|scan| if scan.valid() { Some(scan.key()) } else { scan.refused() });
+        let Some(own) = own else {
             return matches!(self.place, Place::Done);
         };
-        let beyond =
-            if forward { order.compare(key, scan.key()) } else { order.compare(scan.key(), key) };
+        let beyond = if forward { order.compare(key, own) } else { order.compare(own, key) };
         match self.place {
             Place::Behind => beyond.is_ge(),
             Place::Before => beyond.is_gt(),
             Place::Done => true,
-            Place::Outside | Place::Failed(_) => false,
+            Place::Outside | Place::Failed => false,
         }
     }
 }
@@ -122,7 +126,8 @@ impl<O: DbOrder> Ends<O> {
             Ok(()) if valid => Place::Before,
             // Behind everything: the back has nothing left either.
             Ok(()) => Place::Done,
-            Err(error) => Place::Failed(error.clone()),
+            Err(_) if scan.refused().is_some() => Place::Behind,
+            Err(_) => Place::Failed,
         };
         sought
     }
@@ -132,12 +137,11 @@ impl<O: DbOrder> Ends<O> {
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
         let (this, other) =
             if forward { (&mut self.front, &self.back) } else { (&mut self.back, &self.front) };
-        let place = this.place.clone();
+        let place = this.place;
         let scan = this.scan(&self.make);
         let moved = match (place, forward) {
-            (Place::Done, _) => return Ok(None),
-            (Place::Failed(error), _) => return Err(error),
-            (Place::Before, _) => Ok(()),
+            (Place::Done | Place::Failed, _) => return Ok(None),
+            (Place::Before, _) => scan.refusal().map_or(Ok(()), Err),
             (Place::Outside, true) => scan.seek_to_first(),
             (Place::Outside, false) => scan.seek_to_last(),
             (Place::Behind, true) => scan.next(),
@@ -145,8 +149,14 @@ impl<O: DbOrder> Ends<O> {
         };
         let passed = scan.valid() && other.has_passed(&self.order, scan.key(), forward);
         if let Err(error) = moved.and_then(|()| scan.trust()) {
-            this.place = Place::Failed(error.clone());
-            return Err(error);
+            let refused = scan.refused().map(|key| other.has_passed(&self.order, key, forward));
+            this.place = match refused {
+                // The ends met, and the error of this entry was the other one's to return.
+                Some(true) => Place::Before,
+                Some(false) => Place::Behind,
+                None => Place::Failed,
+            };
+            return if refused == Some(true) { Ok(None) } else { Err(error) };
         }
         if !scan.valid() {
             this.place = Place::Done;
@@ -224,11 +234,31 @@ impl Iter {
 
     #[inline]
     fn entry(&mut self, forward: bool) -> Result<Option<(&[u8], &[u8])>> {
-        self.handle.core.check_open()?;
+        if let Err(error) = self.handle.core.check_open() {
+            // Said once, too.
+            let place = self.place(forward);
+            let told = matches!(place, Place::Done | Place::Failed);
+            *place = Place::Failed;
+            return if told { Ok(None) } else { Err(error) };
+        }
         Ok(match &mut self.inner {
             Inner::Bytewise(ends) => ends.advance(forward)?.map(|scan| (scan.key(), scan.value())),
             Inner::Custom(ends) => ends.advance(forward)?.map(|scan| (scan.key(), scan.value())),
         })
+    }
+
+    /// Whether an end goes on after the error that it returned last.
+    pub(super) fn goes_on(&mut self, forward: bool) -> bool {
+        !matches!(self.place(forward), Place::Failed)
+    }
+
+    fn place(&mut self, forward: bool) -> &mut Place {
+        match (&mut self.inner, forward) {
+            (Inner::Bytewise(ends), true) => &mut ends.front.place,
+            (Inner::Bytewise(ends), false) => &mut ends.back.place,
+            (Inner::Custom(ends), true) => &mut ends.front.place,
+            (Inner::Custom(ends), false) => &mut ends.back.place,
+        }
     }
 
     fn pair(&mut self, forward: bool) -> Option<Result<Pair>> {
@@ -257,6 +287,8 @@ impl Iterator for Iter {
         self.pair(true)
     }
 }
+
+impl std::iter::FusedIterator for Iter {}
 
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {

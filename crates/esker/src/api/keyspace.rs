@@ -7,7 +7,7 @@ use super::traits::{keyspace_ttl, millis};
 use crate::base::{Kind, Millis, Moment};
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::ops::Op;
-use crate::db::{Write, check_key};
+use crate::db::{Seen, Write, check_key};
 use crate::iter::Bounds;
 use crate::{Batch, Cursor, Durability, Error, Iter, Result, SegmentShape};
 use std::cell::RefCell;
@@ -147,7 +147,9 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] if the keyspace has no merge
-    /// operator. What the operator thinks of the operand, who reads the key is told.
+    /// operator, [`Error::MergeFailed`] if the operator refuses the operand
+    /// ([`crate::MergeOperator::check_operand`]). What can be told only when the operand meets a
+    /// value, who reads the key is told.
     ///
     /// # Example
     /// See [`crate::CounterU64`] and [`crate::MergeOperator`].
@@ -165,7 +167,7 @@ impl Keyspace {
         operand: impl AsRef<[u8]>,
         durability: Durability,
     ) -> Result<()> {
-        self.check_merge()?;
+        self.check_merge(operand.as_ref())?;
         let expiry = self.expiry();
         let kind = if expiry.is_some() { Kind::ExpiringMerge } else { Kind::Merge };
         self.write_special(kind, key.as_ref(), expiry, operand.as_ref(), durability)
@@ -217,9 +219,12 @@ impl Keyspace {
         self.handle.core.now().saturating_add(millis(ttl))
     }
 
-    /// An error if there is no merge operator.
-    pub(super) fn check_merge(&self) -> Result<()> {
-        if self.state.merges() { Ok(()) } else { Err(no_operator(&self.state.name)) }
+    /// An error if there is no merge operator, or if it refuses the operand.
+    pub(super) fn check_merge(&self, operand: &[u8]) -> Result<()> {
+        if !self.state.merges() {
+            return Err(no_operator(&self.state.name));
+        }
+        self.state.traits().operator.check_operand(operand)
     }
 
     fn write_special(
@@ -310,7 +315,7 @@ impl Keyspace {
     /// # Example
     /// See [`Keyspace`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.handle.core.get(&self.state, key.as_ref(), None, <[u8]>::to_vec)
+        self.handle.core.get(&self.state, key.as_ref(), None, |value| value.bytes().to_vec())
     }
 
     /// Puts the value under a key into a buffer, in place of what the buffer held; says whether
@@ -319,9 +324,9 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool> {
-        let copy = |found: &[u8]| {
+        let copy = |found: Seen<'_>| {
             value.clear();
-            value.extend_from_slice(found);
+            value.extend_from_slice(found.bytes());
         };
         Ok(self.handle.core.get(&self.state, key.as_ref(), None, copy)?.is_some())
     }
@@ -329,8 +334,9 @@ impl Keyspace {
     /// Hands the value under a key to `take`, without a copy in between; says what `take` made of
     /// it, or `None` if there is no value.
     ///
-    /// `take` runs while the engine holds the value in place, so it should be brief and must not
-    /// call the database.
+    /// `take` may do what it likes, for as long as it likes, also call the database: of what the
+    /// database gives up meanwhile only the one block stays that the value stands in. A value that
+    /// has not been flushed yet is copied first.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -350,7 +356,8 @@ impl Keyspace {
         key: impl AsRef<[u8]>,
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
-        self.handle.core.get(&self.state, key.as_ref(), None, take)
+        let held = self.handle.core.get(&self.state, key.as_ref(), None, |value| value.hold())?;
+        Ok(held.map(|held| take(held.bytes())))
     }
 
     /// Whether a key has a value.

@@ -88,7 +88,7 @@ impl Snapshot {
     /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let core = &self.registration.handle.core;
-        core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, <[u8]>::to_vec)
+        core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.bytes().to_vec())
     }
 
     /// Hands the value that a key had to `take`, as [`Keyspace::get_with`] does.
@@ -101,7 +101,10 @@ impl Snapshot {
         key: impl AsRef<[u8]>,
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
-        self.registration.handle.core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, take)
+        let core = &self.registration.handle.core;
+        let held =
+            core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.hold())?;
+        Ok(held.map(|held| take(held.bytes())))
     }
 
     /// Whether a key had a value.

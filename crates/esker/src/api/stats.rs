@@ -1,5 +1,5 @@
 //! Re-exports of the statistics, which the layer below gathers.
 
 pub use crate::db::stats::{
-    BytesWritten, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
+    BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
 };

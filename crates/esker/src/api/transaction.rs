@@ -30,6 +30,10 @@ pub struct TransactionOptions {
     pub pessimistic: bool,
     /// How long a lock is waited for.
     pub lock_timeout: Duration,
+    /// Asked some twenty times a second while a lock is waited for, on the thread that waits: true
+    /// ends the wait with [`Error::LockTimeout`] at once. It is for programs that have to answer a
+    /// signal meanwhile.
+    pub interrupted: Option<fn() -> bool>,
     /// What the commit must survive; `None`: what the database says.
     pub durability: Option<Durability>,
     /// How often [`crate::Db::transact_with`] begins before it gives up and returns the conflict.
@@ -39,7 +43,13 @@ pub struct TransactionOptions {
 impl Default for TransactionOptions {
     fn default() -> Self {
         let lock_timeout = Duration::from_secs(10);
-        Self { pessimistic: false, lock_timeout, durability: None, attempts: 1000 }
+        Self {
+            pessimistic: false,
+            lock_timeout,
+            interrupted: None,
+            durability: None,
+            attempts: 1000,
+        }
     }
 }
 
@@ -92,8 +102,8 @@ pub struct Transaction {
     /// What it reads without locks; taken at the begin, or later if it locks.
     snapshot: OnceLock<Snapshot>,
     durability: Durability,
-    /// The longest time to wait for a lock; `None`: it does not lock.
-    pessimistic: Option<Duration>,
+    /// The longest time to wait for a lock, and who may end the wait; `None`: it does not lock.
+    pessimistic: Option<(Duration, Option<fn() -> bool>)>,
     /// Held while it waits for a lock: it waits for one at a time.
     locking: Mutex<()>,
     open: Open,
@@ -153,7 +163,8 @@ impl Transaction {
         // Registered first: from the snapshot's position on every write is at hand.
         let open = Open { handle: handle.clone(), begin, number };
         let snapshot = OnceLock::new();
-        let pessimistic = options.pessimistic.then_some(options.lock_timeout);
+        let pessimistic =
+            options.pessimistic.then_some((options.lock_timeout, options.interrupted));
         if pessimistic.is_none() {
             let _ = snapshot.set(Snapshot::new(handle)?);
         }
@@ -190,7 +201,7 @@ impl Transaction {
 
     /// Locks a key, if the transaction locks at all.
     fn lock(&self, keyspace: &Keyspace, key: &[u8], mode: Mode) -> Result<()> {
-        let Some(timeout) = self.pessimistic else { return Ok(()) };
+        let Some((timeout, interrupted)) = self.pessimistic else { return Ok(()) };
         let (core, order) = (&self.open.handle.core, order_of(keyspace)?);
         let request = Request {
             holder: self.open.number,
@@ -200,6 +211,7 @@ impl Transaction {
             key,
             mode,
             timeout,
+            interrupted,
         };
         let one_at_a_time = self.locking.lock();
         let locked = core.locks().lock(&request);

@@ -13,9 +13,8 @@ use std::sync::Arc;
 /// An iterator over what a transaction sees of a keyspace, from both ends.
 ///
 /// It shows the transaction's writes as they were when it was made. How far it came, and that
-/// there was nothing in between, counts as read when the transaction commits. After
-/// `Some(Err(_))` it goes on with the same error until it is placed anew with
-/// [`TransactionIter::seek`].
+/// there was nothing in between, counts as read when the transaction commits. Errors are returned
+/// as [`Iter`] returns them: once, and behind that of a single entry it goes on.
 ///
 /// # Example
 /// ```
@@ -52,7 +51,22 @@ struct End {
     ahead: Ahead,
     /// Where this end stands: it showed everything before.
     place: Option<Bound<Vec<u8>>>,
-    failed: Option<Error>,
+    /// Whether an error ended it, which it has returned.
+    failed: bool,
+}
+
+/// Why an end shows no entry.
+enum Failure {
+    /// One entry cannot be shown; the end goes on behind it.
+    Entry(Error),
+    /// Nothing can be shown any more.
+    End(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::End(error)
+    }
 }
 
 #[derive(Default)]
@@ -139,10 +153,10 @@ impl TransactionIter {
     }
 
     fn step(&mut self, forward: bool) -> Result<Option<Pair>> {
-        if let Some(error) = self.end(forward).failed.clone() {
-            return Err(error);
+        if self.end(forward).failed {
+            return Ok(None);
         }
-        let found = self.find(forward).and_then(|found| self.trust().map(|()| found));
+        let found = self.find(forward).and_then(|found| Ok(self.trust().map(|()| found)?));
         match &found {
             Ok(Some((key, _))) => {
                 self.end(forward).place = Some(Bound::Excluded(key.clone()));
@@ -150,14 +164,14 @@ impl TransactionIter {
             }
             Ok(None) if forward => self.read.front_done(),
             Ok(None) => self.read.back_done(),
-            Err(error) => self.end(forward).failed = Some(error.clone()),
+            Err(failure) => self.end(forward).failed = matches!(failure, Failure::End(_)),
         }
-        found
+        found.map_err(|(Failure::Entry(error) | Failure::End(error))| error)
     }
 
     /// The next entry that is left for an end: the nearer one of what the database holds and what
     /// the transaction wrote; of the same key what the transaction wrote.
-    fn find(&mut self, forward: bool) -> Result<Option<Pair>> {
+    fn find(&mut self, forward: bool) -> Result<Option<Pair>, Failure> {
         loop {
             self.look_ahead(forward)?;
             let (low, high) = (self.low(), self.high());
@@ -190,7 +204,18 @@ impl TransactionIter {
                         Some(base) => base.value(),
                         None => entry.as_ref().map(|(_, value)| &value[..]),
                     };
-                    fold(&self.keyspace, &key, existing, operands)?
+                    match fold(&self.keyspace, &key, existing, operands) {
+                        Ok(value) => value,
+                        Err(error) => {
+                            if forward {
+                                self.read.front(&key)
+                            } else {
+                                self.read.back(&key)
+                            }
+                            self.end(forward).place = Some(Bound::Excluded(key));
+                            return Err(Failure::Entry(error));
+                        }
+                    }
                 }
                 own => own.value().map(<[u8]>::to_vec),
             };
@@ -203,11 +228,15 @@ impl TransactionIter {
     }
 
     /// Makes the next entry of the database known that the transaction has not removed.
-    fn look_ahead(&mut self, forward: bool) -> Result<()> {
+    fn look_ahead(&mut self, forward: bool) -> Result<(), Failure> {
         while matches!(self.end(forward).ahead, Ahead::Unknown) {
-            let entry = self.base(forward)?;
-            let entry = if forward { entry.next_entry()? } else { entry.next_back_entry()? };
-            let entry = entry.map(|(key, value)| (key.to_vec(), value.to_vec()));
+            let base = self.base(forward)?;
+            let entry = if forward { base.next() } else { base.next_back() };
+            let entry = match entry.transpose() {
+                Ok(entry) => entry,
+                Err(error) if base.goes_on(forward) => return Err(Failure::Entry(error)),
+                Err(error) => return Err(Failure::End(error)),
+            };
             let ahead = match entry {
                 None => Ahead::Nothing,
                 Some((key, value)) => match self.own.stretch_over(&key).cloned() {

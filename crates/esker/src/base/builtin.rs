@@ -48,6 +48,13 @@ macro_rules! counter {
                 };
                 Ok(a.wrapping_add(b).to_le_bytes().to_vec())
             }
+
+            fn check_operand(&self, operand: &[u8]) -> OperatorResult<()> {
+                match Self::decode(operand) {
+                    Some(_) => Ok(()),
+                    None => Err(format!("a counter has 8 bytes, not {}", operand.len()).into()),
+                }
+            }
         }
     };
 }

@@ -62,6 +62,17 @@ pub trait MergeOperator: Send + Sync + 'static {
         operands: &[&[u8]],
     ) -> OperatorResult<Option<Vec<u8>>>;
 
+    /// Says whether an operand can be applied at all. Writes ask before anything is written, so a
+    /// malformed operand reaches its writer and not every later reader of the key. Anything passes
+    /// unless the operator says otherwise.
+    ///
+    /// # Errors
+    /// What is wrong with it; the writer gets it as `Error::MergeFailed`.
+    fn check_operand(&self, operand: &[u8]) -> OperatorResult<()> {
+        let _ = operand;
+        Ok(())
+    }
+
     /// One operand that does what `operands`, from old to new (at least two), do one after the
     /// other, if there is such a thing. It saves space where the value is not at hand.
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
@@ -81,6 +92,15 @@ pub trait AssociativeOperator: Send + Sync + 'static {
     /// # Errors
     /// As [`MergeOperator::full_merge`].
     fn merge(&self, key: &[u8], existing: &[u8], operand: &[u8]) -> OperatorResult<Vec<u8>>;
+
+    /// As [`MergeOperator::check_operand`].
+    ///
+    /// # Errors
+    /// What is wrong with the operand.
+    fn check_operand(&self, operand: &[u8]) -> OperatorResult<()> {
+        let _ = operand;
+        Ok(())
+    }
 }
 
 /// An [`AssociativeOperator`] as a [`MergeOperator`].
@@ -120,6 +140,10 @@ impl<T: AssociativeOperator> MergeOperator for Associative<T> {
             value = self.0.merge(key, &value, operand)?;
         }
         Ok(Some(value))
+    }
+
+    fn check_operand(&self, operand: &[u8]) -> OperatorResult<()> {
+        self.0.check_operand(operand)
     }
 
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
@@ -174,11 +198,24 @@ impl Operator {
         operands: &[&[u8]],
     ) -> Result<Option<Vec<u8>>> {
         let merged = self.guarded(|code| code.full_merge(key, existing, operands))?;
-        merged.map_err(|error| Error::MergeFailed {
+        merged.map_err(|error| self.failed(&*error))
+    }
+
+    /// See [`MergeOperator::check_operand`]. Where the operator is not there, nobody can tell.
+    pub fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        if !self.is_there() {
+            return Ok(());
+        }
+        let checked = self.guarded(|code| code.check_operand(operand))?;
+        checked.map_err(|error| self.failed(&*error))
+    }
+
+    fn failed(&self, error: &dyn std::error::Error) -> Error {
+        Error::MergeFailed {
             keyspace: self.keyspace.clone(),
             operator: self.name.clone(),
             detail: error.to_string(),
-        })
+        }
     }
 
     /// See [`MergeOperator::partial_merge`]; a panic means that there is no such thing.

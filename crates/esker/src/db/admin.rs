@@ -6,7 +6,7 @@ use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Timed};
 use crate::db::state::State;
-use crate::db::stats::{BytesWritten, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
+use crate::db::stats::{BytesWritten, HeldUse, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
 use crate::db::store::missing_order;
 use crate::db::work::PartitionKey;
 use crate::error::{Error, Result};
@@ -280,6 +280,11 @@ impl Core {
         let background = &self.counters.background;
         let load = |value: &std::sync::atomic::AtomicU64| value.load(Ordering::Relaxed);
         let nanos = |value| Duration::from_nanos(load(value));
+        let held = self.retired.held(&state);
+        let (snapshots, oldest) = self.snapshots.oldest();
+        let now = self.now();
+        let oldest_snapshot =
+            Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest)));
         Stats {
             puts: total(Counter::Puts),
             deletes: total(Counter::Deletes),
@@ -289,6 +294,7 @@ impl Core {
             gets_found: gets_found(),
             scans: total(Counter::Scans),
             scanned: total(Counter::Scanned),
+            skipped: total(Counter::Skipped),
             syncs: log.syncs,
             flushes: load(&background.flushes),
             merges: load(&background.merges),
@@ -323,8 +329,15 @@ impl Core {
                 memtables: state.memsets.iter().map(|set| set.bytes()).sum::<u64>()
                     + self.transactions.kept_bytes()
                     + self.pool.bytes() as u64,
-                cache: cache.bytes,
+                cache: cache.allocated,
                 indexes: cache.index_bytes,
+                held: held.memory,
+            },
+            held: HeldUse {
+                snapshots: snapshots as u64,
+                oldest_snapshot,
+                states: held.states as u64,
+                data: held.data,
             },
             merge_debt: self.work.debt_bytes(),
             data_file_bytes: self.files.allocated_bytes(),

@@ -36,10 +36,11 @@ pub enum Counter {
     Seeks,
     Scans,
     Scanned,
+    Skipped,
 }
 
 /// How many counters there are.
-pub const COUNTERS: usize = Counter::Scanned as usize + 1;
+pub const COUNTERS: usize = Counter::Skipped as usize + 1;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,6 +57,7 @@ mod write;
 pub use crate::run::parse_run_name;
 pub use memset::DbOrder;
 pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
+pub use read::Seen;
 pub use verify::{Problem, VerifyReport};
 pub use write::{Write, check_key};
 

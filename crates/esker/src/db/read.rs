@@ -11,9 +11,16 @@
 //!    only when such a value is found. An operand needs what is older too: then a scan of the one
 //!    key, over all sources, takes the place of the search.
 //! 4. The state is loaded before `visible` is read; see `state`.
+//! 5. Only the engine's own code runs inside the epoch: it copies a value or pins its block. What a
+//!    caller does with a value in place comes after that, since an epoch that lasts keeps all memory
+//!    that is given up meanwhile from being reused (R25).
+
+#[cfg(test)]
+mod tests;
 
 use crate::base::codec::hash_key;
 use crate::base::{Bytewise, KeyOrder, Kind, Moment, Seq, expired, split};
+use crate::cache::FramePin;
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Counters, Timed};
@@ -23,7 +30,7 @@ use crate::db::state::State;
 use crate::db::store::missing_order;
 use crate::error::Result;
 use crate::iter::Bounds;
-use crate::run::{Access, Probe};
+use crate::run::{Access, BlockRef, Probe};
 use crate::sync::pin;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -47,14 +54,63 @@ struct Search<'a, O> {
     at: Option<Moment>,
 }
 
+/// A value where it was found; it stays there while `take` of [`Core::get`] runs.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    bytes: &'a [u8],
+    /// The block that it stands in; `None`: in memory that only the search protects.
+    block: Option<&'a BlockRef<'a>>,
+}
+
+impl<'a> Seen<'a> {
+    /// The value.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Keeps the value for longer: by a pin of its block, or by a copy.
+    pub fn hold(self) -> Held {
+        let Some(block) = self.block else { return Held::Copy(self.bytes.to_vec()) };
+        let pin = block.pin();
+        let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
+        Held::Block { pin, range: (start, start + self.bytes.len()) }
+    }
+}
+
+/// A value that stays readable while this lives, without an epoch.
+#[derive(Debug)]
+pub enum Held {
+    /// In a cached block.
+    Block {
+        /// Keeps the block.
+        pin: FramePin,
+        /// Where the value stands in it.
+        range: (usize, usize),
+    },
+    /// Taken from a memtable, or folded from operands.
+    Copy(Vec<u8>),
+}
+
+impl Held {
+    /// The value.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Block { pin, range } => &pin.bytes()[range.0..range.1],
+            Self::Copy(bytes) => bytes,
+        }
+    }
+}
+
 impl Core {
-    /// Looks a key up and hands its value to `take`. `at`: a registered snapshot's moment.
+    /// Looks a key up and hands its value to `take`, which must be the engine's own code and end
+    /// soon (5). `at`: a registered snapshot's moment.
     pub fn get<R>(
         self: &Arc<Self>,
         keyspace: &Arc<KeyspaceState>,
         key: &[u8],
         at: Option<Moment>,
-        take: impl FnOnce(&[u8]) -> R,
+        take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
         let at = keyspace.moment(at);
@@ -87,7 +143,7 @@ impl Core {
         keyspace: &Arc<KeyspaceState>,
         key: &[u8],
         at: Option<Moment>,
-        take: impl FnOnce(&[u8]) -> R,
+        take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
         let mut take = Some(take);
         'cached: {
@@ -126,7 +182,7 @@ impl Core {
         keyspace: &Arc<KeyspaceState>,
         key: &[u8],
         at: Option<Moment>,
-        take: Option<impl FnOnce(&[u8]) -> R>,
+        take: Option<impl FnOnce(Seen<'_>) -> R>,
     ) -> Result<Option<R>> {
         let (state, moment) = self.view(at);
         let low = Bound::Included(key.to_vec());
@@ -134,7 +190,11 @@ impl Core {
         let (core, order) = (self.clone(), order.clone());
         let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds);
         scan.find(key)?;
-        let found = if scan.valid() { take.map(|take| take(scan.value())) } else { None };
+        let found = if scan.valid() {
+            take.map(|take| take(Seen { bytes: scan.value(), block: None }))
+        } else {
+            None
+        };
         if found.is_some() {
             self.counters.add(Counter::GetsElsewhere, 1);
         }
@@ -143,16 +203,17 @@ impl Core {
 
     /// Judges a value that expires.
     #[cold]
-    fn take_expiring<R, F: FnOnce(&[u8]) -> R>(
+    fn take_expiring<R, F: FnOnce(Seen<'_>) -> R>(
         &self,
-        stored: &[u8],
+        stored: Seen<'_>,
         at: Option<Moment>,
         take: &mut Option<F>,
     ) -> Answer<R> {
-        let (expiry, value) = split(Kind::ExpiringPut, stored);
+        let (expiry, bytes) = split(Kind::ExpiringPut, stored.bytes);
         if expired(expiry, at.map_or_else(|| self.now(), |at| at.time)) {
             return Answer::Absent;
         }
+        let value = Seen { bytes, ..stored };
         take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
     }
 
@@ -171,7 +232,7 @@ impl Core {
     }
 
     #[inline]
-    fn search<O: DbOrder, R, F: FnOnce(&[u8]) -> R>(
+    fn search<O: DbOrder, R, F: FnOnce(Seen<'_>) -> R>(
         &self,
         search: &Search<'_, O>,
         state: &State,
@@ -180,7 +241,7 @@ impl Core {
     ) -> Result<Answer<R>> {
         let Search { order, keyspace, key, below, at } = *search;
         // Hands a found entry over, unless it is a delete or a tombstone hides it.
-        let mut settle = |seq: Seq, kind: Kind, cover: Seq, value: &[u8]| {
+        let mut settle = |seq: Seq, kind: Kind, cover: Seq, value: Seen<'_>| {
             if seq < cover {
                 return Answer::Absent;
             }
@@ -198,7 +259,8 @@ impl Core {
             let Some(table) = O::table(set, id) else { continue };
             let cover = table.tombstone_seq(id, key, below);
             if let Some(found) = table.get_hashed(id, key, hash, below) {
-                let answer = settle(found.seq, found.kind, cover, found.value);
+                let value = Seen { bytes: found.value, block: None };
+                let answer = settle(found.seq, found.kind, cover, value);
                 if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
                     self.counters.add(Counter::GetsElsewhere, 1);
                 }
@@ -219,7 +281,8 @@ impl Core {
             match run.get(order, key, hash, below, access, &self.cache)? {
                 Probe::NeedsIo => return Ok(Answer::NeedsIo),
                 Probe::Found(found) => {
-                    return Ok(settle(found.seq, found.kind, cover, found.value()));
+                    let value = Seen { bytes: found.value(), block: Some(&found.block) };
+                    return Ok(settle(found.seq, found.kind, cover, value));
                 }
                 Probe::Absent if cover > 0 => return Ok(Answer::Absent),
                 Probe::Absent => {}

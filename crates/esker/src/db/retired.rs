@@ -8,10 +8,22 @@
 use crate::db::state::State;
 use crate::sync::pin;
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Collections that are tried before what is left is taken to be held by iterators.
 const ROUNDS: usize = 4;
+
+/// What old states hold that the present one does not.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// How many there are.
+    pub states: usize,
+    /// Bytes of memtables.
+    pub memory: u64,
+    /// Bytes of runs in files.
+    pub data: u64,
+}
 
 /// The old states.
 #[derive(Debug, Default)]
@@ -23,6 +35,21 @@ impl Retired {
     /// Keeps an old state until nobody else does.
     pub fn push(&self, state: Arc<State>) {
         self.states.lock().push(state);
+    }
+
+    /// What the old states hold that `present` does not. It looks at each memtable set, partition and
+    /// run once, however many states share it.
+    pub fn held(&self, present: &State) -> Held {
+        let states = self.states.lock();
+        let mut seen = Seen::default();
+        seen.count(present);
+        let mut held = Held { states: states.len(), ..Held::default() };
+        for state in states.iter() {
+            let (memory, data) = seen.count(state);
+            held.memory += memory;
+            held.data += data;
+        }
+        held
     }
 
     /// Drops the states that nobody else holds; says whether some are left.
@@ -47,5 +74,42 @@ impl Retired {
             pin().flush();
         }
         true
+    }
+}
+
+/// Parts of states that were counted, by their addresses: the states keep them alive meanwhile.
+#[derive(Default)]
+struct Seen(HashSet<usize>);
+
+impl Seen {
+    fn is_new<T>(&mut self, part: &Arc<T>) -> bool {
+        self.0.insert(Arc::as_ptr(part) as *const () as usize)
+    }
+
+    /// Bytes of memtables and of runs that were not counted before.
+    fn count(&mut self, state: &State) -> (u64, u64) {
+        let sets = state.memsets.iter().filter(|set| self.is_new(set));
+        let memory = sets.map(|set| set.bytes()).sum();
+        let mut data = 0;
+        if !self.is_new(&state.version) {
+            return (memory, data);
+        }
+        for (_, tree) in state.version.trees() {
+            if !self.is_new(tree) {
+                continue;
+            }
+            for partition in tree.partitions() {
+                if self.is_new(partition) {
+                    let runs = partition.runs();
+                    let segments =
+                        runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
+                    data += segments
+                        .filter(|part| self.is_new(part))
+                        .map(|part| part.meta().len)
+                        .sum::<u64>();
+                }
+            }
+        }
+        (memory, data)
     }
 }

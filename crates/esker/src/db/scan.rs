@@ -2,8 +2,9 @@
 //! memtables and the partition's runs.
 //!
 //! An iterator owns the state that it was made with (memtables and version), so it holds no lock
-//! and nothing it needs goes away. It never stops early without an error (C3): an error stays
-//! until the iterator is positioned anew.
+//! and nothing it needs goes away. It never stops early without an error (C3). The error of one
+//! entry, which its merge operator refuses, is that entry's: the next move goes on beside it. Every
+//! other error stays until the iterator is positioned anew.
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Cursor, KeyOrder, Kind, Moment, SEQ_MAX, Seq};
@@ -144,11 +145,15 @@ pub struct Scan<O: DbOrder> {
     memory_tombstones: Vec<AnyTombstones>,
     /// Entries shown since the counters were last told.
     shown: u64,
+    /// Entries that the iterators of earlier partitions stepped over.
+    steps: u64,
 }
 
 impl<O: DbOrder> Drop for Scan<O> {
     fn drop(&mut self) {
+        self.count_steps();
         self.core.counters.add(Counter::Scanned, self.shown);
+        self.core.counters.add(Counter::Skipped, self.steps.saturating_sub(self.shown));
     }
 }
 
@@ -187,6 +192,7 @@ impl<O: DbOrder> Scan<O> {
             inner: None,
             memory_tombstones,
             shown: 0,
+            steps: 0,
         }
     }
 
@@ -202,6 +208,18 @@ impl<O: DbOrder> Scan<O> {
     #[inline]
     pub fn valid(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.valid())
+    }
+
+    /// The key of the entry on which the iterator stands and which cannot be shown: the last move
+    /// returned that entry's error, and the next one goes on beside it.
+    pub fn refused(&self) -> Option<&[u8]> {
+        self.inner.as_ref()?.refused().map(|(key, _)| key)
+    }
+
+    /// The error of that entry again.
+    pub fn refusal(&self) -> Option<Error> {
+        let (_, error) = self.inner.as_ref()?.refused()?;
+        Some(self.locate(error.clone()))
     }
 
     /// The key; empty while not valid.
@@ -280,7 +298,7 @@ impl<O: DbOrder> Scan<O> {
         Ok(())
     }
 
-    /// Goes to the next entry. The iterator must be valid.
+    /// Goes to the next entry. The iterator must be valid or stand on a refused entry.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
@@ -288,7 +306,7 @@ impl<O: DbOrder> Scan<O> {
         if self.valid() { Ok(()) } else { self.skip_empty(Direction::Forward) }
     }
 
-    /// Goes to the previous entry. The iterator must be valid.
+    /// Goes to the previous entry. The iterator must be valid or stand on a refused entry.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.inner_move(|inner| inner.prev())?;
@@ -353,6 +371,7 @@ impl<O: DbOrder> Scan<O> {
         if self.inner.is_some() && self.partition == index {
             return Ok(());
         }
+        self.count_steps();
         self.inner = None;
         self.partition = index;
         let partition = self.tree.partitions()[index].clone();
@@ -379,6 +398,11 @@ impl<O: DbOrder> Scan<O> {
         self.inner =
             Some(VisibleIter::new(order, sources, tombstones, self.reading.clone(), bounds));
         Ok(())
+    }
+
+    /// Adds what the present partition's iterator stepped over.
+    fn count_steps(&mut self) {
+        self.steps += self.inner.as_ref().map_or(0, |inner| inner.steps());
     }
 
     /// The bounds, cut to the partition: its segments may reach beyond it.

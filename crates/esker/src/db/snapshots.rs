@@ -45,6 +45,12 @@ impl Snapshots {
         self.counts.lock().keys().copied().collect()
     }
 
+    /// How many positions are registered, and the time of the oldest.
+    pub fn oldest(&self) -> (usize, Option<Millis>) {
+        let counts = self.counts.lock();
+        (counts.len(), counts.values().next().map(|(_, time)| *time))
+    }
+
     /// Keeps snapshots from being made or released until the guard is dropped, if all that are
     /// registered stand at positions in `known`; `None`: there are others.
     pub fn hold(&self, known: &[Seq]) -> Option<impl Sized + '_> {

@@ -58,10 +58,27 @@ pub struct MemoryUse {
     pub limit: u64,
     /// Memtables that take writes or wait for their flush.
     pub memtables: u64,
-    /// Cached blocks.
+    /// Blocks: those in the cache, and those that left it and that somebody still reads.
     pub cache: u64,
     /// Indexes and filters of runs.
     pub indexes: u64,
+    /// Memtables that were flushed and that iterators and readers still hold.
+    pub held: u64,
+}
+
+/// What readers keep from being given back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldUse {
+    /// Moments that snapshots of this process hold: what was visible then is kept by compactions.
+    /// Named snapshots are branches, and not counted.
+    pub snapshots: u64,
+    /// How long ago the oldest of them was.
+    pub oldest_snapshot: Duration,
+    /// Earlier states of the database that iterators and other readers still look at.
+    pub states: u64,
+    /// Bytes in files of runs that only those states refer to.
+    pub data: u64,
 }
 
 /// The shape of one keyspace's tree.
@@ -134,6 +151,9 @@ pub struct Stats {
     pub scans: u64,
     /// Entries that iterators returned.
     pub scanned: u64,
+    /// Entries that iterators passed on their way and did not return: deleted ones, older versions,
+    /// and what was written after the iterator's moment.
+    pub skipped: u64,
     /// Log syncs.
     pub syncs: u64,
     /// Memtables flushed.
@@ -170,6 +190,8 @@ pub struct Stats {
     pub stalls: Stalls,
     /// Memory by owner.
     pub memory: MemoryUse,
+    /// What readers keep from being given back.
+    pub held: HeldUse,
     /// Bytes that merges still have to write before the tree has its shape.
     pub merge_debt: u64,
     /// Bytes that files of runs take on the device.

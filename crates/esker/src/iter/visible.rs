@@ -20,8 +20,11 @@
 //!    stands on an entry that sorts before every visible version of `key`, or ran off the front.
 //! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and stands
 //!    on an older version of `key` or behind all of them.
-//! 4. `Place::Outside`: nothing is shown: not positioned, past an end, or an error, which the
-//!    tree or `failed` keeps and every later move reports (C3).
+//! 4. `Place::Outside`: nothing is shown: not positioned, past an end, or an error of the tree,
+//!    which it keeps and every later move reports (C3).
+//! 5. `Place::Refused`, `Place::RefusedBackward`: the merge operator could not combine the operands
+//!    of `key`. Nothing is shown, the move reported it, and the tree stands as in `Folded` or
+//!    `Backward`, so that the next move goes on beside that key.
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +78,8 @@ pub struct Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Outside,
+    Refused,
+    RefusedBackward,
     Forward,
     Expiring,
     Backward,
@@ -99,8 +104,9 @@ pub struct VisibleIter<C, O, T> {
     time: Millis,
     operator: Arc<Operator>,
     operands: Operands,
-    /// Why the last move failed, if it was not the tree.
-    failed: Option<Error>,
+    steps: u64,
+    /// Why the entry at `key` is refused, while the iterator stands on one that is.
+    refused: Option<Error>,
     bounds: Bounds,
     /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
     high_head: u64,
@@ -142,7 +148,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             time: reading.time,
             operator: reading.operator,
             operands: Operands::default(),
-            failed: None,
+            steps: 0,
+            refused: None,
             bounds,
             high_head,
             low_head,
@@ -155,7 +162,14 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Whether the iterator stands on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.place != Place::Outside
+        self.place >= Place::Forward
+    }
+
+    /// The key and the error of the entry on which the iterator stands, if that cannot be shown
+    /// but is no obstacle for those beside it.
+    pub fn refused(&self) -> Option<(&[u8], &Error)> {
+        let refused = matches!(self.place, Place::Refused | Place::RefusedBackward);
+        self.refused.as_ref().filter(|_| refused).map(|error| (&self.key[..], error))
     }
 
     /// The key. The iterator must be valid.
@@ -189,7 +203,6 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Goes to the first entry inside the bounds.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.place = Place::Outside;
-        self.failed = None;
         match &self.bounds.low {
             Bound::Included(low) => self.tree.seek(low, self.at)?,
             Bound::Excluded(low) => self.tree.seek(low, 0)?,
@@ -201,7 +214,6 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     /// Goes to the last entry inside the bounds.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.place = Place::Outside;
-        self.failed = None;
         match &self.bounds.high {
             Bound::Excluded(high) => self.tree.seek_before(high)?,
             Bound::Included(high) => {
@@ -221,7 +233,6 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             return self.seek_to_first();
         }
         self.place = Place::Outside;
-        self.failed = None;
         self.tree.seek(key, self.at)?;
         self.settle_forward()
     }
@@ -234,21 +245,21 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             return self.seek_to_last();
         }
         self.place = Place::Outside;
-        self.failed = None;
         self.tree.seek_before(key)?;
         self.settle_backward()
     }
 
     /// Goes to the next entry. Past the last one the iterator becomes invalid; an invalid
-    /// iterator stays where it is and repeats its error, if it has one.
+    /// iterator stays where it is and repeats its error, if it has one, unless that is the error of
+    /// one entry: then it goes on behind that.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "a cursor lends its entries and goes back")]
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
-            Place::Outside => return self.check(),
+            Place::Outside => return self.tree.check(),
             Place::Forward | Place::Expiring => self.skip_key()?,
-            Place::Folded => self.leave_key()?,
-            Place::Backward => self.tree.seek(&self.key, 0)?,
+            Place::Folded | Place::Refused => self.leave_key()?,
+            Place::Backward | Place::RefusedBackward => self.tree.seek(&self.key, 0)?,
         }
         self.settle_forward()
     }
@@ -257,13 +268,30 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
-            Place::Outside => return self.check(),
+            Place::Outside => return self.tree.check(),
             // What stands before the shown version of its key is newer than the snapshot.
-            Place::Forward | Place::Expiring => self.tree.prev()?,
-            Place::Folded => self.tree.seek_before(&self.key)?,
-            Place::Backward => {}
+            Place::Forward | Place::Expiring => self.step_back()?,
+            Place::Folded | Place::Refused => self.tree.seek_before(&self.key)?,
+            Place::Backward | Place::RefusedBackward => {}
         }
         self.settle_backward()
+    }
+
+    /// How many entries of its sources the iterator has stepped over, shown ones included.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<()> {
+        self.steps += 1;
+        self.tree.next()
+    }
+
+    #[inline]
+    fn step_back(&mut self) -> Result<()> {
+        self.steps += 1;
+        self.tree.prev()
     }
 
     /// Goes forward from where the tree stands to the first entry that is shown. No visible
@@ -277,7 +305,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                     self.remember_key();
                     self.tree.seek(&self.key, self.at)?;
                 } else {
-                    self.tree.next()?;
+                    self.step()?;
                 }
                 continue;
             }
@@ -342,14 +370,15 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                 break;
             }
             self.operands.push(self.tree.seq(), kind, stored);
-            self.tree.next()?;
+            self.step()?;
         }
         let base = has_base.then_some(&self.value[..]);
         match self.operands.read(&self.operator, &self.key, base, self.time) {
             Ok(Some(value)) => self.value = value,
             Ok(None) => return Ok(false),
             Err(error) => {
-                self.failed = Some(error.clone());
+                self.refused = Some(error.clone());
+                self.place = Place::Refused;
                 return Err(error);
             }
         }
@@ -364,22 +393,16 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(())
     }
 
-    /// The error that the last move ended with, if it did.
-    fn check(&self) -> Result<()> {
-        self.tree.check()?;
-        self.failed.clone().map_or(Ok(()), Err)
-    }
-
     /// Goes to the first entry of another key than the one under the tree.
     #[inline]
     fn skip_key(&mut self) -> Result<()> {
         if self.tree.seq() == 0 {
             // Nothing is older than 0, so this was the last version of its key.
-            return self.tree.next();
+            return self.step();
         }
         let head = self.remember_key();
         for _ in 0..LEAP_AFTER {
-            self.tree.next()?;
+            self.step()?;
             if !self.tree.valid() || !self.tree_is_at_key(head) {
                 return Ok(());
             }
@@ -399,7 +422,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                     self.remember_key();
                     self.tree.seek_before(&self.key)?;
                 } else {
-                    self.tree.prev()?;
+                    self.step_back()?;
                 }
                 continue;
             }
@@ -433,9 +456,13 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Kind::Merge | Kind::ExpiringMerge => {
                 self.tree.seek(&self.key, self.at)?;
                 // The newest version was there a moment ago, and a snapshot does not change.
-                let shown = self.tree.valid() && self.fold()?;
+                let shown = if self.tree.valid() { self.fold() } else { Ok(false) };
+                let refused = std::mem::replace(&mut self.place, Place::Outside) == Place::Refused;
                 self.tree.seek_before(&self.key)?;
-                Ok(shown)
+                if refused {
+                    self.place = Place::RefusedBackward;
+                }
+                shown
             }
         }
     }
@@ -445,7 +472,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         let head = self.remember_key();
         let mut newest = self.take_version();
         for _ in 0..LEAP_AFTER {
-            self.tree.prev()?;
+            self.step_back()?;
             if !self.tree.valid() || self.tree.seq() >= self.at || !self.tree_is_at_key(head) {
                 return Ok(newest);
             }

@@ -38,6 +38,14 @@ impl BlockRef<'_> {
         }
     }
 
+    /// One more pin of the block, which outlives the epoch.
+    pub fn pin(&self) -> FramePin {
+        match self {
+            Self::Epoch(view) => view.pin(),
+            Self::Pinned(pin) => pin.view().pin(),
+        }
+    }
+
     /// A pin of the block, which outlives the epoch.
     pub fn into_pin(self) -> FramePin {
         match self {

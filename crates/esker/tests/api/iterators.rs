@@ -209,6 +209,45 @@ fn an_iterator_outlives_flushes_merges_and_the_files_it_reads() {
     assert_eq!(db.iter().unwrap().count(), 0);
 }
 
+/// Each end returns the error that ends it once, and then nothing: what counts, flattens or
+/// filters entries comes to an end over damage.
+#[test]
+fn an_error_that_ends_an_iterator_is_returned_once() {
+    let (place, db) = fresh();
+    fill(&db, 0..3000, 1);
+    db.compact().unwrap();
+    db.wait_until_idle().unwrap();
+    db.close().unwrap();
+    for file in std::fs::read_dir(place.path().join("data")).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        // In each file's first block.
+        bytes[200] ^= 0x20;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let db = place.open();
+    let walked: Vec<_> = db.iter().unwrap().collect();
+    assert_eq!(walked.iter().filter(|entry| entry.is_err()).count(), 1);
+    assert!(walked.last().unwrap().is_err());
+    let walked: Vec<_> = db.iter().unwrap().rev().collect();
+    assert_eq!(walked.iter().filter(|entry| entry.is_err()).count(), 1);
+    assert!(walked.len() > 1 && walked.last().unwrap().is_err());
+    let mut iter = db.iter().unwrap();
+    assert!(iter.by_ref().any(|entry| entry.is_err()));
+    assert!(iter.next().is_none() && iter.next_entry().unwrap().is_none());
+    assert!(iter.next_back().unwrap().is_ok(), "the other end has not met the damage");
+    iter.seek(key(1500)).unwrap();
+    assert!(iter.next().unwrap().is_ok(), "placed anew, it goes on");
+    let tx = db.begin().unwrap();
+    let walked: Vec<_> = tx.iter(&db.default_keyspace()).unwrap().collect();
+    assert_eq!(walked.iter().filter(|entry| entry.is_err()).count(), 1);
+
+    let iter = db.iter().unwrap();
+    let other = tx.iter(&db.default_keyspace()).unwrap();
+    db.close().unwrap();
+    assert_eq!((iter.count(), other.count()), (1, 1), "that it is closed is said once, too");
+}
+
 #[test]
 fn an_iterator_over_nothing_returns_nothing() {
     let (_place, db) = fresh();

@@ -10,6 +10,7 @@ mod checkpoints;
 mod cursors;
 mod durability;
 mod filters;
+mod held;
 mod iterators;
 mod keyspaces;
 mod life;

@@ -170,6 +170,90 @@ fn an_operator_may_leave_no_value() {
     assert_eq!(text(keyspace.get("a").unwrap()).as_deref(), Some("<2"));
 }
 
+/// What a walk showed: keys, and `!` for an error.
+fn shown(entries: impl Iterator<Item = esker::Result<(Vec<u8>, Vec<u8>)>>) -> String {
+    let name = |entry: esker::Result<(Vec<u8>, Vec<u8>)>| match entry {
+        Ok((key, _)) => String::from_utf8(key).unwrap(),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::MergeFailed);
+            "!".to_owned()
+        }
+    };
+    entries.map(name).collect()
+}
+
+#[test]
+fn the_error_of_one_entry_keeps_no_other_from_being_read() {
+    let (options, operator) = moody();
+    let place = Place::new();
+    let db = Db::open_with(place.path(), options).unwrap();
+    let keyspace = db.keyspace_with("k", KeyspaceOptions::merging("moody")).unwrap();
+    for key in ["b", "e", "g"] {
+        keyspace.insert(key, "1").unwrap();
+    }
+    for key in ["a", "c", "d", "f", "h"] {
+        keyspace.merge(key, "1").unwrap();
+    }
+    for flushed in [false, true] {
+        operator.fails.store(true, Ordering::SeqCst);
+        if flushed {
+            // It keeps what it cannot apply.
+            db.flush().unwrap();
+        }
+        assert_eq!(shown(keyspace.iter().unwrap()), "!b!!e!g!");
+        assert_eq!(shown(keyspace.iter().unwrap().rev()), "!g!e!!b!");
+        let tx = db.begin().unwrap();
+        tx.insert(&keyspace, "cc", "own").unwrap();
+        tx.merge(&keyspace, "e", "own").unwrap();
+        // What the database refuses is met while looking for what stands next to the own write.
+        assert_eq!(shown(tx.iter(&keyspace).unwrap()), "!b!!cc!!g!");
+        assert_eq!(shown(tx.iter(&keyspace).unwrap().rev()), "!g!!!!ccb!");
+        tx.rollback();
+
+        // From both ends in turns, each entry and each error once.
+        let mut iter = keyspace.iter().unwrap();
+        let mut met = 0;
+        while iter.next().is_some() {
+            met += 1 + u32::from(iter.next_back().is_some());
+        }
+        assert_eq!((met, iter.next_back().is_none()), (8, true));
+
+        let mut cursor = keyspace.cursor().unwrap();
+        assert!(cursor.seek_to_first().is_err() && !cursor.valid());
+        cursor.next().unwrap();
+        assert_eq!(cursor.key(), b"b");
+        assert!(cursor.next().is_err() && cursor.next().is_err());
+        cursor.next().unwrap();
+        assert_eq!(cursor.key(), b"e");
+        assert!(cursor.prev().is_err() && cursor.prev().is_err());
+        cursor.prev().unwrap();
+        assert_eq!(cursor.key(), b"b");
+        // What is refused behind the key that is sought is not in the way.
+        cursor.seek_back("bb").unwrap();
+        assert_eq!(cursor.key(), b"b");
+    }
+}
+
+#[test]
+fn counters_refuse_malformed_operands_before_anything_is_written() {
+    let (_place, db) = fresh();
+    let counters = db.keyspace_with("n", KeyspaceOptions::merging(CounterU64::NAME)).unwrap();
+    counters.merge("a", CounterU64::encode(1)).unwrap();
+    let refused = counters.merge("a", "xyz").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::MergeFailed);
+    assert!(refused.to_string().contains("8 bytes"), "{refused}");
+    let mut batch = Batch::new();
+    batch.insert(&counters, "b", CounterU64::encode(1));
+    batch.merge(&counters, "a", "xyz");
+    assert_eq!(db.write(batch).unwrap_err().kind(), ErrorKind::MergeFailed);
+    let tx = db.begin().unwrap();
+    assert_eq!(tx.merge(&counters, "a", "").unwrap_err().kind(), ErrorKind::MergeFailed);
+    tx.merge(&counters, "a", CounterU64::encode(1)).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(number(&db, "n", "a"), Some(2));
+    assert_eq!(counters.iter().unwrap().flatten().count(), 1);
+}
+
 #[test]
 fn an_operator_that_fails_or_panics_is_reported_and_nothing_is_lost() {
     let (options, operator) = moody();
@@ -187,12 +271,14 @@ fn an_operator_that_fails_or_panics_is_reported_and_nothing_is_lost() {
             assert_eq!(keyspace.get("a").unwrap_err().kind(), kind);
             let mut iter = keyspace.iter().unwrap();
             assert_eq!(iter.next().unwrap().unwrap_err().kind(), kind);
-            assert_eq!(iter.next().unwrap().unwrap_err().kind(), kind);
-            iter.seek("b").unwrap();
+            assert_eq!(iter.next().unwrap().unwrap().0, b"b");
+            assert!(iter.next().is_none() && iter.next_back().is_none());
+            assert_eq!(iter.seek("a").unwrap_err().kind(), kind);
             assert_eq!(iter.next().unwrap().unwrap().0, b"b");
             let mut back = keyspace.iter().unwrap();
             assert_eq!(back.next_back().unwrap().unwrap().0, b"b");
             assert_eq!(back.next_back().unwrap().unwrap_err().kind(), kind);
+            assert!(back.next_back().is_none() && back.next().is_none());
             // Flushes and merges keep what they cannot apply, and nobody else is harmed.
             db.compact().unwrap();
             keyspace.insert("b", "2").unwrap();

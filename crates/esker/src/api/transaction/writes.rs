@@ -77,7 +77,7 @@ impl Transaction {
     ) -> Result<()> {
         let (key, operand) = (key.as_ref(), operand.as_ref());
         self.check_value(operand, keyspace.ttl().is_some())?;
-        keyspace.check_merge()?;
+        keyspace.check_merge(operand)?;
         self.prepare_write(keyspace, key)?;
         self.change(keyspace, |own| own.merge(key, operand))
     }

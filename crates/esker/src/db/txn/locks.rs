@@ -62,7 +62,12 @@ pub struct Request<'a> {
     pub mode: Mode,
     /// The longest time to wait.
     pub timeout: Duration,
+    /// Asked now and then while it waits; true ends the wait as if its time were up.
+    pub interrupted: Option<fn() -> bool>,
 }
+
+/// How often a waiter asks whether it is interrupted. A person does not notice the difference.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Who has a lock on a key, and who waits for one.
 #[derive(Debug, Default)]
@@ -220,6 +225,7 @@ impl Locks {
         let begun = Instant::now();
         // A time beyond what the clock can express is no limit.
         let deadline = begun.checked_add(request.timeout);
+        let mut interrupted = false;
         loop {
             if inner.holds(request.holder, key, request.mode) {
                 inner.waiting.remove(&request.holder);
@@ -230,14 +236,17 @@ impl Locks {
                 inner.give_up(request.holder);
                 return Err(Error::Closed);
             }
-            let late = match deadline {
-                Some(deadline) => wake.wait_until(&mut inner, deadline).timed_out(),
-                None => {
-                    wake.wait(&mut inner);
-                    false
-                }
-            };
-            if late && !inner.holds(request.holder, key, request.mode) {
+            let ask_at = request.interrupted.map(|_| Instant::now() + ASK_EVERY);
+            match deadline.into_iter().chain(ask_at).min() {
+                Some(until) => drop(wake.wait_until(&mut inner, until)),
+                None => wake.wait(&mut inner),
+            }
+            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if let Some(ask) = request.interrupted {
+                // User code may wait for whoever wants this lock.
+                interrupted = MutexGuard::unlocked(&mut inner, ask);
+            }
+            if (late || interrupted) && !inner.holds(request.holder, key, request.mode) {
                 inner.give_up(request.holder);
                 let (keyspace, key) = (request.name.to_owned(), request.key.to_vec());
                 return Err(Error::LockTimeout { keyspace, key, waited: begun.elapsed() });

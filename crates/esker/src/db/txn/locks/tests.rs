@@ -15,7 +15,16 @@ const FOREVER: Duration = Duration::MAX;
 fn ask(locks: &Locks, holder: Holder, key: &str, mode: Mode, timeout: Duration) -> Result<bool> {
     let order = &OwnOrder::Bytewise;
     let key = key.as_bytes();
-    locks.lock(&Request { holder, keyspace: 1, name: "ks", order, key, mode, timeout })
+    locks.lock(&Request {
+        holder,
+        keyspace: 1,
+        name: "ks",
+        order,
+        key,
+        mode,
+        timeout,
+        interrupted: None,
+    })
 }
 
 /// Asks without waiting.
@@ -197,7 +206,16 @@ fn keys_that_an_order_calls_equal_are_one_key() {
     let order = OwnOrder::Custom(CustomOrder::new(Arc::new(Folded)));
     let ask = |holder, keyspace, key: &str| {
         let (key, mode, timeout) = (key.as_bytes(), Exclusive, Duration::ZERO);
-        locks.lock(&Request { holder, keyspace, name: "ks", order: &order, key, mode, timeout })
+        locks.lock(&Request {
+            holder,
+            keyspace,
+            name: "ks",
+            order: &order,
+            key,
+            mode,
+            timeout,
+            interrupted: None,
+        })
     };
     ask(1, 7, "Key").unwrap();
     assert!(is_late(ask(2, 7, "kEY")));
@@ -255,4 +273,24 @@ fn exclusion_holds_and_everybody_comes_to_an_end() {
     });
     eprintln!("{} deadlocks", deadlocks.load(Ordering::Relaxed));
     assert_eq!(locks.sizes(), (0, 0));
+}
+
+#[test]
+fn a_wait_that_is_interrupted_ends_and_leaves_the_queue() {
+    let locks = Locks::default();
+    assert!(!try_ask(&locks, 1, "a", Exclusive).unwrap());
+    let order = &OwnOrder::Bytewise;
+    let request = Request {
+        holder: 2,
+        keyspace: 1,
+        name: "ks",
+        order,
+        key: b"a",
+        mode: Exclusive,
+        timeout: Duration::MAX,
+        interrupted: Some(|| true),
+    };
+    assert!(is_late(locks.lock(&request)));
+    locks.release(1);
+    assert!(!try_ask(&locks, 3, "a", Exclusive).unwrap(), "nobody stands before it");
 }
