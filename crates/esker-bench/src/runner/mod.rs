@@ -193,9 +193,9 @@ impl<'a> Runner<'a> {
         let bar = monitor::progress_bar(plan, self.progress);
         std::thread::scope(|scope| {
             let probe = scope.spawn(|| probe::watch(&bell));
+            let (workers, rung, bar) = (&self.workers, &bell, bar.as_ref());
             let watched = monitor::Watched { shared, plan, interrupt: &self.interrupt };
-            let monitor =
-                scope.spawn(|| monitor::watch(&watched, &self.workers, &bell, bar.as_ref()));
+            let monitor = scope.spawn(move || monitor::watch(&watched, workers, rung, bar));
             let outcome = work(shared);
             bell.ring();
             let idle = joined(probe.join())?;

@@ -53,6 +53,13 @@ impl Default for TransactionOptions {
     }
 }
 
+/// How a transaction waits for a lock.
+#[derive(Clone, Copy)]
+struct Patience {
+    timeout: Duration,
+    interrupted: Option<fn() -> bool>,
+}
+
 /// Reads and writes that happen as if at one moment, over any number of keyspaces.
 ///
 /// A transaction reads the database as it was when it began, together with its own writes, which
@@ -102,8 +109,8 @@ pub struct Transaction {
     /// What it reads without locks; taken at the begin, or later if it locks.
     snapshot: OnceLock<Snapshot>,
     durability: Durability,
-    /// The longest time to wait for a lock, and who may end the wait; `None`: it does not lock.
-    pessimistic: Option<(Duration, Option<fn() -> bool>)>,
+    /// How it waits for locks; `None`: it does not lock.
+    pessimistic: Option<Patience>,
     /// Held while it waits for a lock: it waits for one at a time.
     locking: Mutex<()>,
     open: Open,
@@ -163,8 +170,8 @@ impl Transaction {
         // Registered first: from the snapshot's position on every write is at hand.
         let open = Open { handle: handle.clone(), begin, number };
         let snapshot = OnceLock::new();
-        let pessimistic =
-            options.pessimistic.then_some((options.lock_timeout, options.interrupted));
+        let patience = Patience { timeout: options.lock_timeout, interrupted: options.interrupted };
+        let pessimistic = options.pessimistic.then_some(patience);
         if pessimistic.is_none() {
             let _ = snapshot.set(Snapshot::new(handle)?);
         }
@@ -201,7 +208,7 @@ impl Transaction {
 
     /// Locks a key, if the transaction locks at all.
     fn lock(&self, keyspace: &Keyspace, key: &[u8], mode: Mode) -> Result<()> {
-        let Some((timeout, interrupted)) = self.pessimistic else { return Ok(()) };
+        let Some(Patience { timeout, interrupted }) = self.pessimistic else { return Ok(()) };
         let (core, order) = (&self.open.handle.core, order_of(keyspace)?);
         let request = Request {
             holder: self.open.number,
