@@ -17,7 +17,11 @@ fn settings(line: &[&str]) -> Result<Settings> {
 
 fn run(line: &[&str]) -> Report {
     let settings = settings(line).unwrap();
-    esker_bench::run(&settings, &mut Follow { terminal: false, samples: None }).unwrap()
+    esker_bench::run(
+        &settings,
+        &mut Follow { terminal: false, interrupt: Interrupt::default(), samples: None },
+    )
+    .unwrap()
 }
 
 #[test]
@@ -78,7 +82,8 @@ fn time_series_are_written_where_asked() {
     ])
     .unwrap();
     let samples = dir.path().join("series");
-    let mut follow = Follow { terminal: false, samples: Some(samples.clone()) };
+    let mut follow =
+        Follow { terminal: false, interrupt: Interrupt::default(), samples: Some(samples.clone()) };
     esker_bench::run(&settings, &mut follow).unwrap();
     for name in ["mem-1-1-fillseq.csv", "mem-1-2-overwritex2.csv"] {
         let csv = fs::read_to_string(samples.join(name)).unwrap();
