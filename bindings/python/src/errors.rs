@@ -101,7 +101,7 @@ fn fields_of_files(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
         | Error::Missing { path }
         | Error::Exists { path, .. }
         | Error::Unfinished { path }
-        | Error::DiskFull { path } => fields.set_item("path", path.as_os_str())?,
+        | Error::DiskFull { path, .. } => fields.set_item("path", path.as_os_str())?,
         Error::NotADatabase { path, found, .. } => {
             fields.set_item("path", path.as_os_str())?;
             fields.set_item("found", found)?;

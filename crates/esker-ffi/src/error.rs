@@ -241,7 +241,7 @@ impl ErrorInfo {
             | Error::Exists { path, .. }
             | Error::Unfinished { path }
             | Error::UnknownFormat { path, .. }
-            | Error::DiskFull { path } => info.path = Some(Text::of_path(path)),
+            | Error::DiskFull { path, .. } => info.path = Some(Text::of_path(path)),
             Error::KeyspaceDropped { keyspace }
             | Error::ComparatorMissing { keyspace, .. }
             | Error::ComparatorMismatch { keyspace, .. }

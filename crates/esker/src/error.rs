@@ -5,6 +5,9 @@
 //! (a poisoned log, say) is reported to every later caller.
 
 mod message;
+mod space;
+
+pub use space::{Shortage, SpaceHeld};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -96,10 +99,15 @@ pub enum Error {
         /// The limit in bytes.
         max: u64,
     },
-    /// The device has no room for the log or for new runs; writes resume when space returns (C7).
+    /// There is no room for the log or for new runs; writes resume when space returns (C7). What
+    /// frees space (deletes, range deletes, drops) is refused only when the reserve is used too.
     DiskFull {
         /// The file that could not grow.
         path: PathBuf,
+        /// What is used up.
+        shortage: Shortage,
+        /// What of the database holds space, where that is known.
+        held: Option<Arc<SpaceHeld>>,
     },
     /// An earlier failure left the end of the log or manifest unknown: no more writes until the
     /// database is reopened; reads go on (C2, R8).
@@ -357,13 +365,16 @@ impl Error {
         }
     }
 
-    /// Wraps the system's answer to `operation` on `path`; a full device becomes
-    /// [`Error::DiskFull`].
+    /// Wraps the system's answer to `operation` on `path`; a full device, an exhausted quota and a
+    /// file that may grow no further become [`Error::DiskFull`].
     pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
-        if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
-            return Self::DiskFull { path: path.to_owned() };
-        }
-        Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
+        let shortage = match source.kind() {
+            io::ErrorKind::StorageFull => Shortage::Device,
+            io::ErrorKind::QuotaExceeded => Shortage::Quota,
+            io::ErrorKind::FileTooLarge => Shortage::FileSize,
+            _ => return Self::Io { operation, path: path.to_owned(), source: Arc::new(source) },
+        };
+        Self::DiskFull { path: path.to_owned(), shortage, held: None }
     }
 
     /// `found` stands at `path`, where a new database is to be made.

@@ -49,4 +49,4 @@ pub use api::{
     OperatorResult, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot, Stalls, Stats,
     SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
 };
-pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result};
+pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};

@@ -8,6 +8,8 @@
 //! `ESKER_FAULTS=full` tries every n; otherwise n grows by a quarter from 12 on.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+mod full;
+
 use esker::{Db, Durability, Error, ErrorKind, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
 use esker_testkit::harness::{self, read_all, small_options};

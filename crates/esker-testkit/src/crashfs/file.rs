@@ -62,9 +62,12 @@ impl File for CrashFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.begin(&format!("write {} at {offset}", bytes.len()))?;
         let mut state = self.handle.disk.state.lock();
-        state.change_file(self.handle.inode, |image, room, dirty| {
-            image.write(bytes, offset, room, dirty)
-        })?
+        state.limit(offset + bytes.len() as u64)?;
+        let copies = state.settings.copies_on_write;
+        let written = state.change_file(self.handle.inode, |image, room, dirty| {
+            image.write(bytes, offset, room, copies, dirty)
+        })?;
+        written.map_err(|error| state.put(error))
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -85,8 +88,11 @@ impl File for CrashFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.begin(&format!("allocate {len}"))?;
         let mut state = self.handle.disk.state.lock();
-        state
-            .change_file(self.handle.inode, |image, room, dirty| image.allocate(len, room, dirty))?
+        state.limit(len)?;
+        let allocated = state.change_file(self.handle.inode, |image, room, dirty| {
+            image.allocate(len, room, dirty)
+        })?;
+        allocated.map_err(|error| state.put(error))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -100,6 +106,10 @@ impl File for CrashFile {
         self.begin(&format!("punch {len} at {offset}"))?;
         let mut state = self.handle.disk.state.lock();
         state.change_file(self.handle.inode, |image, _, dirty| image.punch(offset, len, dirty))
+    }
+
+    fn keeps_space(&self) -> bool {
+        !self.handle.disk.state.lock().settings.copies_on_write
     }
 
     fn links(&self) -> io::Result<u64> {
@@ -119,6 +129,9 @@ impl File for CrashFile {
         }
         if !self.writable {
             return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        if !self.keeps_space() {
+            return Err(io::ErrorKind::Unsupported.into());
         }
         Ok(Box::new(CrashMap { handle: Arc::clone(&self.handle), len }))
     }
@@ -148,7 +161,7 @@ impl LogMap for CrashMap {
             disk.begin(&format!("mapped write {step} at {at} of {}", self.handle.path.display()));
             let mut state = disk.state.lock();
             let written = state.change_file(self.handle.inode, |image, room, dirty| {
-                image.len() >= at + step && image.write(part, at, room, dirty).is_ok()
+                image.len() >= at + step && image.write(part, at, room, false, dirty).is_ok()
             });
             drop(state);
             // A real machine raises SIGBUS: the file was cut under the window, or a hole was

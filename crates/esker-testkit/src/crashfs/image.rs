@@ -85,12 +85,14 @@ impl Image {
     }
 
     /// Writes, growing the file; stops with `StorageFull` when `room` new blocks are used up,
-    /// having written what fitted.
+    /// having written what fitted. `copies`: what was written before is copied first, for which a
+    /// block must be free; allocated blocks that nobody wrote to are not.
     pub(crate) fn write(
         &mut self,
         bytes: &[u8],
         offset: u64,
         mut room: u64,
+        copies: bool,
         dirty: &mut BTreeSet<usize>,
     ) -> io::Result<()> {
         let mut rest = bytes;
@@ -99,11 +101,13 @@ impl Image {
             let within = (at % BLOCK) as usize;
             let (part, tail) = rest.split_at(rest.len().min(BLOCK as usize - within));
             let index = (at / BLOCK) as usize;
-            if self.blocks.get(index).is_none_or(Option::is_none) {
-                if room == 0 {
+            match self.blocks.get(index).and_then(Option::as_ref) {
+                None if room == 0 => return Err(io::ErrorKind::StorageFull.into()),
+                None => room -= 1,
+                Some(block) if copies && room == 0 && !Arc::ptr_eq(block, &ZEROS) => {
                     return Err(io::ErrorKind::StorageFull.into());
                 }
-                room -= 1;
+                Some(_) => {}
             }
             let end = at + part.len() as u64;
             if end > self.len {

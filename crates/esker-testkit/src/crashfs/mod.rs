@@ -269,6 +269,27 @@ impl CrashFs {
         self.0.state.lock().handles()
     }
 
+    /// Lets nothing more be stored than there is now: somebody else took the rest.
+    pub fn fill_up(&self) {
+        self.0.state.lock().fill_up();
+    }
+
+    /// Says this where there is no space: `StorageFull` unless told.
+    pub fn set_shortage(&self, kind: io::ErrorKind) {
+        self.0.state.lock().settings.shortage = kind;
+    }
+
+    /// Limits the length of each file, in bytes; what is longer already stays.
+    pub fn set_file_bytes_max(&self, bytes: u64) {
+        self.0.state.lock().settings.file_bytes_max = bytes;
+    }
+
+    /// Copies blocks when they are written to, as btrfs does: writing over what was written before
+    /// needs a free block, and nothing can be mapped.
+    pub fn set_copies_on_write(&self, copies: bool) {
+        self.0.state.lock().settings.copies_on_write = copies;
+    }
+
     /// Makes `sync_dir` do nothing, to prove that a test notices.
     pub fn ignore_sync_dir(&self, ignore: bool) {
         self.0.state.lock().settings.ignore_sync_dir = ignore;

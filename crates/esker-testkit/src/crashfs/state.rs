@@ -72,6 +72,12 @@ pub(super) struct Settings {
     pub(super) write_back: Option<(Rng, u64)>,
     /// How many handles of files may be open at once.
     pub(super) handles_max: Option<u64>,
+    /// Whether blocks are copied when they are written to, as on btrfs.
+    pub(super) copies_on_write: bool,
+    /// What is said when there is no space.
+    pub(super) shortage: io::ErrorKind,
+    /// Bytes that a file may have.
+    pub(super) file_bytes_max: u64,
     /// The first name of the paths that lie on a device of their own.
     pub(super) other_device: Option<String>,
 }
@@ -116,6 +122,9 @@ impl State {
                 tear: Tear::Never,
                 write_back: None,
                 handles_max: None,
+                copies_on_write: false,
+                shortage: io::ErrorKind::StorageFull,
+                file_bytes_max: u64::MAX,
                 other_device: None,
             },
             operations: 0,
@@ -306,6 +315,27 @@ impl State {
     /// Bytes that are taken up.
     pub(super) fn used(&self) -> u64 {
         self.used * BLOCK
+    }
+
+    /// Lets nothing more be stored than there is now.
+    pub(super) fn fill_up(&mut self) {
+        self.settings.capacity = Some(self.used * BLOCK);
+    }
+
+    /// An error if a file may not be so long.
+    pub(super) fn limit(&self, len: u64) -> io::Result<()> {
+        if len > self.settings.file_bytes_max {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(())
+    }
+
+    /// The error of a change, as this disk puts it.
+    pub(super) fn put(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::StorageFull => self.settings.shortage.into(),
+            _ => error,
+        }
     }
 
     /// Bytes that the capacity leaves.

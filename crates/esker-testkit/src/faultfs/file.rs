@@ -125,6 +125,10 @@ impl File for FaultFile {
         self.admit(Op::Punch, (), || self.inner.punch(offset, len))
     }
 
+    fn keeps_space(&self) -> bool {
+        self.inner.keeps_space()
+    }
+
     fn links(&self) -> io::Result<u64> {
         self.allow(Op::Links)?;
         self.inner.links()

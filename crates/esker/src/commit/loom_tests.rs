@@ -51,6 +51,32 @@ fn all_completions_are_published_and_no_waiter_sleeps_for_ever() {
 }
 
 #[test]
+fn nobody_reserves_in_space_that_was_taken_back() {
+    model(|| {
+        let ring = Arc::new(Ring::new(4, 8));
+        ring.raise_limit(1000);
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || {
+                    let ticket = ring.try_reserve(16).ok()?;
+                    ring.complete(&ticket);
+                    Some(ticket.end)
+                })
+            })
+            .collect();
+        let ticket = ring.retreat(32, Some);
+        ticket.iter().for_each(|ticket| ring.complete(ticket));
+        let ends: Vec<u64> = writers.into_iter().filter_map(|w| w.join().unwrap()).collect();
+        if let Some(ticket) = ticket {
+            assert!(ends.iter().all(|end| *end <= ticket.start), "{ends:?} behind {ticket:?}");
+            assert_eq!(ring.visible(), ticket.end);
+            assert!(matches!(ring.try_reserve(16), Err(Refused::Space { .. })));
+        }
+    });
+}
+
+#[test]
 fn what_is_visible_was_written() {
     // The data that a writer stores before it completes is seen by whoever sees it published.
     model(|| {

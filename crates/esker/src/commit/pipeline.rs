@@ -1,11 +1,15 @@
 //! From an encoded batch to the published log: the pieces put together.
 
+mod config;
+mod full;
+
+pub use config::{LogConfig, LogCounters};
+
 use super::group::{Group, OnSync};
 use super::ring::{Refused, Ring, Ticket};
 use super::space::Space;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
-use crate::fs::Fs;
 use crate::sync::Latch;
 use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
@@ -14,7 +18,6 @@ use crate::wal::format::{
 use crate::wal::{Chain, Medium, Record, RecordKind, Recovered, Segment};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -47,66 +50,14 @@ pub enum LogKind {
     Mapped,
 }
 
-/// Where the log is and how it is written.
-pub struct LogConfig {
-    /// The file system.
-    pub fs: Arc<dyn Fs>,
-    /// The directory of the segment files.
-    pub dir: PathBuf,
-    /// How records reach the files.
-    pub kind: LogKind,
-    /// Bytes of the largest segment file; segments start at 256 KiB and double up to it.
-    pub segment_bytes_max: u64,
-    /// Longest payload that is accepted.
-    pub payload_bytes_max: u64,
-    /// Called, by a writer outside of its critical part, when the next segment should be prepared
-    /// or pages read in: whoever is behind it calls [`Pipeline::prepare_ahead`] (R27).
-    pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Told how long each sync took.
-    pub on_sync: Option<Box<dyn Fn(Duration) + Send + Sync>>,
-}
-
-impl LogConfig {
-    /// The usual configuration for a log in `dir`.
-    pub fn new(fs: Arc<dyn Fs>, dir: PathBuf) -> Self {
-        Self {
-            fs,
-            dir,
-            kind: LogKind::Auto,
-            segment_bytes_max: 64 << 20,
-            payload_bytes_max: PAYLOAD_BYTES_MAX,
-            on_prepare_needed: None,
-            on_sync: None,
-        }
-    }
-}
-
-/// What the log counted since it was opened (R29).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LogCounters {
-    /// Bytes of log that were reserved, those of `Buffered` records included.
-    pub bytes: u64,
-    /// Syncs that succeeded.
-    pub syncs: u64,
-    /// Time that they took.
-    pub sync_time: Duration,
-    /// Time that writers waited for log space.
-    pub space_wait: Duration,
-    /// Time that writers of class `Disk` waited for their sync.
-    pub sync_wait: Duration,
-    /// Segments prepared, the recycled ones included.
-    pub segments_prepared: u64,
-    /// Segments that were recycled.
-    pub segments_recycled: u64,
-}
-
 /// The write path: see the module's description.
 pub struct Pipeline {
     ring: Ring,
     space: Space,
     group: Group,
     latch: Arc<Latch>,
+    /// Asked for room where a write into allocated space finds none.
+    on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The plain log's lock and buffer; `None` for the mapped log.
     append: Option<Mutex<Vec<u8>>>,
     payload_bytes_max: u64,
@@ -150,9 +101,11 @@ impl Pipeline {
             return Err(Error::invalid(format!("{at} is no position where a record can start")));
         }
         let ring = Ring::new(SLOTS, at);
-        let LogConfig { fs, dir, kind, segment_bytes_max, .. } = config;
+        let LogConfig { fs, dir, kind, segment_bytes_max, on_full, .. } = config;
+        let make_room = || on_full.as_ref().is_some_and(|make_room| make_room());
         let open = |medium, chain| {
-            Space::open(Arc::clone(&fs), dir.clone(), medium, segment_bytes_max, chain, &ring)
+            let (fs, dir) = (Arc::clone(&fs), dir.clone());
+            Space::open(fs, dir, medium, segment_bytes_max, chain, &ring, &make_room)
         };
         let (space, medium) = match kind {
             LogKind::Plain => (open(Medium::Plain, chain)?, Medium::Plain),
@@ -172,6 +125,7 @@ impl Pipeline {
             space,
             group: Group::new(Arc::clone(&latch), at, config.on_sync.map(|tell| tell as OnSync)),
             latch,
+            on_full,
             append: (medium == Medium::Plain).then(Mutex::default),
             payload_bytes_max: config.payload_bytes_max.min(PAYLOAD_BYTES_MAX),
             first: at,
@@ -503,15 +457,19 @@ struct Flight<'a> {
 impl Flight<'_> {
     /// Copies the record to its place.
     fn log(&mut self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
-        let none = operations_prefix(0);
-        let put = match class {
-            // Seeded: a write of class Buffered leaves zeros in the log, which end it.
-            Class::Buffered if bug!("commit_buffered_write_leaves_a_hole") => Ok(()),
-            Class::Buffered => self.put(RecordKind::Void, 0, &none, &[]),
-            Class::Process | Class::Disk => {
-                let prefix = operations_prefix(operations);
-                self.put(RecordKind::Batch, operations, &prefix, payload)
+        let (kind, operations, payload) = match class {
+            Class::Buffered => (RecordKind::Void, 0, &[][..]),
+            Class::Process | Class::Disk => (RecordKind::Batch, operations, payload),
+        };
+        let prefix = operations_prefix(operations);
+        // Seeded: a write of class Buffered leaves zeros in the log, which end it.
+        let skipped = class == Class::Buffered && bug!("commit_buffered_write_leaves_a_hole");
+        let put = if skipped { Ok(()) } else { self.put(kind, operations, &prefix, payload) };
+        let put = match put {
+            Err(error) if self.pipeline.finds_room(&error) => {
+                self.put(kind, operations, &prefix, payload)
             }
+            put => put,
         };
         // The plain log's lock ends here: applying needs no order.
         self.buffer = None;

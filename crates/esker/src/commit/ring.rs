@@ -256,6 +256,36 @@ impl Ring {
         result
     }
 
+    /// Takes prepared space back that nobody reserved: everything behind `limit`, which is asked
+    /// for with the position that will then be reserved. `len` bytes are reserved with it, to be
+    /// made void, so that whoever looked at the old limit reserves nothing by it. `None`: nothing
+    /// was changed.
+    pub(super) fn retreat(
+        &self,
+        len: u64,
+        limit: impl FnOnce(Seq) -> Option<Seq>,
+    ) -> Option<Ticket> {
+        let _gate = self.gate.lock();
+        let word = self.reserve.0.fetch_or(FLAG, Ordering::AcqRel);
+        if word & FLAG != 0 {
+            return None;
+        }
+        let (number, start) = (ticket_of(word), position_of(word));
+        let head = self.head.0.load(Ordering::Acquire);
+        let in_flight = number.wrapping_sub(ticket_of(head)) % TICKETS;
+        let free = in_flight < self.slots.len() as u64 - 1;
+        let end = start + len;
+        let limit = free.then(|| limit(end)).flatten().filter(|limit| *limit >= end);
+        let Some(limit) = limit else {
+            self.reserve.0.store(word, Ordering::Release);
+            return None;
+        };
+        self.limit.0.store(limit, Ordering::Release);
+        // A word that was never there before: every swap that is under way fails.
+        self.reserve.0.store(pack(number + 1, end), Ordering::Release);
+        Some(Ticket { number, start, end, published: position_of(head) })
+    }
+
     /// Closes the gate for good; returns the position where the log ends, and whether this call
     /// was the one that closed it.
     pub(super) fn shut(&self) -> (Seq, bool) {

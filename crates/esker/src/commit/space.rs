@@ -5,14 +5,17 @@
 //! held for moments. Writers keep the segment that they used last in a cell per ring slot, which
 //! only the holder of the slot's ticket touches, so that finding the segment shares no line.
 //!
-//! Segments start small and double while they fill faster than they are due (R1), and shrink
-//! back to what fits when the device is full (R8). A failed preparation reserves nothing and
-//! leaves no file; its serial and file number are never used again.
+//! Segments start small and double while they fill faster than they are due (R1), never take more
+//! than an eighth of what is free, and shrink back to what fits when the device is full (R8). A
+//! failed preparation reserves nothing and leaves no file; its serial and file number are never used
+//! again. What a full device gets back, and in which order, is told in `spare`.
+
+mod spare;
 
 use super::ring::Ring;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
-use crate::fs::{Fs, Incarnation};
+use crate::fs::{Fs, Incarnation, OpenMode};
 use crate::wal::format::{CAPACITY_MAX, CAPACITY_MIN, HEADER_BYTES};
 use crate::wal::{Chain, Medium, Segment, SegmentFile, SegmentHeader, file_name};
 use parking_lot::{Mutex, RwLock};
@@ -27,8 +30,13 @@ const FIRST_FILE_BYTES: u64 = 256 << 10;
 const FILLS_FAST: Duration = Duration::from_secs(1);
 /// A full device is not asked for less than this, in bytes.
 const SMALLEST_RETRY: u64 = 32 << 10;
+/// A segment takes at most this part of what is free on the device, so that the log does not hold
+/// what a flush needs.
+const SHARE_OF_FREE: u64 = 8;
 /// Released segments that are kept for recycling.
 const POOL_MAX: usize = 2;
+/// The piece in which an old segment is written over itself.
+const REWRITE_BYTES: u64 = 256 << 10;
 /// How far ahead of the writers pages are made resident (R9), and the step of it.
 const POPULATE_AHEAD: u64 = 1 << 20;
 const POPULATE_STEP: u64 = 512 << 10;
@@ -36,6 +44,7 @@ const POPULATE_STEP: u64 = 512 << 10;
 /// A segment of an earlier life of the log, kept until its content is no longer needed.
 struct Retired {
     path: PathBuf,
+    start: Seq,
     end: Seq,
     file_bytes: u64,
 }
@@ -52,6 +61,10 @@ struct Maker {
     populated: Seq,
     pool: Vec<Arc<SegmentFile>>,
     retired: Vec<Retired>,
+    /// Everything before this is given back (R3).
+    released: Seq,
+    /// Up to where the space of segments that are still live was given back (see `spare`).
+    holed: Seq,
 }
 
 /// Preparing, finding and giving back segments.
@@ -72,7 +85,9 @@ pub(super) struct Space {
 
 impl Space {
     /// Opens the log's space at `start`, in a fresh segment that continues `chain` (R7), and
-    /// removes segment files that are not part of it. Returns with `ring` open for reservation.
+    /// removes segment files that are not part of it. Returns with `ring` open for reservation. Where
+    /// the device is full, what nobody needs goes before that, and then `on_full` is asked to make
+    /// room.
     pub(super) fn open(
         fs: Arc<dyn Fs>,
         dir: PathBuf,
@@ -80,6 +95,7 @@ impl Space {
         segment_bytes_max: u64,
         chain: Chain,
         ring: &Ring,
+        on_full: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let start = ring.reserved();
         let capacity_max = (segment_bytes_max.saturating_sub(HEADER_BYTES) / CAPACITY_MIN
@@ -87,6 +103,7 @@ impl Space {
             .clamp(CAPACITY_MIN, CAPACITY_MAX);
         let retired = chain.segments.iter().map(|segment| Retired {
             path: segment.path.clone(),
+            start: segment.header.start,
             end: segment.end.min(start),
             file_bytes: segment.file_len,
         });
@@ -106,6 +123,8 @@ impl Space {
             populated: start,
             pool: Vec::new(),
             retired: retired.collect(),
+            released: 0,
+            holed: 0,
         };
         let space = Self {
             fs,
@@ -120,7 +139,7 @@ impl Space {
             recycled: AtomicU64::new(0),
         };
         let mut maker = space.maker.lock();
-        space.prepare_one(&mut maker, ring, 0)?;
+        space.prepare_first(&mut maker, ring, &chain, on_full)?;
         space.drop_leftovers(&mut maker, &chain, start);
         space.set_alarm(&maker, ring);
         drop(maker);
@@ -218,6 +237,11 @@ impl Space {
         }
         let missing = missing.next_multiple_of(CAPACITY_MIN).min(self.capacity_max);
         let mut capacity = maker.capacity.max(missing);
+        if let Ok(free) = self.fs.free_bytes(&self.dir) {
+            let share = (free / SHARE_OF_FREE).max(SMALLEST_RETRY);
+            capacity = capacity.min(share.next_multiple_of(CAPACITY_MIN));
+            maker.capacity = maker.capacity.min(capacity);
+        }
         let segment = loop {
             match self.attempt(maker, start, capacity) {
                 Ok(segment) => break segment,
@@ -316,6 +340,7 @@ impl Space {
         } else {
             position
         };
+        maker.released = maker.released.max(position);
         let released: Vec<Arc<Segment>> = {
             let mut live = self.live.write();
             let keep_from = live.partition_point(|segment| segment.limit() <= position);
@@ -333,8 +358,10 @@ impl Space {
         let mut unneeded = Vec::new();
         for segment in released {
             let file = segment.file();
-            let useful =
-                file.capacity() >= maker.capacity / 2 && file.capacity() <= self.capacity_max;
+            let useful = file.capacity() >= maker.capacity / 2
+                && file.capacity() <= self.capacity_max
+                && segment.start() >= maker.holed
+                && file.keeps_space();
             if useful && maker.pool.len() < POOL_MAX {
                 maker.pool.push(Arc::clone(file));
             } else {
@@ -347,6 +374,26 @@ impl Space {
         drop(maker);
         let remove = |path: &PathBuf| self.fs.remove_file(path).context("remove", path);
         unneeded.iter().map(remove).fold(Ok(()), Result::and)
+    }
+
+    /// Writes the segments of earlier lives over themselves and syncs them: what a sync of them that
+    /// failed left in the page cache only, marked clean, is written then (R7).
+    pub(super) fn persist_retired(&self) -> Result<()> {
+        let maker = self.maker.lock();
+        let mut chunk = vec![0; REWRITE_BYTES as usize];
+        for Retired { path, start, end, .. } in &maker.retired {
+            let file = self.fs.open(path, OpenMode::ReadWrite).context("open", path)?;
+            let until = (HEADER_BYTES + (end - start)).min(file.len().context("measure", path)?);
+            let mut at = HEADER_BYTES;
+            while at < until {
+                let piece = &mut chunk[..(until - at).min(REWRITE_BYTES) as usize];
+                file.read_at(piece, at).context("read", path)?;
+                file.write_at(piece, at).context("write", path)?;
+                at += piece.len() as u64;
+            }
+            file.sync_data().context("sync", path)?;
+        }
+        Ok(())
     }
 
     /// Bytes of all log files.

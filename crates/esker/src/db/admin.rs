@@ -126,6 +126,22 @@ impl Core {
         keyspace: Option<&KeyspaceState>,
         bounds: &Bounds,
     ) -> Result<()> {
+        loop {
+            let cut_up = self.relief.cuts.load(Ordering::Acquire);
+            self.compact_once(branch, keyspace, bounds)?;
+            // The parts of a partition that did not fit as a whole are merged too.
+            if self.relief.cuts.load(Ordering::Acquire) == cut_up {
+                return Ok(());
+            }
+        }
+    }
+
+    fn compact_once(
+        &self,
+        branch: KeyspaceId,
+        keyspace: Option<&KeyspaceState>,
+        bounds: &Bounds,
+    ) -> Result<()> {
         if keyspace.is_some_and(|keyspace| keyspace.frozen_at.is_some()) {
             return Err(Error::ReadOnly);
         }
@@ -232,6 +248,9 @@ impl Core {
             let _ = thread.join();
         }
         let closed = self.close_quietly();
+        if self.pipeline.is_some() {
+            self.headroom.settle(self.counters.background.manifest_bytes.load(Ordering::Relaxed));
+        }
         self.retired.collect();
         self.files.collect();
         *self.lock.lock() = None;

@@ -15,6 +15,7 @@ use crate::base::rangedel::{Cutter, Fragments};
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::headroom::Use;
 use crate::db::memset::{DbOrder, MemSet};
 use crate::db::shape;
 use crate::db::slices::{Slice, with_slices};
@@ -51,6 +52,10 @@ impl Slices {
 impl Core {
     /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time.
     pub(super) fn flush_oldest(&self) -> Result<bool> {
+        self.with_space(Use::All, || self.flush_oldest_once())
+    }
+
+    fn flush_oldest_once(&self) -> Result<bool> {
         let state = self.state.load_arc();
         let Some(set) = state.oldest_sealed().cloned() else { return Ok(false) };
         if let (Some(pipeline), Some(end)) = (&self.pipeline, set.sealed_at()) {

@@ -6,6 +6,7 @@ use crate::db::Core;
 use crate::db::catalog::{
     BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, Order, check_name,
 };
+use crate::db::headroom::Use;
 use crate::db::ops::Op;
 use crate::db::store::missing_order;
 use crate::error::{Error, Result};
@@ -90,7 +91,8 @@ impl Core {
         if self.pacer.is_open() || self.pipeline.is_none() {
             return Ok(());
         }
-        self.wait_for_admission(CHANGE_BYTES)
+        // The keyspace may be there already, and what is logged for it is little.
+        self.wait_for_admission(CHANGE_BYTES, true)
     }
 
     /// Seals the memtables when the log has become long, which no entry in them may tell: changes
@@ -234,19 +236,20 @@ impl Core {
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
-        let written = pipeline.write(
-            &payload,
-            1,
-            Class::Process,
-            |_| Ok(()),
-            |(), seq| {
+        let written = self.with_space(Use::Freeing, || {
+            let apply = |(), seq| {
                 catalog.drop_keyspace(state.id, seq);
                 Ok(())
-            },
-        );
+            };
+            pipeline.write(&payload, 1, Class::Process, |_| Ok(()), apply)
+        });
         if let Err(error) = written {
             state.unmark_dropped();
-            return Err(error);
+            return Err(self.name_holders(error));
+        }
+        drop(catalog);
+        if self.headroom.is_tight() {
+            self.work.ask_relief();
         }
         self.work.notify();
         Ok(true)

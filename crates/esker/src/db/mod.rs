@@ -8,6 +8,7 @@
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
 //! | `flush`, `stretch`, `slices` | from memtables into the tree |
 //! | `compact`, `shape`, `store`, `files` | the tree and its changes |
+//! | `full`, `headroom`, `held` | what happens when the device is full |
 //! | `work`, `worker` | who does what in the background |
 //! | `catalog`, `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
@@ -28,6 +29,9 @@ mod counters;
 mod files;
 mod flush;
 pub mod foreign;
+mod full;
+mod headroom;
+mod held;
 pub mod keyspaces;
 mod memset;
 mod open;
@@ -55,6 +59,7 @@ mod worker;
 mod write;
 
 pub use crate::run::parse_run_name;
+pub use headroom::RESERVE_NAME;
 pub use memset::DbOrder;
 pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 pub use read::Seen;
@@ -102,6 +107,9 @@ pub struct Core {
     pool: Arc<ChunkPool>,
     counters: Arc<counters::Counters>,
     pacer: pace::Pacer,
+    /// Space that is kept for what must work on a full device.
+    headroom: Arc<headroom::Headroom>,
+    relief: full::Relief,
     /// Notified when writers may have room again.
     room: Signal,
     work: work::Work,

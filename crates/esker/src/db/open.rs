@@ -15,6 +15,7 @@ use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
 use crate::db::files::Files;
 use crate::db::foreign::{self, Foreign};
+use crate::db::headroom::Headroom;
 use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
@@ -149,8 +150,9 @@ impl Core {
         let (recovered, memsets) = replay_log(&log_directory, log_start, options, replay)?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
         let latch = Arc::new(Latch::new());
-        let store = begin_manifest(fs.as_ref(), path, &described, &files, options.read_only)?;
-        let version = Arc::new(described.version);
+        let headroom = Headroom::find(&fs, &log_directory, &settings);
+        let begin = || begin_manifest(fs.as_ref(), path, &described, &files, options.read_only);
+        let store = headroom.retry(begin)?;
         let counters = Arc::new(Counters::default());
         let end = recovered.end;
         let log_signal = Arc::new(Signal::new());
@@ -158,13 +160,14 @@ impl Core {
             None
         } else {
             let config = log_config(&fs, log_directory, options, &settings, &counters, &log_signal);
+            let config = LogConfig { on_full: Some(headroom.yielding()), ..config };
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
         let core = Arc::new(Self {
             path: path.to_owned(),
             fs,
             files,
-            state: EpochCell::new(Arc::new(State { memsets, version })),
+            state: EpochCell::new(State::shared(memsets, described.version)),
             state_swap: parking_lot::Mutex::default(),
             retired: Default::default(),
             placing: parking_lot::Mutex::default(),
@@ -180,6 +183,8 @@ impl Core {
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
             pacer: Default::default(),
+            headroom,
+            relief: Default::default(),
             room: Signal::new(),
             work: Work::new(signal),
             log_signal,
@@ -203,8 +208,16 @@ impl Core {
     fn after_recovery(&self) -> Result<()> {
         if self.pipeline.is_some() {
             while self.state_now().oldest_sealed().is_some() {
-                self.flush_oldest()?;
+                match self.flush_oldest() {
+                    Err(Error::DiskFull { .. }) => {
+                        self.keep_replayed_log()?;
+                        break;
+                    }
+                    flushed => flushed?,
+                };
             }
+            self.headroom.begin(self.store.lock().manifest_bytes());
+            self.update_pace();
         }
         self.keep_snapshots_still();
         let state = self.state_now();

@@ -25,6 +25,7 @@ const OPEN: u8 = 0;
 const PACED_BY_FLUSH: u8 = 1;
 const PACED_BY_MERGE: u8 = 2;
 const STOPPED: u8 = 3;
+const FULL: u8 = 4;
 
 /// Fill of the write buffers above which writers are paced.
 const FLUSH_KNEE: f64 = 0.5;
@@ -55,6 +56,8 @@ pub struct Debts {
     pub log: u64,
     /// Their budget.
     pub log_budget: u64,
+    /// Whether the device is full: writers have to ask, and are not slowed.
+    pub tight: bool,
     /// Bytes in all deltas.
     pub deltas: u64,
     /// Bytes in all bases, or the floor under which ratios mean little.
@@ -174,6 +177,7 @@ impl Pacer {
             .then(|| drain(&self.merge_drain) * slope(ratio, MERGE_KNEE, MERGE_LIMIT));
         let (mode, rate) = match (by_flush, by_merge) {
             _ if fill >= 1.0 => (STOPPED, 0.0),
+            _ if debts.tight => (FULL, 0.0),
             (None, None) => (OPEN, 0.0),
             (Some(flush), Some(merge)) if merge < flush => (PACED_BY_MERGE, merge),
             (Some(flush), _) => (PACED_BY_FLUSH, flush),
@@ -211,7 +215,7 @@ impl Pacer {
     fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
         let mut line = self.line.lock();
         match self.mode.load(Ordering::Acquire) {
-            OPEN => return Admission::Go,
+            OPEN | FULL => return Admission::Go,
             STOPPED => return Admission::Stop,
             _ => {}
         }

@@ -222,13 +222,29 @@ pub fn after_merge<O: KeyOrder>(
     newer: &[Arc<Run>],
     settings: &Settings,
 ) -> Vec<Partition> {
-    let mut partitions = split_base(order, &Arc::new(base), old, settings);
+    under_deltas(order, split_base(order, &Arc::new(base), old, settings), newer)
+}
+
+/// The parts of `old` that are to be merged one after the other, because there is no space to merge
+/// it as a whole: about a quarter of it each. Only one if it cannot be cut.
+pub fn cut_up<O: KeyOrder>(order: &O, old: &Partition, settings: &Settings) -> Vec<Partition> {
+    let partition_bytes = (old.base.bytes() / 4).max(1);
+    let settings = Settings { partition_bytes, ..settings.clone() };
+    under_deltas(order, split_base(order, &old.base, old, &settings), &old.deltas)
+}
+
+/// The partitions, each with the parts of `deltas` that it can see.
+fn under_deltas<O: KeyOrder>(
+    order: &O,
+    mut partitions: Vec<Partition>,
+    deltas: &[Arc<Run>],
+) -> Vec<Partition> {
     for partition in &mut partitions {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
         // Seeded: a partition that is split loses the deltas that came meanwhile.
         bug!("db_split_loses_deltas", continue);
         partition.deltas =
-            newer.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
+            deltas.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
     }
     partitions
 }

@@ -19,6 +19,11 @@ pub struct State {
 }
 
 impl State {
+    /// The first state of an open database.
+    pub fn shared(memsets: Vec<Arc<MemSet>>, version: Version) -> Arc<Self> {
+        Arc::new(Self { memsets, version: Arc::new(version) })
+    }
+
     /// The set that takes writes.
     #[inline]
     pub fn active(&self) -> &Arc<MemSet> {

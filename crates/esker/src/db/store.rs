@@ -6,11 +6,13 @@
 //!    counted here; a segment with no reference left
 //!    is marked, and goes when its last reader does. The same holds for files.
 //! 3. A failed manifest write poisons the database: nobody knows what the manifest holds (C2).
-//!    Running out of space *before* anything was written does not (C7).
+//!    Running out of space *before* anything was written does not (C7): room for the next edit, and
+//!    for the name of a successor, is allocated before.
 
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::Core;
 use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE_ID};
+use crate::db::headroom::Use;
 use crate::db::memset::MemSet;
 use crate::db::state::State;
 use crate::error::{Error, IoContext, Result};
@@ -87,6 +89,11 @@ impl Store {
     /// The number of the present manifest.
     pub fn manifest_number(&self) -> u64 {
         self.manifest.number()
+    }
+
+    /// Bytes of the present manifest.
+    pub fn manifest_bytes(&self) -> u64 {
+        self.manifest.bytes()
     }
 
     /// What tells this database from every other.
@@ -217,8 +224,10 @@ impl Core {
         change.edit.next_file = Some(self.files.peek_next_id());
         // Seeded: after a crash a file number is given out twice.
         bug!("db_next_file_not_recorded", change.edit.next_file = None);
-        store.manifest.reserve(&change.edit)?;
-        if let Err(error) = store.manifest.append(&change.edit) {
+        self.with_space(Use::All, || store.manifest.reserve(&change.edit))?;
+        let mut attempts = 0;
+        let make_room = &mut || self.give_up(Use::All, &mut attempts);
+        if let Err(error) = store.manifest.append_making_room(&change.edit, make_room) {
             self.latch.fail(error.clone());
             return Err(error.poisoning());
         }
@@ -288,8 +297,10 @@ impl Core {
         // The old one names its successor first (R12).
         let named = store.manifest.append_successor(next.number());
         let old = store.manifest.number();
-        let switched =
-            named.and_then(|()| switch_manifest(fs, &self.path, old, &next, store.superblock));
+        let switched = named.and_then(|()| {
+            let switch = || switch_manifest(fs, &self.path, old, &next, store.superblock);
+            self.with_space(Use::All, switch)
+        });
         store.superblock = switched.inspect_err(|error| self.latch.fail(error.clone()))?;
         store.manifest = next;
         Ok(())

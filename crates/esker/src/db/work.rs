@@ -61,6 +61,11 @@ struct Inner {
     merging: usize,
     flush_error: Option<Error>,
     retry: bool,
+    /// Somebody waits for space: what frees some is to be flushed and merged.
+    relief: bool,
+    relieving: bool,
+    /// A flush found no space while merges held some: they end, and it is tried again.
+    yielding: bool,
 }
 
 /// What the background has to do.
@@ -315,7 +320,9 @@ impl Work {
             inner.busy.remove(key);
             inner.alone.remove(key);
             match error {
-                Some(Error::Corruption(_) | Error::ComparatorMissing { .. }) if keys.len() > 1 => {
+                Some(
+                    Error::Corruption(_) | Error::ComparatorMissing { .. } | Error::DiskFull { .. },
+                ) if keys.len() > 1 => {
                     inner.alone.insert(key.clone());
                     inner.forced.insert(key.clone());
                 }
@@ -365,6 +372,7 @@ impl Work {
     /// Takes the right to flush, which one thread has at a time.
     pub fn begin_flush(&self) -> bool {
         let mut inner = self.inner.lock();
+        inner.yielding &= inner.flushing;
         !std::mem::replace(&mut inner.flushing, true)
     }
 
@@ -373,6 +381,7 @@ impl Work {
         let mut inner = self.inner.lock();
         inner.flushing = false;
         inner.retry |= error.is_some();
+        inner.yielding = inner.merging > 0 && matches!(error, Some(Error::DiskFull { .. }));
         inner.flush_error = error;
         drop(inner);
         self.done.notify();
@@ -383,9 +392,52 @@ impl Work {
         self.inner.lock().flush_error.clone()
     }
 
+    /// The error with which a merge ends so that a flush gets its space.
+    pub fn yield_to_flush(&self) -> Result<()> {
+        let inner = self.inner.lock();
+        if !inner.yielding {
+            return Ok(());
+        }
+        inner.flush_error.clone().map_or(Ok(()), Err)
+    }
+
     /// Why merges fail at the moment, if they do.
     pub fn merge_error(&self) -> Option<Error> {
         self.inner.lock().failed.values().next().cloned()
+    }
+
+    /// Asks for flushes and merges of what frees space.
+    pub fn ask_relief(&self) {
+        self.inner.lock().relief = true;
+        self.signal.notify();
+    }
+
+    /// Takes up what was asked for; false: nothing was, or somebody else is at it.
+    pub fn begin_relief(&self) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.relieving || !inner.relief {
+            return false;
+        }
+        inner.relief = false;
+        inner.relieving = true;
+        true
+    }
+
+    /// The merges that free space were asked for.
+    pub fn end_relief(&self) {
+        self.inner.lock().relieving = false;
+        self.done.notify();
+    }
+
+    /// Whether nothing that may free space is under way or asked for.
+    pub fn is_settled(&self) -> bool {
+        let inner = self.inner.lock();
+        !inner.relief
+            && !inner.relieving
+            && !inner.yielding
+            && !inner.flushing
+            && inner.merging == 0
+            && inner.forced.iter().all(|key| inner.damaged.contains_key(key))
     }
 
     /// Whether something failed that should be tried again after a while.

@@ -8,6 +8,7 @@
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
 use crate::db::files::TRIED_AGAIN;
+use crate::db::headroom::Use;
 use crate::db::store::Moved;
 use crate::error::{Error, Result};
 use crate::manifest::Tree;
@@ -62,7 +63,8 @@ impl Core {
                 self.work.signal().wait_past(seen);
                 continue;
             }
-            let flushed = self.flush_if_due();
+            let relieved = self.relieve_if_asked();
+            let flushed = self.flush_if_due() || relieved;
             // Flushes come first, until merges are what writers are slowed for: then one follows
             // each flush, or a lone worker would never come to them. Merges flush between their
             // steps, so no flush waits long for one.
@@ -75,6 +77,7 @@ impl Core {
             if collected {
                 self.work.done().notify();
             }
+            self.regain();
             if busy || collected {
                 tries = 0;
                 continue;
@@ -126,7 +129,9 @@ impl Core {
         self.gate(Point::FlushBegins);
         let result = contain(|| self.flush_oldest());
         let done = matches!(result, Ok(true));
-        self.work.end_flush(result.inspect_err(|e| log::warn!("flush failed: {e}")).err());
+        let failure = result.inspect_err(|e| log::warn!("flush failed: {e}")).err();
+        self.work.end_flush(failure.map(|error| self.name_holders(error)));
+        self.regain();
         self.update_pace();
         // Those who were stopped ask again in any case: they may have a memtable to seal, or have
         // to be told why none can be flushed.
@@ -149,7 +154,10 @@ impl Core {
             return false;
         }
         self.gate(Point::MergeBegins);
-        let result = contain(|| self.merge_partitions(&keys));
+        let result = contain(|| self.with_space(Use::All, || self.merge_partitions(&keys)))
+            .or_else(|error| self.cut_up_for_room(&keys, error))
+            .map_err(|error| self.name_holders(error));
+        let yielded = self.work.yield_to_flush().is_err();
         if let Err(error) = &result {
             if !matches!(error, Error::Closed) {
                 log::warn!("merge failed: {error}");
@@ -161,7 +169,7 @@ impl Core {
         if let Err(error) = &result {
             self.after_failed_merges(&keys, error);
         }
-        result.is_ok()
+        result.is_ok() || yielded
     }
 
     /// What happened while a merge failed is not noticed by who noted the failure: keyspaces went,
@@ -231,8 +239,11 @@ impl Core {
             return Err(Error::Closed);
         }
         self.gate(Point::MergeSteps);
-        self.flush_if_due();
-        Ok(())
+        // A flush that found no space waits for some, perhaps for that which this merge frees.
+        if self.work.flush_error().is_none() {
+            self.flush_if_due();
+        }
+        self.work.yield_to_flush()
     }
 
     /// Prepares segments of the log ahead of the writers. It syncs nothing but what it prepares.
@@ -243,7 +254,10 @@ impl Core {
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
-            if let Err(error) = pipeline.prepare_ahead() {
+            // On a full device writers prepare what they need, and no more.
+            if !self.headroom.is_tight()
+                && let Err(error) = pipeline.prepare_ahead()
+            {
                 log::warn!("no log segment is prepared ahead: {error}");
             }
             self.log_signal.wait_past(seen);

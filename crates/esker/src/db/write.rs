@@ -140,26 +140,31 @@ impl Core {
         if len > self.settings.batch_bytes_max {
             return Err(Error::BatchTooLarge { len, max: self.settings.batch_bytes_max });
         }
-        if !self.pacer.is_open() {
-            self.wait_for_admission(len)?;
+        let open = self.pacer.is_open();
+        if !open {
+            self.wait_for_admission(len, write.frees())?;
         }
         // What can be judged now need not be judged while others wait, and a conflict that is seen
         // here takes up no place in the log.
-        let mut watch = reads.map(|reads| Watch { reads, seen: pipeline.visible() });
+        let watch = reads.map(|reads| Watch { reads, seen: pipeline.visible() });
         if let Some(Watch { reads, seen }) = watch {
             self.validate(reads, 0, seen, Which::All)?;
         }
         let started = self.counters.begin_commit(write.counts);
-        let end = if custom || reads.is_some_and(|reads| reads.has_own_order()) {
-            self.write_custom(pipeline, write, watch.take())?
-        } else {
-            self.commit(pipeline, write, watch, |state, first| {
-                let set = state.memset_of(first);
-                self.apply_all(set, write, first)?;
-                Ok(set.bytes())
-            })?
+        let custom = custom || reads.is_some_and(|reads| reads.has_own_order());
+        let mut attempts = 0;
+        let end = loop {
+            match self.write_once(pipeline, write, watch, custom) {
+                Ok(end) => break end,
+                // Nothing was reserved.
+                Err(Error::DiskFull { .. }) if self.make_way(write.frees(), &mut attempts) => {}
+                Err(error) => return Err(self.name_holders(error)),
+            }
         };
         self.counters.end(Timed::Put, started);
+        if !open && write.frees() && self.headroom.is_tight() {
+            self.work.ask_relief();
+        }
         if write.durability == Durability::Buffered {
             self.buffered_end.fetch_max(end, Ordering::AcqRel);
             return Ok(end | NOT_LOGGED);
@@ -182,6 +187,23 @@ impl Core {
             self.flush()?;
         }
         Ok(())
+    }
+
+    fn write_once(
+        &self,
+        pipeline: &Pipeline,
+        write: &Write<'_>,
+        watch: Option<Watch<'_>>,
+        custom: bool,
+    ) -> Result<Seq> {
+        if custom {
+            return self.write_custom(pipeline, write, watch);
+        }
+        self.commit(pipeline, write, watch, |state, first| {
+            let set = state.memset_of(first);
+            self.apply_all(set, write, first)?;
+            Ok(set.bytes())
+        })
     }
 
     /// Reserves, logs, applies, publishes; then looks at the fill of the memtable.
@@ -334,7 +356,10 @@ impl Core {
 
     /// Waits as the pacer says; the error is why memory will not become free.
     #[cold]
-    pub(super) fn wait_for_admission(&self, bytes: u64) -> Result<()> {
+    pub(super) fn wait_for_admission(&self, bytes: u64, frees: bool) -> Result<()> {
+        if self.headroom.is_tight() {
+            self.admit_while_tight(frees)?;
+        }
         let mut place = None;
         loop {
             let seen = self.room.epoch();
@@ -343,7 +368,11 @@ impl Core {
                 Admission::Wait(wait) => wait,
                 Admission::Stop => {
                     if let Some(error) = self.work.flush_error() {
-                        return Err(error);
+                        // The space may have been that of work which has ended.
+                        if !self.is_shortage_passing(&error) {
+                            return Err(error);
+                        }
+                        continue;
                     }
                     self.seal_before_waiting()?;
                     self.gate(Point::CallerWaits);
@@ -376,8 +405,9 @@ impl Core {
     /// Seals the active memtables if they are full, and decides the pace anew.
     pub(super) fn look_at_memtable(&self, pipeline: &Pipeline) {
         let state = self.state.load_arc();
+        let covered = self.cover_flush(&state);
         let full = state.active().take_seal_request(pipeline.reserved());
-        if full && !self.seal(pipeline, &state) {
+        if (full || !covered) && !self.seal(pipeline, &state) {
             state.active().renew_seal_request();
         }
         self.update_pace();
@@ -413,6 +443,7 @@ impl Core {
         let totals = self.totals.lock();
         let changed = self.pacer.update(Debts {
             memtables: state.sealed_bytes() + state.active().bytes(),
+            tight: self.headroom.is_tight(),
             budget: self.settings.write_budget_bytes,
             log: reserved.saturating_sub(state.log_start()),
             log_budget: self.settings.log_budget_bytes,

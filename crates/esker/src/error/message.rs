@@ -43,11 +43,10 @@ impl fmt::Display for Error {
                 f,
                 "the batch has {len} bytes, the limit is {max}: split it or raise the memory option"
             ),
-            Self::DiskFull { path } => write!(
-                f,
-                "no space left for {}: free some, writes then go on by themselves",
-                path.display()
-            ),
+            Self::DiskFull { path, shortage, held } => {
+                write!(f, "no space left for {}: {shortage}", path.display())?;
+                held.as_ref().map_or(Ok(()), |held| write!(f, " ({held})"))
+            }
             Self::Poisoned { cause } => write!(
                 f,
                 "no more writes are taken after an earlier failure ({cause}): reopen the database"

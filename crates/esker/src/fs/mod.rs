@@ -207,13 +207,19 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Gives the device space of `len` bytes from `offset` back; they read as zeros. Fails with
     /// [`io::ErrorKind::Unsupported`] where that is not possible.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Whether writing over allocated bytes never needs more space. It does where the file system
+    /// copies on write; there nothing is mapped, and nothing allocated is used twice.
+    fn keeps_space(&self) -> bool {
+        true
+    }
     /// How many names the file has (R22).
     fn links(&self) -> io::Result<u64>;
     /// The file's present incarnation (R6).
     fn incarnation(&self) -> Incarnation;
     /// Maps the first `len` bytes, which must be allocated, for writing in place. Fails with
-    /// [`io::ErrorKind::Unsupported`] where shared mappings do not work; the caller then writes
-    /// with [`File::write_at`].
+    /// [`io::ErrorKind::Unsupported`] where shared mappings do not work, and where a store into
+    /// allocated space may find none ([`File::keeps_space`]); the caller then writes with
+    /// [`File::write_at`].
     fn map(&self, len: u64) -> io::Result<Box<dyn LogMap>>;
     /// Asks the system to read ahead (`Sequential`) or not (`Random`); a hint only.
     fn advise(&self, advice: Advice);

@@ -26,6 +26,8 @@ const GROWTH_MAX: u64 = 4;
 const GROWTH_FLOOR_BYTES: u64 = 256 << 10;
 /// Space is allocated ahead in steps of this.
 const ALLOCATION_BYTES: u64 = 16 << 10;
+/// Bytes of the record that names the successor.
+const SUCCESSOR_RECORD_BYTES: u64 = RECORD_HEADER_LEN as u64 + 8;
 
 pub(super) const KIND_EDIT: u32 = 1;
 pub(super) const KIND_SUCCESSOR: u32 = 2;
@@ -101,14 +103,6 @@ impl Manifest {
             fs.remove_file(&path).context("remove", &path)?;
         }
         let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
-        let mut header = [0; HEADER_LEN as usize];
-        header[..8].copy_from_slice(&MAGIC);
-        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
-        header[16..24].copy_from_slice(&number.to_le_bytes());
-        header[24..32].copy_from_slice(&nonce.to_le_bytes());
-        let sum = checksum(0, 0, &header[..56]);
-        header[56..].copy_from_slice(&sum.to_le_bytes());
-        file.write_at(&header, 0).context("write", &path)?;
         let mut manifest = Self {
             number,
             nonce,
@@ -118,12 +112,29 @@ impl Manifest {
             first_record_bytes: 0,
             allocated: 0,
         };
-        manifest.append(state)?;
-        manifest.first_record_bytes = manifest.end;
-        // Seeded: a power cut takes the name of a manifest that a superblock leads to.
-        bug!("manifest_name_not_synced", return Ok(manifest));
-        fs.sync_dir(directory).context("sync", directory)?;
+        if let Err(error) = manifest.begin(fs, directory, state) {
+            // Nothing names it, and on a full device its space is needed (C7).
+            let _ = fs.remove_file(&manifest.path);
+            return Err(error);
+        }
         Ok(manifest)
+    }
+
+    /// Writes the header and the first record.
+    fn begin(&mut self, fs: &dyn Fs, directory: &Path, state: &Edit) -> Result<()> {
+        let mut header = [0; HEADER_LEN as usize];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        header[16..24].copy_from_slice(&self.number.to_le_bytes());
+        header[24..32].copy_from_slice(&self.nonce.to_le_bytes());
+        let sum = checksum(0, 0, &header[..56]);
+        header[56..].copy_from_slice(&sum.to_le_bytes());
+        self.file.write_at(&header, 0).context("write", &self.path)?;
+        self.append(state)?;
+        self.first_record_bytes = self.end;
+        // Seeded: a power cut takes the name of a manifest that a superblock leads to.
+        bug!("manifest_name_not_synced", return Ok(()));
+        fs.sync_dir(directory).context("sync", directory)
     }
 
     /// The manifest's number.
@@ -146,12 +157,13 @@ impl Manifest {
         self.end > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
     }
 
-    /// Makes room for an edit. Running out of space here leaves the manifest as it was, so it is
+    /// Makes room for an edit, and for the name of a successor behind it. Running out of space here leaves the manifest as it was, so it is
     /// not a failure of the manifest (C7).
     pub fn reserve(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
-        let needed = self.end + (RECORD_HEADER_LEN + payload.len() + 8) as u64;
+        let needed =
+            self.end + (RECORD_HEADER_LEN + payload.len() + 8) as u64 + SUCCESSOR_RECORD_BYTES;
         if needed > self.allocated {
             let target = needed + ALLOCATION_BYTES;
             self.file.allocate(target).context("allocate space for", &self.path)?;
@@ -164,7 +176,19 @@ impl Manifest {
     pub fn append(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
-        self.append_record(KIND_EDIT, &payload)
+        self.append_record(KIND_EDIT, &payload, &mut || false)
+    }
+
+    /// As [`Self::append`]. Where the write finds no space although it was reserved, as file systems
+    /// that copy on write let it, `make_room` is asked for some.
+    pub fn append_making_room(
+        &mut self,
+        edit: &Edit,
+        make_room: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
+        let mut payload = Vec::new();
+        edit.encode(&mut payload);
+        self.append_record(KIND_EDIT, &payload, make_room)
     }
 
     /// Names the manifest that takes this one's place (R12).
@@ -172,12 +196,23 @@ impl Manifest {
         // Seeded: a retired manifest does not name its successor, so that a lost superblock leads
         // back to an old state.
         bug!("manifest_successor_not_written", return Ok(()));
-        self.append_record(KIND_SUCCESSOR, &number.to_le_bytes())
+        self.append_record(KIND_SUCCESSOR, &number.to_le_bytes(), &mut || false)
     }
 
-    fn append_record(&mut self, kind: u32, payload: &[u8]) -> Result<()> {
+    fn append_record(
+        &mut self,
+        kind: u32,
+        payload: &[u8],
+        make_room: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
         let record = encode_record(self.nonce, self.end, kind, payload);
-        self.file.write_at(&record, self.end).context("write", &self.path)?;
+        loop {
+            match self.file.write_at(&record, self.end).context("write", &self.path) {
+                // The same bytes again, at the same place.
+                Err(Error::DiskFull { .. }) if make_room() => {}
+                written => break written?,
+            }
+        }
         // Seeded: what an edit drops is given back before the edit is durable.
         bug!("manifest_edit_not_synced", {
             self.end += record.len() as u64;

@@ -314,7 +314,10 @@ impl File for MemFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.content.lock().live.resize(len as usize, 0);
+        let mut content = self.content.lock();
+        let gone = (content.live.len() as u64).saturating_sub(len);
+        content.live.resize(len as usize, 0);
+        self.knobs.free.fetch_add(gone, Ordering::Relaxed);
         Ok(())
     }
 

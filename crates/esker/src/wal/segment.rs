@@ -89,6 +89,20 @@ impl SegmentFile {
         self.file.links().is_ok_and(|links| links == 1)
     }
 
+    /// Whether what was written once can be written over without more space.
+    pub fn keeps_space(&self) -> bool {
+        self.file.keeps_space()
+    }
+
+    /// Gives the space of the first `len` bytes of the data area back, as far as the file system
+    /// can. The file cannot be used again afterwards.
+    pub fn give_back(&self, len: u64) -> io::Result<()> {
+        if !self.is_ours_alone() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.file.punch(HEADER_BYTES, len)
+    }
+
     /// Writes `bytes` at `offset` of the file.
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(map) = &self.map else { return self.file.write_at(bytes, offset) };

@@ -94,7 +94,8 @@ fn files(disk: &CrashFs, path: &Path) -> Vec<(PathBuf, u64)> {
     for directory in ["", "wal", "data"] {
         let directory = path.join(directory);
         for entry in disk.list(&directory).unwrap() {
-            if !entry.is_dir() && entry.name != "LOCK" {
+            // What these two hold means nothing.
+            if !entry.is_dir() && entry.name != "LOCK" && entry.name != "reserve" {
                 all.push((directory.join(&entry.name), entry.len));
             }
         }

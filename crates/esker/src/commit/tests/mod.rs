@@ -4,6 +4,7 @@ mod concurrent;
 mod crash;
 mod damage;
 mod life;
+mod spare;
 
 use super::{Class, LogConfig, LogKind, Pipeline};
 use crate::base::Seq;

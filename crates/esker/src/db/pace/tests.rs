@@ -42,6 +42,17 @@ fn a_long_log_paces_like_full_memtables() {
 }
 
 #[test]
+fn on_a_full_device_writers_have_to_ask_and_are_not_slowed() {
+    let pacer = Pacer::default();
+    pacer.update(Debts { tight: true, ..debts(99 * MIB, 1000 * MIB) });
+    assert!(!pacer.is_open());
+    assert_eq!(pacer.admit(1 << 30, &mut None), Admission::Go);
+    assert_eq!(pacer.admit(1 << 30, &mut None), Admission::Go);
+    pacer.update(Debts { tight: true, ..debts(100 * MIB, 0) });
+    assert_eq!(pacer.admit(1, &mut None), Admission::Stop, "memory is the limit for everybody");
+}
+
+#[test]
 fn the_rate_falls_without_a_step() {
     let pacer = Pacer::default();
     let mut last = f64::INFINITY;

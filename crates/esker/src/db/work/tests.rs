@@ -16,7 +16,7 @@ fn damage() -> Error {
 }
 
 fn full() -> Error {
-    Error::DiskFull { path: "f".into() }
+    Error::io("write", "f".as_ref(), std::io::ErrorKind::StorageFull.into())
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn what_is_refused_behind_its_reservation_makes_the_log_no_longer_than_its_budge
     let pipeline = core.writable().unwrap();
     for round in 0..500 {
         if !core.pacer.is_open() {
-            core.wait_for_admission(len).unwrap();
+            core.wait_for_admission(len, false).unwrap();
         }
         // As if the keyspace was dropped after the first look at it.
         let refused = core.commit(pipeline, &write, None, |_, _| unreachable!());
@@ -141,7 +141,7 @@ fn a_writer_that_is_woken_before_its_time_goes_on_waiting() {
     // The line before it is so long that its turn never comes.
     assert_eq!(core.pacer.admit(1 << 50, &mut None), Admission::Go);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| core.wait_for_admission(1));
+        let writer = scope.spawn(|| core.wait_for_admission(1, false));
         for _ in 0..5000 {
             core.room.notify();
             std::thread::yield_now();

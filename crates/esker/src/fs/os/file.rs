@@ -65,6 +65,10 @@ impl File for OsFile {
         system::punch(&self.0, offset, len)
     }
 
+    fn keeps_space(&self) -> bool {
+        system::keeps_space(&self.0)
+    }
+
     fn links(&self) -> io::Result<u64> {
         system::links(&self.0)
     }
@@ -80,6 +84,11 @@ impl File for OsFile {
                 io::ErrorKind::InvalidInput,
                 "the range to map is empty or reaches past the end of the file",
             ));
+        }
+        // A store that finds no space behind it raises SIGBUS too. Where space is copied on write,
+        // or cannot be allocated for real, records are written by calls, which can fail.
+        if !self.keeps_space() || !system::allocates(&self.0, len) {
+            return Err(io::ErrorKind::Unsupported.into());
         }
         system::map(&self.0, len)
     }

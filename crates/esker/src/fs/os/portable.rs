@@ -74,6 +74,14 @@ pub(super) fn allocate(_file: &fs::File, _len: u64) -> io::Result<()> {
     unsupported()
 }
 
+pub(super) fn allocates(_file: &fs::File, _len: u64) -> bool {
+    false
+}
+
+pub(super) fn keeps_space(_file: &fs::File) -> bool {
+    true
+}
+
 pub(super) fn punch(_file: &fs::File, _offset: u64, _len: u64) -> io::Result<()> {
     unsupported()
 }

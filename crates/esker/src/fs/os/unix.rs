@@ -61,6 +61,32 @@ pub(super) fn allocate(file: &fs::File, len: u64) -> io::Result<()> {
     retry(|| rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len))
 }
 
+/// Whether the file system allocates for real: not by zeros, which some compress to nothing. What
+/// is asked for is allocated already.
+pub(super) fn allocates(file: &fs::File, len: u64) -> bool {
+    allocate(file, len).is_ok()
+}
+
+/// Whether writing over allocated bytes needs no more space. File systems that copy on write, or
+/// write only to their end, are known by their numbers (statfs(2)). Those that share single files
+/// (XFS, by reflinks) keep the space of files that nobody copied.
+#[cfg(target_os = "linux")]
+pub(super) fn keeps_space(file: &fs::File) -> bool {
+    const BTRFS: u64 = 0x9123_683e;
+    const BCACHEFS: u64 = 0xca45_1a4e;
+    const F2FS: u64 = 0xf2f5_2010;
+    const NILFS: u64 = 0x3434;
+    const ZFS: u64 = 0x2fc1_2fc1;
+    let known = [BTRFS, BCACHEFS, F2FS, NILFS, ZFS];
+    rustix::fs::fstatfs(file)
+        .is_ok_and(|facts| !known.contains(&(facts.f_type as u64 & 0xffff_ffff)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn keeps_space(_file: &fs::File) -> bool {
+    true
+}
+
 #[cfg(target_os = "linux")]
 pub(super) fn punch(file: &fs::File, offset: u64, len: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

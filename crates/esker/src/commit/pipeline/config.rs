@@ -1,0 +1,66 @@
+//! What a log is told when it is opened, and what it tells.
+
+use super::LogKind;
+use crate::fs::Fs;
+use crate::wal::format::PAYLOAD_BYTES_MAX;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where the log is and how it is written.
+pub struct LogConfig {
+    /// The file system.
+    pub fs: Arc<dyn Fs>,
+    /// The directory of the segment files.
+    pub dir: PathBuf,
+    /// How records reach the files.
+    pub kind: LogKind,
+    /// Bytes of the largest segment file; segments start at 256 KiB and double up to it.
+    pub segment_bytes_max: u64,
+    /// Longest payload that is accepted.
+    pub payload_bytes_max: u64,
+    /// Called, by a writer outside of its critical part, when the next segment should be prepared
+    /// or pages read in: whoever is behind it calls [`Pipeline::prepare_ahead`] (R27).
+    pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Asked for room when the device is too full for the first segment, and where the file system
+    /// copies on write and finds no space for a record; says whether it made some.
+    pub on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Told how long each sync took.
+    pub on_sync: Option<Box<dyn Fn(Duration) + Send + Sync>>,
+}
+
+impl LogConfig {
+    /// The usual configuration for a log in `dir`.
+    pub fn new(fs: Arc<dyn Fs>, dir: PathBuf) -> Self {
+        Self {
+            fs,
+            dir,
+            kind: LogKind::Auto,
+            segment_bytes_max: 64 << 20,
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+            on_prepare_needed: None,
+            on_full: None,
+            on_sync: None,
+        }
+    }
+}
+
+/// What the log counted since it was opened (R29).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogCounters {
+    /// Bytes of log that were reserved, those of `Buffered` records included.
+    pub bytes: u64,
+    /// Syncs that succeeded.
+    pub syncs: u64,
+    /// Time that they took.
+    pub sync_time: Duration,
+    /// Time that writers waited for log space.
+    pub space_wait: Duration,
+    /// Time that writers of class `Disk` waited for their sync.
+    pub sync_wait: Duration,
+    /// Segments prepared, the recycled ones included.
+    pub segments_prepared: u64,
+    /// Segments that were recycled.
+    pub segments_recycled: u64,
+}

@@ -1,0 +1,148 @@
+//! What the log gives back when the device is full (C7), in this order:
+//!
+//! 1. released segments that wait to be used again;
+//! 2. segments that were prepared ahead and that nobody reserved in;
+//! 3. the parts of live segments that lie before what is released, by holes, where the file system
+//!    can make them. Such a file is not used again.
+//!
+//! At open there is one thing more: the files of an earlier life that are not part of the log.
+
+use super::{Maker, Space};
+use crate::base::Seq;
+use crate::commit::ring::{Ring, Ticket};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::{File, OpenMode};
+use crate::wal::format::HEADER_BYTES;
+use crate::wal::{Chain, Segment};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Holes are made of whole pieces of this size, which every file system can free.
+const HOLE_BYTES: u64 = 64 << 10;
+
+impl Space {
+    /// Gives back what the next records do not need. Says whether there was anything, and returns
+    /// the ticket that was drawn for it, of `void_bytes`, which the caller makes void.
+    pub(in crate::commit) fn give_up_spare(
+        &self,
+        ring: &Ring,
+        void_bytes: u64,
+    ) -> (bool, Option<Ticket>) {
+        let mut maker = self.maker.lock();
+        if self.drain_pool(&mut maker) {
+            return (true, None);
+        }
+        if let Some(ticket) = self.drop_unused(&mut maker, ring, void_bytes) {
+            return (true, Some(ticket));
+        }
+        (self.make_holes(&mut maker), None)
+    }
+
+    fn drain_pool(&self, maker: &mut Maker) -> bool {
+        let mut any = false;
+        for file in maker.pool.drain(..) {
+            any |= self.fs.remove_file(file.path()).is_ok();
+        }
+        any
+    }
+
+    /// Takes prepared segments back that nobody reserved in.
+    fn drop_unused(&self, maker: &mut Maker, ring: &Ring, void_bytes: u64) -> Option<Ticket> {
+        let after = |end: Seq| {
+            let live = self.live.read();
+            let last = live.iter().position(|segment| segment.limit() >= end)?;
+            (last + 1 < live.len()).then(|| live[last].limit())
+        };
+        // Without closing the gate, most often.
+        after(ring.reserved() + void_bytes)?;
+        let ticket = ring.retreat(void_bytes, after)?;
+        let unused: Vec<Arc<Segment>> = {
+            let mut live = self.live.write();
+            let kept = live.iter().position(|segment| segment.limit() >= ticket.end)? + 1;
+            let unused = live.split_off(kept);
+            if let Some(last) = live.last() {
+                maker.predecessor = last.header().nonce;
+            }
+            unused
+        };
+        maker.populated = maker.populated.min(ring.limit());
+        // The newest first, and durably: a power cut must not leave one whose predecessor is gone.
+        for segment in unused.iter().rev() {
+            if let Err(error) = remove_durably(self, segment.file().path()) {
+                log::warn!("a log segment that nobody uses is not given back: {error}");
+            }
+        }
+        self.set_alarm(maker, ring);
+        Some(ticket)
+    }
+
+    /// Frees what lies before the released position in segments that go on.
+    fn make_holes(&self, maker: &mut Maker) -> bool {
+        let mut any = false;
+        let (from, until) = (maker.holed, maker.released);
+        let gain = |start: Seq, limit: Seq| {
+            let begin = from.max(start);
+            let end = start + (until.min(limit).saturating_sub(start)) / HOLE_BYTES * HOLE_BYTES;
+            (end > begin).then(|| end - start)
+        };
+        for segment in self.live.read().iter() {
+            let Some(len) = gain(segment.start(), segment.limit()) else { continue };
+            any |= segment.file().give_back(len).is_ok();
+        }
+        for retired in &maker.retired {
+            let Some(len) = gain(retired.start, retired.end) else { continue };
+            let file = self.fs.open(&retired.path, OpenMode::ReadWrite);
+            // Somebody may have given the file another name.
+            let punch = |file: Arc<dyn File>| match file.links()? {
+                1 => file.punch(HEADER_BYTES, len),
+                _ => Err(std::io::ErrorKind::Unsupported.into()),
+            };
+            any |= file.and_then(punch).is_ok();
+        }
+        maker.holed = until;
+        any
+    }
+
+    /// Prepares the first segment of this life.
+    pub(super) fn prepare_first(
+        &self,
+        maker: &mut Maker,
+        ring: &Ring,
+        chain: &Chain,
+        on_full: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut cleared = false;
+        loop {
+            match self.prepare_one(maker, ring, 0) {
+                Err(Error::DiskFull { .. }) if !cleared => {
+                    cleared = true;
+                    chain.stale.iter().for_each(|path| drop(self.fs.remove_file(path)));
+                    self.drop_windows(maker, chain, ring.reserved());
+                }
+                Err(Error::DiskFull { .. }) if on_full() => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Removes the segments that a life that ended had prepared behind the end of the log, as long as
+    /// another one covers that (R11): the newest first, and durably.
+    fn drop_windows(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
+        for pair in chain.segments.windows(2).rev() {
+            let (before, last) = (&pair[0], &pair[1]);
+            if last.header.start < start || before.header.limit() < start {
+                break;
+            }
+            if let Err(error) = remove_durably(self, &last.path) {
+                log::warn!("a log segment that nobody uses is not given back: {error}");
+                break;
+            }
+            maker.retired.retain(|retired| retired.path != last.path);
+        }
+    }
+}
+
+fn remove_durably(space: &Space, path: &Path) -> Result<()> {
+    space.fs.remove_file(path).context("remove", path)?;
+    space.fs.sync_dir(&space.dir).context("sync", &space.dir)
+}

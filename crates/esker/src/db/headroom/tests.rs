@@ -1,0 +1,96 @@
+use super::*;
+use crate::wal::memfs::MemFs;
+
+const MAX: u64 = 1 << 20;
+
+fn directory() -> PathBuf {
+    PathBuf::from("/db/wal")
+}
+
+fn headroom(fs: &Arc<MemFs>) -> Arc<Headroom> {
+    let fs: Arc<dyn Fs> = fs.clone();
+    let options = crate::db::options::Options::default();
+    Headroom::find(&fs, &directory(), &Settings::new(&options).unwrap())
+}
+
+fn begun(fs: &Arc<MemFs>) -> Arc<Headroom> {
+    let headroom = headroom(fs);
+    headroom.begin(4096);
+    headroom
+}
+
+fn bytes(fs: &MemFs) -> u64 {
+    fs.total_bytes()
+}
+
+#[test]
+fn it_is_small_at_first_grows_with_memtables_and_is_cut_at_close() {
+    let fs = MemFs::new();
+    let headroom = begun(&fs);
+    assert!(!headroom.is_tight());
+    assert!(bytes(&fs) < 512 << 10, "{}", bytes(&fs));
+    let mut growths = 0;
+    let mut before = bytes(&fs);
+    for memtable in (0..=MAX).step_by(STEP_BYTES as usize) {
+        assert!(headroom.cover(memtable, MAX, 4096));
+        assert!(bytes(&fs) >= memtable + memtable / 8 + OPEN_BYTES + FREEING_BYTES);
+        growths += u32::from(bytes(&fs) > before);
+        before = bytes(&fs);
+    }
+    assert!(growths <= 4, "{growths}");
+    assert!(before <= 4 * MAX, "{before}");
+    headroom.settle(4096);
+    assert_eq!(bytes(&fs), OPEN_BYTES + FREEING_BYTES + 4096);
+}
+
+#[test]
+fn what_frees_space_gets_its_part_and_the_background_all() {
+    let fs = MemFs::new();
+    let headroom = begun(&fs);
+    let whole = bytes(&fs);
+    assert!(headroom.give_up(Use::Freeing) && headroom.is_tight());
+    assert_eq!(bytes(&fs), whole - FREEING_BYTES);
+    assert!(!headroom.give_up(Use::Freeing), "there is no more of it");
+    assert!(headroom.give_up(Use::All) && !headroom.give_up(Use::All));
+    assert_eq!(bytes(&fs), 0);
+    assert!(headroom.restore() && !headroom.is_tight());
+    assert_eq!(bytes(&fs), whole);
+}
+
+#[test]
+fn a_full_device_makes_it_tight_until_there_is_room() {
+    let fs = MemFs::new();
+    fs.knobs.free.store(100 << 10, Ordering::Relaxed);
+    let headroom = begun(&fs);
+    assert!(headroom.is_tight() && !headroom.restore());
+    assert!(matches!(headroom.refusal(), Error::DiskFull { .. }));
+    assert_eq!(bytes(&fs), 0);
+    assert!(headroom.cover(MAX, MAX, 4096), "what frees space is not held up");
+    fs.knobs.free.store(MAX, Ordering::Relaxed);
+    assert!(headroom.restore() && !headroom.is_tight());
+    let whole = bytes(&fs);
+    // Where it cannot grow, it stays as it is, and the memtable is to be flushed.
+    fs.knobs.free.store(100 << 10, Ordering::Relaxed);
+    assert!(!headroom.cover(MAX / 2, MAX, 4096) && !headroom.is_tight());
+    assert_eq!(bytes(&fs), whole);
+    fs.knobs.free.store(MAX, Ordering::Relaxed);
+    assert!(headroom.cover(MAX / 2, MAX, 4096));
+}
+
+#[test]
+fn a_file_of_an_earlier_life_is_replaced_and_never_written_to() {
+    let fs = MemFs::new();
+    begun(&fs);
+    let path = directory().join(RESERVE_NAME);
+    // Somebody gave the file another name: what is behind it must stay as it is.
+    let other = fs.open(&path, OpenMode::ReadWrite).unwrap();
+    other.write_at(b"precious", 0).unwrap();
+    let len = other.len().unwrap();
+    let headroom = begun(&fs);
+    assert!(headroom.cover(MAX, MAX, 4096));
+    headroom.settle(4096);
+    assert_eq!(other.len().unwrap(), len);
+    let mut start = [0; 8];
+    fs.open(&path, OpenMode::Read).unwrap().read_at(&mut start, 0).unwrap();
+    assert_eq!(start, [0; 8]);
+}

@@ -1,0 +1,61 @@
+//! What an error about missing space says: what is used up, and what of the database holds space.
+
+use std::fmt;
+
+/// What is used up where there is no space left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shortage {
+    /// The device.
+    Device,
+    /// The quota of the user, group or project.
+    Quota,
+    /// The size that this process, or the file system, lets one file have.
+    FileSize,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Device => "free some on the device, writes then go on by themselves",
+            Self::Quota => "the quota is used up: raise it or free some, writes then go on",
+            Self::FileSize => "it would exceed the file-size limit: raise it (ulimit -f)",
+        })
+    }
+}
+
+/// What of a database holds space.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpaceHeld {
+    /// Bytes of runs, those below included.
+    pub data: u64,
+    /// Bytes of log files.
+    pub log: u64,
+    /// Open snapshots, iterators and transactions among them: they keep old versions.
+    pub snapshots: usize,
+    /// Branches and named snapshots, each with the bytes of runs that nothing but it refers to,
+    /// the largest first.
+    pub branches: Vec<(String, u64)>,
+    /// Bytes of runs that checkpoints share: they return when those are removed too.
+    pub checkpoints: u64,
+}
+
+impl fmt::Display for SpaceHeld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        write!(f, "data holds {:.1} MiB, the log {:.1} MiB", mib(self.data), mib(self.log))?;
+        if self.snapshots > 0 {
+            write!(f, "; {} open snapshots keep old versions", self.snapshots)?;
+        }
+        if let Some((name, bytes)) = self.branches.first() {
+            let count = self.branches.len();
+            write!(f, "; {count} branches and named snapshots hold data of their own, ")?;
+            write!(f, "the most {name:?} with {:.1} MiB", mib(*bytes))?;
+        }
+        if self.checkpoints > 0 {
+            write!(f, "; checkpoints share {:.1} MiB", mib(self.checkpoints))?;
+        }
+        Ok(())
+    }
+}
