@@ -17,6 +17,8 @@ pub(crate) struct Install {
     pub destdir: Option<PathBuf>,
     /// The profile of cargo.
     pub profile: String,
+    /// Where the libraries are, if they need not be built.
+    pub built: Option<PathBuf>,
 }
 
 /// What the shared library is called on this system: the file, and the names that lead to it.
@@ -38,7 +40,7 @@ impl Names {
 
     /// What cargo calls it.
     fn built() -> &'static str {
-        if cfg!(target_os = "macos") { "libesker.dylib" } else { "libesker.so" }
+        if cfg!(target_os = "macos") { "libesker_capi.dylib" } else { "libesker_capi.so" }
     }
 }
 
@@ -57,7 +59,10 @@ pub(crate) fn run(workspace: &Path, install: &Install) -> Result<()> {
         }));
     }
     let package = workspace.join("crates/esker-capi");
-    let built = build(workspace, &install.profile)?;
+    let built = match &install.built {
+        Some(directory) => directory.clone(),
+        None => build(workspace, &install.profile)?,
+    };
     let root = match &install.destdir {
         Some(destdir) => destdir.join(install.prefix.strip_prefix("/").unwrap_or(&install.prefix)),
         None => install.prefix.clone(),
@@ -69,7 +74,7 @@ pub(crate) fn run(workspace: &Path, install: &Install) -> Result<()> {
     for link in &names.links {
         replace_link(&names.file, &libraries.join(link))?;
     }
-    copy(&built.join("libesker.a"), &libraries.join("libesker.a"))?;
+    copy(&built.join("libesker_capi.a"), &libraries.join("libesker.a"))?;
     let template = read(&package.join("esker.pc.in"))?;
     let text = fill(&template, install)?;
     write(&libraries.join("pkgconfig/esker.pc"), text.as_bytes())

@@ -59,8 +59,12 @@ enum Chore {
         #[arg(long)]
         destdir: Option<PathBuf>,
         /// The profile to build with.
-        #[arg(long, default_value = "release")]
+        #[arg(long, default_value = "release", conflicts_with = "built")]
         profile: String,
+        /// Builds nothing, and takes the libraries that cargo made in this directory: for
+        /// libraries that were built for another system.
+        #[arg(long)]
+        built: Option<PathBuf>,
     },
     /// Makes target/leveldb-dropin/libleveldb.so.1d, which takes the place of LevelDB's library.
     /// It needs a C++ compiler and LevelDB's headers (Debian: libleveldb-dev).
@@ -131,8 +135,9 @@ fn main() -> ExitCode {
         Chore::Fuzz { target, seconds, address, input } => {
             fuzz::run(&workspace(), &fuzz::Fuzz { name: target, seconds, address, input })
         }
-        Chore::InstallC { prefix, libdir, destdir, profile } => {
-            install::run(&workspace(), &install::Install { prefix, libdir, destdir, profile })
+        Chore::InstallC { prefix, libdir, destdir, profile, built } => {
+            let asked = install::Install { prefix, libdir, destdir, profile, built };
+            install::run(&workspace(), &asked)
         }
         Chore::LeveldbDropin { c_only } => dropin::run(&workspace(), c_only).map(|_| ()),
         Chore::LeveldbBench { num, reads, rounds } => {

@@ -1,4 +1,4 @@
-//! Building the library, and compiling and running programs against it.
+//! Compiling programs against the library, and running them.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -12,31 +12,17 @@ pub struct Libraries {
     pub fixed: PathBuf,
 }
 
-/// The libraries, built with the profile of this test.
-pub fn libraries() -> &'static Libraries {
-    static BUILT: OnceLock<Libraries> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let profile = if cfg!(debug_assertions) { "test" } else { "release" };
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--package", "esker-capi", "--lib", "--profile", profile]);
-        cargo.args(["--message-format", "json-render-diagnostics"]);
-        cargo.current_dir(workspace());
-        let output = run(&mut cargo);
-        let mut files = Vec::new();
-        for line in String::from_utf8(output.stdout).unwrap().lines() {
-            let message: serde_json::Value = serde_json::from_str(line).unwrap();
-            if message["reason"] == "compiler-artifact" && message["target"]["name"] == "esker" {
-                let names = message["filenames"].as_array().unwrap();
-                files.extend(names.iter().map(|name| PathBuf::from(name.as_str().unwrap())));
-            }
-        }
-        let named = |name: &str| {
-            let found = files.iter().find(|file| file.file_name().is_some_and(|n| n == name));
-            found.unwrap_or_else(|| panic!("no {name} among {files:?}")).clone()
-        };
-        let shared = if cfg!(target_os = "macos") { "libesker.dylib" } else { "libesker.so" };
-        Libraries { shared: named(shared), fixed: named("libesker.a") }
-    })
+/// The libraries that cargo made with this test, beside it.
+pub fn libraries() -> Libraries {
+    let program = std::env::current_exe().unwrap();
+    let directory = program.parent().unwrap();
+    let shared = if cfg!(target_os = "macos") { "libesker_capi.dylib" } else { "libesker_capi.so" };
+    let libraries =
+        Libraries { shared: directory.join(shared), fixed: directory.join("libesker_capi.a") };
+    for file in [&libraries.shared, &libraries.fixed] {
+        assert!(file.exists(), "cargo made no {}", file.display());
+    }
+    libraries
 }
 
 /// Lets programs find the library under the name that they ask for, as an installation does.
@@ -53,12 +39,13 @@ fn name_for_programs(shared: &Path) {
     });
 }
 
-pub fn package() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-pub fn workspace() -> PathBuf {
-    package().join("../..").canonicalize().unwrap()
+/// The crate of the library; this module serves tests of other crates, too.
+pub fn package() -> PathBuf {
+    workspace().join("crates/esker-capi")
 }
 
 /// Runs a command, which must succeed.
@@ -134,7 +121,7 @@ pub fn compile(
         Linked::Shared => {
             let directory = libraries.shared.parent().unwrap();
             name_for_programs(&libraries.shared);
-            command.arg("-L").arg(directory).arg("-lesker");
+            command.arg("-L").arg(directory).arg("-lesker_capi");
             command.arg(format!("-Wl,-rpath,{}", directory.display()));
         }
         Linked::Fixed => {

@@ -4,19 +4,19 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
+#[path = "../../esker-capi/tests/support/mod.rs"]
 mod support;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::{Language, compiler, execute, has, package, run, workspace};
+use support::{Language, compiler, execute, has, libraries, package, run};
 
-/// Installs below a directory.
+/// Installs the libraries that cargo made with this test below a directory.
 fn install(prefix: &Path, more: &[&str]) {
-    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--package", "xtask", "--", "install-c", "--profile", profile]);
-    run(cargo.arg("--prefix").arg(prefix).args(more).current_dir(workspace()));
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    xtask.args(["install-c", "--built"]).arg(libraries().shared.parent().unwrap());
+    run(xtask.arg("--prefix").arg(prefix).args(more));
 }
 
 /// What pkg-config says of the library installed below a directory; `None`: there is none here.
