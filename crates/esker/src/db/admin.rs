@@ -299,11 +299,7 @@ impl Core {
         let background = &self.counters.background;
         let load = |value: &std::sync::atomic::AtomicU64| value.load(Ordering::Relaxed);
         let nanos = |value| Duration::from_nanos(load(value));
-        let held = self.retired.held(&state);
-        let (snapshots, oldest) = self.snapshots.oldest();
-        let now = self.now();
-        let oldest_snapshot =
-            Duration::from_millis(oldest.map_or(0, |oldest| now.saturating_sub(oldest)));
+        let (held, held_memory) = self.held(&state);
         Stats {
             puts: total(Counter::Puts),
             deletes: total(Counter::Deletes),
@@ -350,19 +346,28 @@ impl Core {
                     + self.pool.bytes() as u64,
                 cache: cache.allocated,
                 indexes: cache.index_bytes,
-                held: held.memory,
+                held: held_memory,
             },
-            held: HeldUse {
-                snapshots: snapshots as u64,
-                oldest_snapshot,
-                states: held.states as u64,
-                data: held.data,
-            },
+            held,
             merge_debt: self.work.debt_bytes(),
             data_file_bytes: self.files.allocated_bytes(),
             log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
             trees: self.shapes(branch, &state),
         }
+    }
+
+    /// What readers keep besides `state`, and how much of that is memory.
+    fn held(&self, state: &State) -> (HeldUse, u64) {
+        let held = self.retired.held(state);
+        let (snapshots, oldest) = self.snapshots.oldest();
+        let age = oldest.map_or(0, |oldest| self.now().saturating_sub(oldest));
+        let reported = HeldUse {
+            snapshots: snapshots as u64,
+            oldest_snapshot: Duration::from_millis(age),
+            states: held.states as u64,
+            data: held.data,
+        };
+        (reported, held.memory)
     }
 
     fn shapes(&self, branch: KeyspaceId, state: &State) -> Vec<TreeShape> {
