@@ -242,7 +242,9 @@ fn r27_segments_are_prepared_while_a_sync_of_the_log_does_not_end() {
         options.memtable_bytes = Some(8 << 20);
         options.sync_interval = Some(Duration::from_millis(1));
         let db = Db::open_with(&path, options).unwrap();
-        let newest = files(&path.join("wal")).pop().unwrap();
+        let mut segments = files(&path.join("wal"));
+        segments.retain(|file| file.extension().is_some_and(|ending| ending == "log"));
+        let newest = segments.pop().unwrap();
         let gate = Arc::new(Gate::default());
         gate.hold(&disk, newest.file_name().unwrap().to_str().unwrap());
         db.insert("first", "v").unwrap();
