@@ -30,7 +30,7 @@ fn ctrl_c_ends_what_a_command_prints_and_not_the_shell() {
     let mut session = Session::new(db);
     let interrupt = Interrupt::default();
     let mut out = Terminal { shown: Vec::new(), interrupt: interrupt.clone() };
-    let step = take(&mut session, b"scan", &mut out, &interrupt).unwrap();
+    let step = take(&mut session, b"scan - - -", &mut out, &interrupt).unwrap();
     assert_eq!(step, Step::Continue);
     let shown = String::from_utf8(std::mem::take(&mut out.shown)).unwrap();
     assert!(shown.lines().count() < 10 && shown.ends_with("was interrupted\n"), "{shown}");

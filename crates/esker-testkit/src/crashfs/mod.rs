@@ -290,6 +290,11 @@ impl CrashFs {
         self.0.state.lock().settings.copies_on_write = copies;
     }
 
+    /// Whether it does.
+    pub fn copies_on_write(&self) -> bool {
+        self.0.state.lock().settings.copies_on_write
+    }
+
     /// Makes `sync_dir` do nothing, to prove that a test notices.
     pub fn ignore_sync_dir(&self, ignore: bool) {
         self.0.state.lock().settings.ignore_sync_dir = ignore;
