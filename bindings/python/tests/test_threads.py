@@ -205,37 +205,26 @@ def test_threads_of_the_engine_call_python_while_their_caller_waits(path):
         assert len(list(db)) == 300
 
 
-def test_the_lock_is_free_while_the_engine_waits_for_the_system(tmp_path):
-    """A named pipe stands in the place of a file that the engine reads: it waits there until this
-    thread has opened the other end and written, which it could not if the lock was held."""
-    path = tmp_path / "db"
-    with esker.DB(path, create_if_missing=True) as db:
-        db.put(b"k", b"v")
-    stands, kept = path / "superblock-A", tmp_path / "kept"
-    content = stands.read_bytes()
-    stands.rename(kept)
-    os.mkfifo(stands)
+def test_the_interpreter_goes_on_while_the_engine_waits(db):
+    """A transaction waits in the engine for the lock of another, which this thread could not give
+    back if the engine held the interpreter's lock meanwhile."""
+    holder = db.transaction(pessimistic=True)
+    holder.put(b"k", b"held")
+    waits = threading.Event()
 
-    def open_it():
-        try:
-            esker.DB(path, read_only=True).close()
-        except esker.Error:
-            # What it makes of a pipe is another matter.
-            pass
+    def wait():
+        waiter = db.transaction(pessimistic=True, lock_timeout=3600)
+        waits.set()
+        waiter.put(b"k", b"waited")
+        waiter.commit()
 
-    reader = threading.Thread(target=open_it)
-    reader.start()
-    # This waits for the engine to open its end. Whatever it opens later is the file again.
-    with open(stands, "wb", buffering=0) as writer:
-        kept.rename(stands)
-        assert reader.is_alive()
-        try:
-            writer.write(content)
-        except BrokenPipeError:
-            pass
-    reader.join()
-    with esker.DB(path) as db:
-        assert db.get(b"k") == b"v"
+    thread = threading.Thread(target=wait)
+    thread.start()
+    waits.wait()
+    assert thread.is_alive()
+    holder.commit()
+    thread.join()
+    assert db.get(b"k") == b"waited"
 
 
 def test_a_forked_child_is_refused_and_its_parent_goes_on(db):

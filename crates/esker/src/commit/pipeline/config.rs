@@ -20,7 +20,8 @@ pub struct LogConfig {
     /// Longest payload that is accepted.
     pub payload_bytes_max: u64,
     /// Called, by a writer outside of its critical part, when the next segment should be prepared
-    /// or pages read in: whoever is behind it calls [`Pipeline::prepare_ahead`] (R27).
+    /// or pages read in: whoever is behind it calls
+    /// [`Pipeline::prepare_ahead`](super::Pipeline::prepare_ahead) (R27).
     pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
     /// Asked for room when the device is too full for the first segment, and where the file system
     /// copies on write and finds no space for a record; says whether it made some.
