@@ -554,18 +554,21 @@ fn begin_manifest(
     read_only: bool,
 ) -> Result<Store> {
     files.raise_next_id(described.next_file);
-    let (log_start, superblock) = (described.log_start, described.superblock);
+    let log_start = described.log_start;
     if read_only {
         let old = Manifest::open_read_only(fs, path, &described.manifest)?;
-        return Ok(Store::new(old, superblock, log_start, &described.version));
+        return Ok(Store::new(old, described.superblock, log_start, &described.version));
     }
+    // This is tried again where space was missing, and the try before may have come as far as the
+    // superblocks: what they name now must stay until they name the next one (R12).
+    let superblock = Superblock::read(fs, path)?.unwrap_or(described.superblock);
+    let old = described.manifest.number.max(superblock.manifest);
     let live: std::collections::HashSet<FileId> =
         described.version.segments().map(|segment| segment.meta().file).collect();
     // No edit ever referred to these; they may be what fills the device.
     files.remove_orphans(&live, &|id| id >= described.next_file)?;
     let (catalog, version) = (&described.catalog, &described.version);
     let state = describe_all(catalog, version, log_start, files.peek_next_id(), false);
-    let old = described.manifest.number;
     let new = Manifest::create_next(fs, path, old, &state)?;
     // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
     // failed, and then a record behind the one that was lost would look like damage (R7). Nobody

@@ -248,8 +248,8 @@ fn judge(scene: &Scene, disk: &CrashFs, what: &str) -> Outcome {
     let planned = plan(disk, what);
     let read_only = ask(scene, &disk.kill_clone(), true, &format!("{what}, read-only"));
     let writing = ask(scene, &disk.kill_clone(), false, what);
-    let says_lost = planned.as_ref().ok().is_none_or(|plan| plan.has_losses());
-    let says_damaged = planned.as_ref().ok().is_none_or(|plan| !plan.is_whole());
+    let says_lost = planned.as_ref().is_none_or(|plan| plan.has_losses());
+    let says_damaged = planned.as_ref().is_none_or(|plan| !plan.is_whole());
     match (&read_only, &writing) {
         (Answer::Unknown, _) | (_, Answer::Unknown) => Outcome::Unknown,
         (Answer::Refused(error), Answer::Refused(_)) => {
