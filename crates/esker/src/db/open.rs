@@ -20,7 +20,7 @@ use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
 use crate::db::settings::Settings;
 use crate::db::state::State;
-use crate::db::store::{Store, describe_all, missing_order, switch_manifest};
+use crate::db::store::{Store, describe_all, missing_order, remove_old_manifests, switch_manifest};
 use crate::db::txn::Transactions;
 use crate::db::unfinished::{self, MARK_NAME};
 use crate::db::work::Work;
@@ -585,18 +585,6 @@ fn begin_manifest(
     let metas = described.version.segments().map(|segment| segment.meta());
     files.note_gaps(metas.map(|meta| (meta.file, meta.offset, meta.len)));
     Ok(Store::new(new, superblock, log_start, &described.version))
-}
-
-/// Removes manifests that were retired, or begun and never named.
-fn remove_old_manifests(fs: &dyn Fs, path: &Path, current: u64) -> Result<()> {
-    for entry in fs.list(path).context("list", path)? {
-        let retired = |number| number != current;
-        if entry.is_file() && parse_manifest_name(&entry.name).is_some_and(retired) {
-            let stale = path.join(&entry.name);
-            fs.remove_file(&stale).context("remove", &stale)?;
-        }
-    }
-    Ok(())
 }
 
 /// The error of a log that holds writes of a keyspace whose comparator is not known.

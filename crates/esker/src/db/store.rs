@@ -16,7 +16,9 @@ use crate::db::headroom::Use;
 use crate::db::memset::MemSet;
 use crate::db::state::State;
 use crate::error::{Error, IoContext, Result};
-use crate::manifest::{Edit, Manifest, Partition, Superblock, Tree, Version, manifest_name};
+use crate::manifest::{
+    Edit, Manifest, Partition, Superblock, Tree, Version, manifest_name, parse_manifest_name,
+};
 use crate::run::{RunFile, Segment};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -343,6 +345,22 @@ pub(super) fn switch_manifest(
     fs.remove_file(&path).context("remove", &path)?;
     fs.sync_dir(directory).context("sync", directory)?;
     Ok(superblock)
+}
+
+/// Removes manifests that were retired, or begun and never named.
+pub(super) fn remove_old_manifests(
+    fs: &dyn crate::fs::Fs,
+    path: &std::path::Path,
+    current: u64,
+) -> Result<()> {
+    for entry in fs.list(path).context("list", path)? {
+        let retired = |number| number != current;
+        if entry.is_file() && parse_manifest_name(&entry.name).is_some_and(retired) {
+            let stale = path.join(&entry.name);
+            fs.remove_file(&stale).context("remove", &stale)?;
+        }
+    }
+    Ok(())
 }
 
 impl Store {

@@ -101,12 +101,12 @@ fn empty(db: &Db, keyspace: &Keyspace, count: u64, way: Way) {
 }
 
 /// Puts half of what there was into another keyspace, and reads it back.
-fn refill(db: &Db, count: u64, copies_on_write: bool, what: &str) {
+fn refill(db: &Db, count: u64, what: &str) {
     let b = db.keyspace("b").unwrap_or_else(|error| panic!("{what}: {error}"));
     for number in 0..count / 2 {
         let mut put = b.insert(key(number), value(number));
-        if copies_on_write && put.as_ref().is_err_and(is_full) {
-            // There a write may come before the space that was freed has been given back.
+        if put.as_ref().is_err_and(is_full) {
+            // A write may come before the space that was freed has been given back.
             db.wait_until_idle().unwrap_or_else(|error| panic!("{what}: idle: {error}"));
             put = b.insert(key(number), value(number));
         }
@@ -153,7 +153,7 @@ fn fill_and_empty(mut disk: CrashFs, bytes: u64, way: Way, end: End) {
     let a = db.keyspace("a").unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(a.get(key(0)).unwrap(), Some(value(0)), "{what}");
     empty(&db, &a, count, way);
-    refill(&db, count, copies_on_write, &what);
+    refill(&db, count, &what);
 }
 
 /// The case as it was found: 1 kB values until the disk is full; what frees space was refused, and
@@ -445,7 +445,7 @@ fn a_real_full_disk_is_opened_and_emptied() {
             Db::open_with(&path, options).unwrap_or_else(|error| panic!("{what}: open: {error}"));
         let a = db.keyspace("a").unwrap();
         empty(&db, &a, count, way);
-        refill(&db, count, false, &what);
+        refill(&db, count, &what);
         drop((db, a));
         drop(mounted);
     }
