@@ -394,7 +394,13 @@ fn calls_find_no_space() {
                 .enumerate()
         {
             let mut nth = round as u64;
-            while super::try_one(call, nth, nth % 2 == 0, &Effect::Error(kind), 1 + nth % 7) {
+            while super::try_one(
+                call,
+                nth,
+                nth.is_multiple_of(2),
+                &Effect::Error(kind),
+                1 + nth % 7,
+            ) {
                 nth += 3 + nth / 2;
             }
         }
