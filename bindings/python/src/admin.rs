@@ -243,9 +243,7 @@ pub(crate) fn repair_db(
 fn is_ours(directory: &str, name: &str) -> bool {
     match directory {
         DATA_DIRECTORY => esker::db::parse_run_name(name).is_some(),
-        LOG_DIRECTORY => {
-            name == esker::db::RESERVE_NAME || esker::wal::file_number(name).is_some()
-        }
+        LOG_DIRECTORY => name == esker::db::RESERVE_NAME || esker::wal::file_number(name).is_some(),
         _ => {
             esker::manifest::SUPERBLOCK_NAMES.contains(&name)
                 || esker::manifest::parse_manifest_name(name).is_some()
