@@ -71,6 +71,12 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
         let text = format!("log from {} to {}{at}: {what}", lost.start, lost.end);
         walk.plan.find(State::Lost, path, text);
     }
+    let is_missing = salvaged.batches == 0 && salvaged.lost.is_empty();
+    if is_missing && source.log_start.is_some_and(|start| !whole(start)) {
+        // Open refuses it, and nothing that is left says how much there was.
+        let text = "nothing is left of it where it has to begin: an unknown number of operations";
+        walk.plan.find(State::Lost, Some(&directory), text);
+    }
     seen.report(walk, &directory);
     let (segments, batches, end) = (salvaged.segments, salvaged.batches, salvaged.end);
     let text = format!("{segments} segments, {batches} batches up to position {end}");
