@@ -49,8 +49,8 @@ def program(path: str) -> None:
             tx.merge(b"k", b"v", keyspace=fruit)
             assert_type(tx.get_for_share(b"k"), bytes | None)
         db.name = "other"  # type: ignore[misc]
-    same: plyvel.DB = db
-    assert_type(same, esker.DB)
+    like: esker.DB = plyvel.DB(path)
+    assert_type(like.get(b"k"), bytes | None)
     try:
         esker.DB(path)
     except esker.CorruptionError as error:

@@ -182,7 +182,7 @@ class Store:
     def approximate_size(self, start: Buffer, stop: Buffer) -> int: ...
     def approximate_sizes(self, *ranges: tuple[Buffer, Buffer]) -> list[int]: ...
 
-@final
+@disjoint_base
 class DB(Store):
     def __new__(
         cls,
