@@ -24,7 +24,7 @@ def run(*arguments):
 def test_versions():
     answer = run()
     assert answer.returncode == 0 and not answer.stderr
-    assert answer.stdout.startswith(f"esker {esker.__version__}, file format 1\n")
+    assert answer.stdout.startswith(f"esker {esker.__version__}, file format {esker.FORMAT_VERSION}\n")
 
 
 def test_statistics_of_a_database(path):

@@ -92,7 +92,7 @@ fn run(dir: &Path, kind: LogKind, threads: u64, records: u64) -> esker::Result<(
             );
         }
     }
-    log.close()
+    log.close(&[]).map(|_| ())
 }
 
 /// Writes, and returns the slowest of a sample, in nanoseconds.

@@ -41,10 +41,6 @@ fn r27_workers_and_two_threads_for_the_log_are_all_there_is() {
     assert_eq!(threads(), expected, "work starts no threads");
     db.close().unwrap();
     assert!(threads().is_empty(), "close ends them all");
-    options.sync_interval = None;
-    let db = Db::open_with(&path, options.clone()).unwrap();
-    wait_for(&["esker-log", "esker-worker-0", "esker-worker-1", "esker-worker-2"]);
-    db.close().unwrap();
     options.read_only = true;
     let db = Db::open_with(&path, options).unwrap();
     assert!(threads().is_empty(), "reading needs none");

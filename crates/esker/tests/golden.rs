@@ -1,11 +1,11 @@
-//! A database of format version 1 that was written once and is kept: every later build reads it.
+//! A database of each format version that was written once and is kept: every later build reads it.
 //!
 //! `golden/v1/db` was copied while it was open, so its log holds records that no run has, and
-//! `golden/v1/expected.txt` lists what it holds. It has several keyspaces, one with a comparator,
-//! raw, LZ4 and zstd blocks, bases and deltas, range deletes, and a keyspace that was dropped. To
-//! write a new one, for a new format version only:
+//! `golden/v1/expected.txt` lists what it holds; `golden/v2` was made in the same way. It has several
+//! keyspaces, one with a comparator, raw, LZ4 and zstd blocks, bases and deltas, range deletes, and a
+//! keyspace that was dropped. To write a new one, for a new format version only:
 //!
-//!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v2 cargo test -p esker --test golden
+//!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v3 cargo test -p esker --test golden
 //!
 //! `golden/v1-kinds` is a second one, written when version 1 got operands, entries that expire, and
 //! traits of keyspaces. `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`].
@@ -53,8 +53,11 @@ fn options() -> Options {
     options
 }
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+/// The versions of which a database is kept.
+const VERSIONS: [&str; 2] = ["v1", "v2"];
+
+fn golden(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version)
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -71,10 +74,10 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// A copy of the database that is kept.
-fn sample() -> (tempfile::TempDir, PathBuf) {
+fn sample(version: &str) -> (tempfile::TempDir, PathBuf) {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("db");
-    copy(&golden().join("db"), &path);
+    copy(&golden(version).join("db"), &path);
     (temporary, path)
 }
 
@@ -104,8 +107,8 @@ fn listing(db: &Db) -> String {
     lines
 }
 
-fn expected() -> String {
-    fs::read_to_string(golden().join("expected.txt")).unwrap()
+fn expected(version: &str) -> String {
+    fs::read_to_string(golden(version).join("expected.txt")).unwrap()
 }
 
 fn read_only() -> Options {
@@ -116,46 +119,73 @@ fn read_only() -> Options {
 
 #[test]
 fn it_is_read_without_changing_a_byte() {
-    let (_temporary, path) = sample();
-    let before = bytes_of(&path);
-    let db = Db::open_with(&path, read_only()).unwrap();
-    assert_eq!(listing(&db), expected());
-    let report = db.verify().unwrap();
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
-    db.close().unwrap();
-    assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+    for version in VERSIONS {
+        let (_temporary, path) = sample(version);
+        let before = bytes_of(&path);
+        let db = Db::open_with(&path, read_only()).unwrap();
+        assert_eq!(listing(&db), expected(version), "{version}");
+        let report = db.verify().unwrap();
+        assert!(report.problems.is_empty(), "{version}: {:?}", report.problems);
+        db.close().unwrap();
+        assert!(bytes_of(&path) == before, "{version}: a read-only open changed a byte");
+    }
 }
 
 #[test]
 fn it_is_opened_for_writing_and_goes_on() {
-    let (_temporary, path) = sample();
-    let db = Db::open_with(&path, options()).unwrap();
-    assert_eq!(listing(&db), expected());
-    db.insert("new", "entry").unwrap();
-    db.compact().unwrap();
-    let mut with_new = expected();
-    with_new.push_str("default\tnew\tentry\n");
-    let sorted = |text: &str| {
-        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
-    assert_eq!(sorted(&listing(&db)), sorted(&with_new));
-    db.close().unwrap();
-    let db = Db::open_with(&path, options()).unwrap();
-    assert_eq!(sorted(&listing(&db)), sorted(&with_new));
-    let report = db.verify().unwrap();
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    for version in VERSIONS {
+        let (_temporary, path) = sample(version);
+        let db = Db::open_with(&path, options()).unwrap();
+        assert_eq!(listing(&db), expected(version), "{version}");
+        db.insert("new", "entry").unwrap();
+        db.compact().unwrap();
+        let mut with_new = expected(version);
+        with_new.push_str("default\tnew\tentry\n");
+        let sorted = |text: &str| {
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&listing(&db)), sorted(&with_new), "{version}");
+        db.close().unwrap();
+        let db = Db::open_with(&path, options()).unwrap();
+        assert_eq!(sorted(&listing(&db)), sorted(&with_new), "{version}");
+        let report = db.verify().unwrap();
+        assert!(report.problems.is_empty(), "{version}: {:?}", report.problems);
+    }
 }
 
 #[test]
 fn it_is_saved_whole_by_a_repair() {
-    let (temporary, path) = sample();
-    let to = temporary.path().join("new");
-    let salvaged = esker::repair::salvage(&path, &to, &options()).unwrap();
-    assert!(salvaged.plan.is_whole(), "{salvaged}");
-    let db = Db::open_with(&to, options()).unwrap();
-    assert_eq!(listing(&db), expected());
+    for version in VERSIONS {
+        let (temporary, path) = sample(version);
+        let to = temporary.path().join("new");
+        let salvaged = esker::repair::salvage(&path, &to, &options()).unwrap();
+        assert!(salvaged.plan.is_whole(), "{version}: {salvaged}");
+        let db = Db::open_with(&to, options()).unwrap();
+        assert_eq!(listing(&db), expected(version), "{version}");
+    }
+}
+
+/// A database of version 1 gains what version 2 says about it as soon as it is opened for writing.
+#[test]
+fn an_open_for_writing_turns_version_1_into_version_2() {
+    let (_temporary, path) = sample("v1");
+    let versions = |path: &Path| -> Vec<String> {
+        let of_file = |(_, field, value): (PathBuf, String, String)| {
+            field.ends_with("format version").then_some(value)
+        };
+        let mut kept = fields(path);
+        kept.retain(|(path, ..)| !path.to_string_lossy().contains("data"));
+        kept.into_iter().filter_map(of_file).collect()
+    };
+    assert!(versions(&path).iter().all(|version| version == "1"));
+    Db::open_with(&path, options()).unwrap().close().unwrap();
+    let now = versions(&path);
+    assert!(now.len() >= 4 && now.iter().all(|version| version == "2"), "{now:?}");
+    let closed =
+        |(_, field, value): &(PathBuf, String, String)| field == "known.closed" && value == "true";
+    assert_eq!(fields(&path).iter().filter(|field| closed(field)).count(), 2);
 }
 
 /// The fields of every file of the database, as `esker inspect` shows them.
@@ -164,41 +194,49 @@ fn fields(path: &Path) -> Vec<(PathBuf, String, String)> {
         let fields = esker::inspect::file(&path).unwrap();
         fields.into_iter().map(move |(field, value)| (path.clone(), field, value))
     };
-    bytes_of(path).into_keys().flat_map(shown).collect()
+    // The reserve has no content.
+    let files = bytes_of(path).into_keys().filter(|path| !path.ends_with("reserve"));
+    files.flat_map(shown).collect()
 }
 
 #[test]
 fn it_holds_what_a_format_has_to_keep() {
-    let (_temporary, path) = sample();
-    let fields = fields(&path);
-    let has = |file: &str, field: &str, value: &str| {
-        let found = fields.iter().any(|(path, name, content)| {
-            let path = path.strip_prefix(&_temporary).unwrap().to_str().unwrap();
-            path.contains(file) && name.contains(field) && content.contains(value)
-        });
-        assert!(found, "no {field:?} with {value:?} in {file:?}");
-    };
-    for codec in ["Raw", "Lz4", "Zstd"] {
-        has("data", ".block[", codec);
+    for version in VERSIONS {
+        let (temporary, path) = sample(version);
+        let fields = fields(&path);
+        let has = |file: &str, field: &str, value: &str| {
+            let found = fields.iter().any(|(path, name, content)| {
+                let path = path.strip_prefix(&temporary).unwrap().to_str().unwrap();
+                path.contains(file) && name.contains(field) && content.contains(value)
+            });
+            assert!(found, "{version}: no {field:?} with {value:?} in {file:?}");
+        };
+        for codec in ["Raw", "Lz4", "Zstd"] {
+            has("data", ".block[", codec);
+        }
+        has("data", ".content", "range tombstones");
+        has("data", ".content", "custom order");
+        has("MANIFEST", "header.format version", &version[1..]);
+        has("MANIFEST", ".base.segment[", "file");
+        has("MANIFEST", ".delta", "file");
+        has("MANIFEST", ".kind", "add delta");
+        has("MANIFEST", ".partition[1].lower", "\"");
+        for operation in ["put", "delete keyspace", "delete range", "create", "drop"] {
+            has("wal", ".op[", operation);
+        }
+        if version != "v1" {
+            has("superblock", "known.closed", "false");
+        }
+        let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+        assert!(damaged.is_none(), "{version}: {damaged:?}");
+        let bytes: usize = bytes_of(&path).values().map(Vec::len).sum();
+        assert!(bytes < 200 << 10, "{version}: {bytes} bytes are too many to keep");
     }
-    has("data", ".content", "range tombstones");
-    has("data", ".content", "custom order");
-    has("MANIFEST", ".base.segment[", "file");
-    has("MANIFEST", ".delta", "file");
-    has("MANIFEST", ".kind", "add delta");
-    has("MANIFEST", ".partition[1].lower", "\"");
-    for operation in ["put", "delete keyspace", "delete range", "create", "drop"] {
-        has("wal", ".op[", operation);
-    }
-    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
-    assert!(damaged.is_none(), "{damaged:?}");
-    let bytes: usize = bytes_of(&path).values().map(Vec::len).sum();
-    assert!(bytes < 200 << 10, "{bytes} bytes are too many to keep");
 }
 
 fn raise_version(path: &Path, at: usize) {
     let mut bytes = fs::read(path).unwrap();
-    bytes[at] += 1;
+    bytes[at] = 9;
     fs::write(path, bytes).unwrap();
 }
 
@@ -221,14 +259,16 @@ fn files(directory: &Path, start: &str) -> Vec<PathBuf> {
 #[test]
 fn a_newer_version_of_any_file_is_refused_and_left_alone() {
     let refused = |what: &str, raise: &dyn Fn(&Path)| {
-        let (_temporary, path) = sample();
-        raise(&path);
-        let before = bytes_of(&path);
-        for options in [options(), read_only()] {
-            let error = Db::open_with(&path, options).map(|_| ()).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{what}: {error}");
+        for version in VERSIONS {
+            let (_temporary, path) = sample(version);
+            raise(&path);
+            let before = bytes_of(&path);
+            for options in [options(), read_only()] {
+                let error = Db::open_with(&path, options).map(|_| ()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{version}, {what}: {error}");
+            }
+            assert!(bytes_of(&path) == before, "{version}, {what}: the refusal changed a byte");
         }
-        assert!(bytes_of(&path) == before, "{what}: the refusal changed a byte");
     };
     refused("superblock-A", &|path| raise_sealed_version(&path.join("superblock-A"), 0));
     refused("superblock-B", &|path| raise_sealed_version(&path.join("superblock-B"), 0));
@@ -245,7 +285,7 @@ fn a_newer_version_of_any_file_is_refused_and_left_alone() {
 /// Run files are opened when something is first read from them.
 #[test]
 fn a_newer_version_of_a_run_file_is_refused_when_it_is_read() {
-    let (_temporary, path) = sample();
+    let (_temporary, path) = sample("v1");
     for (id, run) in files(&path.join("data"), "0").into_iter().map(|run| {
         let name = run.file_stem().unwrap().to_str().unwrap();
         (name.parse().unwrap(), run.clone())

@@ -50,13 +50,18 @@ impl Source {
     /// The modules in files of their own that this file declares for tests only, as their paths
     /// without an ending.
     fn test_modules(&self) -> Vec<String> {
+        self.modules(|at| self.shipped.as_bytes()[at] == b' ')
+    }
+
+    /// The modules in files of their own whose declarations `chosen` chooses by their places.
+    fn modules(&self, chosen: impl Fn(usize) -> bool) -> Vec<String> {
         let (dir, file) = self.name.rsplit_once('/').unwrap();
         let dir = match file {
             "mod.rs" | "lib.rs" | "main.rs" => dir.to_owned(),
             _ => self.name.trim_end_matches(".rs").to_owned(),
         };
-        let hidden = |&at: &usize| self.shipped.as_bytes()[at] == b' ';
-        let names = words(&self.code, "mod").into_iter().filter(hidden).filter_map(|at| {
+        let chosen = words(&self.code, "mod").into_iter().filter(|at| chosen(*at));
+        let names = chosen.filter_map(|at| {
             let (name, _) = self.code[at + 3..].split_once(';')?;
             let name = name.trim();
             let placed = self.text[..at].trim_end().lines().last().unwrap_or_default();
@@ -100,13 +105,17 @@ fn engine() -> Vec<Source> {
     all_crates().into_iter().filter(|source| source.name.starts_with("crates/esker/src/")).collect()
 }
 
-/// The sources of all crates that are not test modules.
-fn all_crates() -> Vec<Source> {
+/// The sources of all crates, test modules included.
+fn everything() -> Vec<Source> {
     let root = workspace();
     let crates = fs::read_dir(root.join("crates")).unwrap();
     let dirs = crates.map(|entry| entry.unwrap().path().join("src")).filter(|dir| dir.is_dir());
-    let mut sources: Vec<Source> =
-        dirs.flat_map(|dir| files(&dir, ".rs")).map(|path| Source::read(&root, &path)).collect();
+    dirs.flat_map(|dir| files(&dir, ".rs")).map(|path| Source::read(&root, &path)).collect()
+}
+
+/// The sources of all crates that are not test modules.
+fn all_crates() -> Vec<Source> {
+    let mut sources = everything();
     let tests: Vec<String> = sources.iter().flat_map(Source::test_modules).collect();
     sources.retain(|source| {
         let in_tests = |module: &String| {
@@ -386,6 +395,24 @@ fn modules_import_only_modules_to_their_left() {
         }
     }
     none_of(&format!("the layers are {LAYERS}; these imports break their order"), findings);
+}
+
+/// A file that no module declares is not compiled, and tests in it never run.
+#[test]
+fn every_file_is_compiled() {
+    let sources = everything();
+    let declared: BTreeSet<String> =
+        sources.iter().flat_map(|source| source.modules(|_| true)).collect();
+    let mut findings = Vec::new();
+    for source in &sources {
+        let module = source.name.trim_end_matches(".rs").trim_end_matches("/mod");
+        let root = ["/src/lib", "/src/main"].iter().any(|root| module.ends_with(root))
+            || module.contains("/src/bin/");
+        if !root && !declared.contains(module) {
+            findings.push(source.name.clone());
+        }
+    }
+    none_of("each file is declared by a module; these are not, so nothing compiles them", findings);
 }
 
 /// Lines of seeded bugs and of the comments above them, which nobody has to read to understand the

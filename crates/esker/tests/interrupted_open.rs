@@ -6,6 +6,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+#[path = "interrupted_open/known.rs"]
+mod known;
+
 use esker::{Db, Durability, LogKind, Options};
 use esker_testkit::CrashFs;
 use std::sync::{Arc, Mutex};

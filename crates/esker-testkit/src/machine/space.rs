@@ -3,7 +3,7 @@
 
 use super::Machine;
 use esker::fs::Fs;
-use esker::manifest::{self, Superblock, Version};
+use esker::manifest::{self, Superblocks, Version};
 use esker::run::{RunFile, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,10 +46,10 @@ impl Machine {
     /// What the manifest on the disk tells of.
     fn live(&self) -> Live {
         let fs: Arc<dyn Fs> = self.disk.as_fs();
-        let superblock = Superblock::read(fs.as_ref(), &self.path);
-        let superblock = superblock.unwrap_or_else(|e| panic!("superblock: {e}"));
-        let number = superblock.map_or(1, |superblock| superblock.manifest);
-        let manifest = manifest::read(fs.as_ref(), &self.path, number);
+        let superblocks = Superblocks::read(fs.as_ref(), &self.path);
+        let superblocks = superblocks.unwrap_or_else(|e| panic!("superblocks: {e}"));
+        let number = superblocks.map_or(1, |superblocks| superblocks.current().manifest);
+        let manifest = manifest::read(fs.as_ref(), &self.path, number, None);
         let manifest = manifest.unwrap_or_else(|e| panic!("manifest: {e}"));
         let data = self.path.join("data");
         let mut segment = |meta: &esker::run::SegmentMeta| {

@@ -15,7 +15,7 @@ use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
     payload_sum, record_bytes,
 };
-use crate::wal::{Chain, Medium, Record, RecordKind, Recovered, Segment};
+use crate::wal::{Chain, Medium, Reach, Record, RecordKind, Recovered, Segment};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
@@ -101,6 +101,7 @@ impl Pipeline {
             return Err(Error::invalid(format!("{at} is no position where a record can start")));
         }
         let ring = Ring::new(SLOTS, at);
+        chain.life = config.life;
         let LogConfig { fs, dir, kind, segment_bytes_max, on_full, .. } = config;
         let make_room = || on_full.as_ref().is_some_and(|make_room| make_room());
         let open = |medium, chain| {
@@ -282,6 +283,18 @@ impl Pipeline {
         self.group.synced()
     }
 
+    /// How far the log is durable by syncs of this life; `None`: there was none.
+    pub fn reach(&self) -> Option<Reach> {
+        let position = self.synced();
+        let nonce = self.space.nonce_before(position);
+        (position > self.first).then_some(Reach { position, nonce })
+    }
+
+    /// Segments that are prepared from now on carry this life.
+    pub fn set_life(&self, life: u64) {
+        self.space.life.store(life, Ordering::Relaxed);
+    }
+
     /// Closes reservation, runs `f` with the position that separates all earlier writes from all
     /// later ones, and opens it again (R3). Earlier writes may still be applying: see
     /// [`Pipeline::wait_visible`]. `f` must not write.
@@ -337,16 +350,17 @@ impl Pipeline {
         self.space.prepare_ahead(&self.ring)
     }
 
-    /// Refuses further writes, waits for those under way, marks the end of the log and syncs it.
-    /// A second call does nothing.
-    pub fn close(&self) -> Result<()> {
+    /// Refuses further writes, waits for those under way, marks the end of the log with `say` and
+    /// syncs it. Returns how far the log reaches before the mark; `None`: nothing was written in
+    /// this life. A second call does nothing, and returns nothing.
+    pub fn close(&self, say: &[u8]) -> Result<Option<Reach>> {
         let (end, first) = self.ring.shut();
         if !first {
-            return Ok(());
+            return Ok(None);
         }
         self.latch.check()?;
         self.wait_visible(end)?;
-        let after = end + record_bytes(0);
+        let after = end + record_bytes(say.len() as u64);
         // Without room the log stays without an end mark, which only makes the next open look
         // more closely.
         let marked = self.space.make_room_quietly(&self.ring, after);
@@ -355,17 +369,19 @@ impl Pipeline {
                 position: end,
                 kind: RecordKind::End,
                 operations: 0,
-                payload_len: 0,
+                payload_len: say.len() as u32,
                 payload_sum: 0,
                 published: end,
                 synced: self.group.synced(),
             };
-            self.put_spanning(mark, &[], &[]).inspect_err(|error| self.fail(error.clone()))?;
+            self.put_spanning(mark, &[], say).inspect_err(|error| self.fail(error.clone()))?;
         }
         // Seeded: what was written before a clean close can be lost to a power cut.
-        bug!("commit_close_does_not_sync", return Ok(()));
+        bug!("commit_close_does_not_sync", return Ok(None));
         let upto = if marked { after } else { end };
-        self.sync_files(upto, || upto)
+        self.sync_files(upto, || upto)?;
+        let nonce = self.space.nonce_before(end);
+        Ok((end > self.first).then_some(Reach { position: end, nonce }))
     }
 
     /// Whether records are copied into a mapping.

@@ -79,6 +79,8 @@ pub(super) struct Space {
     cached: Box<[Mutex<Option<Arc<Segment>>>]>,
     /// A reservation that ends behind this asks for preparation.
     wake_at: AtomicU64,
+    /// Goes into the headers of segments that are prepared.
+    pub(super) life: AtomicU64,
     pub(super) prepared: AtomicU64,
     pub(super) recycled: AtomicU64,
 }
@@ -135,6 +137,7 @@ impl Space {
             live: RwLock::new(Vec::new()),
             cached: (0..ring.slots()).map(|_| Mutex::new(None)).collect(),
             wake_at: AtomicU64::new(u64::MAX),
+            life: AtomicU64::new(chain.life),
             prepared: AtomicU64::new(0),
             recycled: AtomicU64::new(0),
         };
@@ -271,6 +274,7 @@ impl Space {
             capacity: 0,
             predecessor: maker.predecessor,
             incarnation: Incarnation::default(),
+            life: self.life.load(Ordering::Relaxed),
         };
         maker.next_serial += 1;
         // Whoever gave a file a second name meanwhile keeps its bytes: another takes its place.
@@ -328,6 +332,14 @@ impl Space {
         let overlapping =
             |segment: &&Arc<Segment>| segment.start() < end && position < segment.limit();
         live.iter().filter(overlapping).cloned().collect()
+    }
+
+    /// The nonce of the segment that holds the byte before `position`; 0 if it was given back, or
+    /// belongs to an earlier life.
+    pub(super) fn nonce_before(&self, position: Seq) -> u64 {
+        let live = self.live.read();
+        let holds = |s: &&Arc<Segment>| s.start() < position && position <= s.limit();
+        live.iter().find(holds).map_or(0, |segment| segment.header().nonce)
     }
 
     /// Gives segments back that end at or before `position`, for recycling where they are not

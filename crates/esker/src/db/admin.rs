@@ -26,7 +26,8 @@ impl Core {
         // Seeded: sync does not make writes of class Buffered durable.
         bug!("db_sync_leaves_buffered_writes", return pipeline.sync(visible));
         self.flush_buffered()?;
-        pipeline.sync(visible)
+        pipeline.sync(visible)?;
+        self.record_log()
     }
 
     /// Flushes, if writes that no log holds are in memory.
@@ -238,7 +239,7 @@ impl Core {
             return result.clone();
         }
         self.closing.store(true, Ordering::Release);
-        let (log, sync) = (&*self.log_signal, &self.sync_signal);
+        let (log, sync) = (&*self.log_signal, &*self.sync_signal);
         for signal in [self.work.signal(), self.work.done(), &self.room, log, sync] {
             signal.notify();
         }
@@ -266,7 +267,9 @@ impl Core {
         self.latch.check()?;
         let flushed = self.flush_everything(pipeline);
         // Without a flush the log still holds everything: mark its end all the same.
-        pipeline.close()?;
+        let mark = self.record_mark();
+        let log = pipeline.close(&mark.encode())?;
+        self.record_close(log)?;
         match flushed {
             // A full disk took nothing from anybody: the log is kept and replayed.
             Err(Error::DiskFull { .. }) => Ok(()),

@@ -14,10 +14,10 @@
 use crate::base::{FileId, Seq};
 use crate::commit::{LogConfig, LogKind, Pipeline};
 use crate::db::Core;
-use crate::db::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, new_identity, occupant};
+use crate::db::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, first_superblocks, occupant};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{FileLock, Fs, OpenMode};
-use crate::manifest::{Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Version};
+use crate::manifest::{Edit, Manifest, SUPERBLOCK_NAMES, Version};
 use crate::run::{HEADER_BYTES, RunFile};
 use crate::sync::{Latch, Point};
 use std::collections::BTreeMap;
@@ -108,9 +108,7 @@ impl Core {
         fs.sync_dir(&data).context("sync", &data)?;
         begin_log(&self.fs, target, state.log_start.unwrap_or_default())?;
         let manifest = Manifest::create(fs, target, 1, state)?;
-        let database = new_identity(target)?;
-        Superblock { generation: 0, manifest: manifest.number(), database }.write(fs, target)?;
-        Ok(())
+        first_superblocks(fs, target, &manifest)
     }
 }
 

@@ -14,6 +14,7 @@
 use crate::base::{FileId, first_free, within_reach};
 use crate::error::{IoContext, Result};
 use crate::fs::{DirEntry, Fs};
+use crate::manifest::parse_manifest_name;
 use crate::run::{HEADER_BYTES, OpenFiles, Reclaim, RunFile, parse_run_name};
 use crate::sync::Signal;
 use parking_lot::Mutex;
@@ -61,6 +62,40 @@ pub struct Files {
     outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
     open: Arc<OpenFiles>,
     work: Arc<Signal>,
+}
+
+/// What stands between the name of a file that was set aside and the number of the manifest whose
+/// torn end is the reason.
+const SET_ASIDE: &str = ".set-aside-";
+
+/// The number of the manifest for whose torn end a file of this name was set aside.
+pub fn set_aside_for(name: &str) -> Option<u64> {
+    let (file, number) = name.split_once(SET_ASIDE)?;
+    let ours = parse_run_name(file).is_some() || parse_manifest_name(file).is_some();
+    let number: u64 = number.parse().ok().filter(|_| ours)?;
+    (name == format!("{file}{SET_ASIDE}{number:06}")).then_some(number)
+}
+
+/// Sets a file aside for the torn end of manifest `number`; those in the same directory that were
+/// set aside for an earlier one go, so that they never become many.
+pub(super) fn set_aside(fs: &dyn Fs, path: &Path, number: u64) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("{SET_ASIDE}{number:06}"));
+    let to = path.with_file_name(name);
+    log::warn!(
+        "manifest {number} has a torn end: {} is set aside as {}, where nothing reads it",
+        path.display(),
+        to.display()
+    );
+    fs.rename(path, &to).context("rename", path)?;
+    let Some(directory) = path.parent() else { return Ok(()) };
+    for entry in fs.list(directory).context("list", directory)? {
+        if set_aside_for(&entry.name).is_some_and(|earlier| earlier < number) {
+            let stale = directory.join(&entry.name);
+            fs.remove_file(&stale).context("remove", &stale)?;
+        }
+    }
+    Ok(())
 }
 
 impl Reclaim for Files {
@@ -268,12 +303,15 @@ impl Files {
 
     /// Removes the run files among `which` that are not `live`: outputs of work that a crash cut
     /// off. Only called after the check that the log covers what the manifest says (R11). Where a
-    /// live file is missing, nothing is removed: what is there may be needed for a repair.
+    /// live file is missing, nothing is removed: what is there may be needed for a repair. `torn`:
+    /// the manifest of this number has a torn end, and what was lost with it might have referred to
+    /// them, so they are set aside under other names. Says whether any are set aside for it.
     pub fn remove_orphans(
         &self,
         live: &HashSet<FileId>,
         which: &dyn Fn(FileId) -> bool,
-    ) -> Result<()> {
+        torn: Option<u64>,
+    ) -> Result<bool> {
         let entries = self.fs.list(&self.directory).context("list", &self.directory)?;
         let numbered = |entry: &DirEntry| parse_run_name(&entry.name);
         // Also a directory's name is taken.
@@ -287,18 +325,30 @@ impl Files {
         let present = there.iter().filter(|id| live.contains(id)).count();
         if present < live.len() {
             log::warn!("run files are missing in {}", self.directory.display());
-            return Ok(());
+            return Ok(false);
         }
         let mut removed = false;
+        // Also by an opening that was cut off.
+        let for_this = |entry: &crate::fs::DirEntry| set_aside_for(&entry.name) == torn;
+        let mut aside = torn.is_some() && entries.iter().any(for_this);
         for id in there.into_iter().filter(|id| !live.contains(id) && which(*id)) {
-            log::info!("removing run file {id}, which nothing refers to");
-            self.remove(id)?;
+            aside |= torn.is_some();
+            match torn {
+                Some(manifest) => {
+                    let path = self.directory.join(crate::run::file_name(id));
+                    set_aside(self.fs.as_ref(), &path, manifest)?;
+                }
+                None => {
+                    log::info!("removing run file {id}, which nothing refers to");
+                    self.remove(id)?;
+                }
+            }
             removed = true;
         }
         if removed {
             self.fs.sync_dir(&self.directory).context("sync", &self.directory)?;
         }
-        Ok(())
+        Ok(aside)
     }
 
     /// Bytes that the device holds for all run files.

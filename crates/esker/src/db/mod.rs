@@ -2,25 +2,27 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `open`, `foreign`, `replay` | from a path to a running database |
+//! | `open`, `judge`, `begin`, `foreign`, `replay` | from a path to a running database |
 //! | `write`, `ops`, `memset`, `pace` | the way of a write |
 //! | `txn` | what a commit must know about the writes since its transaction began |
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
 //! | `flush`, `stretch`, `slices` | from memtables into the tree |
 //! | `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `full`, `headroom`, `held` | what happens when the device is full |
+//! | `record` | how far manifest and log are known to reach |
 //! | `work`, `worker` | who does what in the background |
 //! | `catalog`, `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
 //! | `admin`, `counters`, `stats`, `sizes`, `settings`, `options` | the rest |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `store`, `catalog`, the
-//! pipeline's gate, `state_swap`, `totals`, and last those inside `work` and `transactions`. No
-//! lock is held while
-//! a reader runs, and none across a sync except `store` (one change at a time) and `catalog`
-//! (making a keyspace or a branch).
+//! pipeline's gate, `state_swap`, `totals`, and last those inside `record`, `work` and
+//! `transactions`. No lock is held while a reader runs, and none across a sync except `store` (one
+//! change at a time), `catalog` (making a keyspace or a branch), and that of `record`, which no
+//! writer takes.
 
 mod admin;
+mod begin;
 mod branches;
 pub mod catalog;
 mod checkpoint;
@@ -32,6 +34,7 @@ pub mod foreign;
 mod full;
 mod headroom;
 mod held;
+mod judge;
 pub mod keyspaces;
 mod memset;
 mod open;
@@ -39,6 +42,7 @@ pub mod ops;
 pub mod options;
 mod pace;
 mod read;
+mod record;
 mod replay;
 mod retired;
 pub mod scan;
@@ -60,6 +64,7 @@ mod write;
 
 pub use crate::run::parse_run_name;
 pub use headroom::RESERVE_NAME;
+pub use judge::{Verdict, judge};
 pub use memset::DbOrder;
 pub use open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 pub use read::Seen;
@@ -97,6 +102,7 @@ pub struct Core {
     placing: Mutex<()>,
     catalog: Mutex<catalog::Catalog>,
     store: Mutex<store::Store>,
+    record: record::Record,
     totals: Mutex<store::Totals>,
     files: Arc<files::Files>,
     snapshots: snapshots::Snapshots,
@@ -115,8 +121,8 @@ pub struct Core {
     work: work::Work,
     /// Wakes the thread that prepares segments of the log.
     log_signal: Arc<Signal>,
-    /// Ends the thread that syncs the log.
-    sync_signal: Signal,
+    /// Wakes the thread that syncs the log and records how far: there is something to record.
+    sync_signal: Arc<Signal>,
     /// The end of the last `Buffered` write, which only a flush makes durable (R13).
     buffered_end: AtomicU64,
     /// Holds the background at named points, in tests.
@@ -141,7 +147,7 @@ impl Core {
 
     /// What tells this database from every other.
     pub fn id(&self) -> [u8; 16] {
-        self.store.lock().database()
+        self.record.database()
     }
 
     /// The class of writes that do not say one.

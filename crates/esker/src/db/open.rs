@@ -5,22 +5,25 @@
 //! 2. The lock comes before the first byte that is read for good, so two opens never overlap (C6).
 //! 3. A new database gets its superblocks last; a directory without them, and without data, is one
 //!    whose creation was cut off and is made anew.
-//! 4. Recovery reads the manifest, then the log from where the manifest says (R11). Only when both
-//!    are whole, orphans are removed, a new manifest is begun, and what was replayed is flushed
-//!    before the first write (R7).
+//! 4. Recovery reads the manifest, then the log from where the manifest says (R11), and holds both
+//!    against what is known of them (`judge`). Only when both are whole, orphans are removed, a new
+//!    manifest is begun, and what was replayed is flushed before the first write (R7).
 
 use crate::base::{Bytewise, Seq, SteadyClock};
 use crate::commit::{LogConfig, Pipeline};
+use crate::db::begin::begin;
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
-use crate::db::files::Files;
+use crate::db::files::{Files, set_aside_for};
 use crate::db::foreign::{self, Foreign};
 use crate::db::headroom::Headroom;
+use crate::db::judge;
 use crate::db::memset::MemSet;
 use crate::db::options::{Options, Recovery};
+use crate::db::record::{Record, Wanted};
 use crate::db::settings::Settings;
 use crate::db::state::State;
-use crate::db::store::{Store, describe_all, missing_order, remove_old_manifests, switch_manifest};
+use crate::db::store::missing_order;
 use crate::db::txn::Transactions;
 use crate::db::unfinished::{self, MARK_NAME};
 use crate::db::work::Work;
@@ -28,8 +31,8 @@ use crate::db::{Core, replay};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{DirEntry, Fs, PathKind, expect_kind, within};
 use crate::manifest::{
-    Edit, Manifest, SUPERBLOCK_NAMES, Superblock, Trees, Version, check_tree, misfit,
-    parse_manifest_name,
+    Edit, Known, Manifest, SUPERBLOCK_NAMES, Superblock, Superblocks, Trees, Version, check_tree,
+    misfit, parse_manifest_name,
 };
 use crate::memtable::ChunkPool;
 use crate::run::{RunFile, Segment, SegmentMeta};
@@ -60,7 +63,7 @@ enum Found {
 
 /// What the manifest of a database says.
 pub(super) struct Described {
-    pub superblock: Superblock,
+    pub superblocks: Superblocks,
     pub manifest: manifest::Recovered,
     pub version: Version,
     pub catalog: Catalog,
@@ -141,26 +144,25 @@ impl Core {
         signal: Arc<Signal>,
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
-        let fs = options.fs.clone();
-        let log_start = described.log_start;
+        let (fs, log_start) = (options.fs.clone(), described.log_start);
         // One memtable's worth of memory is kept for the next one.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let log_directory = path.join(LOG_DIRECTORY);
         let replay = replay::Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let (recovered, memsets) = replay_log(&log_directory, log_start, options, replay)?;
+        let known = check_known(path, &described, &recovered, options.recovery)?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
         let latch = Arc::new(Latch::new());
-        let headroom = Headroom::find(&fs, &log_directory, &settings);
-        let begin = || begin_manifest(fs.as_ref(), path, &described, &files, options.read_only);
-        let store = headroom.retry(begin)?;
-        let counters = Arc::new(Counters::default());
-        let end = recovered.end;
-        let log_signal = Arc::new(Signal::new());
+        let (headroom, store) = begin(path, options, &settings, &mut described, &files, known)?;
+        let (counters, end) = (Arc::new(Counters::default()), recovered.end);
+        let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
+        let wanted = Wanted::new(sync_signal.clone());
         let pipeline = if options.read_only {
             None
         } else {
-            let config = log_config(&fs, log_directory, options, &settings, &counters, &log_signal);
-            let config = LogConfig { on_full: Some(headroom.yielding()), ..config };
+            let life = store.manifest_number();
+            let mut config = log_config(&fs, log_directory, options, &settings, life);
+            tell_about_log(&mut config, &counters, &wanted, &log_signal, &headroom);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
         let core = Arc::new(Self {
@@ -177,6 +179,7 @@ impl Core {
             catalog: parking_lot::Mutex::new(described.catalog),
             totals: parking_lot::Mutex::new(store.totals()),
             store: parking_lot::Mutex::new(store),
+            record: Record::new(described.superblocks, wanted),
             snapshots: Default::default(),
             transactions: Transactions::new(settings.history_bytes),
             clock: SteadyClock::new(options.clock.clone()),
@@ -188,7 +191,7 @@ impl Core {
             room: Signal::new(),
             work: Work::new(signal),
             log_signal,
-            sync_signal: Signal::new(),
+            sync_signal,
             buffered_end: Default::default(),
             gates: options.gates.clone(),
             closing: Default::default(),
@@ -250,6 +253,26 @@ fn replay_log(
     Ok((recovered, memsets))
 }
 
+/// Holds the log against what is known of it, and answers what is known from now on.
+fn check_known(
+    path: &Path,
+    described: &Described,
+    recovered: &crate::wal::Recovered,
+    recovery: Recovery,
+) -> Result<Known> {
+    judge::check_age(path, &described.manifest, recovered)?;
+    let superblock = described.superblocks.current();
+    let known = superblock.known.unwrap_or_default();
+    match judge::check_reach(path, superblock, described.log_start, recovered) {
+        Ok(()) => Ok(Known { closed: false, ..known }),
+        Err(damage) if recovery == Recovery::KeepPrefix => {
+            log::warn!("the log is kept only up to position {}: {damage}", recovered.end);
+            Ok(Known::default())
+        }
+        Err(damage) => Err(damage),
+    }
+}
+
 /// The log was durable up to the point of every branch before the manifest told of it (R24). If
 /// it ends before one, something is lost, and what is written there next must not turn up in the
 /// branch.
@@ -280,18 +303,31 @@ fn log_config(
     directory: PathBuf,
     options: &Options,
     settings: &Settings,
-    counters: &Arc<Counters>,
-    log_signal: &Arc<Signal>,
+    life: u64,
 ) -> LogConfig {
     let mut config = LogConfig::new(fs.clone(), directory);
+    config.life = life;
     config.kind = options.log;
     config.segment_bytes_max = u64::from(options.log_segment_bytes);
     config.payload_bytes_max = settings.batch_bytes_max;
+    config
+}
+
+fn tell_about_log(
+    config: &mut LogConfig,
+    counters: &Arc<Counters>,
+    wanted: &Arc<Wanted>,
+    log_signal: &Arc<Signal>,
+    headroom: &Arc<Headroom>,
+) {
+    config.on_full = Some(headroom.yielding());
     let signal = log_signal.clone();
     config.on_prepare_needed = Some(Box::new(move || signal.notify()));
-    let counters = counters.clone();
-    config.on_sync = Some(Box::new(move |took| counters.record(Timed::Sync, took)));
-    config
+    let (counters, wanted) = (counters.clone(), wanted.clone());
+    config.on_sync = Some(Box::new(move |took| {
+        counters.record(Timed::Sync, took);
+        wanted.tell();
+    }));
 }
 
 /// Makes the name of the directory durable. An empty one that is already there may be what an
@@ -361,7 +397,7 @@ fn look_inside(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if SUPERBLOCK_NAMES.iter().any(|name| has(name)) {
         check_kinds(path, &entries)?;
-        match Superblock::read(fs, path) {
+        match Superblocks::read(fs, path) {
             Ok(Some(_)) => return Ok(Found::Database),
             Ok(None) => {}
             Err(error) if has_data(fs, path)? => return Err(error),
@@ -374,6 +410,7 @@ fn look_inside(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
         [LOCK_NAME, MARK_NAME, LOG_DIRECTORY, DATA_DIRECTORY].contains(&name)
             || SUPERBLOCK_NAMES.contains(&name)
             || parse_manifest_name(name).is_some()
+            || set_aside_for(name).is_some()
     };
     if let Some(foreign) = entries.iter().find(|entry| !ours(&entry.name)) {
         let kind = foreign::directory(&entries);
@@ -468,17 +505,18 @@ fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
     let fs = fs.as_ref();
     let state = Edit { log_start: Some(FIRST_POSITION), next_file: Some(1), ..Edit::default() };
     let manifest = Manifest::create(fs, path, 1, &state)?;
-    let database = new_identity(path)?;
-    Superblock { generation: 0, manifest: manifest.number(), database }.write(fs, path)?;
-    Ok(())
+    first_superblocks(fs, path, &manifest)
 }
 
-/// Random bytes that tell a new database from every other.
-pub(super) fn new_identity(path: &Path) -> Result<[u8; 16]> {
+/// Writes the superblocks of a new database, with random bytes that tell it from every other.
+pub(super) fn first_superblocks(fs: &dyn Fs, path: &Path, manifest: &Manifest) -> Result<()> {
     let mut database = [0; 16];
     getrandom::fill(&mut database)
         .map_err(|error| Error::io("draw random bytes for", path, std::io::Error::other(error)))?;
-    Ok(database)
+    let known = Known { manifest: manifest.reach(), ..Known::default() };
+    let (generation, manifest, known) = (0, manifest.number(), Some(known));
+    let first = Superblock { generation, manifest, database, known };
+    Superblocks::create(fs, path, first).map(drop)
 }
 
 /// Reads what the manifest says, and checks that it makes sense.
@@ -488,9 +526,7 @@ pub(super) fn describe(
     files: &Arc<Files>,
     options: &Options,
 ) -> Result<Described> {
-    let superblock = Superblock::read(fs.as_ref(), path)?
-        .ok_or_else(|| Error::Missing { path: path.to_owned() })?;
-    let mut manifest = manifest::read(fs.as_ref(), path, superblock.manifest)?;
+    let (superblocks, mut manifest) = judge::read(fs.as_ref(), path)?;
     let manifest_path = path.join(manifest::manifest_name(manifest.number));
     let mut catalog = Catalog::new(options.comparators.clone())
         .with_code(options.merge_operators.clone(), &options.compaction_filters);
@@ -510,7 +546,7 @@ pub(super) fn describe(
     check_trees(&manifest_path, &version, &catalog)?;
     let log_start =
         log_start.ok_or_else(|| misfit(&manifest_path, "it does not say where the log begins"))?;
-    Ok(Described { superblock, manifest, version, catalog, log_start, next_file })
+    Ok(Described { superblocks, manifest, version, catalog, log_start, next_file })
 }
 
 fn check_trees(path: &Path, version: &Version, catalog: &Catalog) -> Result<()> {
@@ -542,49 +578,6 @@ impl Objects<'_> {
         let new = || Segment::new(meta.clone(), file.clone());
         self.segments.entry((meta.file, meta.offset)).or_insert_with(new).clone()
     }
-}
-
-/// Starts a new manifest for this life of the database, and removes what nothing refers to. A
-/// database that is opened for reading keeps the old one.
-fn begin_manifest(
-    fs: &dyn Fs,
-    path: &Path,
-    described: &Described,
-    files: &Arc<Files>,
-    read_only: bool,
-) -> Result<Store> {
-    files.raise_next_id(described.next_file);
-    let log_start = described.log_start;
-    if read_only {
-        let old = Manifest::open_read_only(fs, path, &described.manifest)?;
-        return Ok(Store::new(old, described.superblock, log_start, &described.version));
-    }
-    // This is tried again where space was missing, and the try before may have come as far as the
-    // superblocks: what they name now must stay until they name the next one (R12).
-    let superblock = Superblock::read(fs, path)?.unwrap_or(described.superblock);
-    let old = described.manifest.number.max(superblock.manifest);
-    let live: std::collections::HashSet<FileId> =
-        described.version.segments().map(|segment| segment.meta().file).collect();
-    // No edit ever referred to these; they may be what fills the device.
-    files.remove_orphans(&live, &|id| id >= described.next_file)?;
-    let (catalog, version) = (&described.catalog, &described.version);
-    let state = describe_all(catalog, version, log_start, files.peek_next_id(), false);
-    let new = Manifest::create_next(fs, path, old, &state)?;
-    // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
-    // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
-    // misses the name, since both manifests say the same until both superblocks are written.
-    // Seeded: open removes old manifests while a superblock may still lead through them.
-    bug!("db_old_manifests_go_first", remove_old_manifests(fs, path, new.number())?);
-    let superblock = switch_manifest(fs, path, old, &new, superblock)?;
-    // Only now: until the superblocks are written, they may name a manifest that was retired, and
-    // the way to the present one leads through it (R12).
-    remove_old_manifests(fs, path, new.number())?;
-    // The old manifest may have held edits that were never synced. Had the power gone before the
-    // new one was, these files would have been needed again (R7).
-    files.remove_orphans(&live, &|_| true)?;
-    let metas = described.version.segments().map(|segment| segment.meta());
-    files.note_gaps(metas.map(|meta| (meta.file, meta.offset, meta.len)));
-    Ok(Store::new(new, superblock, log_start, &described.version))
 }
 
 /// The error of a log that holds writes of a keyspace whose comparator is not known.

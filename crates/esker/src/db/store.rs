@@ -15,10 +15,8 @@ use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE_ID};
 use crate::db::headroom::Use;
 use crate::db::memset::MemSet;
 use crate::db::state::State;
-use crate::error::{Error, IoContext, Result};
-use crate::manifest::{
-    Edit, Manifest, Partition, Superblock, Tree, Version, manifest_name, parse_manifest_name,
-};
+use crate::error::{Error, Result};
+use crate::manifest::{Edit, Manifest, Partition, Reach, Tree, Version};
 use crate::run::{RunFile, Segment};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,7 +26,6 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct Store {
     manifest: Manifest,
-    superblock: Superblock,
     log_start: Seq,
     /// How many trees have each partition, by its address: branches share them (R24).
     partitions: HashMap<usize, u32>,
@@ -62,15 +59,9 @@ pub struct Change {
 
 impl Store {
     /// The description that `version` and the log from `log_start` make up.
-    pub fn new(
-        manifest: Manifest,
-        superblock: Superblock,
-        log_start: Seq,
-        version: &Version,
-    ) -> Self {
+    pub fn new(manifest: Manifest, log_start: Seq, version: &Version) -> Self {
         let mut store = Self {
             manifest,
-            superblock,
             log_start,
             partitions: HashMap::new(),
             segments: HashMap::new(),
@@ -98,9 +89,9 @@ impl Store {
         self.manifest.bytes()
     }
 
-    /// What tells this database from every other.
-    pub fn database(&self) -> [u8; 16] {
-        self.superblock.database
+    /// How far the present manifest reaches.
+    pub fn manifest_reach(&self) -> Reach {
+        self.manifest.reach()
     }
 
     /// Sums over all partitions.
@@ -233,6 +224,8 @@ impl Core {
             self.latch.fail(error.clone());
             return Err(error.poisoning());
         }
+        // Before anything that the edit dropped is given back.
+        self.record_edit(store.manifest.reach())?;
         if let Some(log_start) = change.edit.log_start {
             store.log_start = log_start;
         }
@@ -299,11 +292,9 @@ impl Core {
         // The old one names its successor first (R12).
         let named = store.manifest.append_successor(next.number());
         let old = store.manifest.number();
-        let switched = named.and_then(|()| {
-            let switch = || switch_manifest(fs, &self.path, old, &next, store.superblock);
-            self.with_space(Use::All, switch)
-        });
-        store.superblock = switched.inspect_err(|error| self.latch.fail(error.clone()))?;
+        let switched =
+            named.and_then(|()| self.with_space(Use::All, || self.record_switch(old, &next)));
+        switched.inspect_err(|error| self.latch.fail(error.clone()))?;
         store.manifest = next;
         Ok(())
     }
@@ -329,38 +320,6 @@ pub(super) fn describe_all(
     told.insert(DEFAULT_KEYSPACE_ID);
     let trees = version.tree_edits_of(|id| !moment || told.contains(&id));
     Edit { log_start: Some(log_start), next_file: Some(next_file), trees, ..edit }
-}
-
-/// Hands over from one manifest to the next: both superblocks name it, then the old one goes
-/// (R12).
-pub(super) fn switch_manifest(
-    fs: &dyn crate::fs::Fs,
-    directory: &std::path::Path,
-    old: u64,
-    new: &Manifest,
-    superblock: Superblock,
-) -> Result<Superblock> {
-    let superblock = Superblock { manifest: new.number(), ..superblock }.write(fs, directory)?;
-    let path = directory.join(manifest_name(old));
-    fs.remove_file(&path).context("remove", &path)?;
-    fs.sync_dir(directory).context("sync", directory)?;
-    Ok(superblock)
-}
-
-/// Removes manifests that were retired, or begun and never named.
-pub(super) fn remove_old_manifests(
-    fs: &dyn crate::fs::Fs,
-    path: &std::path::Path,
-    current: u64,
-) -> Result<()> {
-    for entry in fs.list(path).context("list", path)? {
-        let retired = |number| number != current;
-        if entry.is_file() && parse_manifest_name(&entry.name).is_some_and(retired) {
-            let stale = path.join(&entry.name);
-            fs.remove_file(&stale).context("remove", &stale)?;
-        }
-    }
-    Ok(())
 }
 
 impl Store {

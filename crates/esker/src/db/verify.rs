@@ -75,6 +75,10 @@ impl Core {
     }
 
     fn verify_small_files(&self, report: &mut VerifyReport) {
+        // The locks keep the manifest from growing or changing its name under the reader, and the
+        // superblocks from being written.
+        let store = self.store.lock();
+        let _still = self.record.hold();
         for name in SUPERBLOCK_NAMES {
             let path = self.path.join(name);
             report.files += 1;
@@ -84,11 +88,9 @@ impl Core {
                 report.problems.push(Problem { path: path.clone(), error });
             }
         }
-        // The lock keeps the manifest from growing or changing its name under the reader.
-        let store = self.store.lock();
         report.files += 1;
-        let number = store.manifest_number();
-        if let Err(error) = crate::manifest::read(self.fs.as_ref(), &self.path, number) {
+        let (number, reach) = (store.manifest_number(), Some(store.manifest_reach()));
+        if let Err(error) = crate::manifest::read(self.fs.as_ref(), &self.path, number, reach) {
             let path = self.path.join(crate::manifest::manifest_name(number));
             report.problems.push(Problem { path, error });
         }

@@ -1,9 +1,9 @@
 //! The threads of a database: workers, and two that look after the log.
 //!
 //! Nothing else is started. One thread of the log prepares segments ahead of the writers, the
-//! other syncs what has waited for long. They are two because a sync may take seconds, and writers
-//! need the next segment meanwhile; and they are no workers, so that a slow disk under one of them
-//! does not hold up the tree, nor the other way round (R27).
+//! other syncs what has waited for long, and records how far the log is synced. They are two because
+//! a sync may take seconds, and writers need the next segment meanwhile; and they are no workers, so
+//! that a slow disk under one of them does not hold up the tree, nor the other way round (R27).
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
@@ -15,7 +15,7 @@ use crate::manifest::Tree;
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a worker looks again for readers that left their epoch.
 const RETIRE_TRIES: u32 = 8;
@@ -43,10 +43,8 @@ impl Core {
         }
         let core = self.clone();
         threads.push(spawn("esker-log", &self.path, move || core.run_log())?);
-        if let Some(interval) = self.settings.sync_interval {
-            let core = self.clone();
-            threads.push(spawn("esker-sync", &self.path, move || core.run_sync(interval))?);
-        }
+        let core = self.clone();
+        threads.push(spawn("esker-sync", &self.path, move || core.run_sync())?);
         Ok(())
     }
 
@@ -264,24 +262,38 @@ impl Core {
         }
     }
 
-    /// Syncs the log once per `interval`, if something was written to it.
-    fn run_sync(&self, interval: Duration) {
+    /// Syncs the log once per sync interval, if something was written to it, and records how far it
+    /// is synced.
+    fn run_sync(&self) {
         let Some(pipeline) = &self.pipeline else { return };
+        let mut synced_at = Instant::now();
+        let mut recorded_at = synced_at;
         loop {
             let seen = self.sync_signal.epoch();
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
-            // Only closing gives this signal.
-            if self.sync_signal.wait_past_timeout(seen, interval) {
+            let record = self.record_if_due(&mut recorded_at);
+            let interval = self.settings.sync_interval;
+            let sync = interval.map(|interval| interval.saturating_sub(synced_at.elapsed()));
+            if sync.is_some_and(|left| left.is_zero()) {
+                let visible = pipeline.visible();
+                self.gate(Point::LogPushes);
+                if pipeline.synced() < visible
+                    && let Err(error) = pipeline.sync(visible)
+                {
+                    log::error!("the log cannot be synced: {error}");
+                }
+                synced_at = Instant::now();
                 continue;
             }
-            let visible = pipeline.visible();
-            self.gate(Point::LogPushes);
-            if pipeline.synced() < visible
-                && let Err(error) = pipeline.sync(visible)
-            {
-                log::error!("the log cannot be synced: {error}");
+            match sync.into_iter().chain(record).min() {
+                Some(left) => {
+                    self.sync_signal.wait_past_timeout(seen, left);
+                }
+                None => {
+                    self.sync_signal.wait_past(seen);
+                }
             }
         }
     }

@@ -17,7 +17,11 @@ pub(super) fn show(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> 
     let mut page = vec![0; bytes.min(HEADER_BYTES) as usize];
     file.read_at(&mut page, 0).context("read", path)?;
     match SegmentHeader::decode_page(&page) {
-        HeaderPage::Valid(header) => show_header(&header, bytes, fields),
+        HeaderPage::Valid(header) => {
+            let version = SegmentHeader::version_of(&page).unwrap_or(VERSION);
+            fields.add("header.format version", version);
+            show_header(&header, bytes, fields);
+        }
         HeaderPage::Blank => fields.add("header", "blank: never used"),
         HeaderPage::Damaged => {
             fields.add("damaged[0]", "log segment header at 0: no copy is whole, so no record is");
@@ -43,7 +47,6 @@ pub(super) fn show(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> 
 }
 
 fn show_header(header: &SegmentHeader, bytes: u64, fields: &mut Fields) {
-    fields.add("header.format version", VERSION);
     fields.add("header.nonce", format!("{:#018x}", header.nonce));
     fields.add("header.serial", header.serial);
     fields.add("header.start", header.start);
@@ -51,6 +54,7 @@ fn show_header(header: &SegmentHeader, bytes: u64, fields: &mut Fields) {
     fields.add("header.predecessor", format!("{:#018x}", header.predecessor));
     let incarnation: String = header.incarnation.0.iter().map(|b| format!("{b:02x}")).collect();
     fields.add("header.incarnation", incarnation);
+    fields.add("header.life", header.life);
     if bytes < HEADER_BYTES + header.capacity {
         let missing = HEADER_BYTES + header.capacity - bytes;
         fields.add(format!("damaged[{bytes}]"), format!("{missing} bytes are missing at the end"));

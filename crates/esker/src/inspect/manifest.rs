@@ -4,8 +4,7 @@ use super::{Fields, bound, key};
 use crate::error::Result;
 use crate::fs::Fs;
 use crate::manifest::{
-    self, BranchKind, BranchRecord, Content, Edit, FORMAT_VERSION, PartitionRecord, RunRecord,
-    TreeEdit, TreePiece,
+    self, BranchKind, BranchRecord, Content, Edit, PartitionRecord, RunRecord, TreeEdit, TreePiece,
 };
 use crate::run::{SegmentKind, SegmentMeta};
 use std::path::Path;
@@ -22,7 +21,7 @@ pub(super) fn show(
     fields.add("file", "manifest");
     fields.add("bytes", scan.len);
     match scan.header {
-        Ok(()) => fields.add("header.format version", FORMAT_VERSION),
+        Ok(version) => fields.add("header.format version", version),
         Err(error) => fields.damage("header.damaged[0]", error)?,
     }
     fields.add("header.number", scan.number);

@@ -31,7 +31,7 @@ use std::path::Path;
 /// # let dir = std::env::temp_dir().join(format!("esker-doc-inspect-{}", std::process::id()));
 /// esker::Db::open(&dir)?.close()?;
 /// let fields = esker::inspect::file(dir.join("superblock-A"))?;
-/// assert!(fields.contains(&("format version".to_owned(), "1".to_owned())));
+/// assert!(fields.contains(&("format version".to_owned(), "2".to_owned())));
 /// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
@@ -111,12 +111,19 @@ fn superblock(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> {
     fields.add("bytes", size(fs, path)?);
     match Superblock::read_file(fs, path) {
         Ok(Some(superblock)) => {
-            fields.add("format version", crate::manifest::FORMAT_VERSION);
+            fields.add("format version", superblock.version());
             fields.add("generation", superblock.generation);
             fields.add("manifest", crate::manifest::manifest_name(superblock.manifest));
             let id: String = superblock.database.iter().map(|b| format!("{b:02x}")).collect();
             fields.add("database", id);
             fields.add("checksum", "right");
+            let Some(known) = superblock.known else { return Ok(()) };
+            fields.add("known.manifest.nonce", format!("{:#018x}", known.manifest.nonce));
+            fields.add("known.manifest.bytes", known.manifest.len);
+            fields.add("known.manifest.hash", format!("{:#018x}", known.manifest.hash));
+            fields.add("known.log.position", known.log.position);
+            fields.add("known.log.segment", format!("{:#018x}", known.log.nonce));
+            fields.add("known.closed", known.closed);
         }
         Ok(None) => fields.add("damaged[0]", "the file is empty"),
         Err(error) => fields.damage("damaged[0]", error)?,

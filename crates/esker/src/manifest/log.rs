@@ -14,7 +14,7 @@ use crate::base::codec::{Reader, checksum, checksum_pieces};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode, PathKind, open_part};
 use crate::manifest::search::Search;
-use crate::manifest::{Edit, FORMAT_VERSION};
+use crate::manifest::{Edit, FORMAT_VERSION, FORMAT_VERSION_MIN, Reach};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,10 +55,9 @@ pub fn begins_like_one(fs: &dyn Fs, path: &Path) -> Result<bool> {
 #[derive(Debug)]
 pub struct Manifest {
     number: u64,
-    nonce: u64,
     path: PathBuf,
     file: Arc<dyn File>,
-    end: u64,
+    reach: Reach,
     first_record_bytes: u64,
     allocated: u64,
 }
@@ -70,10 +69,10 @@ pub struct Recovered {
     pub number: u64,
     /// Its edits; the first holds the whole state of its beginning.
     pub edits: Vec<Edit>,
-    /// The end of its last whole record.
-    pub end: u64,
-    /// Its nonce.
-    pub nonce: u64,
+    /// Its last whole record ends here.
+    pub reach: Reach,
+    /// Where each of its records ends.
+    pub steps: Vec<Reach>,
     /// Whether bytes of a torn record follow the end.
     pub torn: bool,
 }
@@ -105,10 +104,9 @@ impl Manifest {
         let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
         let mut manifest = Self {
             number,
-            nonce,
             path,
             file,
-            end: HEADER_LEN,
+            reach: Reach::of_header(nonce, HEADER_LEN),
             first_record_bytes: 0,
             allocated: 0,
         };
@@ -126,12 +124,12 @@ impl Manifest {
         header[..8].copy_from_slice(&MAGIC);
         header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         header[16..24].copy_from_slice(&self.number.to_le_bytes());
-        header[24..32].copy_from_slice(&self.nonce.to_le_bytes());
+        header[24..32].copy_from_slice(&self.reach.nonce.to_le_bytes());
         let sum = checksum(0, 0, &header[..56]);
         header[56..].copy_from_slice(&sum.to_le_bytes());
         self.file.write_at(&header, 0).context("write", &self.path)?;
         self.append(state)?;
-        self.first_record_bytes = self.end;
+        self.first_record_bytes = self.reach.len;
         // Seeded: a power cut takes the name of a manifest that a superblock leads to.
         bug!("manifest_name_not_synced", return Ok(()));
         fs.sync_dir(directory).context("sync", directory)
@@ -149,12 +147,17 @@ impl Manifest {
 
     /// Bytes in the file.
     pub fn bytes(&self) -> u64 {
-        self.end
+        self.reach.len
+    }
+
+    /// How far it reaches; all of it is synced.
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// Whether it has grown so much that a fresh one should take its place.
     pub fn wants_rewrite(&self) -> bool {
-        self.end > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
+        self.reach.len > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
     }
 
     /// Makes room for an edit, and for the name of a successor behind it. Running out of space here leaves the manifest as it was, so it is
@@ -162,8 +165,9 @@ impl Manifest {
     pub fn reserve(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
-        let needed =
-            self.end + (RECORD_HEADER_LEN + payload.len() + 8) as u64 + SUCCESSOR_RECORD_BYTES;
+        let needed = self.reach.len
+            + (RECORD_HEADER_LEN + payload.len() + 8) as u64
+            + SUCCESSOR_RECORD_BYTES;
         if needed > self.allocated {
             let target = needed + ALLOCATION_BYTES;
             self.file.allocate(target).context("allocate space for", &self.path)?;
@@ -205,9 +209,10 @@ impl Manifest {
         payload: &[u8],
         make_room: &mut dyn FnMut() -> bool,
     ) -> Result<()> {
-        let record = encode_record(self.nonce, self.end, kind, payload);
+        let Reach { nonce, len, .. } = self.reach;
+        let (sum, record) = encode_record(nonce, len, kind, payload);
         loop {
-            match self.file.write_at(&record, self.end).context("write", &self.path) {
+            match self.file.write_at(&record, len).context("write", &self.path) {
                 // The same bytes again, at the same place.
                 Err(Error::DiskFull { .. }) if make_room() => {}
                 written => break written?,
@@ -215,11 +220,11 @@ impl Manifest {
         }
         // Seeded: what an edit drops is given back before the edit is durable.
         bug!("manifest_edit_not_synced", {
-            self.end += record.len() as u64;
+            self.reach = self.reach.with_record(sum, record.len() as u64);
             return Ok(());
         });
         self.file.sync_data().context("sync", &self.path)?;
-        self.end += record.len() as u64;
+        self.reach = self.reach.with_record(sum, record.len() as u64);
         Ok(())
     }
 
@@ -229,17 +234,17 @@ impl Manifest {
         let file = fs.open(&path, OpenMode::Read).context("open", &path)?;
         Ok(Self {
             number: recovered.number,
-            nonce: recovered.nonce,
             path,
             file,
-            end: recovered.end,
+            reach: recovered.reach,
             first_record_bytes: 0,
             allocated: 0,
         })
     }
 }
 
-fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> Vec<u8> {
+/// The checksum of a record, and all of its bytes.
+fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> (u64, Vec<u8>) {
     let kind_bytes = kind.to_le_bytes();
     let sum = checksum_pieces(nonce, offset, &[&kind_bytes, payload]);
     let mut record = Vec::with_capacity(RECORD_HEADER_LEN + payload.len() + 8);
@@ -248,13 +253,20 @@ fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> Vec<u8> 
     record.extend_from_slice(&sum.to_le_bytes());
     record.extend_from_slice(payload);
     record.resize(record.len().next_multiple_of(8), 0);
-    record
+    (sum, record)
 }
 
-/// Reads manifest `number`, following the names of successors.
-pub fn read(fs: &dyn Fs, directory: &Path, mut number: u64) -> Result<Recovered> {
+/// Reads manifest `number`, of which so much is known, following the names of successors.
+pub fn read(
+    fs: &dyn Fs,
+    directory: &Path,
+    mut number: u64,
+    mut known: Option<Reach>,
+) -> Result<Recovered> {
     loop {
         let (recovered, successor) = read_records(fs, directory, number)?;
+        // Of a successor nothing is known: its first record was whole before it was named.
+        known.take().map_or(Ok(()), |known| recovered.check_reach(directory, known))?;
         match successor {
             None => return Ok(recovered),
             // Numbers only grow, so a chain of names cannot be a loop.
@@ -278,15 +290,17 @@ pub fn read_records(
     let len = file.len().context("measure", &path)?;
     let mut bytes = vec![0; len as usize];
     file.read_at(&mut bytes, 0).context("read", &path)?;
-    let nonce = check_header(&path, &bytes, number)?;
+    let (_, nonce) = check_header(&path, &bytes, number)?;
+    let reach = Reach::of_header(nonce, HEADER_LEN);
     let mut recovered =
-        Recovered { number, edits: Vec::new(), end: HEADER_LEN, nonce, torn: false };
+        Recovered { number, edits: Vec::new(), reach, steps: Vec::new(), torn: false };
     let mut successor = None;
-    while let Some((kind, payload)) = record_at(&bytes, recovered.end as usize, nonce) {
+    while let Some(record) = record_at(&bytes, recovered.reach.len as usize, nonce) {
         let damaged = |detail: &str| {
-            Error::corruption(&path, recovered.end, "manifest edit", detail.to_owned())
+            Error::corruption(&path, recovered.reach.len, "manifest edit", detail.to_owned())
         };
-        match kind {
+        let payload = record.payload;
+        match record.kind {
             KIND_EDIT => {
                 recovered.edits.push(Edit::decode(payload).map_err(|error| damaged(error.0))?)
             }
@@ -295,7 +309,9 @@ pub fn read_records(
             }
             _ => return Err(damaged("a record is of a kind that is not known")),
         }
-        recovered.end += (RECORD_HEADER_LEN + payload.len()).next_multiple_of(8) as u64;
+        let bytes = (RECORD_HEADER_LEN + payload.len()).next_multiple_of(8) as u64;
+        recovered.reach = recovered.reach.with_record(record.sum, bytes);
+        recovered.steps.push(recovered.reach);
     }
     check_tail(&path, &bytes, &mut recovered)?;
     Ok((recovered, successor))
@@ -307,7 +323,7 @@ fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()
         let detail = "its first record, which holds the whole state, is damaged";
         return Err(Error::corruption(path, HEADER_LEN, "manifest edit", detail));
     }
-    let end = recovered.end as usize;
+    let end = recovered.reach.len as usize;
     // The padding of the last record may be cut off.
     recovered.torn = bytes.get(end..).unwrap_or_default().iter().any(|byte| *byte != 0);
     // Seeded: damage in the middle of a manifest drops all later edits.
@@ -315,16 +331,17 @@ fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()
     if !recovered.torn {
         return Ok(());
     }
-    let mut search = Search::new(bytes, recovered.nonce);
+    let mut search = Search::new(bytes, recovered.reach.nonce);
     let detail = match search.find(end + 8) {
         Some(offset) => format!("a whole record follows at offset {offset}"),
         None if search.is_spent() => "what follows is no torn record".to_owned(),
         None => return Ok(()),
     };
-    Err(Error::corruption(path, recovered.end, "manifest edit", detail))
+    Err(Error::corruption(path, recovered.reach.len, "manifest edit", detail))
 }
 
-pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64> {
+/// The version and the nonce of a manifest.
+pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<(u32, u64)> {
     let damaged = |detail: &str| Error::corruption(path, 0, "manifest header", detail);
     if bytes.len() < HEADER_LEN as usize || bytes[..8] != MAGIC {
         return Err(damaged("it does not begin like a manifest"));
@@ -342,17 +359,24 @@ pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<u64
     if sum != checksum(0, 0, &bytes[..56]) {
         return Err(damaged("its checksum does not match"));
     }
-    if version != FORMAT_VERSION {
+    if !(FORMAT_VERSION_MIN..=FORMAT_VERSION).contains(&version) {
         let supported = FORMAT_VERSION;
         return Err(Error::UnknownFormat { path: path.to_owned(), found: version, supported });
     }
     if stored != number {
         return Err(damaged("it is another manifest under this name"));
     }
-    Ok(nonce)
+    Ok((version, nonce))
 }
 
-pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<(u32, &[u8])> {
+/// A whole record.
+pub(super) struct Record<'a> {
+    pub kind: u32,
+    pub payload: &'a [u8],
+    pub sum: u64,
+}
+
+pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<Record<'_>> {
     let mut reader = Reader::new(bytes.get(offset..)?);
     let len = reader.u32().ok()? as usize;
     let kind_bytes = reader.take(4).ok()?;
@@ -362,5 +386,5 @@ pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<(u32,
         return None;
     }
     let kind = Reader::new(kind_bytes).u32().ok()?;
-    Some((kind, payload))
+    Some(Record { kind, payload, sum })
 }

@@ -5,8 +5,9 @@
 //!    shares everything untouched; readers keep the old one as long as they need it.
 //! 2. Each change is also an [`Edit`], appended to `MANIFEST-n` and synced *before* the new version
 //!    is published and before any file that it drops is given back (R3, R22).
-//! 3. Two superblocks name the manifest. A retired manifest ends with its successor's name, and
-//!    both superblocks are updated before it is deleted (R12).
+//! 3. Two superblocks name the manifest and say how far it and the log are known to reach. A
+//!    retired manifest ends with its successor's name, and both superblocks are updated before it
+//!    is deleted (R12).
 //! 4. Every open for writing starts a new manifest with the whole state in its first record, so
 //!    nothing is ever appended behind bytes of an earlier life (R7).
 //! 5. After a failed append or sync of the manifest nobody knows what it holds: the latch refuses
@@ -14,20 +15,26 @@
 
 mod branch;
 mod edit;
+mod known;
 mod log;
 mod scan;
 mod search;
 mod superblock;
+#[cfg(test)]
+mod tests;
 mod version;
 
 pub use branch::{BranchKind, BranchRecord, Home};
 pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
+pub use known::{EndMark, Known, Reach};
 pub use log::{
     Manifest, Recovered, begins_like_one, manifest_name, parse_manifest_name, read, read_records,
 };
 pub use scan::{Content, Piece, Scan, scan};
-pub use superblock::{SUPERBLOCK_NAMES, Superblock};
+pub use superblock::{SUPERBLOCK_NAMES, Superblock, Superblocks};
 pub use version::{Draft, Partition, Tree, Trees, Version, check_tree, misfit, run_record};
 
 /// The format version that this build writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// The oldest format version that this build reads.
+pub const FORMAT_VERSION_MIN: u32 = 1;

@@ -16,8 +16,8 @@ use std::path::Path;
 /// What a manifest holds.
 #[derive(Debug)]
 pub struct Scan {
-    /// What is wrong with its header, if anything is.
-    pub header: Result<()>,
+    /// Its version, or what is wrong with its header.
+    pub header: Result<u32>,
     /// The number in its header.
     pub number: u64,
     /// The nonce in its header.
@@ -91,20 +91,20 @@ pub fn scan(fs: &dyn Fs, path: &Path, number: u64) -> Result<Scan> {
     let (stored, nonce) = (field(16), field(24));
     let header = match check_header(path, &bytes, number) {
         Err(error @ Error::UnknownFormat { .. }) => return Err(error),
-        other => other.map(|_| ()),
+        other => other.map(|(version, _)| version),
     };
     let mut scan = Scan { header, number: stored, nonce, len, pieces: Vec::new() };
     let mut search = Search::new(&bytes, nonce);
     let mut at = HEADER_LEN as usize;
     while at < bytes.len() {
-        let Some((kind, payload)) = record_at(&bytes, at, nonce) else {
+        let Some(record) = record_at(&bytes, at, nonce) else {
             let next = search.find(at + 8).unwrap_or(bytes.len());
             scan.gap(&bytes, at, next);
             at = next;
             continue;
         };
-        let record_len = (RECORD_HEADER_LEN + payload.len()).next_multiple_of(8);
-        let content = content(kind, payload);
+        let record_len = (RECORD_HEADER_LEN + record.payload.len()).next_multiple_of(8);
+        let content = content(record.kind, record.payload);
         scan.pieces.push(Piece { offset: at as u64, len: record_len as u64, content });
         at += record_len;
     }

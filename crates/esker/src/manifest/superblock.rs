@@ -1,13 +1,14 @@
-//! The two superblocks: where everything else is found from.
+//! The two superblocks: where everything else is found from, and how far it is known to reach.
 //!
-//! Each is one small file, overwritten in place and synced; they are written one after the other,
-//! so that at any moment at least one of them is whole (R12). The valid one with the greater
-//! generation counts.
+//! Each is one small file, overwritten in place and synced; never both at the same time, so that at
+//! any moment at least one of them is whole (R12). The valid one with the greater generation
+//! counts.
 
 use crate::base::codec::{Reader, checksum};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode, open_to_change};
-use crate::manifest::FORMAT_VERSION;
+use crate::manifest::{FORMAT_VERSION, Known, Reach};
+use crate::wal;
 use std::io;
 use std::path::Path;
 
@@ -15,7 +16,10 @@ use std::path::Path;
 pub const SUPERBLOCK_NAMES: [&str; 2] = ["superblock-A", "superblock-B"];
 
 const MAGIC: [u8; 8] = *b"ESKERSB\n";
-const LEN: usize = 64;
+/// What versions 1 and 2 have in common, its checksum included: version 1 ends here.
+const HEAD_LEN: usize = 64;
+const LEN: usize = 512;
+const FLAG_CLOSED: u32 = 1;
 
 /// The content of a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,52 +30,71 @@ pub struct Superblock {
     pub manifest: u64,
     /// Identifies the database for its whole life.
     pub database: [u8; 16],
+    /// How far manifest and log reach; `None`: version 1, which does not say it.
+    pub known: Option<Known>,
 }
 
 impl Superblock {
-    fn encode(&self) -> [u8; LEN] {
-        let mut bytes = [0; LEN];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.manifest.to_le_bytes());
-        bytes[32..48].copy_from_slice(&self.database);
-        let sum = checksum(0, 0, &bytes[..LEN - 8]);
-        bytes[LEN - 8..].copy_from_slice(&sum.to_le_bytes());
+    /// The format version that says this.
+    pub fn version(&self) -> u32 {
+        if self.known.is_some() { FORMAT_VERSION } else { 1 }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LEN);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&self.version().to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.generation.to_le_bytes());
+        bytes.extend_from_slice(&self.manifest.to_le_bytes());
+        bytes.extend_from_slice(&self.database);
+        bytes.resize(HEAD_LEN - 8, 0);
+        let sum = checksum(0, 0, &bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        let Some(known) = self.known else { return bytes };
+        bytes.extend_from_slice(&known.manifest.encode());
+        bytes.extend_from_slice(&known.log.position.to_le_bytes());
+        bytes.extend_from_slice(&known.log.nonce.to_le_bytes());
+        bytes.extend_from_slice(&(u32::from(known.closed) * FLAG_CLOSED).to_le_bytes());
+        bytes.resize(LEN - 8, 0);
+        let sum = checksum(1, 0, &bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     /// Decodes a superblock; an unknown version is told from damage (C9).
     pub fn decode(path: &Path, bytes: &[u8]) -> Result<Self> {
         let damaged = |detail: &str| Error::corruption(path, 0, "superblock", detail);
-        if bytes.len() < LEN || bytes[..8] != MAGIC {
+        if bytes.len() < HEAD_LEN || bytes[..8] != MAGIC {
             return Err(damaged("it does not begin like a superblock"));
         }
-        let bytes = &bytes[..LEN];
-        let mut tail = Reader::new(&bytes[LEN - 8..]);
-        if tail.u64().ok() != Some(checksum(0, 0, &bytes[..LEN - 8])) {
+        if !is_summed(0, &bytes[..HEAD_LEN]) {
             return Err(damaged("its checksum does not match"));
         }
         let mut reader = Reader::new(&bytes[8..]);
-        let mut parse = || {
+        let mut head = || {
             let version = reader.u32()?;
             reader.u32()?;
             let generation = reader.u64()?;
             let manifest = reader.u64()?;
             let mut database = [0; 16];
             database.copy_from_slice(reader.take(16)?);
-            Ok((version, Self { generation, manifest, database }))
+            Ok((version, Self { generation, manifest, database, known: None }))
         };
         let (version, superblock) =
-            parse().map_err(|error: crate::base::codec::DecodeError| damaged(error.0))?;
-        if version != FORMAT_VERSION {
-            return Err(Error::UnknownFormat {
-                path: path.to_owned(),
-                found: version,
-                supported: FORMAT_VERSION,
-            });
+            head().map_err(|error: crate::base::codec::DecodeError| damaged(error.0))?;
+        let supported = FORMAT_VERSION;
+        match version {
+            1 => Ok(superblock),
+            2 if bytes.len() < LEN || !is_summed(1, &bytes[..LEN]) => {
+                Err(damaged("its second checksum does not match"))
+            }
+            2 => {
+                let known = decode_known(&bytes[HEAD_LEN..]).map_err(|error| damaged(error.0))?;
+                Ok(Self { known: Some(known), ..superblock })
+            }
+            found => Err(Error::UnknownFormat { path: path.to_owned(), found, supported }),
         }
-        Ok(superblock)
     }
 
     /// Reads one superblock file; `None` if there is no such file or it is empty.
@@ -88,18 +111,73 @@ impl Superblock {
         file.read_at(&mut bytes, 0).context("read", path)?;
         Self::decode(path, &bytes).map(Some)
     }
+}
 
-    /// Reads both superblocks of a directory and returns the one that counts. `None` if neither
-    /// file holds anything; an error if there is something and none of it is whole.
+/// Overwrites one superblock, or makes it, and syncs it.
+fn write(fs: &dyn Fs, directory: &Path, slot: usize, superblock: &Superblock) -> Result<()> {
+    let path = directory.join(SUPERBLOCK_NAMES[slot]);
+    let (file, fresh) = open_to_change(fs, &path).context("open", &path)?;
+    file.write_at(&superblock.encode(), 0).context("write", &path)?;
+    // Seeded: the old manifest goes while the device may still name it.
+    bug!("manifest_superblock_not_synced", return Ok(()));
+    file.sync_data().context("sync", &path)?;
+    if fresh {
+        // Before the other slot is touched: until its name is durable, this one is not.
+        fs.sync_dir(directory).context("sync", directory)?;
+    }
+    Ok(())
+}
+
+/// Whether the last eight bytes are the checksum of those before them.
+fn is_summed(salt: u64, bytes: &[u8]) -> bool {
+    let Some((covered, sum)) = bytes.split_last_chunk::<8>() else { return false };
+    checksum(salt, 0, covered) == u64::from_le_bytes(*sum)
+}
+
+fn decode_known(bytes: &[u8]) -> crate::base::codec::Decoded<Known> {
+    let mut reader = Reader::new(bytes);
+    let manifest = Reach::decode(&mut reader)?;
+    let log = wal::Reach { position: reader.u64()?, nonce: reader.u64()? };
+    let flags = reader.u32()?;
+    if flags & !FLAG_CLOSED != 0 {
+        return Err(crate::base::codec::DecodeError("it has flags that are not known"));
+    }
+    Ok(Known { manifest, log, closed: flags & FLAG_CLOSED != 0 })
+}
+
+/// The superblocks of a directory.
+#[derive(Debug)]
+pub struct Superblocks {
+    current: Superblock,
+    /// Which file holds the one that counts.
+    slot: usize,
+    /// Whether that one was written and synced by this object. One that was read may only stand in
+    /// the page cache: a process that was killed did not come to its sync.
+    synced: bool,
+}
+
+impl Superblocks {
+    /// Writes the first superblocks of a new database.
+    pub fn create(fs: &dyn Fs, directory: &Path, first: Superblock) -> Result<Self> {
+        let mut superblocks = Self { current: first, slot: 1, synced: true };
+        superblocks.write_both(fs, directory, first)?;
+        Ok(superblocks)
+    }
+
+    /// Reads both superblocks of a directory. `None` if neither file holds anything; an error if
+    /// there is something and none of it is whole.
     pub fn read(fs: &dyn Fs, directory: &Path) -> Result<Option<Self>> {
         let mut newest: Option<Self> = None;
         let mut failure = None;
-        for name in SUPERBLOCK_NAMES {
-            match Self::read_file(fs, &directory.join(name)) {
+        for (slot, name) in SUPERBLOCK_NAMES.iter().enumerate() {
+            let is_newer = |newest: &Option<Self>, found: &Superblock| {
                 // Seeded: of two superblocks the second one counts, not the newer one.
-                Ok(Some(found)) if bug!("manifest_last_superblock_counts") => newest = Some(found),
-                Ok(Some(found)) if newest.is_none_or(|n| n.generation < found.generation) => {
-                    newest = Some(found);
+                bug!("manifest_last_superblock_counts")
+                    || newest.as_ref().is_none_or(|n| n.current.generation < found.generation)
+            };
+            match Superblock::read_file(fs, &directory.join(name)) {
+                Ok(Some(current)) if is_newer(&newest, &current) => {
+                    newest = Some(Self { current, slot, synced: false });
                 }
                 Ok(_) => {}
                 // A version that this build does not know refuses the open, whatever stands in
@@ -109,35 +187,40 @@ impl Superblock {
             }
         }
         match (newest, failure) {
-            (Some(superblock), _) => Ok(Some(superblock)),
+            (Some(superblocks), _) => Ok(Some(superblocks)),
             (None, Some(error)) => Err(error),
             (None, None) => Ok(None),
         }
     }
 
-    /// Writes both superblocks, one after the other, each synced; then the directory.
-    pub fn write(mut self, fs: &dyn Fs, directory: &Path) -> Result<Self> {
-        // The slot that holds the older content goes first, so that the other stays whole.
-        let first = (self.generation % 2) as usize;
-        // Seeded: the newer superblock is overwritten first, so that a torn write leaves the older
-        // one to count.
-        let first = if bug!("manifest_newer_superblock_first") { 1 - first } else { first };
-        for slot in [first, 1 - first] {
-            self.generation += 1;
-            // Seeded: only one superblock names the new manifest; the other names one that is gone.
-            let slot = if bug!("manifest_one_superblock_written") { first } else { slot };
-            let path = directory.join(SUPERBLOCK_NAMES[slot]);
-            let (file, fresh) = open_to_change(fs, &path).context("open", &path)?;
-            file.write_at(&self.encode(), 0).context("write", &path)?;
-            // Seeded: the old manifest goes while the device may still name it.
-            bug!("manifest_superblock_not_synced", continue);
-            file.sync_data().context("sync", &path)?;
-            if fresh {
-                // Before the other slot is touched: until its name is durable, this one is not.
-                fs.sync_dir(directory).context("sync", directory)?;
-            }
+    /// The one that counts.
+    pub fn current(&self) -> &Superblock {
+        &self.current
+    }
+
+    /// Writes one superblock, in place of the one that does not count; its generation is set here.
+    /// After an error the one that counts is still that of before, and the other is not whole.
+    pub fn write_one(&mut self, fs: &dyn Fs, directory: &Path, next: Superblock) -> Result<()> {
+        if !self.synced {
+            // Before the other one may be torn, this one has to be more than page cache. It is
+            // written again, because a sync alone may have failed before (R7).
+            write(fs, directory, self.slot, &self.current)?;
+            self.synced = true;
         }
-        fs.sync_dir(directory).context("sync", directory)?;
-        Ok(self)
+        let next = Superblock { generation: self.current.generation + 1, ..next };
+        let slot = 1 - self.slot;
+        // Seeded: the superblock that counts is overwritten, so that a torn write leaves the other.
+        let slot = if bug!("manifest_newer_superblock_first") { 1 - slot } else { slot };
+        write(fs, directory, slot, &next)?;
+        (self.current, self.slot) = (next, slot);
+        Ok(())
+    }
+
+    /// Writes both superblocks, one after the other, so that either leads to the new state.
+    pub fn write_both(&mut self, fs: &dyn Fs, directory: &Path, next: Superblock) -> Result<()> {
+        self.write_one(fs, directory, next)?;
+        // Seeded: only one superblock names the new manifest; the other names one that is gone.
+        bug!("manifest_one_superblock_written", return Ok(()));
+        self.write_one(fs, directory, next)
     }
 }

@@ -3,7 +3,7 @@
 use super::report::{Finding, Plan, State};
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
-use crate::db::{DATA_DIRECTORY, LOCK_NAME};
+use crate::db::{DATA_DIRECTORY, LOCK_NAME, judge};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, PathKind};
 use crate::manifest::{
@@ -32,12 +32,30 @@ pub(super) struct Source {
     pub log_start: Option<Seq>,
     /// Whether this is all that the database says, so that what is not in it does not count.
     pub whole: bool,
+    /// Why open refuses.
+    pub refusals: Vec<Error>,
 }
 
 impl Plan {
     pub(super) fn find(&mut self, state: State, path: Option<&Path>, text: impl Into<String>) {
         let path = path.map(Path::to_owned);
         self.findings.push(Finding { state, path, text: text.into() });
+    }
+
+    /// Notes why open refuses, where no finding says it already: something that is known to have
+    /// been there is not.
+    pub(super) fn find_refusals(&mut self, refusals: Vec<Error>) -> Result<()> {
+        for error in refusals {
+            let before = self.findings.len();
+            self.find_error(State::Lost, error)?;
+            let found = self.findings.split_off(before);
+            let is_new = |new: &Finding| {
+                !self.findings.iter().any(|old| old.path == new.path && old.text == new.text)
+            };
+            let found: Vec<_> = found.into_iter().filter(is_new).collect();
+            self.findings.extend(found);
+        }
+        Ok(())
     }
 
     /// Notes an error; a version that is not known ends the work (C9).
@@ -63,7 +81,12 @@ pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Sou
         plan.find(State::Damaged, Some(&lock), format!("it is {found}: no open gets past it"));
     }
     let named = superblocks(fs.as_ref(), path, plan)?;
-    let mut source = Source::default();
+    let verdict = match judge(fs.as_ref(), path) {
+        Err(error @ Error::UnknownFormat { .. }) => return Err(error),
+        // What cannot be read for another reason is found again where it is read piece by piece.
+        other => other.unwrap_or_default(),
+    };
+    let mut source = Source { refusals: verdict.damage, ..Source::default() };
     let always = KeyspaceRecord {
         id: DEFAULT_KEYSPACE_ID,
         name: DEFAULT_KEYSPACE.to_owned(),
@@ -80,8 +103,7 @@ pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Sou
         return Ok(source);
     };
     source.apply(fs, path, number, &scan, plan);
-    let strict = named.map(|number| manifest::read(fs.as_ref(), path, number));
-    source.whole &= strict.is_some_and(|read| read.is_ok_and(|read| read.number == number));
+    source.whole &= verdict.manifest == Some(number);
     Ok(source)
 }
 

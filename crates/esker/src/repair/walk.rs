@@ -85,6 +85,7 @@ pub(super) fn run<S: Sink>(path: &Path, options: &Options, sink: &mut S) -> Resu
     }
     replay(&mut walk, path, &source)?;
     walk.check_orders()?;
+    walk.plan.find_refusals(source.refusals)?;
     Ok(walk.plan)
 }
 

@@ -54,6 +54,8 @@ pub struct Chain {
     pub next_serial: u64,
     /// A file number above all that are in use.
     pub next_number: u64,
+    /// The life of the database in which the log goes on; nothing that is read says it.
+    pub life: u64,
     /// What does not fit, where the policy was to go on regardless.
     pub damage: Option<Error>,
 }

@@ -13,7 +13,9 @@ use crate::fs::Incarnation;
 /// The first eight bytes of a log segment.
 pub const MAGIC: [u8; 8] = *b"ESKERLOG";
 /// The format version that this build writes, and the newest that it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The oldest version that is read: its segments carry no life, and its end marks no payload.
+const VERSION_MIN: u32 = 1;
 /// Bytes before the first record byte of a segment file: one page, so that data is page-aligned.
 pub const HEADER_BYTES: u64 = 4096;
 /// Where the second copy of the segment header stands; it shares no device sector with the first.
@@ -220,6 +222,9 @@ pub struct SegmentHeader {
     pub predecessor: u64,
     /// The file's life when this use of it was prepared (R6).
     pub incarnation: Incarnation,
+    /// The life of the database in which this use was prepared: a number that grows with each
+    /// opening for writing. 0 if it is not known.
+    pub life: u64,
 }
 
 /// What the header page of a segment file says.
@@ -253,7 +258,7 @@ impl SegmentHeader {
             copy.extend_from_slice(&number.to_le_bytes());
         }
         copy.extend_from_slice(&self.incarnation.0);
-        copy.extend_from_slice(&0u64.to_le_bytes());
+        copy.extend_from_slice(&self.life.to_le_bytes());
         copy.extend_from_slice(&checksum(HEADER_SALT, 0, &copy).to_le_bytes());
         debug_assert_eq!(copy.len(), SEGMENT_HEADER_LEN);
         let mut page = vec![0; HEADER_BYTES as usize];
@@ -281,9 +286,16 @@ impl SegmentHeader {
         }
         let versions = copies.map(declared_version);
         match versions {
-            [Some(a), Some(b)] if a == b && a != VERSION => HeaderPage::Unknown(a),
+            [Some(a), Some(b)] if a == b && !is_known(a) => HeaderPage::Unknown(a),
             _ => HeaderPage::Damaged,
         }
+    }
+
+    /// The format version of the copy that counts in a header page.
+    pub fn version_of(page: &[u8]) -> Option<u32> {
+        let copies = [page, page.get(COPY_OFFSET..).unwrap_or_default()];
+        let whole = copies.into_iter().find(|copy| Self::decode_copy(copy).is_some());
+        whole.and_then(declared_version)
     }
 
     fn decode_copy(copy: &[u8]) -> Option<Self> {
@@ -293,7 +305,7 @@ impl SegmentHeader {
             return None;
         }
         let mut reader = Reader::new(covered);
-        if reader.take(8).ok()? != MAGIC || reader.u32().ok()? != VERSION {
+        if reader.take(8).ok()? != MAGIC || !is_known(reader.u32().ok()?) {
             return None;
         }
         reader.u32().ok()?;
@@ -302,7 +314,8 @@ impl SegmentHeader {
         let (capacity, predecessor) = (number()?, number()?);
         let mut incarnation = Incarnation::default();
         incarnation.0.copy_from_slice(reader.take(32).ok()?);
-        let header = Self { nonce, serial, start, capacity, predecessor, incarnation };
+        let life = reader.u64().ok()?;
+        let header = Self { nonce, serial, start, capacity, predecessor, incarnation, life };
         header.is_sane().then_some(header)
     }
 
@@ -321,6 +334,10 @@ impl SegmentHeader {
 fn is_cut_off(page: &[u8]) -> bool {
     let len = page.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     len < SEGMENT_HEADER_LEN && MAGIC.starts_with(&page[..len.min(MAGIC.len())])
+}
+
+fn is_known(version: u32) -> bool {
+    (VERSION_MIN..=VERSION).contains(&version)
 }
 
 fn declared_version(copy: &[u8]) -> Option<u32> {

@@ -34,6 +34,6 @@ mod tests;
 pub use chain::{Chain, ChainSegment};
 pub use format::{Record, RecordKind, SegmentHeader};
 pub use inspect::{Inspected, inspect};
-pub use recover::{Policy, Recovered, recover};
+pub use recover::{Policy, Reach, Recovered, recover};
 pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
 pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};

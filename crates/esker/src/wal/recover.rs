@@ -19,6 +19,9 @@ use crate::error::{Error, Result};
 use crate::fs::Fs;
 use std::path::Path;
 
+/// More of an end mark than this is not kept.
+const MARK_BYTES_MAX: usize = 64;
+
 /// What to do about damage (R30).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
@@ -41,6 +44,8 @@ pub struct Recovered {
     pub batches: u64,
     /// Bytes of log that were replayed.
     pub bytes: u64,
+    /// What the end mark says, if the log was closed in order: the payload of [`RecordKind::End`].
+    pub mark: Vec<u8>,
     /// The damage behind the end, where the policy was to keep the prefix.
     pub damage: Option<Error>,
     /// The segments, for the log to continue from.
@@ -76,10 +81,16 @@ pub fn recover(
     let mut position = log_start;
     let mut batches = 0;
     let mut clean = false;
+    let mut mark = Vec::new();
     let hole = loop {
         match look(&chain, &mut stream, position)? {
             Place::Record(mut record) => {
                 clean = record.kind == RecordKind::End;
+                mark.clear();
+                if clean {
+                    let payload = payload_of(&mut stream, &record)?;
+                    mark.extend_from_slice(&payload[..payload.len().min(MARK_BYTES_MAX)]);
+                }
                 if record.kind == RecordKind::Batch {
                     let payload = payload_of(&mut stream, &record)?;
                     let Some(payload) = record.unescape(payload) else {
@@ -113,7 +124,50 @@ pub fn recover(
         _ => {}
     }
     let bytes = position - log_start;
-    Ok(Recovered { end: position, clean, batches, bytes, damage, chain })
+    Ok(Recovered { end: position, clean, batches, bytes, mark, damage, chain })
+}
+
+/// The end of a log, and the segment in which it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// The position behind the last byte; 0: nothing is said.
+    pub position: Seq,
+    /// The nonce of the segment that holds the byte before it; 0: not known.
+    pub nonce: u64,
+}
+
+impl Recovered {
+    /// Holds what was read, from `log_start` on, against how far the log was once known to be
+    /// durable. What stands before `log_start` may have been given back.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`] if it does not reach so far, or is another log there.
+    pub fn check_reach(&self, dir: &Path, log_start: Seq, known: Reach) -> Result<()> {
+        let Reach { position, nonce } = known;
+        if position <= log_start {
+            return Ok(());
+        }
+        if self.end < position {
+            let detail = format!(
+                "the log ends at position {}, but it was durable up to {position}: its end is \
+                 damaged, or these are older files of it",
+                self.end
+            );
+            return Err(damage_at(&self.chain, dir, self.end, detail));
+        }
+        let holder = self.chain.at(position - 1);
+        if nonce != 0 && holder.is_none_or(|segment| segment.header.nonce != nonce) {
+            let detail =
+                format!("position {position} lies in another segment than it was durable in");
+            return Err(damage_at(&self.chain, dir, position - 1, detail));
+        }
+        Ok(())
+    }
+
+    /// The latest life in which a segment of the log was prepared.
+    pub fn latest_life(&self) -> Option<u64> {
+        self.chain.segments.iter().map(|segment| segment.header.life).max()
+    }
 }
 
 /// Looks at what stands at `position`.

@@ -75,6 +75,7 @@ fn segment_headers_come_back_from_either_copy() {
         capacity: 8192,
         predecessor: 5,
         incarnation: Incarnation([3; 32]),
+        life: 7,
     };
     let page = header.encode_page();
     assert_eq!(page.len() as u64, HEADER_BYTES);
@@ -115,6 +116,7 @@ fn crafted_headers_with_valid_checksums_are_refused() {
         capacity: 8192,
         predecessor: 5,
         incarnation: Incarnation::default(),
+        life: 0,
     };
     for crafted in [
         SegmentHeader { nonce: 0, ..sane },

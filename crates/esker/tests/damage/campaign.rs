@@ -152,7 +152,8 @@ fn damage(
             flip_in("bits of the last edit", path, from, until, rng)
         }
         3..=5 => {
-            let (path, bytes) = pick(rng, &files.iter().collect::<Vec<_>>());
+            let full: Vec<_> = files.iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
+            let (path, bytes) = pick(rng, &full);
             // Where there are bytes; and at times at the very end, where a log has room.
             let until = if rng.percent(90) { used(bytes) } else { bytes.len() as u64 };
             let from = until.saturating_sub(TAIL_BYTES);

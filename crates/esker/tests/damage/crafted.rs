@@ -5,7 +5,8 @@ use super::memory::peak_of;
 use super::{PATH, options, replace};
 use esker::fs::Fs;
 use esker::manifest::{
-    self, Edit, KeyspaceRecord, Manifest, PartitionRecord, RunRecord, Superblock, TreeEdit,
+    self, Edit, KeyspaceRecord, Known, Manifest, PartitionRecord, RunRecord, Superblock,
+    Superblocks, TreeEdit,
 };
 use esker::run::SegmentMeta;
 use esker::{Db, Options};
@@ -41,8 +42,9 @@ fn one_segment() -> CrashFs {
 fn describe(disk: &CrashFs, change: impl FnOnce(SegmentMeta, &mut Edit)) {
     let fs = disk.as_fs();
     let path = Path::new(PATH);
-    let superblock = Superblock::read(fs.as_ref(), path).unwrap().unwrap();
-    let read = manifest::read(fs.as_ref(), path, superblock.manifest).unwrap();
+    let mut superblocks = Superblocks::read(fs.as_ref(), path).unwrap().unwrap();
+    let superblock = *superblocks.current();
+    let read = manifest::read(fs.as_ref(), path, superblock.manifest, None).unwrap();
     let (mut state, mut segment) = (Edit::default(), None);
     for edit in &read.edits {
         state.log_start = edit.log_start.or(state.log_start);
@@ -60,8 +62,9 @@ fn describe(disk: &CrashFs, change: impl FnOnce(SegmentMeta, &mut Edit)) {
     }
     change(segment.unwrap(), &mut state);
     let manifest = Manifest::create(fs.as_ref(), path, read.number + 1, &state).unwrap();
-    let superblock = Superblock { manifest: manifest.number(), ..superblock };
-    superblock.write(fs.as_ref(), path).unwrap();
+    let known = superblock.known.map(|known| Known { manifest: manifest.reach(), ..known });
+    let superblock = Superblock { manifest: manifest.number(), known, ..superblock };
+    superblocks.write_both(fs.as_ref(), path, superblock).unwrap();
 }
 
 fn run_of(segments: Vec<SegmentMeta>) -> RunRecord {

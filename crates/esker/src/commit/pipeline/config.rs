@@ -19,6 +19,8 @@ pub struct LogConfig {
     pub segment_bytes_max: u64,
     /// Longest payload that is accepted.
     pub payload_bytes_max: u64,
+    /// The life of the database, which goes into the headers of segments.
+    pub life: u64,
     /// Called, by a writer outside of its critical part, when the next segment should be prepared
     /// or pages read in: whoever is behind it calls
     /// [`Pipeline::prepare_ahead`](super::Pipeline::prepare_ahead) (R27).
@@ -39,6 +41,7 @@ impl LogConfig {
             kind: LogKind::Auto,
             segment_bytes_max: 64 << 20,
             payload_bytes_max: PAYLOAD_BYTES_MAX,
+            life: 0,
             on_prepare_needed: None,
             on_full: None,
             on_sync: None,

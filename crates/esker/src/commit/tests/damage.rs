@@ -40,7 +40,7 @@ fn truncation_at_every_byte_is_corruption_unless_nothing_was_there() {
         let fs = MemFs::new();
         let (log, written) = small_log(&fs, LogKind::Mapped, 30);
         if closed {
-            log.close().unwrap();
+            log.close(&[]).unwrap();
         }
         let paths = segment_paths(&fs);
         assert!(paths.len() >= 3);
@@ -62,7 +62,7 @@ fn every_bit_flip_is_harmless_or_corruption_except_in_the_last_record() {
         let fs = MemFs::new();
         let (log, written) = small_log(&fs, LogKind::Mapped, 24);
         if closed {
-            log.close().unwrap();
+            log.close(&[]).unwrap();
         }
         let mut refused = 0u64;
         for path in segment_paths(&fs) {
@@ -196,13 +196,13 @@ fn an_unknown_version_is_refused_before_any_write() {
     let (log, _) = small_log(&fs, LogKind::Plain, 3);
     drop(log);
     let path = segment_paths(&fs).remove(0);
-    fs.patch(&path, 8, 2);
-    assert!(replay(&fs).is_ok(), "the copy still says version 1");
-    fs.patch(&path, 2048 + 8, 2);
+    fs.patch(&path, 8, 1);
+    assert!(replay(&fs).is_ok(), "the copy still says version 2");
+    fs.patch(&path, 2048 + 8, 1);
     let before = fs.read(&path);
     for policy in [Policy::Refuse, Policy::KeepPrefix] {
         let error = replay_from(&fs, FIRST, policy).unwrap_err();
-        assert!(matches!(error, Error::UnknownFormat { found: 3, supported: 1, .. }), "{error}");
+        assert!(matches!(error, Error::UnknownFormat { found: 3, supported: 2, .. }), "{error}");
     }
     assert_eq!(fs.read(&path), before);
 }
@@ -312,6 +312,7 @@ fn a_crafted_length_is_not_believed() {
         capacity: 1 << 32,
         predecessor: 0,
         incarnation: crate::fs::Incarnation::default(),
+        life: 0,
     };
     let record = Record {
         position: 8,

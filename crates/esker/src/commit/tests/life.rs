@@ -30,9 +30,9 @@ fn what_was_written_is_replayed_in_order_across_reopens() {
                 expected.push(Batch { start, operations: 1, payload });
             }
             if round % 2 == 0 {
-                log.close().unwrap();
+                log.close(&[]).unwrap();
                 assert!(matches!(put(&log, b"x", Class::Process), Err(Error::Closed)));
-                log.close().unwrap();
+                log.close(&[]).unwrap();
             }
             let end = log.visible();
             drop(log);
@@ -118,7 +118,7 @@ fn a_write_that_cannot_be_applied_poisons_and_is_never_seen() {
         assert!(matches!(failed, Err(Error::Poisoned { .. })));
         assert_eq!(log.visible(), visible);
         assert!(matches!(put(&log, b"after", Class::Process), Err(Error::Poisoned { .. })));
-        assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.close(&[]), Err(Error::Poisoned { .. })));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_write_that_unwinds_while_applying_poisons_and_nobody_hangs() {
         let reserved = log.seal(|position| position);
         assert!(matches!(log.wait_visible(reserved), Err(Error::Poisoned { .. })));
         assert!(matches!(log.sync(reserved), Err(Error::Poisoned { .. })));
-        assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.close(&[]), Err(Error::Poisoned { .. })));
     }
 }
 
@@ -232,7 +232,7 @@ fn a_full_device_stops_writes_only_while_it_is_full() {
         fs.knobs.free.store(1 << 30, Ordering::Relaxed);
         put(&log, &vec![1; 200_000], Class::Disk).unwrap();
         expected.push(vec![1; 200_000]);
-        log.close().unwrap();
+        log.close(&[]).unwrap();
         let (batches, recovered) = replay(&fs).unwrap();
         assert_eq!(payloads(&batches), expected);
         assert!(recovered.clean);
@@ -252,7 +252,7 @@ fn a_failed_sync_ends_writing_and_is_never_repeated() {
         fs.knobs.fail_sync.store(false, Ordering::Relaxed);
         assert!(matches!(put(&log, b"no", Class::Process), Err(Error::Poisoned { .. })));
         assert!(matches!(log.sync(log.visible()), Err(Error::Poisoned { .. })));
-        assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+        assert!(matches!(log.close(&[]), Err(Error::Poisoned { .. })));
         assert_eq!(fs.knobs.syncs_after_failure.load(Ordering::Relaxed), 0);
         assert_eq!(log.synced(), durable);
         let mut rng = Rng::new(1);
@@ -422,7 +422,7 @@ fn on_the_real_file_system_a_log_lives_through_recycling_and_reopening() {
         for clean in [false, true] {
             // The first round finds the files as a killed process leaves them.
             if clean {
-                log.close().unwrap();
+                log.close(&[]).unwrap();
             }
             assert_eq!(replayed(&expected).clean, clean);
         }

@@ -38,7 +38,7 @@ fn prepared_and_released_segments_are_given_back_and_writing_goes_on() {
         put_all(&log, 3);
         let (batches, _) = replay_from(&fs, end, Policy::Refuse).unwrap();
         assert_eq!(payloads(&batches), vec![vec![3; 1000]; 200]);
-        log.close().unwrap();
+        log.close(&[]).unwrap();
     }
 }
 

@@ -166,9 +166,33 @@ fn orphans_go_and_everything_else_stays() {
     let (live, orphan) = (place.make(3), place.make(9));
     let foreign = place.dir.path().join("notes.txt");
     std::fs::write(&foreign, "mine").unwrap();
-    place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
+    place.files.remove_orphans(&[3].into(), &|_| true, None).unwrap();
     assert!(live.exists() && !orphan.exists() && foreign.exists());
     assert_eq!(place.files.peek_next_id(), 10, "the number of an orphan is not used again");
+}
+
+#[test]
+fn orphans_of_a_torn_manifest_are_set_aside_under_a_name_that_says_so() {
+    let place = place();
+    let aside = |id: u64, manifest: u64| {
+        let name = format!("{}{SET_ASIDE}{manifest:06}", crate::run::file_name(id));
+        assert_eq!(set_aside_for(&name), Some(manifest));
+        place.dir.path().join(name)
+    };
+    let (live, orphan) = (place.make(3), place.make(9));
+    assert!(place.files.remove_orphans(&[3].into(), &|_| true, Some(7)).unwrap());
+    assert!(live.exists() && !orphan.exists() && aside(9, 7).exists());
+    assert!(place.files.remove_orphans(&[3].into(), &|_| true, Some(7)).unwrap());
+    assert!(!place.files.remove_orphans(&[3].into(), &|_| true, Some(8)).unwrap());
+    place.make(10);
+    place.files.remove_orphans(&[3].into(), &|_| true, Some(7)).unwrap();
+    assert!(aside(9, 7).exists() && aside(10, 7).exists());
+    place.make(11);
+    place.files.remove_orphans(&[3].into(), &|_| true, Some(8)).unwrap();
+    assert!(!aside(9, 7).exists() && aside(11, 8).exists(), "they never become many");
+    for name in ["0000000009.run.set-aside-7", "notes.set-aside-000007", "0000000009.run"] {
+        assert_eq!(set_aside_for(name), None, "{name}");
+    }
 }
 
 #[test]
@@ -188,7 +212,7 @@ fn one_object_stands_for_a_file_that_is_being_written() {
 fn nothing_goes_while_a_live_file_is_missing() {
     let place = place();
     let orphan = place.make(9);
-    place.files.remove_orphans(&[3].into(), &|_| true).unwrap();
+    place.files.remove_orphans(&[3].into(), &|_| true, None).unwrap();
     assert!(orphan.exists(), "it may be needed for a repair");
 }
 

@@ -28,7 +28,7 @@ fn what_cannot_be_searched_is_no_torn_tail() {
     let whole = std::fs::read(&path).unwrap();
     for (lies, fits) in [(lies(0), true), (lies(256 << 10), false)] {
         std::fs::write(&path, [&whole[..], &lies].concat()).unwrap();
-        let found = read(fs.as_ref(), place.path(), 1);
+        let found = read(fs.as_ref(), place.path(), 1, None);
         assert_eq!(found.is_ok(), fits);
         assert!(found.err().is_none_or(|error| error.kind() == ErrorKind::Corruption));
     }

@@ -1,0 +1,207 @@
+//! Recording how far manifest and log reach, so that a later open can tell damage and older files
+//! from an end (`manifest::Known`).
+//!
+//! 1. What is recorded is durable before (the statement is true for good), and what cannot be undone
+//!    comes after: old files go, and calls return, when the record is synced.
+//! 2. No write waits for a record: writes of class `Disk` sync the log, and a background thread
+//!    records that at most once a second.
+//! 3. A record that cannot be written for want of space is made good by the next one; after any
+//!    other failure nobody knows what the superblock holds, and nothing is written any more (C2).
+
+use crate::commit::Pipeline;
+use crate::db::Core;
+use crate::db::headroom::Use;
+use crate::error::{Error, IoContext, Result};
+use crate::manifest::{EndMark, Known, Manifest, Reach, Superblock, Superblocks, manifest_name};
+use crate::sync::Signal;
+use crate::wal;
+use parking_lot::{Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often the syncs of writes are recorded.
+const RECORD_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is recorded.
+#[derive(Debug)]
+pub struct Record {
+    superblocks: Mutex<Superblocks>,
+    /// The position of the log up to which it is recorded to be durable.
+    log: AtomicU64,
+    wanted: Arc<Wanted>,
+}
+
+/// Tells the thread that records that there is something to record.
+#[derive(Debug)]
+pub struct Wanted {
+    told: AtomicBool,
+    signal: Arc<Signal>,
+}
+
+impl Wanted {
+    /// Wakes whoever waits on `signal`.
+    pub fn new(signal: Arc<Signal>) -> Arc<Self> {
+        Arc::new(Self { told: AtomicBool::new(false), signal })
+    }
+
+    /// The log was synced. Wakes the thread at most once between two records.
+    pub fn tell(&self) {
+        if !self.told.swap(true, Ordering::AcqRel) {
+            self.signal.notify();
+        }
+    }
+
+    /// Whoever syncs from here on tells again; what those synced who told before is seen now,
+    /// because both exchange the same flag.
+    fn listen(&self) {
+        self.told.swap(false, Ordering::AcqRel);
+    }
+}
+
+impl Record {
+    /// What the superblocks say.
+    pub fn new(superblocks: Superblocks, wanted: Arc<Wanted>) -> Self {
+        let known = superblocks.current().known.unwrap_or_default();
+        let log = AtomicU64::new(known.log.position);
+        Self { superblocks: Mutex::new(superblocks), log, wanted }
+    }
+
+    /// What tells this database from every other.
+    pub fn database(&self) -> [u8; 16] {
+        self.superblocks.lock().current().database
+    }
+
+    /// Keeps the superblocks as they are.
+    pub fn hold(&self) -> MutexGuard<'_, impl Sized> {
+        self.superblocks.lock()
+    }
+
+    /// Records what `change` makes of the statement, in one superblock or both.
+    fn write(
+        &self,
+        fs: &dyn crate::fs::Fs,
+        directory: &Path,
+        both: bool,
+        change: &dyn Fn(&mut Superblock, &mut Known),
+    ) -> Result<()> {
+        let mut superblocks = self.superblocks.lock();
+        let mut next = *superblocks.current();
+        let mut known = next.known.unwrap_or_default();
+        change(&mut next, &mut known);
+        next.known = Some(known);
+        if next == *superblocks.current() {
+            return Ok(());
+        }
+        match both {
+            true => superblocks.write_both(fs, directory, next)?,
+            false => superblocks.write_one(fs, directory, next)?,
+        }
+        self.log.store(known.log.position, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Known {
+    fn raise_log(&mut self, reach: Option<wal::Reach>) {
+        if let Some(reach) = reach.filter(|reach| reach.position > self.log.position) {
+            self.log = reach;
+        }
+    }
+}
+
+impl Core {
+    fn log_reach(&self) -> Option<wal::Reach> {
+        self.pipeline.as_ref().and_then(Pipeline::reach)
+    }
+
+    /// Writes a record; a failure ends writing, unless it is one of space.
+    fn record_so(&self, both: bool, change: impl Fn(&mut Superblock, &mut Known)) -> Result<()> {
+        self.latch.check()?;
+        let write = || self.record.write(self.fs.as_ref(), &self.path, both, &change);
+        match self.with_space(Use::All, write) {
+            Err(error @ Error::DiskFull { .. }) => {
+                log::warn!("how far the database reaches is not recorded yet: {error}");
+                Ok(())
+            }
+            other => other.map_err(|error| {
+                self.latch.fail(error.clone());
+                error.poisoning()
+            }),
+        }
+    }
+
+    /// Records that the manifest was synced up to here.
+    pub(super) fn record_edit(&self, manifest: Reach) -> Result<()> {
+        let log = self.log_reach();
+        self.record_so(false, |_, known| {
+            known.manifest = manifest;
+            known.raise_log(log);
+        })
+    }
+
+    /// Records how far the log is synced.
+    pub(super) fn record_log(&self) -> Result<()> {
+        self.record.wanted.listen();
+        let Some(log) = self.log_reach() else { return Ok(()) };
+        if log.position <= self.record.log.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.record_so(false, |_, known| known.raise_log(Some(log)))
+    }
+
+    /// Records how far the log is synced, if that is due; otherwise, when it will be.
+    pub(super) fn record_if_due(&self, recorded_at: &mut Instant) -> Option<Duration> {
+        let pipeline = self.pipeline.as_ref().filter(|_| self.latch.get().is_none())?;
+        let is_recorded = || pipeline.synced() <= self.record.log.load(Ordering::Acquire);
+        if is_recorded() {
+            self.record.wanted.listen();
+            if is_recorded() {
+                return None;
+            }
+        }
+        let left = RECORD_INTERVAL.saturating_sub(recorded_at.elapsed());
+        if !left.is_zero() {
+            return Some(left);
+        }
+        if let Err(error) = self.record_log() {
+            log::error!("how far the log reaches cannot be recorded: {error}");
+        }
+        *recorded_at = Instant::now();
+        // What was synced meanwhile has told again.
+        None
+    }
+
+    /// Hands over from manifest `old` to `new`: both superblocks name it, then the old one goes
+    /// (R12).
+    pub(super) fn record_switch(&self, old: u64, new: &Manifest) -> Result<()> {
+        let log = self.log_reach();
+        let fs = self.fs.as_ref();
+        self.record.write(fs, &self.path, true, &|next, known| {
+            next.manifest = new.number();
+            known.manifest = new.reach();
+            known.raise_log(log);
+        })?;
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.set_life(new.number());
+        }
+        let path = self.path.join(manifest_name(old));
+        fs.remove_file(&path).context("remove", &path)?;
+        fs.sync_dir(&self.path).context("sync", &self.path)
+    }
+
+    /// What the end mark of the log says.
+    pub(super) fn record_mark(&self) -> EndMark {
+        let store = self.store.lock();
+        EndMark { number: store.manifest_number(), reach: store.manifest_reach() }
+    }
+
+    /// Records that nothing is written any more.
+    pub(super) fn record_close(&self, log: Option<wal::Reach>) -> Result<()> {
+        self.record_so(true, |_, known| {
+            known.raise_log(log);
+            known.closed = true;
+        })
+    }
+}
