@@ -38,11 +38,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part { program: "faults", tests: &[] },
     Part { program: "damage", tests: &[] },
     Part { program: "crash", tests: &["what_survives"] },
-    Part { program: "branches", tests: &[] },
-    Part { program: "rules", tests: &[] },
-    Part { program: "checkpoint", tests: &[] },
-    Part { program: "interrupted_open", tests: &[] },
-    Part { program: "serializable", tests: &[] },
+    Part { program: "suite", tests: &[] },
     Part { program: "concurrency", tests: &[] },
 ];
 

@@ -1,0 +1,20 @@
+//! The program, as its users run it: each module asks it for something, and reads the answers.
+//!
+//! One program, because each that is linked by itself takes longer to link than to run.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
+
+mod bad_input;
+mod bench_report;
+mod closed_pipe;
+mod commands;
+mod compare;
+mod damage;
+mod dump_load;
+mod experiment;
+mod import;
+mod kill_loop;
+mod published_experiments;
+mod repair;
+mod shell_protocol;
+mod shell_read_only;
+mod support;

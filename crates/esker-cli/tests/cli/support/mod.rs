@@ -1,0 +1,171 @@
+//! What the process tests share: running the program, talking to its shell, random numbers that
+//! can be replayed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+
+/// The program under test.
+pub fn esker() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_esker"))
+}
+
+/// Runs the program to its end, with nothing on its input.
+pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    esker().args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Runs the program, which must succeed in silence, and returns what it printed.
+pub fn succeed<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
+    let output = run(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?}: {stderr}", output.status);
+    assert_eq!(stderr, "");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs the program, which must fail with `code`, one line on standard error that contains
+/// `named`, and nothing on standard output.
+#[track_caller]
+pub fn fail<S: AsRef<std::ffi::OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    code: i32,
+    named: &str,
+) -> String {
+    let output = run(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    assert!(stderr.starts_with("esker: ") && stderr.ends_with('\n'), "{stderr:?}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains(named), "{named:?} is not in {stderr:?}");
+    stderr
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A shell on a pipe.
+pub struct Shell {
+    pub child: Child,
+    pub input: ChildStdin,
+    pub answers: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    /// Starts `esker shell DIR` with more flags.
+    pub fn start(dir: &Path, flags: &[&str]) -> Self {
+        let mut command = esker();
+        command.arg("shell").arg(dir).args(flags);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, answers }
+    }
+
+    /// Sends one line and reads its answer: the lines of data and the closing line.
+    pub fn ask(&mut self, line: &str) -> (Vec<String>, String) {
+        writeln!(self.input, "{line}").unwrap();
+        self.input.flush().unwrap();
+        let mut data = Vec::new();
+        loop {
+            let mut answer = String::new();
+            let read = self.answers.read_line(&mut answer).unwrap();
+            assert!(read > 0 && answer.ends_with('\n'), "{line:?} got no closing line: {data:?}");
+            answer.pop();
+            if matches!(answer.split(' ').next(), Some("ok" | "err")) {
+                return (data, answer);
+            }
+            data.push(answer);
+        }
+    }
+
+    /// Sends one line that must be answered with exactly this.
+    #[track_caller]
+    pub fn expect(&mut self, line: &str, answer: &[&str]) {
+        let (mut lines, closing) = self.ask(line);
+        lines.push(closing);
+        assert_eq!(lines, answer, "{line}");
+    }
+
+    /// Sends one line that must be refused with this kind.
+    #[track_caller]
+    pub fn refuse(&mut self, line: &str, kind: &str) {
+        let (data, closing) = self.ask(line);
+        assert!(closing.starts_with(&format!("err {kind} ")), "{line}: {data:?} {closing}");
+    }
+
+    /// Closes the database and waits for the end.
+    pub fn close(mut self) {
+        self.expect("close", &["ok"]);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// Everything below a directory: relative path, and the content of files.
+pub fn tree(dir: &Path) -> Vec<(String, Option<Vec<u8>>)> {
+    let mut found = Vec::new();
+    let mut pending = vec![dir.to_path_buf()];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(dir).unwrap().to_string_lossy().into_owned();
+            let meta = path.symlink_metadata().unwrap();
+            if meta.is_dir() {
+                found.push((name, None));
+                pending.push(path);
+            } else if !meta.is_file() {
+                found.push((name, None));
+            } else {
+                found.push((name, Some(std::fs::read(&path).unwrap())));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Copies a directory with all below it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// SplitMix64.
+pub struct Random(u64);
+
+impl Random {
+    /// Starts from `ESKER_SEED`, or from the clock, and prints the seed.
+    pub fn from_environment() -> Self {
+        let seed = match std::env::var("ESKER_SEED") {
+            Ok(text) => text.parse().expect("ESKER_SEED is a number"),
+            Err(_) => std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |time| time.as_nanos() as u64),
+        };
+        println!("replay with ESKER_SEED={seed}");
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

@@ -1,0 +1,149 @@
+//! Imports from fjall. fjall itself makes the directories.
+
+use crate::support::{Content, Random, copy, refused, shown, tree};
+use esker_port::{Engine, Error};
+use fjall::{Database, KeyspaceCreateOptions, KvSeparationOptions, PersistMode};
+use std::path::Path;
+
+const FJALL: Engine = Engine::Fjall;
+
+/// Fills keyspaces; those whose names begin with "blob" keep large values apart.
+fn fill(db: &Database, content: &Content, flush: bool) {
+    for (name, entries) in content {
+        let options = || {
+            let separate = name.starts_with("blob").then(KvSeparationOptions::default);
+            KeyspaceCreateOptions::default().with_kv_separation(separate)
+        };
+        let keyspace = db.keyspace(name, options).unwrap();
+        for (at, (key, value)) in entries.iter().enumerate() {
+            keyspace.insert(key.as_slice(), value.as_slice()).unwrap();
+            if flush && at == entries.len() / 2 {
+                keyspace.rotate_memtable_and_wait().unwrap();
+            }
+        }
+    }
+    db.persist(PersistMode::SyncAll).unwrap();
+}
+
+fn made(path: &Path, content: &Content) {
+    fill(&Database::builder(path).open().unwrap(), content, true);
+}
+
+#[test]
+fn all_keyspaces_come_over() {
+    let mut random = Random::from_environment();
+    for names in [&["a"][..], &["default", "blobs", "with ü"], &[]] {
+        let place = tempfile::tempdir().unwrap();
+        let from = place.path().join("source");
+        let content = random.content(names, 4000, 100_000);
+        made(&from, &content);
+        assert!(shown(FJALL, &from).unwrap() == content);
+    }
+}
+
+#[test]
+fn what_was_deleted_and_replaced_is_gone() {
+    let mut random = Random::from_environment();
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    let mut content = random.content(&["a", "blobs"], 3000, 30_000);
+    made(&from, &content);
+    let db = Database::builder(&from).open().unwrap();
+    for (name, entries) in &mut content {
+        let keyspace = db.keyspace(name, KeyspaceCreateOptions::default).unwrap();
+        for key in entries.keys().filter(|_| random.below(3) == 0).cloned().collect::<Vec<_>>() {
+            keyspace.remove(key.as_slice()).unwrap();
+            entries.remove(&key);
+        }
+        for value in entries.values_mut().filter(|value| value.len() > 50) {
+            value.push(7);
+        }
+        for (key, value) in entries {
+            keyspace.insert(key.as_slice(), value.as_slice()).unwrap();
+        }
+        keyspace.rotate_memtable_and_wait().unwrap();
+        keyspace.major_compact().unwrap();
+    }
+    drop(db);
+    assert!(shown(FJALL, &from).unwrap() == content);
+}
+
+/// What stands in the directory when a program dies.
+#[test]
+fn a_directory_that_was_not_closed_is_read_as_fjall_would_mend_it() {
+    let mut random = Random::from_environment();
+    let place = tempfile::tempdir().unwrap();
+    let (live, from) = (place.path().join("live"), place.path().join("source"));
+    let content = random.content(&["a", "b"], 3000, 20_000);
+    let db = Database::builder(&live).open().unwrap();
+    fill(&db, &content, false);
+    copy(&live, &from);
+    assert!(shown(FJALL, &from).unwrap() == content);
+}
+
+#[test]
+fn a_directory_that_is_open_elsewhere_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    let db = Database::builder(&from).open().unwrap();
+    refused(FJALL, &from, "open elsewhere");
+    drop(db);
+    let import = esker_port::Import::open(FJALL, &from, Default::default()).unwrap();
+    // And while it is read, fjall does not get at it.
+    assert!(Database::builder(&from).open().is_err());
+    drop(import);
+    Database::builder(&from).open().unwrap();
+}
+
+#[test]
+fn damage_anywhere_is_an_error_or_does_not_matter() {
+    let mut random = Random::from_environment();
+    let place = tempfile::tempdir().unwrap();
+    let (whole, from) = (place.path().join("whole"), place.path().join("source"));
+    let content = random.content(&["a", "blobs"], 1000, 3000);
+    made(&whole, &content);
+    let files: Vec<_> =
+        tree(&whole).into_iter().filter(|(_, bytes, _)| !bytes.is_empty()).collect();
+    let (mut refused, mut harmless, mut shorter) = (0, 0, 0);
+    for round in 0..90 {
+        let (path, bytes, _) = &files[round % files.len()];
+        let name = path.strip_prefix(&whole).unwrap();
+        copy(&whole, &from);
+        // Journals are made longer ahead; what counts is in front.
+        let used = bytes.iter().rposition(|&byte| byte != 0).map_or(1, |at| at + 1);
+        let mut damaged = bytes.clone();
+        let at = random.below(used);
+        if round % 3 == 0 {
+            damaged.truncate(at);
+        } else {
+            damaged[at] ^= 1 << random.below(8);
+        }
+        std::fs::write(from.join(name), &damaged).unwrap();
+        match shown(FJALL, &from) {
+            Ok(found) if found == content => harmless += 1,
+            // fjall takes a damaged journal for one that ends there.
+            Ok(_) if name.to_string_lossy().contains(".jnl") => shorter += 1,
+            Ok(_) => panic!("{name:?} at {at}: another content, no error"),
+            Err(Error::Source { .. } | Error::Io { .. }) => refused += 1,
+            Err(other) => panic!("{name:?} at {at}: {other}"),
+        }
+        std::fs::remove_dir_all(&from).unwrap();
+    }
+    println!("{refused} refused, {harmless} harmless, {shorter} shorter");
+    assert!(refused > 20);
+}
+
+#[test]
+fn what_is_no_fjall_directory_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    let missing = esker_port::Import::open(FJALL, &from, Default::default()).err().unwrap();
+    assert!(matches!(missing, Error::Io { .. }), "{missing}");
+    std::fs::create_dir(&from).unwrap();
+    refused(FJALL, &from, "does not look like one");
+    std::fs::create_dir(from.join("keyspaces")).unwrap();
+    std::fs::write(from.join("version"), b"FJL\x02").unwrap();
+    refused(FJALL, &from, "fjall 3");
+    std::fs::create_dir(from.join("partitions")).unwrap();
+    refused(FJALL, &from, "fjall 2");
+}

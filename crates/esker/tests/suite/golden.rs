@@ -1,0 +1,621 @@
+//! A database of each format version that was written once and is kept: every later build reads it.
+//!
+//! `golden/v1/db` was copied while it was open, so its log holds records that no run has, and
+//! `golden/v1/expected.txt` lists what it holds; `golden/v2` was made in the same way. It has several
+//! keyspaces, one with a comparator, raw, LZ4 and zstd blocks, bases and deltas, range deletes, and a
+//! keyspace that was dropped. To write a new one, for a new format version only:
+//!
+//!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v3 cargo test -p esker --test suite golden
+//!
+//! `golden/v1-kinds` is a second one, written when version 1 got operands, entries that expire, and
+//! traits of keyspaces. `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`].
+//! `ESKER_WRITE_GOLDEN_KINDS` writes it anew.
+//!
+//! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots;
+//! `ESKER_WRITE_GOLDEN_BRANCHES` writes it anew.
+
+use esker::base::codec::checksum;
+use esker::{
+    Append, Batch, Clock, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision,
+    ErrorKind, KeyspaceOptions, Options,
+};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Orders keys by their lengths, then by their bytes.
+struct ShortFirst;
+
+impl Comparator for ShortFirst {
+    fn name(&self) -> &str {
+        "short-first"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(4 << 20);
+    options.partition_bytes = 4 << 10;
+    options.segment_bytes = 2 << 10;
+    options.block_bytes = 512;
+    options.log_segment_bytes = 16 << 10;
+    options.comparators = vec![Arc::new(ShortFirst)];
+    options
+}
+
+/// The versions of which a database is kept.
+const VERSIONS: [&str; 2] = ["v1", "v2"];
+
+fn golden(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A copy of the database that is kept.
+fn sample(version: &str) -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("db");
+    copy(&golden(version).join("db"), &path);
+    (temporary, path)
+}
+
+fn bytes_of(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(bytes_of(&path));
+        } else {
+            found.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+/// Everything that a database holds, one entry a line.
+fn listing(db: &Db) -> String {
+    let mut lines = String::new();
+    for name in db.keyspaces().unwrap() {
+        for entry in db.keyspace(&name).unwrap().iter().unwrap() {
+            let (key, value) = entry.unwrap();
+            let (key, value) = (key.escape_ascii(), value.escape_ascii());
+            writeln!(lines, "{name}\t{key}\t{value}").unwrap();
+        }
+    }
+    lines
+}
+
+fn expected(version: &str) -> String {
+    fs::read_to_string(golden(version).join("expected.txt")).unwrap()
+}
+
+fn read_only() -> Options {
+    let mut options = options();
+    options.read_only = true;
+    options
+}
+
+#[test]
+fn it_is_read_without_changing_a_byte() {
+    for version in VERSIONS {
+        let (_temporary, path) = sample(version);
+        let before = bytes_of(&path);
+        let db = Db::open_with(&path, read_only()).unwrap();
+        assert_eq!(listing(&db), expected(version), "{version}");
+        let report = db.verify().unwrap();
+        assert!(report.problems.is_empty(), "{version}: {:?}", report.problems);
+        db.close().unwrap();
+        assert!(bytes_of(&path) == before, "{version}: a read-only open changed a byte");
+    }
+}
+
+#[test]
+fn it_is_opened_for_writing_and_goes_on() {
+    for version in VERSIONS {
+        let (_temporary, path) = sample(version);
+        let db = Db::open_with(&path, options()).unwrap();
+        assert_eq!(listing(&db), expected(version), "{version}");
+        db.insert("new", "entry").unwrap();
+        db.compact().unwrap();
+        let mut with_new = expected(version);
+        with_new.push_str("default\tnew\tentry\n");
+        let sorted = |text: &str| {
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&listing(&db)), sorted(&with_new), "{version}");
+        db.close().unwrap();
+        let db = Db::open_with(&path, options()).unwrap();
+        assert_eq!(sorted(&listing(&db)), sorted(&with_new), "{version}");
+        let report = db.verify().unwrap();
+        assert!(report.problems.is_empty(), "{version}: {:?}", report.problems);
+    }
+}
+
+#[test]
+fn it_is_saved_whole_by_a_repair() {
+    for version in VERSIONS {
+        let (temporary, path) = sample(version);
+        let to = temporary.path().join("new");
+        let salvaged = esker::repair::salvage(&path, &to, &options()).unwrap();
+        assert!(salvaged.plan.is_whole(), "{version}: {salvaged}");
+        let db = Db::open_with(&to, options()).unwrap();
+        assert_eq!(listing(&db), expected(version), "{version}");
+    }
+}
+
+/// A database of version 1 gains what version 2 says about it as soon as it is opened for writing.
+#[test]
+fn an_open_for_writing_turns_version_1_into_version_2() {
+    let (_temporary, path) = sample("v1");
+    let versions = |path: &Path| -> Vec<String> {
+        let of_file = |(_, field, value): (PathBuf, String, String)| {
+            field.ends_with("format version").then_some(value)
+        };
+        let mut kept = fields(path);
+        kept.retain(|(path, ..)| !path.to_string_lossy().contains("data"));
+        kept.into_iter().filter_map(of_file).collect()
+    };
+    assert!(versions(&path).iter().all(|version| version == "1"));
+    Db::open_with(&path, options()).unwrap().close().unwrap();
+    let now = versions(&path);
+    assert!(now.len() >= 4 && now.iter().all(|version| version == "2"), "{now:?}");
+    let closed =
+        |(_, field, value): &(PathBuf, String, String)| field == "known.closed" && value == "true";
+    assert_eq!(fields(&path).iter().filter(|field| closed(field)).count(), 2);
+}
+
+/// The fields of every file of the database, as `esker inspect` shows them.
+fn fields(path: &Path) -> Vec<(PathBuf, String, String)> {
+    let shown = |path: PathBuf| {
+        let fields = esker::inspect::file(&path).unwrap();
+        fields.into_iter().map(move |(field, value)| (path.clone(), field, value))
+    };
+    // The reserve has no content.
+    let files = bytes_of(path).into_keys().filter(|path| !path.ends_with("reserve"));
+    files.flat_map(shown).collect()
+}
+
+#[test]
+fn it_holds_what_a_format_has_to_keep() {
+    for version in VERSIONS {
+        let (temporary, path) = sample(version);
+        let fields = fields(&path);
+        let has = |file: &str, field: &str, value: &str| {
+            let found = fields.iter().any(|(path, name, content)| {
+                let path = path.strip_prefix(&temporary).unwrap().to_str().unwrap();
+                path.contains(file) && name.contains(field) && content.contains(value)
+            });
+            assert!(found, "{version}: no {field:?} with {value:?} in {file:?}");
+        };
+        for codec in ["Raw", "Lz4", "Zstd"] {
+            has("data", ".block[", codec);
+        }
+        has("data", ".content", "range tombstones");
+        has("data", ".content", "custom order");
+        has("MANIFEST", "header.format version", &version[1..]);
+        has("MANIFEST", ".base.segment[", "file");
+        has("MANIFEST", ".delta", "file");
+        has("MANIFEST", ".kind", "add delta");
+        has("MANIFEST", ".partition[1].lower", "\"");
+        for operation in ["put", "delete keyspace", "delete range", "create", "drop"] {
+            has("wal", ".op[", operation);
+        }
+        if version != "v1" {
+            has("superblock", "known.closed", "false");
+        }
+        let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+        assert!(damaged.is_none(), "{version}: {damaged:?}");
+        let bytes: usize = bytes_of(&path).values().map(Vec::len).sum();
+        assert!(bytes < 200 << 10, "{version}: {bytes} bytes are too many to keep");
+    }
+}
+
+fn raise_version(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] = 9;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Raises the version in a header of 64 bytes whose checksum is salted with `salt`.
+fn raise_sealed_version(path: &Path, salt: u64) {
+    raise_version(path, 8);
+    let mut bytes = fs::read(path).unwrap();
+    let sum = checksum(salt, 0, &bytes[..56]);
+    bytes[56..64].copy_from_slice(&sum.to_le_bytes());
+    fs::write(path, bytes).unwrap();
+}
+
+/// Files of a directory whose names start so.
+fn files(directory: &Path, start: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let fits = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
+    paths.filter(fits).collect()
+}
+
+#[test]
+fn a_newer_version_of_any_file_is_refused_and_left_alone() {
+    let refused = |what: &str, raise: &dyn Fn(&Path)| {
+        for version in VERSIONS {
+            let (_temporary, path) = sample(version);
+            raise(&path);
+            let before = bytes_of(&path);
+            for options in [options(), read_only()] {
+                let error = Db::open_with(&path, options).map(|_| ()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{version}, {what}: {error}");
+            }
+            assert!(bytes_of(&path) == before, "{version}, {what}: the refusal changed a byte");
+        }
+    };
+    refused("superblock-A", &|path| raise_sealed_version(&path.join("superblock-A"), 0));
+    refused("superblock-B", &|path| raise_sealed_version(&path.join("superblock-B"), 0));
+    refused("manifest", &|path| raise_sealed_version(&files(path, "MANIFEST")[0], 0));
+    refused("log", &|path| {
+        for log in files(&path.join("wal"), "0") {
+            // Both copies of the header.
+            raise_version(&log, 8);
+            raise_version(&log, 2048 + 8);
+        }
+    });
+}
+
+/// Run files are opened when something is first read from them.
+#[test]
+fn a_newer_version_of_a_run_file_is_refused_when_it_is_read() {
+    let (_temporary, path) = sample("v1");
+    for (id, run) in files(&path.join("data"), "0").into_iter().map(|run| {
+        let name = run.file_stem().unwrap().to_str().unwrap();
+        (name.parse().unwrap(), run.clone())
+    }) {
+        raise_sealed_version(&run, id);
+    }
+    let before = bytes_of(&path);
+    let db = Db::open_with(&path, read_only()).unwrap();
+    let error = db.iter().and_then(|mut iter| iter.next().transpose()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{error}");
+    db.close().unwrap();
+    assert!(bytes_of(&path) == before);
+}
+
+/// The time at which the second database was written, in milliseconds.
+const EARLY: u64 = 1_000_000;
+/// A time at which some of its entries have expired.
+const LATE: u64 = 1_000_100;
+
+/// A clock that stands still.
+struct Still(u64);
+
+impl Clock for Still {
+    fn now_millis(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A filter that leaves everything.
+struct Lenient;
+
+impl CompactionFilter for Lenient {
+    fn name(&self) -> &str {
+        "lenient"
+    }
+
+    fn filter(&self, _: &[u8], _: &[u8]) -> Decision {
+        Decision::Keep
+    }
+}
+
+fn kinds_options(now: u64) -> Options {
+    let mut options = options();
+    options.clock = Arc::new(Still(now));
+    options.compaction_filters = vec![Arc::new(Lenient)];
+    options
+}
+
+fn kinds() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1-kinds")
+}
+
+fn kinds_expected(now: u64) -> String {
+    let name = if now == EARLY { "expected.txt" } else { "later.txt" };
+    fs::read_to_string(kinds().join(name)).unwrap()
+}
+
+#[test]
+fn operands_and_what_expires_are_read_merged_and_repaired() {
+    for now in [EARLY, LATE] {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("db");
+        copy(&kinds().join("db"), &path);
+        let before = bytes_of(&path);
+        let mut read_only = kinds_options(now);
+        read_only.read_only = true;
+        let db = Db::open_with(&path, read_only).unwrap();
+        assert_eq!(listing(&db), kinds_expected(now));
+        assert!(db.verify().unwrap().problems.is_empty());
+        db.close().unwrap();
+        assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+
+        let to = temporary.path().join("new");
+        let salvaged = esker::repair::salvage(&path, &to, &kinds_options(now)).unwrap();
+        assert!(salvaged.plan.is_whole(), "{salvaged}");
+        let saved = Db::open_with(&to, kinds_options(now)).unwrap();
+        assert_eq!(listing(&saved), kinds_expected(now));
+        let ttl = |db: &Db| db.keyspace("recent").unwrap().ttl();
+        assert_eq!(ttl(&saved), Some(Duration::from_millis(100)));
+
+        let db = Db::open_with(&path, kinds_options(now)).unwrap();
+        assert_eq!(listing(&db), kinds_expected(now));
+        db.compact().unwrap();
+        assert_eq!(listing(&db), kinds_expected(now));
+        assert_eq!(ttl(&db), Some(Duration::from_millis(100)));
+        assert!(db.verify().unwrap().problems.is_empty());
+    }
+}
+
+#[test]
+fn the_second_one_holds_the_kinds_that_it_is_kept_for() {
+    let fields = fields(&kinds().join("db"));
+    let has = |file: &str, field: &str, value: &str| {
+        let found = fields.iter().any(|(path, name, content)| {
+            let path = path.strip_prefix(kinds()).unwrap().to_str().unwrap();
+            path.contains(file) && name.contains(field) && content.contains(value)
+        });
+        assert!(found, "no {field:?} with {value:?} in {file:?}");
+    };
+    has("data", ".special", " operands, ");
+    has("data", ".special", " that expire, from 10000");
+    has("MANIFEST", ".traits[", "esker.counter-u64");
+    has("MANIFEST", ".traits[", "ttl 100 ms");
+    has("MANIFEST", ".traits[", "compaction filter \"lenient\"");
+    for operation in ["merge keyspace", "expires at 10000", "set traits of keyspace"] {
+        has("wal", ".op[", operation);
+    }
+    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+    assert!(damaged.is_none(), "{damaged:?}");
+}
+
+/// Writes the second golden database anew, if the environment says so.
+#[test]
+fn write_golden_kinds() {
+    if std::env::var_os("ESKER_WRITE_GOLDEN_KINDS").is_none() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let live = temporary.path().join("db");
+    let db = Db::open_with(&live, kinds_options(EARLY)).unwrap();
+    let counters = KeyspaceOptions::merging(CounterU64::NAME);
+    let counters = db.keyspace_with("counters", counters).unwrap();
+    let mut recent = KeyspaceOptions::merging(Append::new(", ").name());
+    recent.ttl = Some(Duration::from_millis(100));
+    recent.comparator = Some(Arc::new(ShortFirst));
+    let recent = db.keyspace_with("recent", recent).unwrap();
+    let session = db.keyspace_with("sessions", KeyspaceOptions::filtered("lenient")).unwrap();
+    let ttl = |number: u64| Duration::from_millis(50 + 10 * (number % 10));
+    for round in 0..3 {
+        for number in 0..30u64 {
+            let key = format!("key{number:03}");
+            counters.merge(&key, CounterU64::encode(number)).unwrap();
+            if number % 3 == round {
+                recent.merge(format!("r{number}"), format!("round {round}")).unwrap();
+                session.insert_with_ttl(&key, format!("in round {round}"), ttl(number)).unwrap();
+            } else if round == 0 {
+                session.insert(&key, "stays").unwrap();
+            }
+        }
+        match round {
+            0 => db.compact().unwrap(),
+            1 => db.flush().unwrap(),
+            _ => {}
+        }
+    }
+    let late = KeyspaceOptions::expiring(Duration::from_millis(60));
+    db.keyspace_with("late", late).unwrap().insert("key", "made in the log").unwrap();
+    db.default_keyspace().set_ttl(Some(Duration::from_secs(1))).unwrap();
+    db.insert("key", "lives for a second").unwrap();
+    db.sync().unwrap();
+    fs::remove_dir_all(kinds().join("db")).ok();
+    copy(&live, &kinds().join("db"));
+    fs::write(kinds().join("expected.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
+    let db = Db::open_with(&live, kinds_options(LATE)).unwrap();
+    fs::write(kinds().join("later.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
+}
+
+fn branches() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1-branches")
+}
+
+/// What the database and all its branches and named snapshots hold.
+fn listing_of_all(db: &Db) -> String {
+    let mut lines = format!("database\n{}", listing(db));
+    for name in db.branches().unwrap() {
+        let branch = db.open_branch(&name).unwrap();
+        write!(lines, "branch {name}\n{}", listing(&branch)).unwrap();
+    }
+    for name in db.named_snapshots().unwrap() {
+        let snapshot = db.open_named_snapshot(&name).unwrap();
+        write!(lines, "named snapshot {name}\n{}", listing(&snapshot)).unwrap();
+    }
+    lines
+}
+
+#[test]
+fn branches_and_named_snapshots_are_read_and_go_on() {
+    let expected = fs::read_to_string(branches().join("expected.txt")).unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("db");
+    copy(&branches().join("db"), &path);
+    let before = bytes_of(&path);
+    let db = Db::open_with(&path, read_only()).unwrap();
+    assert_eq!(listing_of_all(&db), expected);
+    assert!(db.verify().unwrap().problems.is_empty());
+    db.close().unwrap();
+    assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+    let db = Db::open_with(&path, options()).unwrap();
+    assert_eq!(listing_of_all(&db), expected);
+    db.compact().unwrap();
+    for name in db.branches().unwrap() {
+        db.open_branch(&name).unwrap().compact().unwrap();
+    }
+    assert_eq!(listing_of_all(&db), expected);
+    db.branch("new").unwrap().insert("key", "of a later build").unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open_with(&path, options()).unwrap();
+    assert!(db.drop_branch("new").unwrap());
+    assert_eq!(listing_of_all(&db), expected);
+    assert!(db.verify().unwrap().problems.is_empty());
+}
+
+#[test]
+fn the_third_one_holds_what_describes_branches() {
+    let fields = fields(&branches().join("db"));
+    for (file, field, value) in [
+        ("MANIFEST", ".branch[", "branch "),
+        ("MANIFEST", ".branch[", "named snapshot "),
+        ("MANIFEST", ".home[", "in branch"),
+        ("MANIFEST", ".branch dropped[", ""),
+        ("MANIFEST", ".piece", ""),
+        ("wal", ".op[", "in branch"),
+    ] {
+        let found = fields.iter().any(|(path, name, content)| {
+            let path = path.strip_prefix(branches()).unwrap().to_str().unwrap();
+            path.contains(file) && name.contains(field) && content.contains(value)
+        });
+        assert!(found, "no {field:?} with {value:?} in {file:?}");
+    }
+    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+    assert!(damaged.is_none(), "{damaged:?}");
+}
+
+/// Writes the third golden database anew, if the environment says so.
+#[test]
+fn write_golden_branches() {
+    if std::env::var_os("ESKER_WRITE_GOLDEN_BRANCHES").is_none() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let live = temporary.path().join("db");
+    let db = Db::open_with(&live, options()).unwrap();
+    let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
+    for number in 0..120 {
+        db.insert(format!("key{number:04}"), format!("of the base {number}")).unwrap();
+        ordered.insert(format!("{number}"), "base").unwrap();
+    }
+    db.compact().unwrap();
+    db.insert("key0001", "in a delta").unwrap();
+    db.flush().unwrap();
+    db.insert("key0002", "in memory").unwrap();
+    let trial = db.branch("trial").unwrap();
+    trial.insert("key0003", "of the trial").unwrap();
+    trial.remove_range("key0010".."key0100").unwrap();
+    db.snapshot_named("monday").unwrap();
+    db.remove("key0004").unwrap();
+    drop(db.branch("gone").unwrap());
+    db.close().unwrap();
+    drop((ordered, trial, db));
+    let db = Db::open_with(&live, options()).unwrap();
+    assert!(db.drop_branch("gone").unwrap());
+    let trial = db.open_branch("trial").unwrap();
+    let inner = trial.branch("inner").unwrap();
+    inner.keyspace("own").unwrap().insert("key", "made in a branch").unwrap();
+    inner.insert("key0005", "of the inner one").unwrap();
+    trial.insert("key0005", "behind it").unwrap();
+    db.insert("key0005", "of the database").unwrap();
+    db.sync().unwrap();
+    fs::remove_dir_all(branches().join("db")).ok();
+    copy(&live, &branches().join("db"));
+    fs::write(branches().join("expected.txt"), listing_of_all(&db)).unwrap();
+    db.close().unwrap();
+}
+
+/// Writes a new golden database, if the environment says where.
+#[test]
+fn write_golden() {
+    let Some(target) = std::env::var_os("ESKER_WRITE_GOLDEN") else { return };
+    // Tests run in the directory of their crate; the path is meant from the workspace.
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(target);
+    let temporary = tempfile::tempdir().unwrap();
+    let live = temporary.path().join("db");
+    fill_bases(&live);
+    let db = Db::open_with(&live, options()).unwrap();
+    let second = db.keyspace("second").unwrap();
+    let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
+    // Deltas: too little for a merge.
+    db.insert("key0010", "newer in a delta").unwrap();
+    db.remove("key0011").unwrap();
+    db.remove_range("key0020".."key0023").unwrap();
+    second.insert("key0010", "newer in a delta").unwrap();
+    ordered.insert("aa10", "newer in a delta").unwrap();
+    db.flush().unwrap();
+    // What only the log has.
+    db.insert("key0030", "only in the log").unwrap();
+    db.remove("key0031").unwrap();
+    db.remove_range("key0040".."key0043").unwrap();
+    let late = db.keyspace("late").unwrap();
+    let mut batch = Batch::new();
+    batch.insert(&late, "key", "made in the log");
+    batch.insert(&second, "\x00\u{ff}binary", [0, 255, 10]);
+    batch.remove(&ordered, "aa12");
+    db.write(batch).unwrap();
+    db.keyspace("gone").unwrap().insert("key", "dropped").unwrap();
+    db.drop_keyspace("gone").unwrap();
+    db.sync().unwrap();
+    fs::remove_dir_all(target.join("db")).ok();
+    copy(&live, &target.join("db"));
+    fs::write(target.join("expected.txt"), listing(&db)).unwrap();
+    db.close().unwrap();
+}
+
+/// Bases with LZ4 blocks, and with zstd blocks in one keyspace.
+fn fill_bases(live: &Path) {
+    let value = |i: u32, more: &str| format!("value {i:04} {more}{}", ".".repeat(40));
+    for (name, compression) in [("default", Compression::Lz4), ("second", Compression::Zstd)] {
+        let mut options = options();
+        options.compression = compression;
+        let db = Db::open_with(live, options).unwrap();
+        let keyspace = db.keyspace(name).unwrap();
+        for i in 0..300 {
+            keyspace.insert(format!("key{i:04}"), value(i, name)).unwrap();
+        }
+        db.flush().unwrap();
+        // Without something to merge with, what was flushed would be taken over as it is.
+        for i in (0..300).step_by(2) {
+            keyspace.insert(format!("key{i:04}"), value(i, "written twice")).unwrap();
+        }
+        db.flush().unwrap();
+        keyspace.compact().unwrap();
+        db.close().unwrap();
+    }
+    let db = Db::open_with(live, options()).unwrap();
+    let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
+    for i in 0..40 {
+        ordered.insert(format!("{}{i}", "a".repeat(i % 4)), value(i as u32, "ordered")).unwrap();
+    }
+    db.flush().unwrap();
+    ordered.compact().unwrap();
+    db.wait_until_idle().unwrap();
+    db.close().unwrap();
+}

@@ -1,0 +1,13 @@
+//! Tests of the whole engine that need no process of their own, and are no campaign.
+//!
+//! One program, because each that is linked by itself takes longer to link than to run.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod branches;
+mod checkpoint;
+mod golden;
+mod interrupted_open;
+mod longest_bounds;
+mod readme;
+mod rules;
+mod serializable;
