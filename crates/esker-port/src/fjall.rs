@@ -9,6 +9,7 @@
 //! 3. It gets no background threads, so that it merges nothing.
 //! 4. While it is read, a shared lock keeps fjall from opening the original.
 
+use crate::foreign;
 use crate::import::{ImportOptions, Source};
 use crate::sink::{Sink, contained};
 use crate::stream::KeyspaceInfo;
@@ -85,6 +86,8 @@ fn stand_in(from: &Path, to: &Path, fixed: bool, depth: usize, bytes: &mut u64) 
             stand_in(&path, &place, fixed, depth + 1, bytes)?;
             continue;
         }
+        // Neither a pipe nor a device is copied, nor shown to fjall.
+        foreign::expect_file_or_directory(&meta).map_err(|error| failed("read", &path, error))?;
         *bytes += meta.len();
         if fixed {
             link(&path, &place).map_err(|error| failed("make", &place, error))?;
@@ -108,7 +111,11 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 /// Keeps fjall out while the directory is read, and finds out whether it is in there.
 fn lock(path: &Path) -> Result<Option<File>> {
     let path = path.join("lock");
-    let Ok(file) = File::open(&path) else { return Ok(None) };
+    let file = match foreign::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("open", &path, error)),
+    };
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => {

@@ -13,6 +13,7 @@ mod dump;
 mod error;
 #[cfg(feature = "import-fjall")]
 mod fjall;
+mod foreign;
 mod import;
 mod leveldb;
 mod lmdb;

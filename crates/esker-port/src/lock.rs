@@ -8,7 +8,11 @@ use std::path::Path;
 #[cfg(unix)]
 pub(crate) fn shared(engine: Engine, path: &Path) -> Result<Option<File>> {
     let path = path.join("LOCK");
-    let Ok(file) = File::open(&path) else { return Ok(None) };
+    let file = match crate::foreign::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(crate::Error::io("open", path.display().to_string(), error)),
+    };
     let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
     match rustix::fs::fcntl_lock(&file, shared) {
         Ok(()) => Ok(Some(file)),

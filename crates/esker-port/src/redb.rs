@@ -45,7 +45,7 @@ impl Redb {
             let what = path.display().to_string();
             move |error| Error::io(operation, what, error)
         };
-        let mut file = File::open(path).map_err(failed("open"))?;
+        let mut file = crate::foreign::open(path).map_err(failed("open"))?;
         let mut start = Vec::new();
         (&mut file).take(MAGIC.len() as u64).read_to_end(&mut start).map_err(failed("read"))?;
         if start != MAGIC {

@@ -12,6 +12,7 @@
 //!    far as this build of RocksDB knows them: orders, merge operators and places of files may be
 //!    named there.
 
+use crate::foreign;
 use crate::import::{ImportOptions, Source};
 use crate::leveldb::manifest;
 use crate::sink::{Sink, contained};
@@ -79,12 +80,16 @@ fn described(path: &Path) -> Result<(Options, Vec<ColumnFamilyDescriptor>)> {
     Ok((options, families))
 }
 
-/// Bytes of all files in the directory.
+/// Bytes of all files in the directory, which holds nothing but files and directories.
 fn files_bytes(path: &Path) -> Result<u64> {
-    let failed = |error| Error::io("list", path.display().to_string(), error);
+    let failed = |path: &Path, error| Error::io("look at", path.display().to_string(), error);
     let mut bytes = 0;
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        bytes += entry.and_then(|entry| entry.metadata()).map_err(failed)?.len();
+    for entry in std::fs::read_dir(path).map_err(|error| failed(path, error))? {
+        let entry = entry.map_err(|error| failed(path, error))?.path();
+        // Links are followed, as RocksDB does it; it would wait for a pipe for ever.
+        let meta = entry.metadata().map_err(|error| failed(&entry, error))?;
+        foreign::expect_file_or_directory(&meta).map_err(|error| failed(&entry, error))?;
+        bytes += meta.len();
     }
     Ok(bytes)
 }

@@ -32,7 +32,7 @@ pub struct Log {
 
 impl Log {
     pub fn open(engine: Engine, path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(failed("open", path))?;
+        let file = crate::foreign::open(path).map_err(failed("open", path))?;
         Ok(Self {
             engine,
             path: path.to_owned(),

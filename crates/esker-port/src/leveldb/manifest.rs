@@ -8,6 +8,8 @@ use std::path::Path;
 
 /// LevelDB has levels 0 to 6.
 const LEVELS: usize = 7;
+/// `CURRENT` holds one name.
+const CURRENT_BYTES_MAX: u64 = 4096;
 /// The longest name of a comparator, and the longest key, that this reader takes from a manifest.
 const BYTES_MAX: usize = 1 << 30;
 
@@ -51,7 +53,8 @@ type Files = BTreeMap<(usize, u64), (u64, Vec<u8>)>;
 /// The manifest that `CURRENT` names.
 fn open(engine: Engine, directory: &Path) -> Result<Log> {
     let current = directory.join("CURRENT");
-    let name = std::fs::read_to_string(&current).map_err(failed("read", &current))?;
+    let name =
+        crate::foreign::read_text(&current, CURRENT_BYTES_MAX).map_err(failed("read", &current))?;
     let digits = name.strip_suffix('\n').and_then(|name| name.strip_prefix("MANIFEST-"));
     // A name from a file never leads outside of the directory.
     let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));

@@ -47,7 +47,7 @@ pub struct Table {
 impl Table {
     /// Opens a table on its first entry.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(failed("open", path))?;
+        let file = crate::foreign::open(path).map_err(failed("open", path))?;
         let len = file.metadata().map_err(failed("look at", path))?.len();
         let mut table = Self {
             path: path.to_owned(),

@@ -46,7 +46,7 @@ impl Lmdb {
     pub fn open(path: &Path) -> Result<Self> {
         let inside = path.join("data.mdb");
         let path = if path.is_dir() { inside } else { path.to_owned() };
-        let file = File::open(&path).map_err(|error| failed("open", &path, error))?;
+        let file = crate::foreign::open(&path).map_err(|error| failed("open", &path, error))?;
         let meta = newest(&path, &file)?;
         let lmdb = Self { path, file, meta, seen: 0, pages: 0 };
         let len = lmdb.file.metadata().map_err(|error| failed("look at", &lmdb.path, error))?.len();

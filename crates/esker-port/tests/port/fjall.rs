@@ -147,3 +147,12 @@ fn what_is_no_fjall_directory_is_refused() {
     std::fs::create_dir(from.join("partitions")).unwrap();
     refused(FJALL, &from, "fjall 2");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    made(&from, &Random::from_environment().content(&["a"], 200, 200));
+    crate::support::intruders_are_not_waited_for(FJALL, &from);
+}

@@ -314,3 +314,9 @@ fn an_import_that_stopped_is_run_again() {
     import(&from, &to).unwrap();
     assert_eq!(content(&to), expected());
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    crate::support::intruders_are_not_waited_for(Engine::LevelDb, &fixtures().join("db"));
+}

@@ -309,3 +309,12 @@ fn make_the_fixture() {
 fn the_file_that_is_checked_in_is_read() {
     assert!(shown(LMDB, Path::new(FIXTURE)).unwrap() == of_fixture());
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    made(&from, &Random::from_environment().content(&["default"], 200, 200));
+    crate::support::intruders_are_not_waited_for(LMDB, &from);
+}

@@ -210,3 +210,12 @@ fn what_is_no_redb_file_is_refused() {
     refused(REDB, &from, "does not begin like one");
     refused(REDB, place.path(), "cannot");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    made(&from, &Random::from_environment().content(&["a"], 200, 200));
+    crate::support::intruders_are_not_waited_for(REDB, &from);
+}

@@ -232,3 +232,12 @@ fn what_is_no_rocksdb_directory_is_refused() {
     std::fs::write(from.join("CURRENT"), "MANIFEST-000001\n").unwrap();
     refused(ROCKSDB, &from, "MANIFEST-000001");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    made(&from, &Random::from_environment().content(&["default"], 200, 200));
+    crate::support::intruders_are_not_waited_for(ROCKSDB, &from);
+}

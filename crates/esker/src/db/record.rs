@@ -73,8 +73,8 @@ impl Record {
         self.superblocks.lock().current().database
     }
 
-    /// Keeps the superblocks as they are.
-    pub fn hold(&self) -> MutexGuard<'_, impl Sized> {
+    /// Keeps the superblocks as they are, and shows them.
+    pub fn hold(&self) -> MutexGuard<'_, Superblocks> {
         self.superblocks.lock()
     }
 

@@ -154,12 +154,14 @@ pub struct Superblocks {
     /// Whether that one was written and synced by this object. One that was read may only stand in
     /// the page cache: a process that was killed did not come to its sync.
     synced: bool,
+    /// Whether writing the other one failed last, so that it may stand there in part.
+    torn: bool,
 }
 
 impl Superblocks {
     /// Writes the first superblocks of a new database.
     pub fn create(fs: &dyn Fs, directory: &Path, first: Superblock) -> Result<Self> {
-        let mut superblocks = Self { current: first, slot: 1, synced: true };
+        let mut superblocks = Self { current: first, slot: 1, synced: true, torn: false };
         superblocks.write_both(fs, directory, first)?;
         Ok(superblocks)
     }
@@ -177,7 +179,7 @@ impl Superblocks {
             };
             match Superblock::read_file(fs, &directory.join(name)) {
                 Ok(Some(current)) if is_newer(&newest, &current) => {
-                    newest = Some(Self { current, slot, synced: false });
+                    newest = Some(Self { current, slot, synced: false, torn: false });
                 }
                 Ok(_) => {}
                 // A version that this build does not know refuses the open, whatever stands in
@@ -198,6 +200,14 @@ impl Superblocks {
         &self.current
     }
 
+    /// The names of those that are whole, as far as this object knows. One is missing after a write
+    /// of it failed, for want of space for example, until the next one succeeds.
+    pub fn whole(&self) -> impl Iterator<Item = &'static str> {
+        let torn = self.torn.then_some(1 - self.slot);
+        let whole = move |slot: &usize| Some(*slot) != torn;
+        (0..SUPERBLOCK_NAMES.len()).filter(whole).map(|slot| SUPERBLOCK_NAMES[slot])
+    }
+
     /// Writes one superblock, in place of the one that does not count; its generation is set here.
     /// After an error the one that counts is still that of before, and the other is not whole.
     pub fn write_one(&mut self, fs: &dyn Fs, directory: &Path, next: Superblock) -> Result<()> {
@@ -211,8 +221,9 @@ impl Superblocks {
         let slot = 1 - self.slot;
         // Seeded: the superblock that counts is overwritten, so that a torn write leaves the other.
         let slot = if bug!("manifest_newer_superblock_first") { 1 - slot } else { slot };
+        self.torn = true;
         write(fs, directory, slot, &next)?;
-        (self.current, self.slot) = (next, slot);
+        (self.current, self.slot, self.torn) = (next, slot, false);
         Ok(())
     }
 

@@ -30,13 +30,24 @@ impl Segment {
     /// Reads the whole segment from its file, past every cache, and checks all checksums, the
     /// order of the keys, tags, fences, that the filter knows every key, and the meta's counts.
     pub fn verify<O: KeyOrder>(&self, order: &O) -> Result<SegmentCounts> {
+        self.verify_with(Some(order))
+    }
+
+    /// As [`Self::verify`], for a keyspace whose comparator nobody has: everything but the order.
+    pub fn verify_unordered(&self) -> Result<SegmentCounts> {
+        self.verify_with::<Unknown>(None)
+    }
+
+    fn verify_with<O: KeyOrder>(&self, order: Option<&O>) -> Result<SegmentCounts> {
         let meta = self.meta();
         if meta.bytewise != O::BYTEWISE {
             return Err(self.corrupt(meta.offset, "segment", "the order is not the keyspace's"));
         }
         if meta.kind == SegmentKind::Tombstones {
-            let fragments = self.read_fragments(order)?;
-            let entries = fragments.len() as u64;
+            let entries = match order {
+                Some(order) => self.read_fragments(order)?.len() as u64,
+                None => self.read_tail().map(|_| meta.entries)?,
+            };
             return Ok(SegmentCounts { entries, bytes_read: meta.len, ..SegmentCounts::default() });
         }
         let bytes = self.read_tail()?;
@@ -59,8 +70,21 @@ impl Segment {
     }
 }
 
+/// The order of keys that nobody can compare.
+#[derive(Debug, Clone)]
+enum Unknown {}
+
+impl KeyOrder for Unknown {
+    const BYTEWISE: bool = false;
+
+    fn compare(&self, _: &[u8], _: &[u8]) -> Ordering {
+        match *self {}
+    }
+}
+
 struct Check<'a, O> {
-    order: &'a O,
+    /// `None`: nobody knows it.
+    order: Option<&'a O>,
     meta: &'a SegmentMeta,
     index: &'a Index,
     counts: SegmentCounts,
@@ -71,7 +95,7 @@ struct Check<'a, O> {
 }
 
 impl<'a, O: KeyOrder> Check<'a, O> {
-    fn new(order: &'a O, meta: &'a SegmentMeta, index: &'a Index) -> Self {
+    fn new(order: Option<&'a O>, meta: &'a SegmentMeta, index: &'a Index) -> Self {
         let counts = SegmentCounts::default();
         let (seqs, specials) = ((Seq::MAX, 0), Specials::default());
         Self { order, meta, index, counts, last: None, seqs, specials, key: Vec::new() }
@@ -81,12 +105,24 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         if block.layout().tagged() != O::BYTEWISE {
             return Err(DecodeError("the block's form is not that of its order"));
         }
+        if let Some(order) = self.order {
+            self.fence(order, i, block)?;
+        }
+        for entry in 0..block.count() {
+            self.entry(block, entry)?;
+        }
+        self.counts.blocks += 1;
+        Ok(())
+    }
+
+    /// The fence of a block lies between what stands before it and what it begins with.
+    fn fence(&mut self, order: &O, i: usize, block: &Block<'_>) -> Decoded<()> {
         block.key_into(0, &mut self.key);
-        let below_first = self.index.fences.compare(self.order, i, &self.key);
+        let below_first = self.index.fences.compare(order, i, &self.key);
         let continued = self.index.places[i].continued;
         let above_last = self.last.as_ref().map(|(last, _)| {
-            let same = self.order.compare(last, &self.key).is_eq();
-            (self.index.fences.compare(self.order, i, last), same)
+            let same = order.compare(last, &self.key).is_eq();
+            (self.index.fences.compare(order, i, last), same)
         });
         let fence_fits = match above_last {
             None => below_first == Ordering::Equal && !continued,
@@ -96,10 +132,6 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         if !fence_fits {
             return Err(DecodeError("the index's fence does not separate the blocks"));
         }
-        for entry in 0..block.count() {
-            self.entry(block, entry)?;
-        }
-        self.counts.blocks += 1;
         Ok(())
     }
 
@@ -107,8 +139,8 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         block.key_into(entry, &mut self.key);
         let (seq, kind) = block.version(entry);
         let value = block.value(entry);
-        if let Some((last, last_seq)) = &self.last {
-            let ordered = match self.order.compare(last, &self.key) {
+        if let (Some(order), Some((last, last_seq))) = (self.order, &self.last) {
+            let ordered = match order.compare(last, &self.key) {
                 Ordering::Less => true,
                 Ordering::Equal => seq < *last_seq,
                 Ordering::Greater => false,
@@ -120,13 +152,13 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         if kind == Kind::Delete && !value.is_empty() {
             return Err(DecodeError("a delete has a value"));
         }
-        if O::BYTEWISE {
+        if let Some(order) = self.order.filter(|_| O::BYTEWISE) {
             let hash = hash_key(&self.key);
             if block.tag(entry) != tag_of(hash) {
                 return Err(DecodeError("the tag of an entry is wrong"));
             }
-            if block.get(self.order, &self.key, tag_of(hash), seq + 1) != Some(entry)
-                || block.lower_bound(self.order, &self.key, seq + 1) != entry
+            if block.get(order, &self.key, tag_of(hash), seq + 1) != Some(entry)
+                || block.lower_bound(order, &self.key, seq + 1) != entry
             {
                 return Err(DecodeError("an entry cannot be found by its key"));
             }
@@ -152,7 +184,7 @@ impl<'a, O: KeyOrder> Check<'a, O> {
     fn end(self) -> Decoded<SegmentCounts> {
         let (meta, counts) = (self.meta, self.counts);
         let last = self.last.map(|(last, _)| last).unwrap_or_default();
-        if !self.order.compare(&last, &meta.max_key).is_eq() {
+        if self.order.is_some_and(|order| !order.compare(&last, &meta.max_key).is_eq()) {
             return Err(DecodeError("the last key is not the one described"));
         }
         let found = (counts.entries, counts.deletes, counts.raw_bytes, self.seqs, self.specials);

@@ -169,6 +169,35 @@ fn a_missing_comparator_is_a_typed_error_and_the_rest_works() {
 }
 
 #[test]
+fn verify_reads_what_it_cannot_order() {
+    let (place, db) = fresh();
+    let news = db.keyspace_ordered("news", Arc::new(Reverse)).unwrap();
+    for number in 0..500 {
+        news.insert(format!("{number:04}"), "v").unwrap();
+    }
+    news.remove_range("0100".."0050").unwrap();
+    db.flush().unwrap();
+    drop(news);
+    db.close().unwrap();
+    let db = place.open();
+    assert!(db.verify().unwrap().problems.is_empty());
+    assert!(db.verify().unwrap().blocks > 0);
+    db.close().unwrap();
+    drop(db);
+    for entry in std::fs::read_dir(place.path().join("data")).unwrap() {
+        let run = entry.unwrap().path();
+        let mut bytes = std::fs::read(&run).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&run, bytes).unwrap();
+    }
+    let db = place.open();
+    let problems = db.verify().unwrap().problems;
+    assert!(!problems.is_empty());
+    assert!(problems.iter().all(|problem| problem.error.to_string().contains("news")));
+}
+
+#[test]
 fn comparators_are_found_among_the_options() {
     let (place, db) = fresh();
     db.keyspace_ordered("news", Arc::new(Reverse)).unwrap().insert("k", "v").unwrap();

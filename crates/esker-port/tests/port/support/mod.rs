@@ -141,3 +141,35 @@ impl Random {
         content
     }
 }
+
+/// Puts a pipe, and then a device that never ends, in the place of each file of a store in turn.
+/// Nobody waits for them: the import refuses the store by name, or does without the file.
+#[cfg(unix)]
+#[track_caller]
+pub fn intruders_are_not_waited_for(engine: Engine, from: &Path) {
+    let place = tempfile::tempdir().unwrap();
+    let files: Vec<PathBuf> = tree(from).into_iter().map(|(path, ..)| path).collect();
+    let mut refused = 0;
+    for (number, file) in files.iter().filter(|path| path.is_file()).enumerate() {
+        for (kind, arguments) in [("mkfifo", &[][..]), ("mknod", &["c", "1", "5"])] {
+            let store = place.path().join(format!("{number}-{kind}"));
+            copy(from, &store);
+            let inside = file.strip_prefix(from).unwrap();
+            let path =
+                if inside.as_os_str().is_empty() { store.clone() } else { store.join(inside) };
+            std::fs::remove_file(&path).unwrap();
+            let made = std::process::Command::new(kind).arg(&path).args(arguments).output();
+            if !made.is_ok_and(|output| output.status.success()) {
+                println!("left out: {kind} makes nothing here");
+                continue;
+            }
+            if let Err(error) = import(engine, &store, &place.path().join("db")) {
+                let store = store.to_str().unwrap();
+                assert!(error.to_string().contains(store), "{}: {error}", path.display());
+                refused += 1;
+            }
+            let _ = std::fs::remove_dir_all(place.path().join("db"));
+        }
+    }
+    assert!(refused > 0, "nothing was refused");
+}

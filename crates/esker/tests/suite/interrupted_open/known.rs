@@ -5,7 +5,8 @@ use super::PATH;
 use esker::fs::{Fs, OpenMode};
 use esker::manifest::{SUPERBLOCK_NAMES, Superblock};
 use esker::{Db, Durability, ErrorKind, Options, Recovery};
-use esker_testkit::CrashFs;
+use esker_testkit::faultfs::{Effect, Op as Call, Rule};
+use esker_testkit::{CrashFs, FaultFs};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
@@ -421,4 +422,34 @@ fn everything(disk: &CrashFs) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     }
     db.close().unwrap();
     found
+}
+
+/// A superblock that could be written only in part, for want of space, is whole again with the next
+/// one; until then the other counts, and nothing is damaged.
+#[test]
+fn a_superblock_that_found_no_space_is_no_damage() {
+    let disk = CrashFs::new();
+    let faults = FaultFs::over(&disk);
+    let mut options = options(&disk);
+    options.fs = faults.as_fs();
+    let db = Db::open_with(PATH, options.clone()).unwrap();
+    db.insert("k", "v").unwrap();
+    let short = Effect::ShortWrite(300, std::io::ErrorKind::StorageFull);
+    faults.add(Rule::new(Call::Write, short).path("superblock").persistent());
+    db.flush().unwrap();
+    assert!(!faults.fired().is_empty());
+    let problems = db.verify().unwrap().problems;
+    assert!(problems.is_empty(), "{problems:?}");
+    faults.clear();
+    let killed = disk.kill_clone();
+    db.insert("k2", "v").unwrap();
+    db.flush().unwrap();
+    assert!(db.verify().unwrap().problems.is_empty());
+    db.close().unwrap();
+    for disk in [disk, killed] {
+        options.fs = disk.as_fs();
+        let db = Db::open_with(PATH, options.clone()).unwrap();
+        assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+        assert!(db.verify().unwrap().problems.is_empty());
+    }
 }
