@@ -154,6 +154,8 @@ impl<O: DbOrder> Ends<O> {
                 // The ends met, and the error of this entry was the other one's to return.
                 Some(true) => Place::Before,
                 Some(false) => Place::Behind,
+                // Seeded: the error that ended an iterator comes again for ever.
+                None if bug!("api_ended_iterator_fails_again") => Place::Outside,
                 None => Place::Failed,
             };
             return if refused == Some(true) { Ok(None) } else { Err(error) };

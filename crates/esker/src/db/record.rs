@@ -105,6 +105,8 @@ impl Record {
 
 impl Known {
     fn raise_log(&mut self, reach: Option<wal::Reach>) {
+        // Seeded: superblocks never say how far the log reaches.
+        bug!("db_log_is_never_recorded", return);
         if let Some(reach) = reach.filter(|reach| reach.position > self.log.position) {
             self.log = reach;
         }
@@ -153,6 +155,8 @@ impl Core {
 
     /// Records how far the log is synced, if that is due; otherwise, when it will be.
     pub(super) fn record_if_due(&self, recorded_at: &mut Instant) -> Option<Duration> {
+        // Seeded: what class Disk synced is recorded by the next flush only.
+        bug!("db_synced_log_is_not_recorded", return None);
         let pipeline = self.pipeline.as_ref().filter(|_| self.latch.get().is_none())?;
         let is_recorded = || pipeline.synced() <= self.record.log.load(Ordering::Acquire);
         if is_recorded() {
@@ -199,6 +203,8 @@ impl Core {
 
     /// Records that nothing is written any more.
     pub(super) fn record_close(&self, log: Option<wal::Reach>) -> Result<()> {
+        // Seeded: nothing says that the log of a closed database is whole.
+        bug!("db_close_is_not_recorded", return Ok(()));
         self.record_so(true, |_, known| {
             known.raise_log(log);
             known.closed = true;

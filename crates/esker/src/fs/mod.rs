@@ -138,8 +138,10 @@ pub fn within(fs: &Arc<dyn Fs>, directory: &Path) -> io::Result<Arc<dyn Fs>> {
 /// not durable yet. A file that has other names is not changed, but another is made in its place:
 /// in a copy that was made of links, it is the original's, too.
 pub(crate) fn open_to_change(fs: &dyn Fs, path: &Path) -> io::Result<(Arc<dyn File>, bool)> {
+    // Seeded: a file that has another name is changed under both.
+    let any = bug!("fs_linked_file_is_changed");
     match fs.open(path, OpenMode::ReadWrite) {
-        Ok(file) if file.links()? <= 1 => return Ok((file, false)),
+        Ok(file) if any || file.links()? <= 1 => return Ok((file, false)),
         Ok(_) => fs.remove_file(path)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),

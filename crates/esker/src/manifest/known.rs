@@ -93,6 +93,8 @@ impl Recovered {
     /// # Errors
     /// [`Error::Corruption`] if it is shorter than that, or another one.
     pub fn check_reach(&self, directory: &Path, known: Reach) -> Result<()> {
+        // Seeded: an edit that was damaged, or an older manifest, passes for what there is.
+        bug!("manifest_reach_not_checked", return Ok(()));
         let path = directory.join(manifest_name(self.number));
         let refuse =
             |offset, detail: String| Err(Error::corruption(&path, offset, "manifest edit", detail));
@@ -122,6 +124,8 @@ impl Recovered {
     /// # Errors
     /// [`Error::Corruption`] if it is older than the log.
     pub fn check_log(&self, directory: &Path, log: &wal::Recovered) -> Result<()> {
+        // Seeded: superblocks and manifest may be older than the log.
+        bug!("manifest_age_not_checked", return Ok(()));
         let older = |than: u64| {
             let detail = format!(
                 "the log was written under {}: superblocks and manifest were replaced by older \

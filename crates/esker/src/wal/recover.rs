@@ -143,6 +143,8 @@ impl Recovered {
     /// # Errors
     /// [`Error::Corruption`] if it does not reach so far, or is another log there.
     pub fn check_reach(&self, dir: &Path, log_start: Seq, known: Reach) -> Result<()> {
+        // Seeded: an older log, or one that lost its synced end, passes for what there is.
+        bug!("wal_reach_not_checked", return Ok(()));
         let Reach { position, nonce } = known;
         if position <= log_start {
             return Ok(());
