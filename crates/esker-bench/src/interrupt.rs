@@ -1,12 +1,13 @@
-//! A wish that a suite ends early, told from any thread.
+//! A wish that what is under way ends early, told from any thread.
 //!
-//! Whoever listens for signals asks; the step under way sees it within a second and stops. What that
-//! step had measured does not count, since it ended before its time; the steps before it do.
+//! Whoever listens for signals asks; the step of a suite that is under way sees it within a second and
+//! stops. What that step had measured does not count, since it ended before its time; the steps before
+//! it do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends a suite early. Clones are one.
+/// Ends what is under way early. Clones are one.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -14,6 +15,11 @@ impl Interrupt {
     /// Asks for the end. Says whether somebody had asked before.
     pub fn ask(&self) -> bool {
         self.0.swap(true, Ordering::SeqCst)
+    }
+
+    /// Forgets that somebody asked: what is under way next was not meant.
+    pub fn forget(&self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 
     /// Whether somebody asked.

@@ -5,14 +5,12 @@
 
 use super::args::CompareArgs;
 use super::{Follow, create, json, page, print, table};
+use crate::ctrl_c;
 use crate::failure::one_line;
 use esker_bench::compare::process::{Processes, Stop};
 use esker_bench::{Error, Report, Result};
 use std::io::{self, Write};
 use std::process::ExitCode;
-
-/// What a shell reports for a program that Ctrl-C ended.
-pub(super) const INTERRUPTED: u8 = 130;
 
 /// Runs the comparison, prints its report, and says how it ended.
 pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
@@ -59,5 +57,5 @@ pub(super) fn finish(report: &Report, interrupted: bool) -> ExitCode {
     let stopped = one_line(stopped);
     // Where standard error leads nowhere, the exit code has to say it.
     let _ = writeln!(io::stderr(), "esker: the report is not complete: {stopped}");
-    ExitCode::from(if interrupted { INTERRUPTED } else { 1 })
+    ExitCode::from(if interrupted { ctrl_c::EXIT_CODE } else { 1 })
 }

@@ -4,9 +4,10 @@
 //! same command goes on where it was.
 
 use super::args::{Class, bytes, class, count, seconds};
-use super::compare::{INTERRUPTED, host};
+use super::compare::host;
 use super::page::{self, PageArgs};
 use super::{print, table};
+use crate::ctrl_c;
 use crate::failure::one_line;
 use comfy_table::Table;
 use esker_bench::campaign::{self, Campaign, CampaignReport, Left, Watcher};
@@ -137,7 +138,7 @@ pub fn execute(args: &ExperimentArgs) -> Result<ExitCode> {
     let Some(stopped) = &report.report.stopped else { return Ok(ExitCode::SUCCESS) };
     let stopped = one_line(stopped);
     let _ = writeln!(io::stderr(), "esker: the experiment is not complete: {stopped}");
-    Ok(ExitCode::from(if stop.asked() { INTERRUPTED } else { 1 }))
+    Ok(ExitCode::from(if stop.asked() { ctrl_c::EXIT_CODE } else { 1 }))
 }
 
 /// Tells a terminal how it goes.

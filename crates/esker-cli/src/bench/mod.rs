@@ -17,6 +17,7 @@ mod table;
 
 pub use args::{BenchArgs, BenchCommand, BenchFlags};
 
+use crate::ctrl_c;
 use crate::failure::one_line;
 use esker_bench::{EngineSpec, Error, Interrupt, Observer, Report, Result, WorkloadReport};
 use std::fs;
@@ -76,16 +77,11 @@ fn execute(args: &BenchFlags) -> Result<ExitCode> {
 
 /// Has Ctrl-C end the suite behind the step under way, and a second one the program.
 fn listen(interrupt: &Interrupt) -> Result<()> {
-    let asked = interrupt.clone();
-    let ask = move || {
-        if asked.ask() {
-            std::process::exit(i32::from(compare::INTERRUPTED));
-        }
+    let asked = || {
         let again = "interrupted: ending the step under way; once more ends the program at once";
         let _ = writeln!(io::stderr(), "esker: {again}");
     };
-    ctrlc::set_handler(ask)
-        .map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))
+    ctrl_c::listen(interrupt, asked).map_err(|error| Error::Failed(error.to_string()))
 }
 
 fn create(path: &Path) -> Result<fs::File> {

@@ -17,16 +17,16 @@ mod session;
 mod tests;
 
 use crate::cli::{OpenFlags, WriteFlags};
+use crate::ctrl_c;
 use crate::failure::Failure;
 use crate::token;
 use clap::Args;
+use esker_bench::Interrupt;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use session::{Session, Step};
 use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Opens a database and takes commands, from a terminal or a pipe
 #[derive(Debug, Args)]
@@ -89,7 +89,7 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
         let _ = editor.load_history(file);
     }
     let interrupt = Interrupt::default();
-    interrupt.listen()?;
+    ctrl_c::listen(&interrupt, || {}).map_err(|error| Failure::Negative(error.to_string()))?;
     println!("Esker {}: help lists the commands, close leaves.", env!("CARGO_PKG_VERSION"));
     let step = loop {
         let mark = if session.in_batch() { "*" } else { "" };
@@ -114,23 +114,6 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
     Ok(step)
 }
 
-/// Whether Ctrl-C was pressed since the command under way began.
-#[derive(Debug, Clone, Default)]
-struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    fn listen(&self) -> Result<(), Failure> {
-        let asked = self.0.clone();
-        let ask = move || {
-            if asked.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-        };
-        let failed = |error| Failure::Negative(format!("cannot listen for Ctrl-C: {error}"));
-        ctrlc::set_handler(ask).map_err(failed)
-    }
-}
-
 /// Runs a command whose output ends when it is interrupted.
 fn take(
     session: &mut Session,
@@ -138,9 +121,9 @@ fn take(
     out: &mut impl Write,
     interrupt: &Interrupt,
 ) -> io::Result<Step> {
-    interrupt.0.store(false, Ordering::SeqCst);
+    interrupt.forget();
     match session.execute(line, &mut Until { out, interrupt }) {
-        Err(_) if interrupt.0.load(Ordering::SeqCst) => {
+        Err(_) if interrupt.asked() => {
             writeln!(out, "err Interrupted the command was interrupted")?;
             Ok(Step::Continue)
         }
@@ -156,7 +139,7 @@ struct Until<'a, W> {
 
 impl<W: Write> Write for Until<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.interrupt.0.load(Ordering::SeqCst) {
+        if self.interrupt.asked() {
             // Not of the kind `Interrupted`, after which a writer is asked again.
             return Err(io::Error::other("interrupted"));
         }

@@ -10,7 +10,7 @@ impl Write for Terminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.shown.extend_from_slice(bytes);
         if self.shown.iter().filter(|byte| **byte == b'\n').count() == 2 {
-            self.interrupt.0.store(true, Ordering::SeqCst);
+            self.interrupt.ask();
         }
         Ok(bytes.len())
     }
