@@ -4,12 +4,14 @@
 //! [`FaultFs`] wraps any file system and makes chosen calls fail. [`digest`] tells whether two
 //! directories hold the same bytes. [`model`] is what a database should hold, [`ops`] makes up
 //! writes, [`oracle`] tells which of them a crash may take and [`harness`] applies them to a
-//! database and reads it back. [`serial`] tells whether transactions were serializable. All of them are driven by seeds or counters, so that whatever a
-//! test finds can be found again.
+//! database and reads it back. [`serial`] tells whether transactions were serializable, and
+//! [`parallel`] runs cases on all processors. All of them are driven by seeds or counters, so that
+//! whatever a test finds can be found again.
 
 pub mod crashfs;
 pub mod digest;
 pub mod faultfs;
+pub mod parallel;
 mod rng;
 
 // Under the model checker the engine is built without its interface, and so without these.

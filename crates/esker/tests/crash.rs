@@ -20,7 +20,7 @@ use esker_testkit::harness::{self, read_all, small_options};
 use esker_testkit::model::{COUNTERS, Model, Op};
 use esker_testkit::ops::{BUFFERED, Generator, LOGGED, count, counted};
 use esker_testkit::oracle::{Entry, Floor, History};
-use esker_testkit::{CrashFs, Rng};
+use esker_testkit::{CrashFs, Rng, parallel};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -395,24 +395,26 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs workloads until so many points are checked.
-fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64) {
+fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64 + Sync) {
     if let Some(seed) = number("ESKER_SEED") {
         workload(seed);
         return;
     }
     let first = number("ESKER_FIRST_SEED").unwrap_or(first);
-    let (mut points, mut seed) = (0, first);
-    while points < wanted {
-        match catch_unwind(AssertUnwindSafe(|| workload(seed))) {
-            Ok(more) => points += more,
-            Err(panic) => {
-                eprintln!("{name}: failed after {points} points; replay: ESKER_SEED={seed}");
-                resume_unwind(panic);
-            }
-        }
-        seed += 1;
-    }
-    eprintln!("{name}: {points} crash points, seeds {first}..{seed}, 0 differences");
+    let (points, seeds) = (AtomicU64::new(0), AtomicU64::new(0));
+    parallel::for_each(|number| {
+        let seed = first + number;
+        let more = catch_unwind(AssertUnwindSafe(|| workload(seed))).unwrap_or_else(|panic| {
+            let points = points.load(Ordering::Relaxed);
+            eprintln!("{name}: failed after {points} points; replay: ESKER_SEED={seed}");
+            resume_unwind(panic)
+        });
+        seeds.fetch_add(1, Ordering::Relaxed);
+        points.fetch_add(more, Ordering::Relaxed) + more < wanted
+    });
+    let end = first + seeds.into_inner();
+    let points = points.into_inner();
+    eprintln!("{name}: {points} crash points, seeds {first}..{end}, 0 differences");
 }
 
 /// The tests run one after the other: one of them silences panics meanwhile.

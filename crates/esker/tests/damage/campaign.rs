@@ -17,10 +17,11 @@ use esker::fs::Fs;
 use esker::{Db, Error, ErrorKind};
 use esker_testkit::harness::keyspace;
 use esker_testkit::model::{Model, Op};
-use esker_testkit::{CrashFs, Rng};
+use esker_testkit::{CrashFs, Rng, parallel};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// Cases of the short form.
 const CASES: u64 = 240;
@@ -83,9 +84,13 @@ fn damage_of_every_kind_is_harmless_or_told() {
         let whole = judge(scene, &scene.disk, &format!("seed {seed}, {} whole", scene.name));
         assert_eq!(whole, Outcome::Right, "{} is found damaged", scene.name);
     }
-    let mut tally: BTreeMap<(&'static str, Outcome), u64> = BTreeMap::new();
-    let mut failures = Vec::new();
-    for case in cases {
+    let tally: Mutex<BTreeMap<(&'static str, Outcome), u64>> = Mutex::default();
+    let failures = Mutex::new(Vec::new());
+    parallel::for_each(|number| {
+        let case = cases.start + number;
+        if case >= cases.end {
+            return false;
+        }
         let mut rng = Rng::new(seed ^ (case + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let scene = &scenes[rng.below(scenes.len() as u64) as usize];
         let sibling = &scenes[rng.below(scenes.len() as u64) as usize];
@@ -95,13 +100,18 @@ fn damage_of_every_kind_is_harmless_or_told() {
         // The others are tried as well: one run shows all that there is to mend.
         let judged = catch_unwind(AssertUnwindSafe(|| judge(scene, &disk, &what)));
         match judged {
-            Ok(outcome) => *tally.entry((kind, outcome)).or_default() += 1,
-            Err(panic) => failures.push(panic.downcast_ref::<String>().cloned().unwrap_or(what)),
+            Ok(outcome) => *tally.lock().unwrap().entry((kind, outcome)).or_default() += 1,
+            Err(panic) => {
+                let said = panic.downcast_ref::<String>().cloned();
+                failures.lock().unwrap().push(said.unwrap_or(what));
+            }
         }
-    }
-    for ((kind, outcome), count) in tally {
+        true
+    });
+    for ((kind, outcome), count) in tally.into_inner().unwrap() {
         eprintln!("{kind}: {count} {outcome:?}");
     }
+    let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{} cases:\n{}", failures.len(), failures.join("\n"));
 }
 
