@@ -363,7 +363,7 @@ impl Pipeline {
         let after = end + record_bytes(say.len() as u64);
         // Without room the log stays without an end mark, which only makes the next open look
         // more closely.
-        let marked = self.space.make_room_quietly(&self.ring, after);
+        let mut marked = self.space.make_room_quietly(&self.ring, after);
         if marked {
             let mark = Record {
                 position: end,
@@ -374,7 +374,15 @@ impl Pipeline {
                 published: end,
                 synced: self.group.synced(),
             };
-            self.put_spanning(mark, &[], say).inspect_err(|error| self.fail(error.clone()))?;
+            let mut put = self.put_spanning(mark, &[], say);
+            if put.as_ref().is_err_and(|error| self.finds_room(error)) {
+                put = self.put_spanning(mark, &[], say);
+            }
+            match put {
+                // A part of a mark is as good as none.
+                Err(Error::DiskFull { .. }) => marked = false,
+                put => put.inspect_err(|error| self.fail(error.clone()))?,
+            }
         }
         // Seeded: what was written before a clean close can be lost to a power cut.
         bug!("commit_close_does_not_sync", return Ok(None));

@@ -18,6 +18,9 @@ use std::ops::Bound;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// How often a compaction that found no space is tried again when some has returned.
+const COMPACT_TRIES: u32 = 8;
+
 impl Core {
     /// Makes everything written so far durable: the log by a sync, `Buffered` writes by a flush.
     pub fn sync(&self) -> Result<()> {
@@ -90,7 +93,11 @@ impl Core {
         self.check_open()?;
         self.latch.check()?;
         if let Some(error) = self.work.flush_error() {
-            return Err(error);
+            if !self.is_shortage_passing(&error) {
+                return Err(error);
+            }
+            // Space returned: it is tried again.
+            return Ok(());
         }
         self.work.notify();
         self.gate(Point::CallerWaits);
@@ -102,6 +109,9 @@ impl Core {
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
         self.files.try_again(usize::MAX);
+        if self.headroom.is_tight() {
+            self.relieve_and_wait();
+        }
         loop {
             let seen = self.work.done().epoch();
             self.retired.collect();
@@ -127,9 +137,17 @@ impl Core {
         keyspace: Option<&KeyspaceState>,
         bounds: &Bounds,
     ) -> Result<()> {
+        let mut tries = 0;
         loop {
             let cut_up = self.relief.cuts.load(Ordering::Acquire);
-            self.compact_once(branch, keyspace, bounds)?;
+            match self.compact_once(branch, keyspace, bounds) {
+                // What is hidden can go without a merge, and then there may be room for one.
+                Err(Error::DiskFull { .. }) if tries < COMPACT_TRIES && self.relieve_and_wait() => {
+                    tries += 1;
+                    continue;
+                }
+                compacted => compacted?,
+            }
             // The parts of a partition that did not fit as a whole are merged too.
             if self.relief.cuts.load(Ordering::Acquire) == cut_up {
                 return Ok(());

@@ -9,7 +9,6 @@ use crate::db::files::{Files, set_aside};
 use crate::db::headroom::Headroom;
 use crate::db::open::{Described, LOG_DIRECTORY};
 use crate::db::options::Options;
-use crate::db::settings::Settings;
 use crate::db::store::{Store, describe_all};
 use crate::error::{IoContext, Result};
 use crate::fs::Fs;
@@ -24,12 +23,11 @@ use std::sync::Arc;
 pub(super) fn begin(
     path: &Path,
     options: &Options,
-    settings: &Settings,
     described: &mut Described,
     files: &Arc<Files>,
     known: Known,
 ) -> Result<(Arc<Headroom>, Store)> {
-    let headroom = Headroom::find(&options.fs, &path.join(LOG_DIRECTORY), settings);
+    let headroom = Headroom::find(&options.fs, &path.join(LOG_DIRECTORY));
     let known = (!options.read_only).then_some(known);
     let fs = options.fs.as_ref();
     let store = headroom.retry(|| begin_manifest(fs, path, described, files, known))?;

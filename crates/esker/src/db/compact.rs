@@ -165,6 +165,7 @@ impl Core {
             segment_bytes: u64::from(self.settings.segment_bytes),
         };
         let pieces = plan(order, &sources, &tombstones, &gc, limits);
+        self.check_merge_fits(&pieces)?;
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
             match piece {
@@ -202,6 +203,38 @@ impl Core {
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
         let respected = (output.filtered > 0).then(|| gc.snapshots().to_vec());
         Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
+    }
+
+    /// An error where what a merge may write does not fit into what is free: then it is not begun, so
+    /// that what is free stays for those who need less (C7).
+    fn check_merge_fits(&self, pieces: &[Piece<Arc<Segment>>]) -> Result<()> {
+        let written = |piece: &Piece<Arc<Segment>>| match piece {
+            Piece::Drop(_) => 0.0,
+            Piece::Reuse(segment) if self.is_unsettled(segment) => segment.meta().len as f64,
+            Piece::Reuse(_) => 0.0,
+            Piece::Rewrite(runs) => {
+                let metas = || runs.iter().flatten().map(|segment| segment.meta());
+                let (bytes, entries) =
+                    metas().fold((0, 0), |(b, e), meta| (b + meta.len, e + meta.entries));
+                // A delete goes, with what it hides.
+                let gone = 2 * metas().map(|meta| meta.deletes).sum::<u64>();
+                bytes as f64 * entries.saturating_sub(gone) as f64 / entries.max(1) as f64
+            }
+        };
+        let bytes: f64 = pieces.iter().map(written).sum();
+        loop {
+            let free = self.headroom.free();
+            if bytes <= free as f64 {
+                return Ok(());
+            }
+            // What the log keeps ahead for writers goes first, where that makes the difference.
+            let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes());
+            if bytes > (free + log) as f64 || !self.give_up_unused() {
+                break;
+            }
+        }
+        let full = std::io::ErrorKind::StorageFull;
+        Err(Error::io("merge into", self.files.directory(), full.into()))
     }
 
     /// Whether a segment was written for a short life and is about to stay: it is not compressed,

@@ -231,6 +231,17 @@ impl Files {
     /// looks again afterwards.
     pub fn collect(&self) -> bool {
         let Some(_one_at_a_time) = self.collecting.try_lock() else { return false };
+        self.collect_alone();
+        true
+    }
+
+    /// As [`Self::collect`]; if another thread is at it, that one ends first.
+    pub fn collect_now(&self) {
+        let _one_at_a_time = self.collecting.lock();
+        self.collect_alone();
+    }
+
+    fn collect_alone(&self) {
         self.try_again(TRIED_AGAIN);
         let garbage = std::mem::take(&mut *self.garbage.lock());
         let whole = |item: &Garbage| if let Garbage::File(id) = item { Some(*id) } else { None };
@@ -261,7 +272,6 @@ impl Files {
         if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
             log::warn!("cannot sync {}: {error}", self.directory.display());
         }
-        true
     }
 
     /// Runs `f` while no space is given back: linking and punching exclude each other (R22).

@@ -52,7 +52,7 @@ impl Slices {
 impl Core {
     /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time.
     pub(super) fn flush_oldest(&self) -> Result<bool> {
-        self.with_space(Use::All, || self.flush_oldest_once())
+        self.with_space(Use::Unit, || self.flush_oldest_once())
     }
 
     fn flush_oldest_once(&self) -> Result<bool> {
@@ -337,6 +337,7 @@ impl Core {
         if let Some(file) = file {
             self.release_unused(&file, &made);
         }
+        self.headroom.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
     }
 

@@ -1,42 +1,78 @@
 //! What happens when the device is full (C7).
 //!
 //! 1. What is given up, in this order: files that nobody reads any more; log that the next records
-//!    do not need (`commit/space/spare.rs`); the reserve (`headroom`), of which what frees space may
-//!    use a part, and background work all.
-//! 2. While the reserve is not whole, ordinary writes are refused, and what frees space is flushed
-//!    and merged at once, so that the space returns. Each write that is to be refused tries first
-//!    to make the reserve whole, so that writing goes on by itself.
-//! 3. A write is refused only when there is nothing left to wait for: neither a flush nor a merge
-//!    under way, and nothing that one of them could free.
-//! 4. Everything here ends: each attempt gives something up, or is the last one.
+//!    do not need (`commit/space/spare.rs`); the reserve (`headroom`), of which everybody has a part.
+//! 2. While the reserve is not whole, writes of data are refused, and *relief* is under way: a worker
+//!    flushes what was deleted and then writes those segments again, one at a time, in which
+//!    something is hidden (`thin`). It goes on with the next segment only when the space of the one
+//!    before has returned, and ends when the reserve is whole and there is some space to write into,
+//!    or when nothing is left that would free any.
+//! 3. Merges are no part of that, and use no reserve. One begins only where what it may write fits
+//!    into what is free; a partition that is too large for that is cut up, and its parts are merged
+//!    one after the other.
+//! 4. A write of data is refused only when relief came to its end and freed nothing, at a time since
+//!    which nothing was written and no snapshot went. What frees space is refused when that is so,
+//!    and the log has no room in its part of the reserve.
+//! 5. Everything here ends: whoever waits goes on waiting only as long as space returns, and what
+//!    returns it was written before.
 
-use crate::base::Bytewise;
+use crate::base::{Bytewise, Seq};
+use crate::commit::Pipeline;
 use crate::db::Core;
 use crate::db::catalog::Order;
-use crate::db::headroom::Use;
+use crate::db::headroom::{Claim, FREEING_BYTES, Use};
 use crate::db::held::LastHeld;
 use crate::db::shape;
 use crate::db::state::State;
 use crate::db::store::Change;
+use crate::db::thin::Thinned;
 use crate::db::work::PartitionKey;
 use crate::db::write::Write;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition};
-use crate::run::Run;
+use crate::manifest::Draft;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// How often something is given up for one piece of work.
 const ATTEMPTS: u32 = 8;
+/// What relief leaves free beside the reserve, if it can.
+const RELIEF_BYTES: u64 = 1 << 20;
+/// Unless somebody waits for less, a segment is written again when so much of it is hidden.
+const EASY_PART: f64 = 0.125;
+/// How long it is believed that nothing can be freed: nobody tells when a checkpoint goes.
+const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
+/// How long calls that look at old states are waited for: so often, each time twice as long.
+const PASSING_TRIES: u32 = 10;
+const PASSING_WAIT: Duration = Duration::from_millis(1);
+
+/// A moment: what is visible, and the snapshots. What can be freed at one is the same whenever one
+/// looks, apart from what readers and others let go of.
+#[derive(Debug, PartialEq, Eq)]
+struct Moment {
+    visible: Seq,
+    snapshots: Vec<Seq>,
+}
 
 /// What is remembered of the search for space.
 #[derive(Debug, Default)]
 pub struct Relief {
-    /// What was visible when space was last sought by flushes and merges.
-    at: AtomicU64,
+    /// When relief came to its end, and at which moment it had begun.
+    exhausted: Mutex<Option<(Instant, Moment)>>,
+    /// How often space returned.
+    gains: AtomicU64,
     /// How often partitions were cut into parts because they could not be merged as a whole.
     pub(super) cuts: AtomicU64,
+    pub(super) thinned: Mutex<Thinned>,
     pub(super) last_held: LastHeld,
+}
+
+/// What a write that found no space has tried so far.
+#[derive(Debug, Default)]
+pub struct Way {
+    attempts: u32,
+    claim: Option<Claim>,
 }
 
 impl Write<'_> {
@@ -54,22 +90,48 @@ impl Core {
         what: Use,
         mut work: impl FnMut() -> Result<R>,
     ) -> Result<R> {
-        let mut attempts = 0;
-        loop {
+        let mut way = Way::default();
+        let outcome = loop {
             match work() {
-                Err(Error::DiskFull { .. }) if self.give_up(what, &mut attempts) => {}
-                outcome => return outcome,
+                Err(Error::DiskFull { .. }) if self.give_up(what, &mut way) => {}
+                outcome => break outcome,
             }
+        };
+        self.end_way(way);
+        outcome
+    }
+
+    /// Work has ended that may have used the reserve.
+    pub(super) fn end_way(&self, way: Way) {
+        if way.claim.is_some() {
+            drop(way);
+            self.work.done().notify();
         }
     }
 
-    /// Gives something up; says whether there was anything.
-    pub(super) fn give_up(&self, what: Use, attempts: &mut u32) -> bool {
-        *attempts += 1;
-        if *attempts < ATTEMPTS && self.give_up_unused() {
+    /// Asks for relief after a write that frees space: at once if it may free much, else when enough
+    /// was deleted.
+    #[cold]
+    pub(super) fn ask_relief_after(&self, ranges: u64) {
+        let start = self.state.load_arc().log_start();
+        let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
+        if ranges > 0 || reserved.saturating_sub(start) >= FREEING_BYTES / 2 {
+            self.work.ask_relief(false);
+        }
+    }
+
+    /// Gives something up; says whether there was anything. What is given up of the reserve stays so
+    /// as long as `way` is there.
+    pub(super) fn give_up(&self, what: Use, way: &mut Way) -> bool {
+        way.attempts += 1;
+        if way.attempts < ATTEMPTS && self.give_up_unused() {
             return true;
         }
-        let given = *attempts <= ATTEMPTS && self.headroom.give_up(what);
+        if way.attempts > 2 * ATTEMPTS {
+            return false;
+        }
+        way.claim.get_or_insert_with(|| self.headroom.claim());
+        let given = self.headroom.give_up(what);
         if given {
             log::info!("the device is full: the reserve is used");
             self.update_pace();
@@ -78,7 +140,8 @@ impl Core {
     }
 
     /// Gives up what nobody needs.
-    fn give_up_unused(&self) -> bool {
+    pub(super) fn give_up_unused(&self) -> bool {
+        self.retired.collect();
         (self.files.has_garbage() && self.files.collect())
             || self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
     }
@@ -93,51 +156,110 @@ impl Core {
         regained
     }
 
+    /// Notes that space returned. To make the reserve whole is none: work that goes on failing gives
+    /// it up again and again, and whoever waits for that would never be told (C8).
+    pub(super) fn note_gain(&self) {
+        self.relief.gains.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Lets a write go on while the reserve is not whole, if it frees space or the reserve can be
     /// made whole.
     pub(super) fn admit_while_tight(&self, frees: bool) -> Result<()> {
         if frees {
+            // What waits for its flush stays within the part of the reserve that it may have.
+            let start = self.state.load_arc().log_start();
+            let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
+            if reserved.saturating_sub(start) > FREEING_BYTES {
+                self.relieve_so(false);
+            }
             return Ok(());
         }
-        self.regain();
-        if self.headroom.is_tight() && self.relieve_and_wait(false) {
+        loop {
             self.regain();
+            if !self.headroom.is_tight() {
+                return Ok(());
+            }
+            if !self.relieve_and_wait() {
+                // Relief may have made it whole with what others gave back.
+                self.regain();
+                return if self.headroom.is_tight() { Err(self.no_space()) } else { Ok(()) };
+            }
         }
-        if self.headroom.is_tight() {
-            return Err(self.no_space());
-        }
-        Ok(())
+    }
+
+    /// Tries a write again that found no space, as long as some returns.
+    #[cold]
+    pub(super) fn with_way<R>(
+        &self,
+        frees: bool,
+        mut write: impl FnMut() -> Result<R>,
+    ) -> Result<R> {
+        let mut way = Way::default();
+        let outcome = loop {
+            if !self.make_way(frees, &mut way) {
+                break Err(self.no_space());
+            }
+            match write() {
+                Err(Error::DiskFull { .. }) => {}
+                outcome => break outcome,
+            }
+        };
+        self.end_way(way);
+        outcome
     }
 
     /// Makes room for a write that found none; says whether to try again.
-    pub(super) fn make_way(&self, frees: bool, attempts: &mut u32) -> bool {
-        *attempts += 1;
-        if *attempts >= ATTEMPTS {
-            return false;
-        }
-        if self.give_up_unused() || (frees && self.give_up(Use::Freeing, attempts)) {
+    fn make_way(&self, frees: bool, way: &mut Way) -> bool {
+        if frees && way.attempts <= ATTEMPTS {
+            if self.give_up(Use::Freeing, way) {
+                return true;
+            }
+        } else if self.give_up_unused() {
             return true;
         }
-        self.relieve_and_wait(false)
+        // Relief makes the reserve whole, of which this write has its part then.
+        self.end_way(std::mem::take(way));
+        way.attempts = ATTEMPTS;
+        let again = self.relieve_and_wait();
+        if again {
+            way.attempts = 0;
+        }
+        again
     }
 
-    /// Has everything flushed and merged that may free space, and waits for that. False: nothing was
-    /// written since that was done last, and there are no other `news`.
-    fn relieve_and_wait(&self, news: bool) -> bool {
-        let visible = self.visible();
-        let news = self.relief.at.swap(visible, Ordering::AcqRel) != visible || news;
-        if news {
-            self.work.ask_relief();
-        } else if self.work.is_settled() {
-            return false;
+    /// What is visible now, and to whom.
+    fn moment(&self) -> Moment {
+        Moment { visible: self.visible(), snapshots: self.snapshots.list() }
+    }
+
+    /// Whether relief has freed all that can be freed now.
+    fn is_exhausted(&self) -> bool {
+        let exhausted = self.relief.exhausted.lock();
+        let (since, at) = match &*exhausted {
+            Some((since, at)) => (since.elapsed(), at),
+            None => return false,
+        };
+        since < EXHAUSTED_FOR && *at == self.moment()
+    }
+
+    /// Has freed what can be freed, and waits until some space has returned: first what is easily
+    /// had, then all. False: there was nothing.
+    pub(super) fn relieve_and_wait(&self) -> bool {
+        self.relieve_so(false) || self.relieve_so(true)
+    }
+
+    fn relieve_so(&self, all: bool) -> bool {
+        let before = self.relief.gains.load(Ordering::Acquire);
+        if !self.is_exhausted() {
+            self.work.ask_relief(all);
         }
         loop {
             let seen = self.work.done().epoch();
-            if self.work.is_settled() {
-                // What was merged away is free when its readers have gone.
-                self.retired.collect();
-                self.files.collect();
+            if self.relief.gains.load(Ordering::Acquire) != before {
                 return true;
+            }
+            if self.work.is_settled() && !self.headroom.is_claimed() {
+                return self.relief.gains.load(Ordering::Acquire) != before;
             }
             if self.check_open().and_then(|()| self.latch.check()).is_err() {
                 return true;
@@ -150,10 +272,7 @@ impl Core {
     /// Whether a flush that failed is worth waiting for: because space is missing and something may
     /// return some.
     pub(super) fn is_shortage_passing(&self, error: &Error) -> bool {
-        matches!(error, Error::DiskFull { .. }) && {
-            let regained = self.regain();
-            self.relieve_and_wait(regained)
-        }
+        matches!(error, Error::DiskFull { .. }) && self.relieve_and_wait()
     }
 
     /// Called with the error of a merge. If space was missing, and a partition is so large that its
@@ -202,47 +321,91 @@ impl Core {
         Ok(())
     }
 
-    /// Called by a worker: flushes what is in memory, and has those partitions merged that shrink by
-    /// it, if somebody asked for that. Says whether somebody did.
+    /// Called by a worker: frees what can be freed, if somebody asked for that. Says whether somebody
+    /// did.
     pub(super) fn relieve_if_asked(&self) -> bool {
-        if !self.work.begin_relief() {
-            return false;
+        let Some(all) = self.work.begin_relief() else { return false };
+        if !self.is_exhausted() {
+            self.relieve(all);
         }
-        if let Some(pipeline) = &self.pipeline {
-            while self.flush_if_due() {}
-            let state = self.state_now();
-            if !state.active().is_empty() || self.catalog.lock().has_pending() {
-                self.seal(pipeline, &state);
-            }
-            while self.flush_if_due() {}
-        }
-        let state = self.state_now();
-        self.work.force(self.partitions_to_shrink(&state));
         self.work.end_relief();
         true
     }
 
-    /// The partitions in which deletes have not taken effect.
-    fn partitions_to_shrink(&self, state: &State) -> Vec<PartitionKey> {
-        let alone = self.snapshots.list().is_empty();
-        let takes = |run: &Run| {
-            let deletes = |segment: &Arc<crate::run::Segment>| segment.meta().deletes > 0;
-            !run.tombstones().is_empty() || run.segments().iter().any(deletes)
-        };
-        let shrinks = |partition: &Partition| {
-            partition.deltas.iter().any(|run| takes(run)) || (alone && takes(&partition.base))
-        };
-        let mut keys = Vec::new();
-        for (id, tree) in state.version.trees() {
-            let owner = self.catalog.lock().by_id(*id).cloned();
-            let open = |order: &Order| !matches!(order, Order::Missing(_));
-            if !owner.is_some_and(|owner| owner.frozen_at.is_none() && open(&owner.order)) {
-                continue;
+    fn relieve(&self, all: bool) {
+        let before = self.relief.gains.load(Ordering::Acquire);
+        self.give_up_log();
+        let at = self.moment();
+        self.flush_all();
+        self.give_up_log();
+        self.give_all_back();
+        for key in self.thinnable(if all { 0.0 } else { EASY_PART }) {
+            if self.has_relief(before) || self.check_open().is_err() || self.latch.get().is_some() {
+                return;
             }
-            let chosen = tree.partitions().iter().filter(|partition| shrinks(partition));
-            keys.extend(chosen.map(|partition| (*id, partition.lower.clone())));
+            if self.work.is_relief_asked() {
+                // Maybe by somebody who deletes, and whose log a flush gives back.
+                self.flush_all();
+            }
+            if self.thin_contained(&key) {
+                self.give_all_back();
+            }
         }
-        keys
+        self.regain();
+        let gained = self.relief.gains.load(Ordering::Acquire) != before;
+        if all && !gained && self.work.is_relief_alone() {
+            *self.relief.exhausted.lock() = Some((Instant::now(), at));
+        }
+    }
+
+    /// Whether relief may end: space returned `since`, the reserve is whole, and some is free.
+    fn has_relief(&self, since: u64) -> bool {
+        self.regain();
+        !self.headroom.is_tight()
+            && self.relief.gains.load(Ordering::Acquire) != since
+            && self.headroom.free() >= RELIEF_BYTES
+    }
+
+    /// Gives up what the log does not need, if the reserve cannot be made whole without that.
+    fn give_up_log(&self) {
+        self.regain();
+        while self.headroom.is_tight()
+            && self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
+        {
+            self.note_gain();
+            self.regain();
+        }
+    }
+
+    /// Flushes what is in memory.
+    fn flush_all(&self) {
+        let Some(pipeline) = &self.pipeline else { return };
+        while self.flush_if_due() {}
+        let state = self.state_now();
+        if !state.active().is_empty() || self.catalog.lock().has_pending() {
+            self.seal(pipeline, &state);
+        }
+        drop(state);
+        while self.flush_if_due() {}
+    }
+
+    /// Gives back all that nothing refers to, and waits for what only calls refer to that are under
+    /// way: those let go soon, but do not tell.
+    pub(super) fn give_all_back(&self) {
+        for attempt in 0..PASSING_TRIES {
+            let seen = self.work.signal().epoch();
+            let left = self.retired.collect();
+            if self.files.has_garbage() {
+                self.files.collect_now();
+                self.note_gain();
+                self.work.done().notify();
+            }
+            if !left || !self.retired.is_passing() || self.check_open().is_err() {
+                return;
+            }
+            self.work.signal().wait_past_timeout(seen, PASSING_WAIT * (1 << attempt));
+        }
+        self.retired.settle();
     }
 
     /// Sees to it that a flush of what is in memory will have room. False: the reserve cannot grow,

@@ -4,25 +4,31 @@
 //! another one, and all of that a manifest. So a file without content, `wal/reserve`, keeps space
 //! for it, and gives it up when the device has no more.
 //!
-//! 1. The reserve has three parts: [`OPEN_BYTES`] and the manifest's size, for opening;
-//!    [`FREEING_BYTES`], log for what frees space; and a share for the next flush or merge, which
-//!    grows with the largest memtable so far. It never shrinks while the database is open, and is cut to the
-//!    first two at close.
-//! 2. Ordinary writes never use it. While it is not whole the database is *tight*: they are refused
+//! The invariant: **while the reserve is whole, what frees space can be written, flushed and made
+//! effective, one step after the other, and each step leaves what the next one needs.**
+//!
+//! 1. The reserve has four parts, given up in this order: [`FREEING_BYTES`], log for what frees
+//!    space; one flush of the largest memtable so far; one *unit*, the longest segment of a run there
+//!    is, because what is deleted returns segment by segment (`thin`); and [`OPEN_BYTES`] with the
+//!    manifest's size, for opening, records of the manifest, superblocks and close.
+//! 2. Each [`Use`] may have its own part and those before it, so a log of deletes never takes what
+//!    their flush needs, nor a flush what a unit needs. Merges have none: they take what is free.
+//! 3. Ordinary writes never use it. While it is not whole the database is *tight*: they are refused
 //!    unless the reserve can be made whole again, which each of them tries.
-//! 3. What frees space may use the second part, so that an open and a flush always have the rest.
-//!    Background work may use all of it: what it takes it gives back when it ends, well or badly.
-//! 4. A reserve file of an earlier life is only ever removed, never written to: somebody may have
+//! 4. Whoever uses a part holds a [`Claim`] until that work has ended, and while there are claims
+//!    nothing is put back: else a writer would take away what a flush under way was given. Then the
+//!    parts are put back from the last to the first, as far as there is space.
+//! 5. It never shrinks while the database is open, and is cut at close to what an open begins with.
+//! 6. A reserve file of an earlier life is only ever removed, never written to: somebody may have
 //!    put something else in its place.
-//! 5. A reserve that cannot be made for another reason than space is no reason to refuse writes.
+//! 7. A reserve that cannot be made for another reason than space is no reason to refuse writes.
 
-use crate::db::settings::Settings;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The name of the reserve, in the directory of the log.
 pub const RESERVE_NAME: &str = "reserve";
@@ -35,8 +41,8 @@ pub const STEP_BYTES: u64 = 64 << 10;
 /// What a flush writes beyond the bytes of its memtables: headers, indexes, the manifest's next
 /// records.
 const FLUSH_EXTRA_BYTES: u64 = 64 << 10;
-/// So many segments a merge should have room for.
-const MERGE_SEGMENTS: u64 = 3;
+/// What writing a segment again takes beyond its bytes: a header, and what no longer fits into a page.
+const UNIT_EXTRA_BYTES: u64 = 64 << 10;
 /// The reserve grows ahead of what it covers only to this part of what is free.
 const SHARE_OF_FREE: u64 = 8;
 
@@ -45,7 +51,11 @@ const SHARE_OF_FREE: u64 = 8;
 pub enum Use {
     /// The part for the log of what frees space.
     Freeing,
-    /// All of it, for a while.
+    /// Also that for a flush.
+    Flush,
+    /// Also that for a unit.
+    Unit,
+    /// All of it, for moments.
     All,
 }
 
@@ -67,9 +77,21 @@ pub struct Headroom {
     inner: Mutex<Inner>,
     /// How large the reserve is to be.
     target: AtomicU64,
+    /// The part for opening, and that for a unit.
+    opening: AtomicU64,
+    unit: AtomicU64,
     tight: AtomicBool,
-    /// Bytes of a segment of a run.
-    segment: u64,
+    claims: AtomicU32,
+}
+
+/// Work that uses the reserve: as long as it goes on, nothing is put back.
+#[derive(Debug)]
+pub struct Claim(Arc<Headroom>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.claims.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Bytes that flushing memtables may take that have `bytes` now.
@@ -78,20 +100,20 @@ fn flush_share(bytes: u64) -> u64 {
     bytes + bytes / 8 + FLUSH_EXTRA_BYTES
 }
 
-/// Bytes of the reserve when nothing waits for a flush.
-fn base_share(manifest: u64) -> u64 {
-    OPEN_BYTES + FREEING_BYTES + manifest
+/// Bytes that writing a segment of `bytes` again may take.
+fn unit_share(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { bytes + UNIT_EXTRA_BYTES }
 }
 
 impl Headroom {
     /// The reserve of the database whose log stands in `directory`: what an earlier life left.
-    pub fn find(fs: &Arc<dyn Fs>, directory: &Path, settings: &Settings) -> Arc<Self> {
+    pub fn find(fs: &Arc<dyn Fs>, directory: &Path) -> Arc<Self> {
         let path = directory.join(RESERVE_NAME);
         let held = fs.open(&path, OpenMode::Read).and_then(|file| file.allocated()).unwrap_or(0);
         let inner = Mutex::new(Inner { held, ours: false, refusal: None });
-        let (target, tight) = (AtomicU64::new(0), AtomicBool::new(false));
-        let (fs, segment) = (fs.clone(), u64::from(settings.segment_bytes));
-        Arc::new(Self { fs, path, inner, target, tight, segment })
+        let (tight, claims) = (AtomicBool::new(false), AtomicU32::new(0));
+        let (target, opening, unit) = Default::default();
+        Arc::new(Self { fs: fs.clone(), path, inner, target, opening, unit, tight, claims })
     }
 
     /// Whether the reserve is not whole.
@@ -99,29 +121,35 @@ impl Headroom {
         self.tight.load(Ordering::Acquire)
     }
 
-    /// Begins the life of the reserve; where there is no room for it, the database is tight.
-    pub fn begin(&self, manifest: u64) {
-        let wanted = base_share(manifest) + flush_share(0);
+    /// Begins the life of the reserve; where there is no room for it, the database is tight. `unit`:
+    /// bytes of the longest segment.
+    pub fn begin(&self, manifest: u64, unit: u64) {
+        self.unit.fetch_max(unit_share(unit), Ordering::AcqRel);
+        let wanted = self.base_share(manifest) + flush_share(0);
         self.target.store(wanted, Ordering::Release);
         self.tight.store(true, Ordering::Release);
         self.restore();
     }
 
+    /// Bytes of the reserve without the part for a flush.
+    fn base_share(&self, manifest: u64) -> u64 {
+        let opening = OPEN_BYTES + manifest;
+        self.opening.store(opening, Ordering::Release);
+        opening + self.unit.load(Ordering::Acquire) + FREEING_BYTES
+    }
+
     /// Sees to it that a flush of memtables of so many bytes will have room, and `manifest` another
     /// of its kind. False: there is no room for that.
     pub fn cover(&self, memtable: u64, memtable_max: u64, manifest: u64) -> bool {
-        let wanted = base_share(manifest) + flush_share(memtable);
+        let base = self.base_share(manifest);
+        let wanted = base + flush_share(memtable);
         let target = self.target.load(Ordering::Acquire);
         if wanted <= target || self.is_tight() {
             return true;
         }
-        // By doubling, so that it is seldom done, and so that a merge of a few segments finds room;
-        // but not where that is much of what is free.
-        let most = flush_share(memtable_max).max(MERGE_SEGMENTS * self.segment.min(memtable_max));
-        let ample = (2 * target).min(base_share(manifest) + most).max(wanted);
-        let directory = self.path.parent().unwrap_or(&self.path);
-        let free = self.fs.free_bytes(directory).unwrap_or(0);
-        let ample = if free / SHARE_OF_FREE >= ample { ample } else { wanted };
+        // By doubling, so that it is seldom done, but not where that is much of what is free.
+        let ample = (2 * target).min(base + flush_share(memtable_max)).max(wanted);
+        let ample = if self.free() / SHARE_OF_FREE >= ample { ample } else { wanted };
         let mut inner = self.inner.lock();
         [ample, wanted].into_iter().any(|bytes| {
             let grown = self.grow(&mut inner, bytes);
@@ -132,15 +160,67 @@ impl Headroom {
         })
     }
 
-    /// Makes the reserve whole, if that is possible; says whether it is.
+    /// Sees to it that a segment of so many bytes can be written again. Where there is no room for
+    /// that, the database is tight.
+    pub fn cover_unit(&self, bytes: u64) {
+        let unit = unit_share(bytes);
+        let known = self.unit.fetch_max(unit, Ordering::AcqRel);
+        if unit > known {
+            self.target.fetch_add(unit - known, Ordering::AcqRel);
+            self.tight.store(true, Ordering::Release);
+            self.restore();
+        }
+    }
+
+    /// Bytes that are free beside the reserve, as far as that is known.
+    pub fn free(&self) -> u64 {
+        let directory = self.path.parent().unwrap_or(&self.path);
+        self.fs.free_bytes(directory).unwrap_or(u64::MAX)
+    }
+
+    /// Makes the reserve whole, if that is possible, or as large as it can be; says whether it is
+    /// whole.
     pub fn restore(&self) -> bool {
         if !self.is_tight() {
             return true;
         }
         let mut inner = self.inner.lock();
-        let whole = self.grow(&mut inner, self.target.load(Ordering::Acquire));
+        if self.claims.load(Ordering::Acquire) > 0 {
+            return false;
+        }
+        let target = self.target.load(Ordering::Acquire);
+        let parts =
+            [Some(target)].into_iter().chain([Use::Freeing, Use::Flush, Use::Unit].map(|what| {
+                Some(self.kept(what)).filter(|kept| !inner.ours || *kept > inner.held)
+            }));
+        let whole = parts.flatten().collect::<Vec<_>>();
+        let whole = whole.into_iter().find(|bytes| self.grow(&mut inner, *bytes)) == Some(target);
         self.tight.store(!whole, Ordering::Release);
         whole
+    }
+
+    /// What stays of the reserve when somebody had his part.
+    fn kept(&self, what: Use) -> u64 {
+        let opening = self.opening.load(Ordering::Acquire);
+        match what {
+            Use::Freeing => self.target.load(Ordering::Acquire).saturating_sub(FREEING_BYTES),
+            Use::Flush => opening + self.unit.load(Ordering::Acquire),
+            Use::Unit => opening,
+            Use::All => 0,
+        }
+    }
+
+    /// Keeps the reserve from being put back.
+    pub fn claim(self: &Arc<Self>) -> Claim {
+        // Under the lock: whoever puts it back now ends first.
+        let _inner = self.inner.lock();
+        self.claims.fetch_add(1, Ordering::AcqRel);
+        Claim(self.clone())
+    }
+
+    /// Whether somebody uses the reserve.
+    pub fn is_claimed(&self) -> bool {
+        self.claims.load(Ordering::Acquire) > 0
     }
 
     /// Does work of an open; where space is missing, with what the reserve gives up.
@@ -166,10 +246,7 @@ impl Headroom {
     /// Gives up as much as `what` may have; says whether there was anything.
     pub fn give_up(&self, what: Use) -> bool {
         let mut inner = self.inner.lock();
-        let kept = match what {
-            Use::All => 0,
-            Use::Freeing => self.target.load(Ordering::Acquire).saturating_sub(FREEING_BYTES),
-        };
+        let kept = self.kept(what);
         if inner.held <= kept {
             return false;
         }
@@ -183,10 +260,10 @@ impl Headroom {
         }
     }
 
-    /// Cuts the reserve to what the next open needs.
+    /// Cuts the reserve to what the next open begins with.
     pub fn settle(&self, manifest: u64) {
         let mut inner = self.inner.lock();
-        let kept = base_share(manifest);
+        let kept = self.base_share(manifest) + flush_share(0);
         let done = if inner.held > kept {
             self.cut(&mut inner, kept)
         } else {

@@ -82,7 +82,7 @@ impl Core {
     }
 
     /// Whether a checkpoint has the file too.
-    fn has_other_names(&self, id: FileId) -> bool {
+    pub(super) fn has_other_names(&self, id: FileId) -> bool {
         let path = self.files.directory().join(crate::run::file_name(id));
         let file = self.fs.open(&path, OpenMode::Read);
         file.and_then(|file| file.links()).is_ok_and(|links| links > 1)

@@ -6,7 +6,6 @@ use crate::db::Core;
 use crate::db::catalog::{
     BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, Order, check_name,
 };
-use crate::db::headroom::Use;
 use crate::db::ops::Op;
 use crate::db::store::missing_order;
 use crate::error::{Error, Result};
@@ -72,17 +71,27 @@ impl Core {
         if changes {
             self.admit_change()?;
         }
-        let mut catalog = self.catalog.lock();
         if let Some(comparator) = comparator {
-            let usable = catalog.register(comparator);
+            let usable = self.catalog.lock().register(comparator);
             self.work.order_arrived(&usable);
         }
-        check_asked(&catalog, name, traits)?;
-        branch.check()?;
-        let found = self.find_or_make(&mut catalog, branch, name, asked.as_deref(), traits);
-        drop(catalog);
+        let found = self.with_log(|| {
+            let mut catalog = self.catalog.lock();
+            check_asked(&catalog, name, traits)?;
+            branch.check()?;
+            self.find_or_make(&mut catalog, branch, name, asked.as_deref(), traits)
+        });
         self.look_at_log();
         found
+    }
+
+    /// Logs a change; where that finds no space, it is tried again as writes are. The caller does not
+    /// hold the catalog, which flushes need.
+    fn with_log<R>(&self, mut change: impl FnMut() -> Result<R>) -> Result<R> {
+        match change() {
+            Err(Error::DiskFull { .. }) => self.with_way(true, change),
+            changed => changed,
+        }
     }
 
     /// Waits as writers do (`db/pace.rs`), for a call that is about to log a change. The caller does
@@ -164,7 +173,8 @@ impl Core {
     pub fn set_traits(&self, state: &Arc<KeyspaceState>, traits: Traits) -> Result<()> {
         self.check_open()?;
         self.admit_change()?;
-        let set = self.set_traits_in(&mut self.catalog.lock(), state, traits);
+        let set =
+            self.with_log(|| self.set_traits_in(&mut self.catalog.lock(), state, traits.clone()));
         self.look_at_log();
         set
     }
@@ -173,10 +183,11 @@ impl Core {
     pub fn set_ttl(&self, state: &Arc<KeyspaceState>, ttl: Millis) -> Result<()> {
         self.check_open()?;
         self.admit_change()?;
-        let mut catalog = self.catalog.lock();
-        let traits = Traits { ttl, ..state.traits().stored.clone() };
-        let set = self.set_traits_in(&mut catalog, state, traits);
-        drop(catalog);
+        let set = self.with_log(|| {
+            let mut catalog = self.catalog.lock();
+            let traits = Traits { ttl, ..state.traits().stored.clone() };
+            self.set_traits_in(&mut catalog, state, traits)
+        });
         self.look_at_log();
         set
     }
@@ -224,11 +235,22 @@ impl Core {
 
     /// Drops a keyspace of a branch.
     pub fn drop_keyspace_in(&self, branch: &BranchState, name: &str) -> Result<bool> {
-        let pipeline = self.writable()?;
+        self.writable()?;
         if name == DEFAULT_KEYSPACE {
             let what = "the keyspace \"default\" is always there: remove its range instead";
             return Err(Error::invalid(what));
         }
+        // The catalog is not held while space is sought: flushes need it.
+        let dropped = self.with_log(|| self.drop_once(branch, name))?;
+        if dropped && self.headroom.is_tight() {
+            self.work.ask_relief(false);
+        }
+        self.work.notify();
+        Ok(dropped)
+    }
+
+    fn drop_once(&self, branch: &BranchState, name: &str) -> Result<bool> {
+        let pipeline = self.writable()?;
         let mut catalog = self.catalog.lock();
         branch.check_writable()?;
         let Some(state) = catalog.by_name(branch.id, name).cloned() else { return Ok(false) };
@@ -236,23 +258,12 @@ impl Core {
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
-        let written = self.with_space(Use::Freeing, || {
-            let apply = |(), seq| {
-                catalog.drop_keyspace(state.id, seq);
-                Ok(())
-            };
-            pipeline.write(&payload, 1, Class::Process, |_| Ok(()), apply)
-        });
-        if let Err(error) = written {
-            state.unmark_dropped();
-            return Err(self.name_holders(error));
-        }
-        drop(catalog);
-        if self.headroom.is_tight() {
-            self.work.ask_relief();
-        }
-        self.work.notify();
-        Ok(true)
+        let apply = |(), seq| {
+            catalog.drop_keyspace(state.id, seq);
+            Ok(())
+        };
+        let written = pipeline.write(&payload, 1, Class::Process, |_| Ok(()), apply);
+        written.map(|_| true).inspect_err(|_| state.unmark_dropped())
     }
 }
 

@@ -8,7 +8,7 @@
 //! | `read`, `scan`, `state`, `snapshots` | the way of a read |
 //! | `flush`, `stretch`, `slices` | from memtables into the tree |
 //! | `compact`, `shape`, `store`, `files` | the tree and its changes |
-//! | `full`, `headroom`, `held` | what happens when the device is full |
+//! | `full`, `thin`, `headroom`, `held` | what happens when the device is full |
 //! | `record` | how far manifest and log are known to reach |
 //! | `work`, `worker` | who does what in the background |
 //! | `catalog`, `keyspaces`, `branches` | named keyspaces, and copies of all of them |
@@ -55,6 +55,7 @@ mod state;
 pub mod stats;
 mod store;
 mod stretch;
+mod thin;
 pub mod txn;
 pub mod unfinished;
 mod verify;

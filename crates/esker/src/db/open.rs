@@ -153,7 +153,7 @@ impl Core {
         let known = check_known(path, &described, &recovered, options.recovery)?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
         let latch = Arc::new(Latch::new());
-        let (headroom, store) = begin(path, options, &settings, &mut described, &files, known)?;
+        let (headroom, store) = begin(path, options, &mut described, &files, known)?;
         let (counters, end) = (Arc::new(Counters::default()), recovered.end);
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
@@ -219,7 +219,9 @@ impl Core {
                     flushed => flushed?,
                 };
             }
-            self.headroom.begin(self.store.lock().manifest_bytes());
+            let state = self.state_now();
+            let longest = state.version.segments().map(|segment| segment.meta().len).max();
+            self.headroom.begin(self.store.lock().manifest_bytes(), longest.unwrap_or(0));
             self.update_pace();
         }
         self.keep_snapshots_still();

@@ -4,6 +4,10 @@
 //! enter an epoch then. Freeing a memtable or a run's indexes takes milliseconds and must not hit
 //! a reader. So a second reference to every old state is kept here, and a worker drops it when it
 //! is the last one.
+//!
+//! Where space is missing, somebody waits for what an old state holds. Calls that are under way let go
+//! of it soon, iterators do not, and only the first are worth waiting for: a state is *passing* until
+//! it was waited for once ([`Retired::settle`]).
 
 use crate::db::state::State;
 use crate::sync::pin;
@@ -25,16 +29,23 @@ pub struct Held {
     pub data: u64,
 }
 
+#[derive(Debug)]
+struct Old {
+    state: Arc<State>,
+    /// Whether whoever still holds it may be about to let go.
+    passing: bool,
+}
+
 /// The old states.
 #[derive(Debug, Default)]
 pub struct Retired {
-    states: Mutex<Vec<Arc<State>>>,
+    states: Mutex<Vec<Old>>,
 }
 
 impl Retired {
     /// Keeps an old state until nobody else does.
     pub fn push(&self, state: Arc<State>) {
-        self.states.lock().push(state);
+        self.states.lock().push(Old { state, passing: true });
     }
 
     /// What the old states hold that `present` does not. It looks at each memtable set, partition and
@@ -44,7 +55,7 @@ impl Retired {
         let mut seen = Seen::default();
         seen.count(present);
         let mut held = Held { states: states.len(), ..Held::default() };
-        for state in states.iter() {
+        for Old { state, .. } in states.iter() {
             let (memory, data) = seen.count(state);
             held.memory += memory;
             held.data += data;
@@ -52,15 +63,25 @@ impl Retired {
         held
     }
 
+    /// Whether some of them may go soon.
+    pub fn is_passing(&self) -> bool {
+        self.states.lock().iter().any(|old| old.passing)
+    }
+
+    /// Takes those that are left for held by iterators.
+    pub fn settle(&self) {
+        self.states.lock().iter_mut().for_each(|old| old.passing = false);
+    }
+
     /// Drops the states that nobody else holds; says whether some are left.
     pub fn collect(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut free = Vec::new();
             let mut states = self.states.lock();
-            states.retain(|state| {
-                let held = Arc::strong_count(state) > 1;
+            states.retain(|old| {
+                let held = Arc::strong_count(&old.state) > 1;
                 if !held {
-                    free.push(state.clone());
+                    free.push(old.state.clone());
                 }
                 held
             });

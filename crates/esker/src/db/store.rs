@@ -6,12 +6,13 @@
 //!    counted here; a segment with no reference left
 //!    is marked, and goes when its last reader does. The same holds for files.
 //! 3. A failed manifest write poisons the database: nobody knows what the manifest holds (C2).
-//!    Running out of space *before* anything was written does not (C7): room for the next edit, and
-//!    for the name of a successor, is allocated before.
+//!    Running out of space does not (C7): room for the next edit, and for the name of a successor, is
+//!    allocated before; where that is no promise, what was written of the edit is cut off again.
 
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::Core;
 use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE_ID};
+use crate::db::full::Way;
 use crate::db::headroom::Use;
 use crate::db::memset::MemSet;
 use crate::db::state::State;
@@ -102,6 +103,15 @@ impl Store {
     /// Whether some tree refers to a segment.
     fn refers_to(&self, segment: &Segment) -> bool {
         self.segments.contains_key(&(segment.meta().file, segment.meta().offset))
+    }
+
+    /// Whether these partitions are all that refer to a segment, and each is in one tree.
+    pub fn is_referred_by(&self, segment: &Segment, partitions: &[Arc<Partition>]) -> bool {
+        let count = self.segments.get(&(segment.meta().file, segment.meta().offset));
+        let trees =
+            |partition: &Arc<Partition>| self.partitions.get(&Arc::as_ptr(partition).addr());
+        count.is_some_and(|count| *count as usize == partitions.len())
+            && partitions.iter().all(|partition| trees(partition) == Some(&1))
     }
 
     fn add(&mut self, partition: &Partition) {
@@ -218,9 +228,15 @@ impl Core {
         // Seeded: after a crash a file number is given out twice.
         bug!("db_next_file_not_recorded", change.edit.next_file = None);
         self.with_space(Use::All, || store.manifest.reserve(&change.edit))?;
-        let mut attempts = 0;
-        let make_room = &mut || self.give_up(Use::All, &mut attempts);
-        if let Err(error) = store.manifest.append_making_room(&change.edit, make_room) {
+        let mut way = Way::default();
+        let make_room = &mut || self.give_up(Use::All, &mut way);
+        let appended = store.manifest.append_making_room(&change.edit, make_room);
+        self.end_way(way);
+        if let Err(error) = appended {
+            if !store.manifest.is_in_doubt() {
+                // The manifest is as it was.
+                return Err(error);
+            }
             self.latch.fail(error.clone());
             return Err(error.poisoning());
         }
@@ -290,7 +306,15 @@ impl Core {
             }
         };
         // The old one names its successor first (R12).
-        let named = store.manifest.append_successor(next.number());
+        let mut way = Way::default();
+        let make_room = &mut || self.give_up(Use::All, &mut way);
+        let named = store.manifest.append_successor(next.number(), make_room);
+        self.end_way(way);
+        if let (Err(error), false) = (&named, store.manifest.is_in_doubt()) {
+            log::warn!("the manifest is not rewritten yet: {error}");
+            let _ = fs.remove_file(next.path());
+            return Ok(());
+        }
         let old = store.manifest.number();
         let switched =
             named.and_then(|()| self.with_space(Use::All, || self.record_switch(old, &next)));

@@ -61,8 +61,8 @@ struct Inner {
     merging: usize,
     flush_error: Option<Error>,
     retry: bool,
-    /// Somebody waits for space: what frees some is to be flushed and merged.
-    relief: bool,
+    /// Somebody waits for space; `true`: so badly that little will do.
+    relief: Option<bool>,
     relieving: bool,
     /// A flush found no space while merges held some: they end, and it is tried again.
     yielding: bool,
@@ -348,6 +348,29 @@ impl Work {
         self.done.notify();
     }
 
+    /// Takes partitions that no merge works on; false: one of them is busy. As long as they are taken
+    /// only deltas are added to them.
+    pub fn take(&self, keys: &[PartitionKey]) -> bool {
+        let mut inner = self.inner.lock();
+        let free = keys.iter().all(|key| !inner.busy.contains(key));
+        if free {
+            inner.merging += keys.len();
+            inner.busy.extend(keys.iter().cloned());
+        }
+        free
+    }
+
+    /// Ends what [`Self::take`] began.
+    pub fn give_back(&self, keys: &[PartitionKey]) {
+        let mut inner = self.inner.lock();
+        inner.merging -= keys.len();
+        inner.busy.retain(|key| !keys.contains(key));
+        drop(inner);
+        self.done.notify();
+        // Merges of them may be due.
+        self.signal.notify();
+    }
+
     /// These keyspaces have the order that merges of them lacked.
     pub fn order_arrived(&self, keyspaces: &[KeyspaceId]) {
         if keyspaces.is_empty() {
@@ -406,33 +429,43 @@ impl Work {
         self.inner.lock().failed.values().next().cloned()
     }
 
-    /// Asks for flushes and merges of what frees space.
-    pub fn ask_relief(&self) {
-        self.inner.lock().relief = true;
+    /// Asks for what frees space; `all`: also for what frees little.
+    pub fn ask_relief(&self, all: bool) {
+        let mut inner = self.inner.lock();
+        inner.relief = Some(all || inner.relief == Some(true));
+        drop(inner);
         self.signal.notify();
     }
 
-    /// Takes up what was asked for; false: nothing was, or somebody else is at it.
-    pub fn begin_relief(&self) -> bool {
+    /// Takes up what was asked for; `None`: nothing was, or somebody else is at it.
+    pub fn begin_relief(&self) -> Option<bool> {
         let mut inner = self.inner.lock();
-        if inner.relieving || !inner.relief {
-            return false;
-        }
-        inner.relief = false;
-        inner.relieving = true;
-        true
+        let asked = if inner.relieving { None } else { inner.relief.take() };
+        inner.relieving |= asked.is_some();
+        asked
     }
 
-    /// The merges that free space were asked for.
+    /// Whether it was asked for again.
+    pub fn is_relief_asked(&self) -> bool {
+        self.inner.lock().relief.is_some()
+    }
+
+    /// Relief has come to its end.
     pub fn end_relief(&self) {
         self.inner.lock().relieving = false;
         self.done.notify();
     }
 
+    /// Whether no flush or merge is under way beside relief.
+    pub fn is_relief_alone(&self) -> bool {
+        let inner = self.inner.lock();
+        !inner.flushing && inner.merging == 0
+    }
+
     /// Whether nothing that may free space is under way or asked for.
     pub fn is_settled(&self) -> bool {
         let inner = self.inner.lock();
-        !inner.relief
+        inner.relief.is_none()
             && !inner.relieving
             && !inner.yielding
             && !inner.flushing

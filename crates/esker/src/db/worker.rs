@@ -8,7 +8,6 @@
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
 use crate::db::files::TRIED_AGAIN;
-use crate::db::headroom::Use;
 use crate::db::store::Moved;
 use crate::error::{Error, Result};
 use crate::manifest::Tree;
@@ -73,9 +72,12 @@ impl Core {
             let retired = self.retired.collect();
             let collected = self.give_space_back();
             if collected {
+                self.note_gain();
                 self.work.done().notify();
             }
-            self.regain();
+            if self.regain() {
+                self.work.done().notify();
+            }
             if busy || collected {
                 tries = 0;
                 continue;
@@ -128,6 +130,9 @@ impl Core {
         let result = contain(|| self.flush_oldest());
         let done = matches!(result, Ok(true));
         let failure = result.inspect_err(|e| log::warn!("flush failed: {e}")).err();
+        if done {
+            self.note_gain();
+        }
         self.work.end_flush(failure.map(|error| self.name_holders(error)));
         self.regain();
         self.update_pace();
@@ -152,7 +157,7 @@ impl Core {
             return false;
         }
         self.gate(Point::MergeBegins);
-        let result = contain(|| self.with_space(Use::All, || self.merge_partitions(&keys)))
+        let result = contain(|| self.merge_partitions(&keys))
             .or_else(|error| self.cut_up_for_room(&keys, error))
             .map_err(|error| self.name_holders(error));
         let yielded = self.work.yield_to_flush().is_err();
@@ -163,11 +168,16 @@ impl Core {
             // What was not merged is still to be merged.
             self.judge_again(&keys);
         }
+        if result.is_ok() {
+            self.note_gain();
+        }
         self.work.end_merges(&keys, result.as_ref().err());
         if let Err(error) = &result {
             self.after_failed_merges(&keys, error);
         }
-        result.is_ok() || yielded
+        let thinned =
+            matches!(&result, Err(Error::DiskFull { .. })) && !yielded && self.thin_for(&keys);
+        result.is_ok() || yielded || thinned
     }
 
     /// What happened while a merge failed is not noticed by who noted the failure: keyspaces went,
@@ -311,7 +321,7 @@ fn spawn(
 }
 
 /// Runs background work; a panic in it becomes an error, so that nobody waits for it for ever.
-fn contain<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(super) fn contain<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()

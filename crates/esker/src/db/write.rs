@@ -152,18 +152,17 @@ impl Core {
         }
         let started = self.counters.begin_commit(write.counts);
         let custom = custom || reads.is_some_and(|reads| reads.has_own_order());
-        let mut attempts = 0;
-        let end = loop {
-            match self.write_once(pipeline, write, watch, custom) {
-                Ok(end) => break end,
+        let written = self.write_once(pipeline, write, watch, custom);
+        let end = match written {
+            Err(Error::DiskFull { .. }) => self.with_way(write.frees(), || {
                 // Nothing was reserved.
-                Err(Error::DiskFull { .. }) if self.make_way(write.frees(), &mut attempts) => {}
-                Err(error) => return Err(self.name_holders(error)),
-            }
+                self.write_once(pipeline, write, watch, custom)
+            })?,
+            written => written?,
         };
         self.counters.end(Timed::Put, started);
         if !open && write.frees() && self.headroom.is_tight() {
-            self.work.ask_relief();
+            self.ask_relief_after(write.counts[2]);
         }
         if write.durability == Durability::Buffered {
             self.buffered_end.fetch_max(end, Ordering::AcqRel);

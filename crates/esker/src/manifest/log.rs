@@ -60,6 +60,8 @@ pub struct Manifest {
     reach: Reach,
     first_record_bytes: u64,
     allocated: u64,
+    /// Whether an append failed in such a way that nobody knows whether its record is there.
+    in_doubt: bool,
 }
 
 /// What reading a manifest gives.
@@ -109,6 +111,7 @@ impl Manifest {
             reach: Reach::of_header(nonce, HEADER_LEN),
             first_record_bytes: 0,
             allocated: 0,
+            in_doubt: false,
         };
         if let Err(error) = manifest.begin(fs, directory, state) {
             // Nothing names it, and on a full device its space is needed (C7).
@@ -155,6 +158,11 @@ impl Manifest {
         self.reach
     }
 
+    /// Whether an append failed in such a way that nobody knows whether its record is there.
+    pub fn is_in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
     /// Whether it has grown so much that a fresh one should take its place.
     pub fn wants_rewrite(&self) -> bool {
         self.reach.len > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
@@ -176,7 +184,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Appends an edit and syncs it. After an error nobody knows whether the edit is there (C2).
+    /// Appends an edit and syncs it. After an error nobody knows whether the edit is there (C2), unless
+    /// it is one of space and the manifest is not [in doubt](Self::is_in_doubt): then it is as it was.
     pub fn append(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
@@ -195,12 +204,16 @@ impl Manifest {
         self.append_record(KIND_EDIT, &payload, make_room)
     }
 
-    /// Names the manifest that takes this one's place (R12).
-    pub fn append_successor(&mut self, number: u64) -> Result<()> {
+    /// Names the manifest that takes this one's place (R12). `make_room`: as above.
+    pub fn append_successor(
+        &mut self,
+        number: u64,
+        make_room: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
         // Seeded: a retired manifest does not name its successor, so that a lost superblock leads
         // back to an old state.
         bug!("manifest_successor_not_written", return Ok(()));
-        self.append_record(KIND_SUCCESSOR, &number.to_le_bytes(), &mut || false)
+        self.append_record(KIND_SUCCESSOR, &number.to_le_bytes(), make_room)
     }
 
     fn append_record(
@@ -211,19 +224,30 @@ impl Manifest {
     ) -> Result<()> {
         let Reach { nonce, len, .. } = self.reach;
         let (sum, record) = encode_record(nonce, len, kind, payload);
+        self.in_doubt = true;
         loop {
             match self.file.write_at(&record, len).context("write", &self.path) {
                 // The same bytes again, at the same place.
                 Err(Error::DiskFull { .. }) if make_room() => {}
+                Err(error @ Error::DiskFull { .. }) => {
+                    // Only a part of the record was written, if any. Without it the next one follows
+                    // what is there, whoever that is.
+                    self.file.set_len(len).context("cut", &self.path)?;
+                    self.allocated = 0;
+                    self.in_doubt = false;
+                    return Err(error);
+                }
                 written => break written?,
             }
         }
         // Seeded: what an edit drops is given back before the edit is durable.
         bug!("manifest_edit_not_synced", {
             self.reach = self.reach.with_record(sum, record.len() as u64);
+            self.in_doubt = false;
             return Ok(());
         });
         self.file.sync_data().context("sync", &self.path)?;
+        self.in_doubt = false;
         self.reach = self.reach.with_record(sum, record.len() as u64);
         Ok(())
     }
@@ -239,6 +263,7 @@ impl Manifest {
             reach: recovered.reach,
             first_record_bytes: 0,
             allocated: 0,
+            in_doubt: false,
         })
     }
 }

@@ -412,7 +412,7 @@ fn a_retired_manifest_leads_to_its_successor() {
     let mut old = place.create(1);
     place.create(2).append(&whole_edit()).unwrap();
     assert_eq!(place.read(1).unwrap().number, 1);
-    old.append_successor(2).unwrap();
+    old.append_successor(2, &mut || false).unwrap();
     let found = place.read(1).unwrap();
     assert_eq!((found.number, found.edits.len()), (2, 2));
 }
@@ -421,7 +421,7 @@ fn a_retired_manifest_leads_to_its_successor() {
 fn successors_cannot_run_in_a_circle() {
     let place = Place::new();
     let mut manifest = place.create(1);
-    manifest.append_successor(1).unwrap();
+    manifest.append_successor(1, &mut || false).unwrap();
     assert_eq!(place.read(1).unwrap_err().kind(), ErrorKind::Corruption);
 }
 

@@ -9,13 +9,12 @@ fn directory() -> PathBuf {
 
 fn headroom(fs: &Arc<MemFs>) -> Arc<Headroom> {
     let fs: Arc<dyn Fs> = fs.clone();
-    let options = crate::db::options::Options::default();
-    Headroom::find(&fs, &directory(), &Settings::new(&options).unwrap())
+    Headroom::find(&fs, &directory())
 }
 
 fn begun(fs: &Arc<MemFs>) -> Arc<Headroom> {
     let headroom = headroom(fs);
-    headroom.begin(4096);
+    headroom.begin(4096, 0);
     headroom
 }
 
@@ -40,7 +39,7 @@ fn it_is_small_at_first_grows_with_memtables_and_is_cut_at_close() {
     assert!(growths <= 4, "{growths}");
     assert!(before <= 4 * MAX, "{before}");
     headroom.settle(4096);
-    assert_eq!(bytes(&fs), OPEN_BYTES + FREEING_BYTES + 4096);
+    assert_eq!(bytes(&fs), OPEN_BYTES + FREEING_BYTES + 4096 + flush_share(0));
 }
 
 #[test]
@@ -58,13 +57,37 @@ fn what_frees_space_gets_its_part_and_the_background_all() {
 }
 
 #[test]
+fn everybody_has_a_part_and_it_is_put_back_when_nobody_uses_it() {
+    let fs = MemFs::new();
+    let headroom = begun(&fs);
+    headroom.cover_unit(MAX);
+    assert!(!headroom.is_tight());
+    let whole = bytes(&fs);
+    assert_eq!(whole, OPEN_BYTES + 4096 + unit_share(MAX) + flush_share(0) + FREEING_BYTES);
+    let claim = headroom.claim();
+    assert!(headroom.give_up(Use::Flush));
+    assert_eq!(bytes(&fs), OPEN_BYTES + 4096 + unit_share(MAX), "a unit can still be written");
+    assert!(headroom.give_up(Use::Unit) && !headroom.give_up(Use::Flush));
+    assert_eq!(bytes(&fs), OPEN_BYTES + 4096);
+    assert!(!headroom.restore() && headroom.is_claimed(), "somebody uses it");
+    drop(claim);
+    // What there is goes to what is needed most.
+    fs.knobs.free.store(unit_share(MAX) + 4096, Ordering::Relaxed);
+    assert!(!headroom.restore());
+    assert_eq!(bytes(&fs), OPEN_BYTES + 4096 + unit_share(MAX));
+    fs.knobs.free.store(MAX, Ordering::Relaxed);
+    assert!(headroom.restore() && !headroom.is_tight());
+    assert_eq!(bytes(&fs), whole);
+}
+
+#[test]
 fn a_full_device_makes_it_tight_until_there_is_room() {
     let fs = MemFs::new();
     fs.knobs.free.store(100 << 10, Ordering::Relaxed);
     let headroom = begun(&fs);
     assert!(headroom.is_tight() && !headroom.restore());
     assert!(matches!(headroom.refusal(), Error::DiskFull { .. }));
-    assert_eq!(bytes(&fs), 0);
+    assert_eq!(bytes(&fs), OPEN_BYTES + 4096, "the part for opening fits");
     assert!(headroom.cover(MAX, MAX, 4096), "what frees space is not held up");
     fs.knobs.free.store(MAX, Ordering::Relaxed);
     assert!(headroom.restore() && !headroom.is_tight());

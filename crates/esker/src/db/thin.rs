@@ -1,0 +1,438 @@
+//! Writing a segment again without what is hidden: how space returns where none is left for merges
+//! (C7).
+//!
+//! 1. A merge writes all that it reads before anything of it goes. Here one segment is written, in
+//!    its own place and with what newer runs hide left out (`merge::ThinStream`), and goes. So a step
+//!    takes no more than the longest segment, which is the *unit* of the reserve, and each that is
+//!    installed leaves more space than there was.
+//! 2. Only segments are written again below or beside deletes that came since they were looked at
+//!    last, and only where their bytes return: no other partition, branch or checkpoint may have
+//!    them. Base first, then deltas from old to new, because a delete goes when nothing older of its
+//!    key is left.
+//! 3. The partitions that refer to a segment are busy meanwhile, as in a merge. Each gets its part.
+//! 4. Less than a [`GAIN_DIVISOR`]th of a segment is not worth the edit: that stays until a merge.
+
+use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Seq};
+use crate::db::Core;
+use crate::db::catalog::{KeyspaceState, Order};
+use crate::db::compact::tombstone_lists;
+use crate::db::flush::give_up;
+use crate::db::headroom::Use;
+use crate::db::shape;
+use crate::db::store::{Change, missing_order};
+use crate::db::work::PartitionKey;
+use crate::db::worker::contain;
+use crate::error::{Error, Result};
+use crate::manifest::{Draft, Partition, Tree, Version};
+use crate::merge::{Depth, Stretch, ThinStream};
+use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The part of a segment that must be hidden, at least.
+const GAIN_DIVISOR: u64 = 64;
+/// What file systems give back as a whole.
+const PAGE_BYTES: u64 = 4 << 10;
+/// Entries between two looks at the rest of the world.
+const STEP_ENTRIES: usize = 1024;
+
+/// A segment that may have something hidden in it, by what names it.
+#[derive(Debug, Clone)]
+pub struct ThinKey {
+    keyspace: KeyspaceId,
+    file: FileId,
+    offset: u64,
+    min_key: Vec<u8>,
+}
+
+impl ThinKey {
+    fn of(keyspace: KeyspaceId, segment: &Segment) -> Self {
+        let meta = segment.meta();
+        Self { keyspace, file: meta.file, offset: meta.offset, min_key: meta.min_key.clone() }
+    }
+}
+
+/// Up to which sequence number segments were looked at, and for which snapshots.
+#[derive(Debug, Default)]
+pub struct Thinned {
+    upto: HashMap<(FileId, u64), Seq>,
+    snapshots: Vec<Seq>,
+}
+
+/// A segment, the partitions that refer to it, and what is written in its place.
+struct Job {
+    keyspace: Arc<KeyspaceState>,
+    segment: Arc<Segment>,
+    parts: Vec<Arc<Partition>>,
+    written: Vec<Vec<Arc<Segment>>>,
+}
+
+impl Job {
+    fn keys(&self) -> Vec<PartitionKey> {
+        let key = |part: &Arc<Partition>| (self.keyspace.id, part.lower.clone());
+        self.parts.iter().map(key).collect()
+    }
+}
+
+fn is(segment: &Segment, key: &ThinKey) -> bool {
+    (segment.meta().file, segment.meta().offset) == (key.file, key.offset)
+}
+
+/// Whether two segments have keys in common, as far as their bounds tell.
+fn overlap<O: KeyOrder>(order: &O, a: &Segment, b: &Segment) -> bool {
+    let (a, b) = (a.meta(), b.meta());
+    order.compare(&a.min_key, &b.max_key).is_le() && order.compare(&b.min_key, &a.max_key).is_le()
+}
+
+/// A segment of a partition, and what may be hidden in it.
+struct Look {
+    segment: Arc<Segment>,
+    /// The runs below its own, so that the oldest come first.
+    below: usize,
+    /// The newest of what may hide something.
+    newest: Seq,
+    /// The part that is hidden, as far as the numbers tell, by what is newer than `known`.
+    part: f64,
+    known: Option<Seq>,
+}
+
+/// What lies above the segments of a partition and hides something there. `all`: also newer values,
+/// not only deletes.
+fn look_at<O: KeyOrder>(
+    order: &O,
+    partition: &Partition,
+    all: bool,
+    known: impl Fn(&Segment) -> Option<Seq>,
+) -> Vec<Look> {
+    let runs: Vec<_> = partition.runs().collect();
+    let hides = |segment: &Segment| {
+        let meta = segment.meta();
+        if all { meta.entries } else { meta.deletes }
+    };
+    let mut looks: Vec<Look> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        looks.extend(run.segments().iter().map(|segment| Look {
+            segment: segment.clone(),
+            below: runs.len() - at,
+            newest: 0,
+            part: 0.0,
+            known: known(segment),
+        }));
+    }
+    for (at, run) in runs.iter().enumerate() {
+        let is_below = |look: &&mut Look| look.below <= runs.len() - at;
+        let ranges = run.tombstones().iter().map(|segment| segment.meta().max_seq).max();
+        for look in looks.iter_mut().filter(is_below).filter(|_| ranges.is_some()) {
+            let seq = ranges.unwrap_or(0);
+            look.newest = look.newest.max(seq);
+            look.part += f64::from(u8::from(look.known.is_none_or(|known| known < seq)));
+        }
+        for taker in run.segments().iter().filter(|segment| hides(segment) > 0) {
+            let seq = taker.meta().max_seq;
+            let own = taker.meta().deletes > 0 || taker.meta().shadowed;
+            let under = |look: &&mut Look| {
+                (if own { is_below(look) } else { look.below < runs.len() - at })
+                    && overlap(order, taker, &look.segment)
+            };
+            let entries = looks.iter_mut().filter(under).map(|look| look.segment.meta().entries);
+            let share = hides(taker) as f64 / entries.sum::<u64>().max(1) as f64;
+            for look in looks.iter_mut().filter(under) {
+                look.newest = look.newest.max(seq);
+                look.part += if look.known.is_none_or(|known| known < seq) { share } else { 0.0 };
+            }
+        }
+    }
+    looks.retain(|look| look.newest > look.known.unwrap_or(0));
+    looks
+}
+
+impl Core {
+    /// The segments that may become smaller by what was deleted, in the order in which they should.
+    /// `least`: the part of a segment that should be hidden.
+    pub(super) fn thinnable(&self, least: f64) -> Vec<ThinKey> {
+        let state = self.state_now();
+        let mut looks = Vec::new();
+        for (id, tree) in state.version.trees() {
+            for partition in tree.partitions() {
+                let found = self.look_at_partition(*id, partition, false);
+                looks.extend(found.into_iter().map(|look| (*id, look)));
+            }
+        }
+        self.forget_thinned(&state.version);
+        // The oldest runs first: a delete can go when what it hides is gone.
+        looks.retain(|(_, look)| look.part >= least);
+        looks.sort_by(|(_, a), (_, b)| a.below.cmp(&b.below).then(b.part.total_cmp(&a.part)));
+        looks.iter().map(|(id, look)| ThinKey::of(*id, &look.segment)).collect()
+    }
+
+    /// Forgets what is known of segments that went.
+    fn forget_thinned(&self, version: &Version) {
+        let mut thinned = self.relief.thinned.lock();
+        let there = version.segments().filter_map(|segment| {
+            let place = (segment.meta().file, segment.meta().offset);
+            thinned.upto.get(&place).map(|known| (place, *known))
+        });
+        thinned.upto = there.collect();
+    }
+
+    fn look_at_partition(&self, id: KeyspaceId, partition: &Partition, all: bool) -> Vec<Look> {
+        let owner = self.catalog.lock().by_id(id).cloned();
+        let Some(owner) = owner.filter(|owner| owner.frozen_at.is_none()) else {
+            return Vec::new();
+        };
+        let snapshots = self.snapshots.list();
+        let mut thinned = self.relief.thinned.lock();
+        if thinned.snapshots != snapshots {
+            *thinned = Thinned { upto: HashMap::new(), snapshots };
+        }
+        let known = |segment: &Segment| {
+            thinned.upto.get(&(segment.meta().file, segment.meta().offset)).copied()
+        };
+        match &owner.order {
+            Order::Bytewise => look_at(&Bytewise, partition, all, known),
+            Order::Custom(order) => look_at(order, partition, all, known),
+            Order::Missing(_) => Vec::new(),
+        }
+    }
+
+    /// Writes the segments of partitions again for whose merge there is no room. Says whether one
+    /// became smaller.
+    pub(super) fn thin_for(&self, keys: &[PartitionKey]) -> bool {
+        let [(id, lower)] = keys else { return false };
+        let state = self.state_now();
+        let partition = state.version.tree(*id).and_then(|tree| {
+            tree.partitions().iter().find(|partition| partition.lower == *lower).cloned()
+        });
+        drop(state);
+        let Some(partition) = partition else { return false };
+        let mut looks = self.look_at_partition(*id, &partition, true);
+        drop(partition);
+        looks.sort_by_key(|look| look.below);
+        let keys: Vec<_> = looks.iter().map(|look| ThinKey::of(*id, &look.segment)).collect();
+        drop(looks);
+        let mut any = false;
+        for key in keys {
+            if self.thin_contained(&key) {
+                any = true;
+                self.give_all_back();
+            }
+        }
+        any
+    }
+
+    /// Writes a segment again if it becomes smaller by that. Says whether it did.
+    pub(super) fn thin_contained(&self, key: &ThinKey) -> bool {
+        match self.thin(key) {
+            Ok(thinned) => thinned,
+            Err(error) => {
+                if !matches!(error, Error::Closed) {
+                    log::warn!("a segment is not written again: {error}");
+                }
+                false
+            }
+        }
+    }
+
+    fn thin(&self, key: &ThinKey) -> Result<bool> {
+        let Some(job) = self.thin_job(key)? else { return Ok(false) };
+        let keys = job.keys();
+        let taken = {
+            // As merges do: whoever changes the tree sees that they are busy.
+            let _one_at_a_time = self.store.lock();
+            self.work.take(&keys)
+        };
+        if !taken {
+            return Ok(false);
+        }
+        drop(job);
+        let once = || match self.thin_job(key)? {
+            Some(job) if job.keys() == keys => self.thin_once(job),
+            _ => Ok(false),
+        };
+        let thinned = contain(|| self.with_space(Use::Unit, once));
+        self.work.give_back(&keys);
+        thinned
+    }
+
+    /// The partitions that refer to a segment; `None`: its bytes would not return.
+    fn thin_job(&self, key: &ThinKey) -> Result<Option<Job>> {
+        let keyspace = self.catalog.lock().by_id(key.keyspace).cloned();
+        let Some(keyspace) = keyspace.filter(|keyspace| !keyspace.is_dropped()) else {
+            return Ok(None);
+        };
+        let store = self.store.lock();
+        let state = self.state_now();
+        let Some(tree) = state.version.tree(key.keyspace) else { return Ok(None) };
+        let parts = match &keyspace.order {
+            Order::Bytewise => referring(&Bytewise, tree, key),
+            Order::Custom(order) => referring(order, tree, key),
+            Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+        };
+        let segment = parts.first().and_then(|part| {
+            part.runs().flat_map(|run| run.segments()).find(|segment| is(segment, key)).cloned()
+        });
+        let Some(segment) = segment else { return Ok(None) };
+        let alone = store.is_referred_by(&segment, &parts);
+        drop(store);
+        if !alone || self.has_other_names(key.file) {
+            return Ok(None);
+        }
+        Ok(Some(Job { keyspace, segment, parts, written: Vec::new() }))
+    }
+
+    fn thin_once(&self, mut job: Job) -> Result<bool> {
+        let mut writer = None;
+        let keyspace = job.keyspace.clone();
+        let written = match &keyspace.order {
+            Order::Bytewise => self.write_thinned(&Bytewise, &mut job, &mut writer),
+            Order::Custom(order) => {
+                let written = self.write_thinned(order, &mut job, &mut writer);
+                self.trust(order).and(written)
+            }
+            Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
+        };
+        let len = job.segment.meta().len;
+        let seen = job.parts.iter().flat_map(|part| part.runs()).map(|run| run.max_seq()).max();
+        let note = |segment: &Segment| {
+            let place = (segment.meta().file, segment.meta().offset);
+            self.relief.thinned.lock().upto.insert(place, seen.unwrap_or(0));
+        };
+        let worth = written.inspect_err(|_| give_up(writer.take()))?;
+        if !worth {
+            give_up(writer);
+            note(&job.segment);
+            return Ok(false);
+        }
+        let made: Vec<_> = job.written.iter().flatten().cloned().collect();
+        let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
+        made.iter().for_each(|segment| note(segment));
+        let mut installed = false;
+        self.conclude(writer, made, || {
+            installed = self.install_thinned(job)?;
+            Ok(())
+        })?;
+        self.counters.background.merge_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if installed {
+            log::debug!("a segment of {len} bytes was written again in {bytes}");
+            self.note_gain();
+        }
+        Ok(installed)
+    }
+
+    /// Writes what stays of a segment. False: that is not worth the while.
+    fn write_thinned<O: KeyOrder>(
+        &self,
+        order: &O,
+        job: &mut Job,
+        writer: &mut Option<RunWriter>,
+    ) -> Result<bool> {
+        let segment = job.segment.clone();
+        let meta = segment.meta();
+        let most = meta.len - (meta.len / GAIN_DIVISOR).max(PAGE_BYTES).min(meta.len);
+        for part in &job.parts {
+            let (mut cursors, mut tombstones, mut own) = (Vec::new(), Vec::new(), 0);
+            for run in part.runs() {
+                tombstones.extend(tombstone_lists(order, run)?);
+                let near = |other: &&Arc<Segment>| overlap(order, other, &segment);
+                let mut near: Vec<_> = run.segments().iter().filter(near).cloned().collect();
+                if near.iter().any(|other| Arc::ptr_eq(other, &segment)) {
+                    own = cursors.len();
+                    near = vec![segment.clone()];
+                }
+                let run = Arc::new(Run::new(Role::Delta, near, Vec::new()));
+                let cache = self.cache.clone();
+                cursors.push(RunCursor::new(run, order.clone(), cache, false, true));
+            }
+            let inside =
+                part.lower.as_ref().filter(|lower| order.compare(lower, &meta.min_key).is_gt());
+            let stretch = Stretch {
+                start: Some(inside.unwrap_or(&meta.min_key).clone()),
+                end: part.upper.clone(),
+                last: Some(meta.max_key.clone()),
+            };
+            // Read behind the partitions: no snapshot that is made from here on sees what they hide.
+            let gc = self.merge_rule().at(Depth::Upper);
+            let mut stream = ThinStream::new(order.clone(), cursors, own, tombstones, gc, stretch);
+            let mut out = |key: &[u8], seq, kind, value: &[u8]| {
+                self.writer(writer, true)?.add(order, key, seq, kind, value)
+            };
+            while stream.step(&mut out, STEP_ENTRIES)? {
+                if self.closing.load(Ordering::Acquire) {
+                    return Err(Error::Closed);
+                }
+            }
+            let mut segments = Vec::new();
+            if let Some(writer) = writer.as_mut() {
+                writer.cut()?;
+                if writer.bytes_written() > most {
+                    return Ok(false);
+                }
+                segments = self.take_segments(writer);
+            }
+            job.written.push(segments);
+        }
+        Ok(true)
+    }
+
+    /// Puts what was written in the place of the segment. False: something else happened to that.
+    fn install_thinned(&self, job: Job) -> Result<bool> {
+        let mut installed = false;
+        self.change(|state, store| {
+            let Job { keyspace, segment, parts, written } = &job;
+            let Some(tree) = state.version.tree(keyspace.id) else { return Ok(None) };
+            let now = match &keyspace.order {
+                Order::Bytewise => places(&Bytewise, tree, parts),
+                Order::Custom(order) => places(order, tree, parts),
+                Order::Missing(_) => None,
+            };
+            let Some(now) = now else { return Ok(None) };
+            let present: Vec<_> = now.iter().map(|at| tree.partitions()[*at].clone()).collect();
+            if !store.is_referred_by(segment, &present) {
+                return Ok(None);
+            }
+            let mut change = Change::default();
+            let mut draft = Draft::of(tree);
+            for ((at, old), segments) in now.into_iter().zip(&present).zip(written) {
+                let new = replaced(old, segment, segments);
+                let edit = shape::replace_edit(old, 1, &[&new]);
+                change.edit.trees.push((keyspace.id, edit));
+                draft.replace(at, 1, vec![Arc::new(new)]);
+            }
+            change.trees.push((keyspace.id, Some(Arc::new(draft.finish()))));
+            installed = true;
+            Ok(Some(change))
+        })?;
+        Ok(installed)
+    }
+}
+
+/// The partitions of a tree that refer to a segment.
+fn referring<O: KeyOrder>(order: &O, tree: &Tree, key: &ThinKey) -> Vec<Arc<Partition>> {
+    let refers = |part: &&Arc<Partition>| {
+        part.runs().flat_map(|run| run.segments()).any(|segment| is(segment, key))
+    };
+    let first = tree.find(order, &key.min_key);
+    // All of them are neighbours, since a segment is one range of keys.
+    tree.partitions()[first..].iter().take_while(refers).cloned().collect()
+}
+
+/// Where partitions that were taken stand now.
+fn places<O: KeyOrder>(order: &O, tree: &Tree, parts: &[Arc<Partition>]) -> Option<Vec<usize>> {
+    parts.iter().map(|part| tree.position(order, part.lower.as_deref())).collect()
+}
+
+/// The partition with `segments` in the place of one.
+fn replaced(old: &Partition, gone: &Arc<Segment>, segments: &[Arc<Segment>]) -> Partition {
+    let change = |run: &Arc<Run>| {
+        let Some(at) = run.segments().iter().position(|segment| Arc::ptr_eq(segment, gone)) else {
+            return run.clone();
+        };
+        let mut all = run.segments().to_vec();
+        all.splice(at..=at, segments.iter().cloned());
+        Arc::new(Run::new(run.role(), all, run.tombstones().to_vec()))
+    };
+    let deltas = old.deltas.iter().map(change).filter(|run| !run.is_empty()).collect();
+    let (lower, upper) = (old.lower.clone(), old.upper.clone());
+    Partition { lower, upper, base: change(&old.base), deltas }
+}

@@ -1,0 +1,151 @@
+//! What of one source of a merge is still needed.
+//!
+//! A merge writes everything that its sources hold; where there is no room for that, one of them can
+//! be written without the others. The stream walks over all sources, as a merge does, and hands over
+//! what must stay of a single one, unchanged:
+//!
+//! 1. a version goes if a newer one of its stripe, in whatever source, shadows it or a range
+//!    tombstone covers it: those stay where they are, and hide it from the same readers;
+//! 2. a delete goes if every reader sees it and no source holds anything older of its key that
+//!    stays;
+//! 3. operands stay, and nothing is folded, filtered or looked at for what has expired.
+//!
+//! The sources must be all that there is of the key range, from the newest that is on disk down to
+//! the oldest.
+
+#[cfg(test)]
+mod tests;
+
+use super::fold::Out;
+use super::gc::{Verdict, VersionGc};
+use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::error::Result;
+use crate::iter::{Cover, LoserTree, Tombstones, same_key};
+
+/// The keys that a stream looks at: from the first, up to the last of these bounds that is met.
+#[derive(Debug, Clone, Default)]
+pub struct Stretch {
+    /// First key.
+    pub start: Option<Vec<u8>>,
+    /// First key behind.
+    pub end: Option<Vec<u8>>,
+    /// Last key.
+    pub last: Option<Vec<u8>>,
+}
+
+/// Walks over sources and hands over what must stay of one of them.
+#[derive(Debug)]
+pub struct ThinStream<C, O, T> {
+    order: O,
+    tree: LoserTree<C, O>,
+    own: usize,
+    gc: VersionGc,
+    tombstones: Vec<T>,
+    cover: Cover,
+    stretch: Stretch,
+    started: bool,
+    /// The key of the last entry, once there was one.
+    key: Option<Vec<u8>>,
+    /// A delete of that key that goes unless something older stays.
+    waits: Option<Seq>,
+}
+
+impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
+    /// A stream over `cursors`, of which `own` is the one that is written; `gc` must be for an output
+    /// with older entries below. `tombstones` are those of all sources.
+    pub fn new(
+        order: O,
+        cursors: Vec<C>,
+        own: usize,
+        mut tombstones: Vec<T>,
+        gc: VersionGc,
+        stretch: Stretch,
+    ) -> Self {
+        tombstones.retain(|source| !source.is_empty());
+        let tree = LoserTree::new(order.clone(), cursors);
+        let cover = Cover::default();
+        Self {
+            order,
+            tree,
+            own,
+            gc,
+            tombstones,
+            cover,
+            stretch,
+            started: false,
+            key: None,
+            waits: None,
+        }
+    }
+
+    /// Reads up to `entries_max` entries and hands what stays to `out`, in cursor order. Tells whether
+    /// more follow. After an error the stream must not be used further.
+    pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
+        if !self.started {
+            match &self.stretch.start {
+                Some(start) => self.tree.seek(start, SEQ_MAX)?,
+                None => self.tree.seek_to_first()?,
+            }
+            self.started = true;
+        }
+        for _ in 0..entries_max {
+            if !self.has_entry() {
+                break;
+            }
+            self.take(out)?;
+            self.tree.next()?;
+        }
+        self.tree.check()?;
+        Ok(self.has_entry())
+    }
+
+    fn has_entry(&self) -> bool {
+        if !self.tree.valid() {
+            return false;
+        }
+        let (key, Stretch { end, last, .. }) = (self.tree.key(), &self.stretch);
+        end.as_ref().is_none_or(|end| self.order.compare(key, end).is_lt())
+            && last.as_ref().is_none_or(|last| self.order.compare(key, last).is_le())
+    }
+
+    /// Decides about the entry under the tree.
+    fn take(&mut self, out: &mut impl Out) -> Result<()> {
+        let (seq, kind, own) = (self.tree.seq(), self.tree.kind(), self.tree.source() == self.own);
+        let key = self.tree.key();
+        if !self.key.as_ref().is_some_and(|last| same_key(&self.order, key, last)) {
+            self.key.get_or_insert_default().clear();
+            self.key.get_or_insert_default().extend_from_slice(key);
+            // A delete that waited had nothing to hide.
+            self.waits = None;
+            self.gc.start_key();
+        }
+        let verdict = if self.tombstones.is_empty() {
+            self.gc.decide(seq, kind, |_| 0)
+        } else {
+            let (newest, _) = self.cover.seq_at(&self.order, &self.tombstones, key, SEQ_MAX);
+            let (order, tombstones) = (&self.order, &self.tombstones);
+            self.gc.decide(seq, kind, |below| {
+                if newest <= seq || newest < below {
+                    return newest;
+                }
+                crate::iter::covering_seq(order, tombstones, key, below)
+            })
+        };
+        let stays = matches!(verdict, Verdict::Keep(_) | Verdict::Operand);
+        if !own || stays {
+            // It is older, and it stays: in its own source or here.
+            if let Some(delete) = self.waits.take() {
+                out(key, delete, Kind::Delete, &[])?;
+            }
+        }
+        if !own || !stays {
+            return Ok(());
+        }
+        let needless = kind == Kind::Delete && self.gc.is_seen_by_all(seq);
+        if needless {
+            self.waits = Some(seq);
+            return Ok(());
+        }
+        out(key, seq, kind, self.tree.value())
+    }
+}
