@@ -5,6 +5,7 @@ use crate::commit::Pipeline;
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::{Counter, Timed};
+use crate::db::full::PASSING_TRIES;
 use crate::db::state::State;
 use crate::db::stats::{BytesWritten, HeldUse, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
 use crate::db::store::missing_order;
@@ -105,7 +106,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until no flush or merge is due and no space waits to be given back.
+    /// Waits until no flush or merge is due and no space waits to be given back, but for what iterators
+    /// keep.
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
         self.files.try_again(usize::MAX);
@@ -119,7 +121,13 @@ impl Core {
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
-                return Ok(());
+                if !self.retired.is_passing() {
+                    return Ok(());
+                }
+                // Calls that look at an old state keep the files that went with it, for moments.
+                self.give_all_back(PASSING_TRIES - 2);
+                self.check_open()?;
+                continue;
             }
             // A merge that fails is tried again, but nobody is kept waiting for it (C8).
             if let Some(error) = self.work.merge_error() {

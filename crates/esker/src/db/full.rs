@@ -43,8 +43,9 @@ const RELIEF_BYTES: u64 = 1 << 20;
 const EASY_PART: f64 = 0.125;
 /// How long it is believed that nothing can be freed: nobody tells when a checkpoint goes.
 const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
-/// How long calls that look at old states are waited for: so often, each time twice as long.
-const PASSING_TRIES: u32 = 10;
+/// How long calls that look at old states are waited for where space is missing: so often, each time
+/// twice as long.
+pub(super) const PASSING_TRIES: u32 = 10;
 const PASSING_WAIT: Duration = Duration::from_millis(1);
 
 /// A moment: what is visible, and the snapshots. What can be freed at one is the same whenever one
@@ -338,7 +339,7 @@ impl Core {
         let at = self.moment();
         self.flush_all();
         self.give_up_log();
-        self.give_all_back();
+        self.give_all_back(PASSING_TRIES);
         for key in self.thinnable(if all { 0.0 } else { EASY_PART }) {
             if self.has_relief(before) || self.check_open().is_err() || self.latch.get().is_some() {
                 return;
@@ -348,7 +349,7 @@ impl Core {
                 self.flush_all();
             }
             if self.thin_contained(&key) {
-                self.give_all_back();
+                self.give_all_back(PASSING_TRIES);
             }
         }
         self.regain();
@@ -391,8 +392,8 @@ impl Core {
 
     /// Gives back all that nothing refers to, and waits for what only calls refer to that are under
     /// way: those let go soon, but do not tell.
-    pub(super) fn give_all_back(&self) {
-        for attempt in 0..PASSING_TRIES {
+    pub(super) fn give_all_back(&self, tries: u32) {
+        for attempt in 0..tries {
             let seen = self.work.signal().epoch();
             let left = self.retired.collect();
             if self.files.has_garbage() {

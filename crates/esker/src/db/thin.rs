@@ -17,6 +17,7 @@ use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::compact::tombstone_lists;
 use crate::db::flush::give_up;
+use crate::db::full::PASSING_TRIES;
 use crate::db::headroom::Use;
 use crate::db::shape;
 use crate::db::store::{Change, missing_order};
@@ -215,7 +216,7 @@ impl Core {
         for key in keys {
             if self.thin_contained(&key) {
                 any = true;
-                self.give_all_back();
+                self.give_all_back(PASSING_TRIES);
             }
         }
         any

@@ -129,8 +129,7 @@ fn a_branch_costs_no_space_whatever_it_shares() {
         let before = (run_files(&place.path()).0, manifest());
         db.branch(&format!("of {size}")).unwrap();
         let after = (run_files(&place.path()).0, manifest());
-        // Less where what a compaction replaced is given back only now.
-        assert!(after.0 <= before.0, "{before:?} {after:?}");
+        assert_eq!(after.0, before.0, "{before:?} {after:?}");
         costs.push(after.1 - before.1);
     }
     assert!(costs.iter().all(|bytes| *bytes < 256), "{costs:?}");
