@@ -166,6 +166,8 @@ impl Core {
     /// Lets a write go on while the reserve is not whole, if it frees space or the reserve can be
     /// made whole.
     pub(super) fn admit_while_tight(&self, frees: bool) -> Result<()> {
+        // Seeded: a full disk cannot be emptied.
+        let frees = frees && !bug!("db_full_disk_refuses_deletes");
         if frees {
             // What waits for its flush stays within the part of the reserve that it may have.
             let start = self.state.load_arc().log_start();

@@ -107,6 +107,8 @@ impl Store {
 
     /// Whether these partitions are all that refer to a segment, and each is in one tree.
     pub fn is_referred_by(&self, segment: &Segment, partitions: &[Arc<Partition>]) -> bool {
+        // Seeded: what a branch shares is written again for its parent, and no space returns.
+        bug!("db_shared_segment_is_thinned", return true);
         let count = self.segments.get(&(segment.meta().file, segment.meta().offset));
         let trees =
             |partition: &Arc<Partition>| self.partitions.get(&Arc::as_ptr(partition).addr());
@@ -233,7 +235,8 @@ impl Core {
         let appended = store.manifest.append_making_room(&change.edit, make_room);
         self.end_way(way);
         if let Err(error) = appended {
-            if !store.manifest.is_in_doubt() {
+            // Seeded: an edit that found no space ends writing.
+            if !store.manifest.is_in_doubt() && !bug!("db_full_manifest_ends_writing") {
                 // The manifest is as it was.
                 return Err(error);
             }

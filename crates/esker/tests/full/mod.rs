@@ -8,7 +8,7 @@
 use super::{Tried, options as small};
 use esker::fs::OpenMode;
 use esker::{Db, Durability, Error, ErrorKind, Keyspace, Options};
-use esker_testkit::faultfs::{Effect, Op as Call};
+use esker_testkit::faultfs::{Effect, Op as Call, Rule};
 use esker_testkit::harness::{self, read_all};
 use esker_testkit::model::{COUNTERS, Op};
 use esker_testkit::ops::{Generator, count};
@@ -228,6 +228,37 @@ fn a_partition_larger_than_what_is_free_is_merged_in_parts() {
     }
     assert!(db.verify().unwrap().problems.is_empty());
     db.close().unwrap();
+}
+
+/// An edit of the manifest that finds no space, though space was allocated for it, is taken back and
+/// written later: nobody has to reopen the database.
+#[test]
+fn a_manifest_that_finds_no_space_ends_nothing() {
+    let disk = CrashFs::new();
+    disk.set_copies_on_write(true);
+    let faults = FaultFs::over(&disk);
+    let mut options = on(&disk);
+    options.fs = faults.as_fs();
+    let db = Db::open_with(PATH, options).unwrap();
+    db.insert("first", "1").unwrap();
+    db.flush().unwrap();
+    for written in [0, 9, 40] {
+        let full = Effect::ShortWrite(written, io::ErrorKind::StorageFull);
+        faults.add(Rule::new(Call::Write, full).path("MANIFEST").persistent());
+        db.insert(format!("after {written}"), "2").unwrap();
+        let error = db.flush().unwrap_err();
+        assert!(is_full(&error), "{error}");
+        faults.clear();
+        let killed = disk.kill_clone();
+        db.insert("last", "3").unwrap();
+        db.flush().unwrap();
+        assert!(db.verify().unwrap().problems.is_empty());
+        let other = Db::open_with(PATH, on(&killed)).unwrap();
+        assert!(other.contains_key(format!("after {written}")).unwrap());
+    }
+    db.close().unwrap();
+    let db = Db::open_with(PATH, on(&disk)).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 5);
 }
 
 /// What of space ends at the n-th operation.
