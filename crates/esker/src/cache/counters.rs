@@ -2,6 +2,9 @@
 
 use crate::sync::Stripes;
 
+/// A sum that is shown and that nobody acts on: no model needs to follow it.
+pub(super) type Total = std::sync::atomic::AtomicU64;
+
 const HITS: usize = 0;
 const MISSES: usize = 1;
 

@@ -7,12 +7,13 @@
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
 use super::Slots;
+use super::counters::Total;
 use crate::block::{Block, Layout};
+use crate::sync::primitives::{AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
 use std::alloc::{self, Layout as Memory};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// What stands before the bytes.
 #[repr(C, align(64))]
@@ -23,7 +24,8 @@ pub(super) struct Header {
     capacity: usize,
     slot: u32,
     owner: Option<Arc<Slots>>,
-    allocated: Arc<AtomicU64>,
+    allocated: Arc<Total>,
+    life: Life,
     hot: Hot,
 }
 
@@ -56,7 +58,7 @@ pub struct FrameBuf {
 }
 
 impl FrameBuf {
-    pub(super) fn new(capacity: usize, allocated: &Arc<AtomicU64>) -> Self {
+    pub(super) fn new(capacity: usize, allocated: &Arc<Total>) -> Self {
         let memory = memory(capacity);
         // SAFETY: the size is not zero, as it includes the header.
         let start = unsafe { alloc::alloc_zeroed(memory) };
@@ -70,6 +72,7 @@ impl FrameBuf {
             slot: 0,
             owner: None,
             allocated: Arc::clone(allocated),
+            life: Life::default(),
             hot: Hot { len: 0, used: AtomicU8::new(0), layout: None },
         };
         allocated.fetch_add(memory.size() as u64, Ordering::Relaxed);
@@ -111,6 +114,7 @@ impl FrameBuf {
             header.owner = Some(owner);
             header.slot = slot;
         }
+        self.pin.header().life.begins();
         self.pin
     }
 
@@ -204,11 +208,14 @@ impl Drop for FramePin {
             return;
         }
         fence(Ordering::Acquire);
+        self.header().life.ends();
         let memory = memory(self.header().capacity);
         self.header().allocated.fetch_sub(memory.size() as u64, Ordering::Relaxed);
         // SAFETY: this was the last reference; the frame was allocated with this very layout.
         unsafe {
             self.frame.as_ptr().drop_in_place();
+            // The model checker's memory stays, so that it finds who uses the frame after this.
+            #[cfg(not(loom))]
             alloc::dealloc(self.frame.as_ptr().cast(), memory);
         }
     }
@@ -250,7 +257,9 @@ impl<'a> FrameView<'a> {
     #[inline]
     fn header(self) -> &'a Header {
         // SAFETY: alive for `'a` as `new` demands; never mutably borrowed once it is shared.
-        unsafe { &*self.frame.as_ptr() }
+        let header = unsafe { &*self.frame.as_ptr() };
+        header.life.used();
+        header
     }
 
     /// The bytes of the block.

@@ -26,26 +26,27 @@ mod counters;
 mod frame;
 mod shard;
 mod slots;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 mod tests;
 
 pub use frame::{FrameBuf, FramePin, FrameView};
 pub use slots::Slots;
 
 use crate::error::Result;
-use counters::Counters;
-use crossbeam_epoch as epoch;
-use parking_lot::Mutex;
+use crate::sync::pin;
+use crate::sync::primitives::Mutex;
+use counters::{Counters, Total};
 use shard::Shard;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Bytes for which another shard is worth its lock.
 const SHARD_BYTES: u64 = 16 << 20;
 const SHARDS_MAX: u64 = 16;
 /// Locks that keep two threads from reading the same block at once. Unrelated blocks that share
 /// one wait for each other, which is harmless and rare.
-const FLIGHTS: usize = 1024;
+const FLIGHTS: usize = if cfg!(loom) { 1 } else { 1024 };
 
 /// What the cache has done and holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,9 +71,9 @@ pub struct BlockCache {
     shards: Box<[Mutex<Shard>]>,
     flights: Box<[Mutex<()>]>,
     counters: Counters,
-    allocated: Arc<AtomicU64>,
-    index_bytes: AtomicU64,
-    bytes_read: AtomicU64,
+    allocated: Arc<Total>,
+    index_bytes: Total,
+    bytes_read: Total,
 }
 
 impl BlockCache {
@@ -84,8 +85,8 @@ impl BlockCache {
             flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
             counters: Counters::default(),
             allocated: Arc::default(),
-            index_bytes: AtomicU64::new(0),
-            bytes_read: AtomicU64::new(0),
+            index_bytes: Total::new(0),
+            bytes_read: Total::new(0),
         }
     }
 
@@ -193,7 +194,7 @@ impl BlockCache {
         let mut retired = Vec::new();
         // Entering an epoch may drop what others retired, segments too, and so come back here: no
         // lock may be held then. Entering it once more, below, does not.
-        let guard = epoch::pin();
+        let guard = pin();
         for i in 0..slots.len() {
             if slots.vacancy(i).is_some() {
                 continue;
@@ -214,7 +215,7 @@ fn retire(frames: Vec<FramePin>) {
     if frames.is_empty() {
         return;
     }
-    let guard = epoch::pin();
+    let guard = pin();
     guard.defer(move || drop(frames));
     guard.flush();
 }

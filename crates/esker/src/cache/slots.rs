@@ -7,11 +7,11 @@
 use super::frame::Header;
 use super::{BlockCache, FrameBuf, FramePin, FrameView};
 use crate::error::Result;
-use crossbeam_epoch::{self as epoch, Guard};
+use crate::sync::primitives::{AtomicPtr, Ordering};
+use crate::sync::{Guard, pin};
 use std::fmt;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// One slot per block of a segment.
 ///
@@ -68,7 +68,7 @@ impl Slots {
 
     /// A pin of block `i`, if it is cached.
     pub fn pin(&self, i: usize) -> Option<FramePin> {
-        let guard = epoch::pin();
+        let guard = pin();
         self.get(i, &guard).map(FrameView::pin)
     }
 

@@ -57,7 +57,7 @@ fn blocks_that_are_used_survive_a_scan() {
     }
     for i in 0..1000 {
         load(&cold, i % 250);
-        let guard = epoch::pin();
+        let guard = pin();
         if let Some(view) = hot.get(i % 10, &guard) {
             view.touch();
         }
@@ -158,7 +158,7 @@ fn contents_are_right_under_eviction() {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
                     let i = (random >> 33) as usize % 64;
                     {
-                        let guard = epoch::pin();
+                        let guard = pin();
                         if let Some(view) = shared.get(i, &guard) {
                             view.touch();
                             assert_eq!(number_of(view), i);

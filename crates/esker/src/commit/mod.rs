@@ -26,7 +26,6 @@ mod group;
 mod loom_tests;
 #[cfg(not(loom))]
 mod pipeline;
-mod primitives;
 mod ring;
 #[cfg(not(loom))]
 mod space;
@@ -34,6 +33,9 @@ mod space;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 mod tests;
+
+#[cfg(loom)]
+pub(crate) use ring::{Refused, Ring, Ticket};
 
 #[cfg(not(loom))]
 pub use pipeline::{Class, LogConfig, LogCounters, LogKind, Pipeline};

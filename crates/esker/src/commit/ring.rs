@@ -16,8 +16,8 @@
 //! bit in the head word itself, under the parking lock, by the same operation that reads the
 //! position; who moves the head takes the bit off by compare-and-swap, and then must wake.
 
-use super::primitives::{AtomicBool, AtomicU64, Ordering, Parking, fence};
 use crate::base::Seq;
+use crate::sync::primitives::{AtomicBool, AtomicU64, Ordering, Parking, fence};
 
 const FLAG: u64 = 1 << 63;
 const TICKET_SHIFT: u32 = 53;
@@ -40,17 +40,17 @@ fn position_of(word: u64) -> Seq {
 
 /// A reserved stretch of the log. It must be completed, or the ring stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
-    pub(super) number: u64,
-    pub(super) start: Seq,
-    pub(super) end: Seq,
+pub(crate) struct Ticket {
+    pub(crate) number: u64,
+    pub(crate) start: Seq,
+    pub(crate) end: Seq,
     /// What was visible when the stretch was reserved.
-    pub(super) published: Seq,
+    pub(crate) published: Seq,
 }
 
 /// Why nothing was reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// The prepared space ends before this position.
     Space { end: Seq },
     /// All slots are taken; try again when more than this is visible.
@@ -60,7 +60,7 @@ pub(super) enum Refused {
 }
 
 /// See the module's description.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     reserve: CacheLine<AtomicU64>,
     head: CacheLine<AtomicU64>,
     /// End of the prepared space.
@@ -77,7 +77,7 @@ struct CacheLine<T>(T);
 
 impl Ring {
     /// A ring that starts at `position`; `slots` is a power of two, at most 1024.
-    pub(super) fn new(slots: usize, position: Seq) -> Self {
+    pub(crate) fn new(slots: usize, position: Seq) -> Self {
         assert!(slots.is_power_of_two() && slots as u64 <= TICKETS);
         assert!(position.is_multiple_of(UNIT));
         Self {
@@ -96,19 +96,19 @@ impl Ring {
     }
 
     /// Which slot belongs to a ticket.
-    pub(super) fn slot_index(&self, ticket: u64) -> usize {
+    pub(crate) fn slot_index(&self, ticket: u64) -> usize {
         ticket as usize & (self.slots.len() - 1)
     }
 
     /// How many slots there are.
     #[cfg(not(loom))]
-    pub(super) fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }
 
     /// Reserves `len` bytes, a multiple of 8.
     #[inline]
-    pub(super) fn try_reserve(&self, len: u64) -> Result<Ticket, Refused> {
+    pub(crate) fn try_reserve(&self, len: u64) -> Result<Ticket, Refused> {
         debug_assert!(len.is_multiple_of(UNIT) && len > 0);
         let mut word = self.reserve.0.load(Ordering::Acquire);
         loop {
@@ -153,7 +153,7 @@ impl Ring {
 
     /// Marks a ticket complete, and publishes what can be published.
     #[inline]
-    pub(super) fn complete(&self, ticket: &Ticket) {
+    pub(crate) fn complete(&self, ticket: &Ticket) {
         self.slot(ticket.number).store(ticket.end, Ordering::Release);
         fence(Ordering::SeqCst);
         let mut sleepers = false;
@@ -183,29 +183,29 @@ impl Ring {
 
     /// Everything before this position is published.
     #[inline]
-    pub(super) fn visible(&self) -> Seq {
+    pub(crate) fn visible(&self) -> Seq {
         position_of(self.head.0.load(Ordering::Acquire))
     }
 
     /// Where the next record goes.
-    pub(super) fn reserved(&self) -> Seq {
+    pub(crate) fn reserved(&self) -> Seq {
         position_of(self.reserve.0.load(Ordering::Acquire))
     }
 
     /// End of the prepared space.
     #[cfg(not(loom))]
-    pub(super) fn limit(&self) -> Seq {
+    pub(crate) fn limit(&self) -> Seq {
         self.limit.0.load(Ordering::Acquire)
     }
 
     /// Opens the space up to `limit` for reservation.
-    pub(super) fn raise_limit(&self, limit: Seq) {
+    pub(crate) fn raise_limit(&self, limit: Seq) {
         self.limit.0.fetch_max(limit, Ordering::AcqRel);
     }
 
     /// Waits until everything before `upto` is published; false if the ring was stopped before.
     #[inline]
-    pub(super) fn wait_visible(&self, upto: Seq) -> bool {
+    pub(crate) fn wait_visible(&self, upto: Seq) -> bool {
         if self.visible() >= upto {
             return true;
         }
@@ -233,14 +233,14 @@ impl Ring {
     }
 
     /// Ends all waiting, now and later: some ticket will never be completed.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.parking.notify_all();
     }
 
     /// Closes the gate, runs `f` with the position that separates earlier from later writes, and
     /// opens the gate again, also if `f` unwinds.
-    pub(super) fn seal<R>(&self, f: impl FnOnce(Seq) -> R) -> R {
+    pub(crate) fn seal<R>(&self, f: impl FnOnce(Seq) -> R) -> R {
         struct Open<'a>(&'a Ring);
         impl Drop for Open<'_> {
             fn drop(&mut self) {
@@ -260,7 +260,7 @@ impl Ring {
     /// for with the position that will then be reserved. `len` bytes are reserved with it, to be
     /// made void, so that whoever looked at the old limit reserves nothing by it. `None`: nothing
     /// was changed.
-    pub(super) fn retreat(
+    pub(crate) fn retreat(
         &self,
         len: u64,
         limit: impl FnOnce(Seq) -> Option<Seq>,
@@ -288,7 +288,7 @@ impl Ring {
 
     /// Closes the gate for good; returns the position where the log ends, and whether this call
     /// was the one that closed it.
-    pub(super) fn shut(&self) -> (Seq, bool) {
+    pub(crate) fn shut(&self) -> (Seq, bool) {
         let gate = self.gate.lock();
         let word = self.reserve.0.fetch_or(FLAG, Ordering::AcqRel);
         drop(gate);
@@ -296,7 +296,7 @@ impl Ring {
     }
 
     /// Waits until whoever seals is done; false if the gate stays closed.
-    pub(super) fn wait_gate(&self) -> bool {
+    pub(crate) fn wait_gate(&self) -> bool {
         let gate = self.gate.lock();
         let open = self.reserve.0.load(Ordering::Acquire) & FLAG == 0;
         drop(gate);

@@ -116,12 +116,12 @@ impl Core {
         }
         loop {
             let seen = self.work.done().epoch();
-            self.retired.collect();
+            self.state.retired.collect();
             self.judge_expired();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
-                if !self.retired.is_passing() {
+                if !self.state.retired.is_passing() {
                     return Ok(());
                 }
                 // Calls that look at an old state keep the files that went with it, for moments.
@@ -278,7 +278,7 @@ impl Core {
         if self.pipeline.is_some() {
             self.headroom.settle(self.counters.background.manifest_bytes.load(Ordering::Relaxed));
         }
-        self.retired.collect();
+        self.state.retired.collect();
         self.files.collect();
         *self.lock.lock() = None;
         self.closed.store(true, Ordering::Release);
@@ -387,7 +387,7 @@ impl Core {
 
     /// What readers keep besides `state`, and how much of that is memory.
     fn held(&self, state: &State) -> (HeldUse, u64) {
-        let held = self.retired.held(state);
+        let held = self.state.retired.held(state);
         let (snapshots, oldest) = self.snapshots.oldest();
         let age = oldest.map_or(0, |oldest| self.now().saturating_sub(oldest));
         let reported = HeldUse {

@@ -20,7 +20,6 @@ use crate::commit::Pipeline;
 use crate::db::Core;
 use crate::db::catalog::{BranchState, Catalog, KeyspaceState, check_name};
 use crate::db::memset::MemSet;
-use crate::db::state::State;
 use crate::db::store::Change;
 use crate::error::{Error, Result};
 use crate::manifest::{BranchKind, BranchRecord, Edit, KeyspaceRecord, Traits};
@@ -125,15 +124,9 @@ impl Core {
     /// written after, over all keyspaces. The caller holds `placing`.
     fn seal_here(&self, pipeline: &Pipeline) -> Seq {
         pipeline.seal(|position| {
-            let _swap = self.state_swap.lock();
-            let now = self.state.load_arc();
-            if now.active().start < position {
-                now.active().seal(position);
-                let set = MemSet::new(position, self.settings.memtable_bytes, &self.pool);
-                let set = std::iter::once(Arc::new(set));
-                let memsets = set.chain(now.memsets.iter().cloned()).collect();
-                let version = now.version.clone();
-                self.swap_state(State { memsets, version });
+            // Seals come one at a time, and nothing else exchanges the active set.
+            if self.state.load_arc().active().start < position {
+                self.state.seal(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
             }
             position
         })

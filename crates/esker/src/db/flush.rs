@@ -56,11 +56,8 @@ impl Core {
     }
 
     fn flush_oldest_once(&self) -> Result<bool> {
-        let state = self.state.load_arc();
-        let Some(set) = state.oldest_sealed().cloned() else { return Ok(false) };
-        if let (Some(pipeline), Some(end)) = (&self.pipeline, set.sealed_at()) {
-            pipeline.wait_visible(end)?;
-        }
+        let wait = |end| self.pipeline.as_ref().map_or(Ok(()), |log| log.wait_visible(end));
+        let Some(set) = self.state.flushable(wait)? else { return Ok(false) };
         let mut writer = None;
         let slices =
             self.write_slices(&set, &mut writer).inspect_err(|_| give_up(writer.take()))?;

@@ -142,7 +142,7 @@ impl Core {
 
     /// Gives up what nobody needs.
     pub(super) fn give_up_unused(&self) -> bool {
-        self.retired.collect();
+        self.state.retired.collect();
         (self.files.has_garbage() && self.files.collect())
             || self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
     }
@@ -397,18 +397,18 @@ impl Core {
     pub(super) fn give_all_back(&self, tries: u32) {
         for attempt in 0..tries {
             let seen = self.work.signal().epoch();
-            let left = self.retired.collect();
+            let left = self.state.retired.collect();
             if self.files.has_garbage() {
                 self.files.collect_now();
                 self.note_gain();
                 self.work.done().notify();
             }
-            if !left || !self.retired.is_passing() || self.check_open().is_err() {
+            if !left || !self.state.retired.is_passing() || self.check_open().is_err() {
                 return;
             }
             self.work.signal().wait_past_timeout(seen, PASSING_WAIT * (1 << attempt));
         }
-        self.retired.settle();
+        self.state.retired.settle();
     }
 
     /// Sees to it that a flush of what is in memory will have room. False: the reserve cannot grow,

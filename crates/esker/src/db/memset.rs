@@ -7,14 +7,19 @@
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, Seq};
 use crate::db::ops::Op;
-use crate::db::settings::LOG_PER_MEMTABLE;
 use crate::memtable::{ChunkPool, Memtable, Pending};
+use crate::sync::primitives::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+/// A memtable is sealed when the log behind its start has so many times the memtable's size. Entries
+/// take less room in the log than in memory, so this counts only for what fills no memtable: writes
+/// that were refused behind their reservation, and changes of keyspaces.
+pub const LOG_PER_MEMTABLE: u64 = 2;
 
 /// One memtable per order, sealed at one log position.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! | `open`, `judge`, `begin`, `foreign`, `replay` | from a path to a running database |
 //! | `write`, `ops`, `memset`, `pace` | the way of a write |
 //! | `txn` | what a commit must know about the writes since its transaction began |
-//! | `read`, `scan`, `state`, `snapshots` | the way of a read |
+//! | `read`, `scan`, `state`, `current`, `retired`, `snapshots` | the way of a read |
 //! | `flush`, `stretch`, `slices` | from memtables into the tree |
 //! | `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `full`, `thin`, `headroom`, `held` | what happens when the device is full |
@@ -16,7 +16,7 @@
 //! | `admin`, `counters`, `stats`, `sizes`, `settings`, `options` | the rest |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `store`, `catalog`, the
-//! pipeline's gate, `state_swap`, `totals`, and last those inside `record`, `work` and
+//! pipeline's gate, that of `state`, `totals`, and last those inside `record`, `work` and
 //! `transactions`. No lock is held while a reader runs, and none across a sync except `store` (one
 //! change at a time), `catalog` (making a keyspace or a branch), and that of `record`, which no
 //! writer takes.
@@ -28,6 +28,7 @@ pub mod catalog;
 mod checkpoint;
 mod compact;
 mod counters;
+mod current;
 mod files;
 mod flush;
 pub mod foreign;
@@ -78,7 +79,7 @@ use crate::commit::Pipeline;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
 use crate::memtable::ChunkPool;
-use crate::sync::{EpochCell, Gates, Latch, Point, Signal};
+use crate::sync::{Gates, Latch, Point, Signal};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,9 +97,7 @@ pub struct Core {
     /// `None`: read-only.
     pipeline: Option<Pipeline>,
     read_only_end: Seq,
-    state: EpochCell<state::State>,
-    state_swap: Mutex<()>,
-    retired: retired::Retired,
+    state: current::Current,
     /// Held by writers of keyspaces with an order of their own, and by seals (R15).
     placing: Mutex<()>,
     catalog: Mutex<catalog::Catalog>,
@@ -210,14 +209,8 @@ impl Core {
     /// The state of readers and the moment that goes with it (R17). The time is read behind the
     /// state: what a merge took for expired before the state was published is expired then.
     pub(crate) fn view(&self, at: Option<Moment>) -> (Arc<state::State>, Moment) {
-        loop {
-            let state = self.state.load_arc();
-            let seq = at.map_or_else(|| self.visible(), |at| at.seq);
-            if Arc::ptr_eq(&state, &self.state.load_arc()) {
-                let moment = at.unwrap_or_else(|| Moment { seq, time: self.clock.now() });
-                return (state, moment);
-            }
-        }
+        let (state, seq) = self.state.view(|| at.map_or_else(|| self.visible(), |at| at.seq));
+        (state, at.unwrap_or_else(|| Moment { seq, time: self.clock.now() }))
     }
 
     fn writer_options(&self, settled: bool) -> crate::run::WriterOptions {
@@ -234,12 +227,6 @@ impl Core {
             codec,
             bits_per_key: if settled { 8 } else { 14 },
         }
-    }
-
-    /// Lets readers see another state. The caller holds `state_swap`.
-    fn swap_state(&self, new: state::State) {
-        self.retired.push(self.state.load_arc());
-        self.state.swap(Arc::new(new));
     }
 
     /// Says where the calling thread is; a test may hold it there.

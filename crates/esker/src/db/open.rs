@@ -14,6 +14,7 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::db::begin::begin;
 use crate::db::catalog::{Catalog, Order};
 use crate::db::counters::{Counters, Timed};
+use crate::db::current::Current;
 use crate::db::files::{Files, set_aside_for};
 use crate::db::foreign::{self, Foreign};
 use crate::db::headroom::Headroom;
@@ -36,7 +37,7 @@ use crate::manifest::{
 };
 use crate::memtable::ChunkPool;
 use crate::run::{RunFile, Segment, SegmentMeta};
-use crate::sync::{EpochCell, Latch, Signal};
+use crate::sync::{Latch, Signal};
 use crate::{base::FileId, cache::BlockCache, manifest};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -169,9 +170,7 @@ impl Core {
             path: path.to_owned(),
             fs,
             files,
-            state: EpochCell::new(State::shared(memsets, described.version)),
-            state_swap: parking_lot::Mutex::default(),
-            retired: Default::default(),
+            state: Current::new(State::shared(memsets, described.version)),
             placing: parking_lot::Mutex::default(),
             pipeline,
             read_only_end: end,

@@ -11,7 +11,7 @@
 
 use crate::db::state::State;
 use crate::sync::pin;
-use parking_lot::Mutex;
+use crate::sync::primitives::{self, Mutex};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Held {
 
 #[derive(Debug)]
 struct Old {
-    state: Arc<State>,
+    state: primitives::Arc<State>,
     /// Whether whoever still holds it may be about to let go.
     passing: bool,
 }
@@ -44,7 +44,7 @@ pub struct Retired {
 
 impl Retired {
     /// Keeps an old state until nobody else does.
-    pub fn push(&self, state: Arc<State>) {
+    pub fn push(&self, state: primitives::Arc<State>) {
         self.states.lock().push(Old { state, passing: true });
     }
 
@@ -79,7 +79,7 @@ impl Retired {
             let mut free = Vec::new();
             let mut states = self.states.lock();
             states.retain(|old| {
-                let held = Arc::strong_count(&old.state) > 1;
+                let held = primitives::Arc::strong_count(&old.state) > 1;
                 if !held {
                     free.push(old.state.clone());
                 }

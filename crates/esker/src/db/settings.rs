@@ -9,6 +9,7 @@
 //! | the rest | indexes, filters, buffers of flushes and merges |
 
 use crate::base::limits::VALUE_BYTES_MAX;
+use crate::db::memset::LOG_PER_MEMTABLE;
 use crate::db::options::{Compression, Durability, Options};
 use crate::error::{Error, Result};
 use std::time::Duration;
@@ -18,10 +19,6 @@ const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
 /// Write buffers: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
-/// A memtable is sealed when the log behind its start has so many times the memtable's size. Entries
-/// take less room in the log than in memory, so this counts only for what fills no memtable: writes
-/// that were refused behind their reservation, and changes of keyspaces.
-pub const LOG_PER_MEMTABLE: u64 = 2;
 /// Memory of so many memtables may be kept, after their flush, for transactions that began before.
 pub const HISTORY_SETS: u64 = 2;
 /// The fraction of a base that its deltas may reach before they are merged: 1/3.

@@ -6,7 +6,7 @@
 //! no merge drops.
 
 use crate::base::{Millis, Moment, Seq};
-use parking_lot::Mutex;
+use crate::sync::primitives::Mutex;
 use std::collections::BTreeMap;
 
 /// The registered snapshots of a database.
@@ -75,5 +75,5 @@ impl Snapshots {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -7,6 +7,7 @@
 use crate::base::Seq;
 use crate::db::memset::MemSet;
 use crate::manifest::Version;
+use crate::sync::primitives;
 use std::sync::Arc;
 
 /// The memtables and the version.
@@ -20,8 +21,21 @@ pub struct State {
 
 impl State {
     /// The first state of an open database.
-    pub fn shared(memsets: Vec<Arc<MemSet>>, version: Version) -> Arc<Self> {
-        Arc::new(Self { memsets, version: Arc::new(version) })
+    pub fn shared(memsets: Vec<Arc<MemSet>>, version: Version) -> primitives::Arc<Self> {
+        primitives::Arc::new(Self { memsets, version: Arc::new(version) })
+    }
+
+    /// The same with another set that takes writes.
+    pub fn with_active(&self, set: MemSet) -> Self {
+        let memsets = std::iter::once(Arc::new(set)).chain(self.memsets.iter().cloned()).collect();
+        Self { memsets, version: self.version.clone() }
+    }
+
+    /// The same with another version, which took the content of `flushed` over.
+    pub fn with_version(&self, version: Version, flushed: Option<&Arc<MemSet>>) -> Self {
+        let stays = |set: &&Arc<MemSet>| !flushed.is_some_and(|flushed| Arc::ptr_eq(flushed, set));
+        let memsets = self.memsets.iter().filter(stays).cloned().collect();
+        Self { memsets, version: Arc::new(version) }
     }
 
     /// The set that takes writes.

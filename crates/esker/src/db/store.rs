@@ -281,18 +281,14 @@ impl Core {
 
     /// Lets readers see the new version, without the memtables that it took over.
     fn publish(&self, change: &Change) {
-        let _swap = self.state_swap.lock();
-        let now = self.state.load_arc();
-        let flushed = |set: &Arc<MemSet>| {
-            change.flushed.as_ref().is_some_and(|flushed| Arc::ptr_eq(flushed, set))
-        };
-        if let Some(set) = &change.flushed {
-            // Before the set leaves the state, so that no commit misses it.
-            self.transactions.flushed(set);
-        }
-        let memsets = now.memsets.iter().filter(|set| !flushed(set)).cloned().collect();
-        let version = Arc::new(now.version.with_trees(change.trees.clone()));
-        self.swap_state(State { memsets, version });
+        self.state.change(|now| {
+            if let Some(set) = &change.flushed {
+                // Before the set leaves the state, so that no commit misses it.
+                self.transactions.flushed(set);
+            }
+            let version = now.version.with_trees(change.trees.clone());
+            now.with_version(version, change.flushed.as_ref())
+        });
     }
 
     /// Starts a new manifest in place of one that has grown (R12).

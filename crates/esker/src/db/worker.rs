@@ -69,7 +69,7 @@ impl Core {
             let busy = (may_merge && self.merge_if_due()) || flushed;
             // Between two jobs too: under load there is always another one due, and what nobody
             // needs any more, in memory and on disk, would only grow.
-            let retired = self.retired.collect();
+            let retired = self.state.retired.collect();
             let collected = self.give_space_back();
             if collected {
                 self.note_gain();

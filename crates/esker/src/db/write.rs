@@ -423,13 +423,7 @@ impl Core {
             return false;
         }
         pipeline.seal(|position| {
-            let _swap = self.state_swap.lock();
-            let now = self.state.load_arc();
-            now.active().seal(position);
-            let set = Arc::new(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
-            let memsets = std::iter::once(set).chain(now.memsets.iter().cloned()).collect();
-            let version = now.version.clone();
-            self.swap_state(State { memsets, version });
+            self.state.seal(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
         });
         self.work.notify();
         true

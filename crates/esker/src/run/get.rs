@@ -7,7 +7,7 @@ use crate::base::{KeyOrder, Kind, Seq};
 use crate::block::{Block, tag_of};
 use crate::cache::{BlockCache, FramePin, FrameView};
 use crate::error::Result;
-use crossbeam_epoch::Guard;
+use crate::sync::Guard;
 use std::sync::Arc;
 
 /// How a lookup may get at what it needs.

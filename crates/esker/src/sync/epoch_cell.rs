@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crossbeam_epoch::{Guard, pin};
+use super::epoch::{Guard, pin, protects};
+use super::primitives::{Arc, AtomicPtr, Ordering};
 
 /// Holds one `Arc<T>` that can be replaced while others read it.
 ///
@@ -46,10 +45,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     #[inline]
     #[allow(unsafe_code, reason = "follows a pointer that the epoch keeps alive")]
     pub fn load<'g>(&self, guard: &'g Guard) -> &'g T {
-        debug_assert!(
-            guard.collector() == Some(crossbeam_epoch::default_collector()),
-            "the guard belongs to another collector"
-        );
+        debug_assert!(protects(guard), "the guard belongs to another collector");
         // Acquire pairs with the release of the swap: the pointee's contents are visible.
         let pointer = self.pointer.load(Ordering::Acquire);
         // SAFETY: the cell owned a count when the pointer was read, and a count taken from a cell
@@ -78,14 +74,11 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         Self::retire(old);
     }
 
-    #[allow(unsafe_code, reason = "defers a function that does not borrow")]
     fn retire(pointer: *mut T) {
         let Some(pointer) = NonNull::new(pointer) else { return };
         let retired = Retired(pointer);
         let guard = pin();
-        // SAFETY: the closure is `Send` and owns all that it uses; it may run on any thread and
-        // at any later time because `T: Send + Sync + 'static`.
-        unsafe { guard.defer_unchecked(move || retired.release()) };
+        guard.defer(move || retired.release());
         // What is retired here may be a whole memtable: do not leave it in this thread's bag
         // until 63 other things have been retired.
         guard.flush();
@@ -95,7 +88,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
         // References from `load` may outlive the cell, so this count waits like any other.
-        Self::retire(*self.pointer.get_mut());
+        Self::retire(self.pointer.load(Ordering::Relaxed));
     }
 }
 

@@ -10,21 +10,27 @@
 //!
 //! Statistics are kept in [`Stripes`]: each thread adds to lines of its own.
 //!
+//! What runs under the model checker too takes its atomics and locks from [`primitives`].
+//!
 //! The grace period is that of `crossbeam-epoch`'s default collector, so one pin covers every
 //! cell of the process: a reader may follow several of them under the same guard.
 
+#[cfg(loom)]
+mod checked;
+mod epoch;
 mod epoch_cell;
 mod gates;
 mod latch;
+pub(crate) mod primitives;
 mod signal;
 mod stripes;
 
-pub use crossbeam_epoch::{Guard, pin};
+pub use epoch::{Guard, pin};
 pub use epoch_cell::EpochCell;
 pub use gates::{Gates, Point};
 pub use latch::Latch;
 pub use signal::Signal;
 pub use stripes::{Lane, Stripes};
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,9 +1,9 @@
 //! Waiting for something to change, without polling.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+#[cfg(not(loom))]
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use super::primitives::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence_of_seqcst};
 
 /// A counter of events that threads can wait on.
 ///
@@ -31,6 +31,7 @@ impl Signal {
     /// Counts one event and wakes all who wait.
     pub fn notify(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
+        fence_of_seqcst();
         if self.waiters.load(Ordering::SeqCst) > 0 {
             // A waiter holds the mutex from its look at the counter until it sleeps: taking it
             // once makes sure that the wake-up does not fall between the two.
@@ -52,6 +53,7 @@ impl Signal {
         }
         let mut held = self.mutex.lock();
         self.waiters.fetch_add(1, Ordering::SeqCst);
+        fence_of_seqcst();
         let now = loop {
             let now = self.epoch();
             if now > epoch {
@@ -65,6 +67,7 @@ impl Signal {
 
     /// Like [`wait_past`](Self::wait_past), for at most `timeout`; tells whether there were more
     /// than `epoch` events.
+    #[cfg(not(loom))]
     pub fn wait_past_timeout(&self, epoch: u64, timeout: Duration) -> bool {
         if self.epoch() > epoch {
             return true;

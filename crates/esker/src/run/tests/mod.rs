@@ -150,7 +150,7 @@ pub fn get<O: KeyOrder>(
     below: Seq,
 ) -> Result<Option<(Seq, Kind, Vec<u8>)>> {
     let cached = {
-        let guard = crossbeam_epoch::pin();
+        let guard = crate::sync::pin();
         let access = Access::Cached(&guard);
         match run.get(order, key, hash_key(key), below, access, &world.cache)? {
             Probe::NeedsIo => None,
@@ -200,7 +200,7 @@ fn cached_reads_do_no_io() {
         let run = world.run(&Bytewise, role, TINY, &numbered(0..500));
         let file = world.mem.file(&world.path(1));
         let cached = |key: &[u8]| {
-            let guard = crossbeam_epoch::pin();
+            let guard = crate::sync::pin();
             let access = Access::Cached(&guard);
             let reads = file.reads.load(Relaxed);
             let probe = run.get(&Bytewise, key, hash_key(key), 9, access, &world.cache).unwrap();
@@ -300,7 +300,7 @@ fn one_file_holds_several_orders_and_tombstones() {
     let tombstones = segments.split_off(1);
     let run = Run::new(Role::Delta, segments, tombstones);
     assert_eq!(get(&world, &run, &order, b"ab", 9).unwrap(), Some((8, Kind::Put, b"3".to_vec())));
-    let guard = crossbeam_epoch::pin();
+    let guard = crate::sync::pin();
     let cached = Access::Cached(&guard);
     assert_eq!(run.tombstone_seq(&order, b"ab", 9, cached).unwrap(), None);
     assert_eq!(run.tombstone_seq(&order, b"ab", 9, Access::Read).unwrap(), Some(4));

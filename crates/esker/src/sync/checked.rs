@@ -1,0 +1,201 @@
+//! What the model checker runs in place of `parking_lot` and `crossbeam-epoch`.
+//!
+//! Locks are loom's under the names and types of the others. The epoch is a stand-in that keeps
+//! the promise of the real one and no more: what is deferred runs when every guard that lived then
+//! is gone, and at that very moment, on the thread whose guard was the last. The real one is later,
+//! and its own orderings would multiply what has to be explored.
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::ops::{Deref, DerefMut};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering as StdOrdering};
+
+/// A lock that nothing poisons.
+#[derive(Debug, Default)]
+pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+/// A held [`Mutex`]; empty only while a condition variable has the inner guard.
+#[derive(Debug)]
+pub struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+impl<T> Mutex<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("a guard is empty only inside of a wait")
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("a guard is empty only inside of a wait")
+    }
+}
+
+/// A condition variable.
+#[derive(Debug)]
+pub struct Condvar(loom::sync::Condvar);
+
+impl Default for Condvar {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Condvar {
+    /// One on which nobody waits.
+    pub fn new() -> Self {
+        Self(loom::sync::Condvar::new())
+    }
+
+    /// Gives the lock back, waits for a notification, and takes the lock again.
+    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        if let Some(inner) = guard.0.take() {
+            guard.0 = Some(self.0.wait(inner).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Wakes all who wait.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// See [`super::primitives`]: here it is the fence that the operation stands for.
+pub fn fence_of_seqcst() {
+    fence(Ordering::SeqCst);
+}
+
+/// See [`super::primitives`]: here each use must happen behind the beginning and before the end.
+#[derive(Debug)]
+pub struct Life {
+    ended: AtomicBool,
+    uses: UnsafeCell<()>,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Self { ended: AtomicBool::new(false), uses: UnsafeCell::new(()) }
+    }
+}
+
+impl Life {
+    /// Uses that need not be behind this fail.
+    pub fn begins(&self) {
+        self.uses.with_mut(|_| ());
+    }
+
+    /// Fails if the end was before.
+    pub fn used(&self) {
+        assert!(!self.ended.load(StdOrdering::Relaxed), "used after it was freed");
+        self.uses.with(|_| ());
+    }
+
+    /// Fails if there was an end before, or if a use need not have been before.
+    pub fn ends(&self) {
+        assert!(!self.ended.swap(true, StdOrdering::Relaxed), "freed twice");
+        self.uses.with_mut(|_| ());
+    }
+}
+
+/// What waits for guards to go.
+struct Deferred {
+    guards: Vec<u64>,
+    run: Box<dyn FnOnce() + Send>,
+}
+
+#[derive(Default)]
+struct Guards {
+    last: u64,
+    alive: Vec<u64>,
+    deferred: Vec<Deferred>,
+}
+
+/// The epoch of one execution. Loom switches threads only at its own operations: the list needs no
+/// lock of loom's, and the word is what makes the coming and going of guards such an operation.
+#[derive(Default)]
+struct Epoch {
+    word: AtomicUsize,
+    guards: std::sync::Mutex<Guards>,
+}
+
+loom::lazy_static! {
+    static ref EPOCH: Epoch = Epoch::default();
+}
+
+impl Epoch {
+    fn guards(&self) -> std::sync::MutexGuard<'_, Guards> {
+        self.guards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps what was loaded under it alive.
+#[derive(Debug)]
+pub struct Guard {
+    number: u64,
+}
+
+/// Enters an epoch.
+pub fn pin() -> Guard {
+    EPOCH.word.fetch_add(0, Ordering::Relaxed);
+    let number = {
+        let mut guards = EPOCH.guards();
+        guards.last += 1;
+        let number = guards.last;
+        guards.alive.push(number);
+        number
+    };
+    // As in the real one: whoever comes behind a collection sees what was unlinked before it.
+    fence(Ordering::SeqCst);
+    Guard { number }
+}
+
+impl Guard {
+    /// Runs `f` when all guards that are alive now are gone.
+    pub fn defer<F, R>(&self, f: F)
+    where
+        F: FnOnce() -> R + Send + 'static,
+    {
+        EPOCH.word.fetch_add(0, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let mut guards = EPOCH.guards();
+        let run = Box::new(|| drop(f()));
+        let alive = guards.alive.clone();
+        guards.deferred.push(Deferred { guards: alive, run });
+    }
+
+    /// Nothing is held back that could run.
+    pub fn flush(&self) {}
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        EPOCH.word.fetch_add(0, Ordering::Release);
+        let ready: Vec<_> = {
+            let mut guards = EPOCH.guards();
+            guards.alive.retain(|number| *number != self.number);
+            for deferred in &mut guards.deferred {
+                deferred.guards.retain(|number| *number != self.number);
+            }
+            guards.deferred.extract_if(.., |deferred| deferred.guards.is_empty()).collect()
+        };
+        if !ready.is_empty() {
+            // Behind everything that was done under the guards that went.
+            fence(Ordering::Acquire);
+        }
+        ready.into_iter().for_each(|deferred| (deferred.run)());
+    }
+}

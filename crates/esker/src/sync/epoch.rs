@@ -1,0 +1,19 @@
+//! Where guards come from: `crossbeam-epoch`, or what the model checker runs in its place.
+
+#[cfg(not(loom))]
+pub use crossbeam_epoch::{Guard, pin};
+
+#[cfg(loom)]
+pub use super::checked::{Guard, pin};
+
+/// Whether a guard protects what cells and slots hand out.
+#[cfg(not(loom))]
+pub(super) fn protects(guard: &Guard) -> bool {
+    guard.collector() == Some(crossbeam_epoch::default_collector())
+}
+
+/// There is one collector.
+#[cfg(loom)]
+pub(super) fn protects(_: &Guard) -> bool {
+    true
+}

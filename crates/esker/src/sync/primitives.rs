@@ -1,0 +1,81 @@
+//! Atomics, locks and counted references: the real ones, or the model checker's.
+//!
+//! What threads do together is written against these few items, so that the very same code runs
+//! under loom (`docs/testing.md`). Counts that nobody acts on, and what is never shared, need none
+//! of them.
+
+#[cfg(loom)]
+pub use loom::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence},
+};
+#[cfg(not(loom))]
+pub use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence},
+};
+
+#[cfg(loom)]
+pub use super::checked::{Condvar, Life, Mutex, MutexGuard, fence_of_seqcst};
+#[cfg(not(loom))]
+pub use parking_lot::{Condvar, Mutex, MutexGuard};
+
+/// Stands after a sequentially consistent operation on which the order of others relies: loom
+/// takes such an operation for no more than an acquire and a release.
+#[cfg(not(loom))]
+#[inline(always)]
+pub fn fence_of_seqcst() {}
+
+/// Tells the model checker when something is whole, when it is used, and when its memory is freed.
+/// Elsewhere it is nothing.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub struct Life(());
+
+#[cfg(not(loom))]
+impl Life {
+    /// What this stands in is written, and will be shared.
+    #[inline(always)]
+    pub fn begins(&self) {}
+
+    /// What this stands in is used.
+    #[inline(always)]
+    pub fn used(&self) {}
+
+    /// What this stands in is about to be freed.
+    #[inline(always)]
+    pub fn ends(&self) {}
+}
+
+/// A place where threads sleep until a condition holds.
+pub struct Parking {
+    lock: Mutex<()>,
+    condvar: Condvar,
+}
+
+impl Parking {
+    /// A place where nobody sleeps yet.
+    pub fn new() -> Self {
+        Self { lock: Mutex::new(()), condvar: Condvar::new() }
+    }
+
+    /// The bare lock, for those who use it as a gate.
+    pub fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock()
+    }
+
+    /// Sleeps until `ready`, which is asked under the lock: a notifier that makes it true and then
+    /// calls [`Parking::notify_all`] is never missed.
+    pub fn wait_until(&self, mut ready: impl FnMut() -> bool) {
+        let mut guard = self.lock();
+        while !ready() {
+            self.condvar.wait(&mut guard);
+        }
+    }
+
+    /// Wakes all sleepers to ask again.
+    pub fn notify_all(&self) {
+        drop(self.lock());
+        self.condvar.notify_all();
+    }
+}
