@@ -1,300 +1,106 @@
-//! Models of the protocols between the threads of a database, run by loom over all interleavings
+//! Models of what the threads of a database do together, run by loom over all interleavings
 //! (within a bound of preemptions).
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p esker --lib loom`
 //!
-//! Each model is the protocol with everything else taken away, and names the code that it
-//! mirrors. Each has a twin in which one step is out of order: the twin must fail, which shows
-//! that the model would notice. (The log's ring is checked in `commit::loom_tests`, with the very
-//! code that runs.)
+//! The models call the types that run in a database; only their atomics, locks and epochs are
+//! loom's (`sync::primitives`). A twin that leaves one step out must fail where the step is the
+//! caller's; `docs/testing.md` says how the steps inside of a type were broken, one by one.
 
-mod loom_models {
-    use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-    use loom::sync::{Arc, Condvar, Mutex};
-    use loom::thread;
+mod cache;
+mod sealing;
+mod signal;
+mod snapshots;
+mod version;
 
-    fn model(f: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
-        builder.check(f);
-    }
+use crate::base::{Bytewise, Kind, Seq};
+use crate::commit::{Refused, Ring, Ticket};
+use crate::db::memset::{MemSet, apply_bytewise};
+use crate::db::ops::Op;
+use crate::db::state::State;
+use crate::manifest::{Partition, Tree, Version};
+use crate::memtable::{ChunkPool, Memtable};
+use crate::run::{Role, Run, RunFile, Segment, SegmentKind, SegmentMeta};
+use std::sync::Arc;
 
-    /// `db::snapshots` against `db::compact`: a snapshot reads `visible` under the lock under
-    /// which a merge copies the list (R17). The key has version 1, version 2 comes, and a merge
-    /// that has read both keeps version 1 only for a snapshot that lies between.
-    fn snapshot_and_merge(read_under_lock: bool) {
-        model(move || {
-            let visible = Arc::new(AtomicU64::new(2));
-            let list = Arc::new(Mutex::new(Vec::new()));
-            let old_is_there = Arc::new(AtomicBool::new(true));
-            let merge = {
-                let (visible, list) = (Arc::clone(&visible), Arc::clone(&list));
-                let old_is_there = Arc::clone(&old_is_there);
-                thread::spawn(move || {
-                    // Version 2 is published, flushed, and an input of the merge.
-                    visible.store(3, Ordering::Release);
-                    let snapshots: Vec<u64> = list.lock().unwrap().clone();
-                    if !snapshots.contains(&2) {
-                        old_is_there.store(false, Ordering::Release);
-                    }
-                })
-            };
-            let seq = if read_under_lock {
-                let mut list = list.lock().unwrap();
-                let seq = visible.load(Ordering::Acquire);
-                list.push(seq);
-                seq
-            } else {
-                let seq = visible.load(Ordering::Acquire);
-                list.lock().unwrap().push(seq);
-                seq
-            };
-            let first = seq > 2 || old_is_there.load(Ordering::Acquire);
-            merge.join().unwrap();
-            let second = seq > 2 || old_is_there.load(Ordering::Acquire);
-            assert!(first && second, "a snapshot lost the version that it sees");
-        });
-    }
+/// Explores all interleavings with at most so many preemptions.
+pub(crate) fn model(preemptions: usize, f: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(f);
+}
 
-    #[test]
-    fn a_merge_keeps_what_a_snapshot_sees() {
-        snapshot_and_merge(true);
-    }
-
-    #[test]
-    #[should_panic(expected = "a snapshot lost")]
-    fn a_position_read_before_the_lock_is_found_out() {
-        snapshot_and_merge(false);
-    }
-
-    /// A frame, and whether its memory was given back.
-    struct Frame {
-        references: AtomicUsize,
-        freed: AtomicBool,
-    }
-
-    impl Frame {
-        fn release(&self) {
-            if self.references.fetch_sub(1, Ordering::Release) == 1 {
-                fence(Ordering::Acquire);
-                assert!(!self.freed.swap(true, Ordering::Relaxed), "freed twice");
-            }
+/// Reserves so many bytes, waiting as a writer does.
+pub(crate) fn reserve(ring: &Ring, len: u64) -> Ticket {
+    loop {
+        match ring.try_reserve(len) {
+            Ok(ticket) => return ticket,
+            Err(Refused::Slots { visible }) => assert!(ring.wait_visible(visible + 8)),
+            Err(Refused::Gate) => assert!(ring.wait_gate()),
+            Err(Refused::Space { end }) => panic!("no space up to {end}"),
         }
     }
+}
 
-    /// `cache::slots` against `cache::shard`: a reader finds a frame in its slot inside an epoch
-    /// and pins it there; who evicts it empties the slot, waits for the grace period, and lets go
-    /// of the queue's reference (R25). The epoch is reduced to one reader's flag: the period is
-    /// over when the flag is down after the slot was emptied.
-    fn evict_and_pin(wait_for_grace: bool) {
-        model(move || {
-            let frame =
-                Arc::new(Frame { references: AtomicUsize::new(1), freed: AtomicBool::new(false) });
-            let slot = Arc::new(AtomicBool::new(true));
-            let inside = Arc::new(AtomicBool::new(false));
-            let reader = {
-                let (frame, slot) = (Arc::clone(&frame), Arc::clone(&slot));
-                let inside = Arc::clone(&inside);
-                thread::spawn(move || {
-                    inside.store(true, Ordering::Relaxed);
-                    fence(Ordering::SeqCst);
-                    let found = slot.load(Ordering::Acquire);
-                    if found {
-                        assert!(!frame.freed.load(Ordering::Relaxed), "read after it was freed");
-                        frame.references.fetch_add(1, Ordering::Relaxed);
-                    }
-                    inside.store(false, Ordering::Release);
-                    if found {
-                        // The pin outlives the epoch.
-                        assert!(!frame.freed.load(Ordering::Relaxed), "freed under a pin");
-                        frame.release();
-                    }
-                })
-            };
-            slot.store(false, Ordering::Release);
-            fence(Ordering::SeqCst);
-            while wait_for_grace && inside.load(Ordering::Acquire) {
-                thread::yield_now();
-            }
-            frame.release();
-            reader.join().unwrap();
-            assert!(frame.freed.load(Ordering::Relaxed), "never freed");
-        });
-    }
+/// Bytes of the record of each write in a model, and where the first one stands.
+const RECORD: u64 = 8;
 
-    #[test]
-    fn an_evicted_frame_lives_as_long_as_readers_and_pins() {
-        evict_and_pin(true);
-    }
+/// A ring with room for all writes of a model.
+pub(crate) fn ring() -> loom::sync::Arc<Ring> {
+    let ring = Ring::new(4, RECORD);
+    ring.raise_limit(1000);
+    loom::sync::Arc::new(ring)
+}
 
-    #[test]
-    #[should_panic(expected = "freed")]
-    fn an_eviction_without_grace_is_found_out() {
-        evict_and_pin(false);
-    }
+fn memset(start: Seq) -> MemSet {
+    MemSet::new(start, 1 << 10, &Arc::new(ChunkPool::new(0)))
+}
 
-    /// A run file that is unlinked by its last reference, if it is marked.
-    struct File {
-        obsolete: AtomicBool,
-        unlinked: Arc<AtomicUsize>,
-    }
+/// Writes the key into the set; the value says where it was written.
+fn put(set: &MemSet, key: &[u8], seq: Seq) {
+    put_value(set, key, seq, &seq.to_be_bytes());
+}
 
-    impl Drop for File {
-        fn drop(&mut self) {
-            if self.obsolete.load(Ordering::Acquire) {
-                self.unlinked.fetch_add(1, Ordering::Release);
-            }
-        }
-    }
+fn put_value(set: &MemSet, key: &[u8], seq: Seq, value: &[u8]) {
+    apply_bytewise(set.bytewise(), Op::Put { keyspace: 0, key, value }, seq);
+}
 
-    /// `db::store` and `run::file` against readers: the version is swapped, then the file that it
-    /// dropped is marked, and the last reference unlinks it (R22). Taking the version is one step
-    /// here, as `EpochCell::load_arc` makes it by the epoch.
-    fn swap_and_unlink(unlink_at_once: bool) {
-        model(move || {
-            let unlinked = Arc::new(AtomicUsize::new(0));
-            let file = |obsolete| {
-                let unlinked = Arc::clone(&unlinked);
-                Arc::new(File { obsolete: AtomicBool::new(obsolete), unlinked })
-            };
-            let first = file(false);
-            let version = Arc::new(Mutex::new(Some(Arc::clone(&first))));
-            let reader = {
-                let (version, unlinked) = (Arc::clone(&version), Arc::clone(&unlinked));
-                thread::spawn(move || {
-                    let seen = version.lock().unwrap().clone();
-                    if let Some(file) = seen {
-                        let gone = unlinked.load(Ordering::Acquire);
-                        assert_eq!(gone, 0, "a file was unlinked under its reader");
-                        drop(file);
-                    }
-                })
-            };
-            let old = version.lock().unwrap().take();
-            drop(old);
-            if unlink_at_once {
-                unlinked.fetch_add(1, Ordering::Release);
-            } else {
-                first.obsolete.store(true, Ordering::Release);
-            }
-            drop(first);
-            reader.join().unwrap();
-            assert_eq!(unlinked.load(Ordering::Acquire), 1, "unlinked once");
-        });
-    }
+/// Where the newest version of the key below a position was written.
+fn newest(table: &Memtable<Bytewise>, key: &[u8], below: Seq) -> Option<Seq> {
+    let found = table.get(0, key, below)?;
+    assert_eq!(found.kind, Kind::Put);
+    Some(Seq::from_be_bytes(found.value.try_into().unwrap()))
+}
 
-    #[test]
-    fn a_file_goes_once_and_after_its_last_reader() {
-        swap_and_unlink(false);
-    }
+/// A version with one segment of `file`, which holds the entries from `min_seq` to `max_seq`.
+fn version(file: &Arc<RunFile>, min_seq: Seq, max_seq: Seq) -> (Version, Arc<Segment>) {
+    let meta = SegmentMeta {
+        file: file.id(),
+        offset: 64,
+        len: 4096,
+        tail_len: 100,
+        kind: SegmentKind::Data,
+        bytewise: true,
+        entries: 1,
+        deletes: 0,
+        shadowed: false,
+        raw_bytes: 100,
+        min_key: b"a".to_vec(),
+        max_key: b"z".to_vec(),
+        min_seq,
+        max_seq,
+        specials: Default::default(),
+        checksum: 0,
+    };
+    let segment = Segment::new(meta, file.clone());
+    let base = Arc::new(Run::new(Role::Base, vec![segment.clone()], Vec::new()));
+    let partition = Partition { base, ..Partition::default() };
+    let tree = Arc::new(Tree::new(vec![Arc::new(partition)]));
+    (Version::default().with_trees(vec![(0, Some(tree))]), segment)
+}
 
-    #[test]
-    #[should_panic(expected = "under its reader")]
-    fn a_file_that_goes_with_the_version_is_found_out() {
-        swap_and_unlink(true);
-    }
-
-    /// `sync::Signal`, step by step.
-    struct Signal {
-        epoch: AtomicU64,
-        waiters: AtomicUsize,
-        mutex: Mutex<()>,
-        changed: Condvar,
-    }
-
-    impl Signal {
-        fn new() -> Self {
-            Self {
-                epoch: AtomicU64::new(0),
-                waiters: AtomicUsize::new(0),
-                mutex: Mutex::new(()),
-                changed: Condvar::new(),
-            }
-        }
-
-        fn notify(&self) {
-            self.epoch.fetch_add(1, Ordering::SeqCst);
-            // loom's sequentially consistent operations are weaker than the language's: the fence
-            // is what they stand for.
-            fence(Ordering::SeqCst);
-            if self.waiters.load(Ordering::SeqCst) > 0 {
-                drop(self.mutex.lock().unwrap());
-                self.changed.notify_all();
-            }
-        }
-
-        fn wait_past(&self, epoch: u64) {
-            let mut held = self.mutex.lock().unwrap();
-            self.waiters.fetch_add(1, Ordering::SeqCst);
-            fence(Ordering::SeqCst);
-            while self.epoch.load(Ordering::SeqCst) <= epoch {
-                held = self.changed.wait(held).unwrap();
-            }
-            self.waiters.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-
-    /// `db::admin::close` against those who wait (`db::worker`, `wait_for_work`): a waiter takes
-    /// the signal's count before it looks at the flag. Whoever waits wakes, or loom reports a
-    /// deadlock.
-    #[test]
-    fn close_wakes_everybody() {
-        model(|| {
-            let shared = Arc::new((Signal::new(), AtomicBool::new(false)));
-            let waiters: Vec<_> = (0..2)
-                .map(|_| {
-                    let shared = Arc::clone(&shared);
-                    thread::spawn(move || {
-                        let (signal, closing) = &*shared;
-                        loop {
-                            let seen = signal.epoch.load(Ordering::SeqCst);
-                            if closing.load(Ordering::Acquire) {
-                                return;
-                            }
-                            signal.wait_past(seen);
-                        }
-                    })
-                })
-                .collect();
-            let (signal, closing) = &*shared;
-            closing.store(true, Ordering::Release);
-            signal.notify();
-            waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
-        });
-    }
-
-    /// The same without the sleep, which loom cannot unwind from: a waiter that saw no flag goes
-    /// to sleep on the count that it took, and the count must have moved when close is done.
-    fn close_and_count(flag_first: bool) {
-        model(move || {
-            let shared = Arc::new((AtomicU64::new(0), AtomicBool::new(false)));
-            let waiter = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let seen = shared.0.load(Ordering::SeqCst);
-                    (!shared.1.load(Ordering::Acquire)).then_some(seen)
-                })
-            };
-            let (epoch, closing) = &*shared;
-            if flag_first {
-                closing.store(true, Ordering::Release);
-            }
-            epoch.fetch_add(1, Ordering::SeqCst);
-            closing.store(true, Ordering::Release);
-            if let Some(asleep_on) = waiter.join().unwrap() {
-                assert!(epoch.load(Ordering::SeqCst) > asleep_on, "asleep for ever");
-            }
-        });
-    }
-
-    #[test]
-    fn whoever_missed_the_flag_meets_the_signal() {
-        close_and_count(true);
-    }
-
-    #[test]
-    #[should_panic(expected = "asleep for ever")]
-    fn a_signal_before_the_flag_is_found_out() {
-        close_and_count(false);
-    }
+/// Whether a segment of the state's version holds the entry with this number.
+fn in_version(state: &State, seq: Seq) -> bool {
+    let mut metas = state.version.segments().map(|segment| segment.meta());
+    metas.any(|meta| meta.min_seq <= seq && seq <= meta.max_seq)
 }
