@@ -6,8 +6,8 @@
 //! is the last one.
 //!
 //! Where space is missing, somebody waits for what an old state holds. Calls that are under way let go
-//! of it soon, iterators do not, and only the first are worth waiting for: a state is *passing* until
-//! it was waited for once ([`Retired::settle`]).
+//! of it soon, iterators do not, and only the first are worth waiting for: a state without iterators
+//! is *passing* until it was waited for once ([`Retired::settle`]).
 
 use crate::db::state::State;
 use crate::sync::pin;
@@ -32,7 +32,7 @@ pub struct Held {
 #[derive(Debug)]
 struct Old {
     state: primitives::Arc<State>,
-    /// Whether whoever still holds it may be about to let go.
+    /// Whether whoever still holds it, if it is no iterator, may be about to let go.
     passing: bool,
 }
 
@@ -65,10 +65,10 @@ impl Retired {
 
     /// Whether some of them may go soon.
     pub fn is_passing(&self) -> bool {
-        self.states.lock().iter().any(|old| old.passing)
+        self.states.lock().iter().any(|old| old.passing && !old.state.has_iterators())
     }
 
-    /// Takes those that are left for held by iterators.
+    /// Takes those that are left for held by somebody who does not let go.
     pub fn settle(&self) {
         self.states.lock().iter_mut().for_each(|old| old.passing = false);
     }

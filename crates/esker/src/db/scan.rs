@@ -445,6 +445,7 @@ pub struct Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
+        self.state.count_iterator(false);
         // The last one to look at an old state lets the workers know.
         if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
             self.core.work.notify();
@@ -474,6 +475,7 @@ impl Core {
         }
         self.counters.add(Counter::Scans, 1);
         let (state, at) = self.view(keyspace.moment(at));
+        state.count_iterator(true);
         Ok(Scope { core: self.clone(), keyspace: keyspace.clone(), state, at, bounds })
     }
 }

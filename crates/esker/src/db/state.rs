@@ -9,6 +9,7 @@ use crate::db::memset::MemSet;
 use crate::manifest::Version;
 use crate::sync::primitives;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The memtables and the version.
 #[derive(Debug)]
@@ -17,25 +18,43 @@ pub struct State {
     pub memsets: Vec<Arc<MemSet>>,
     /// The tree.
     pub version: Arc<Version>,
+    iterators: AtomicU32,
 }
 
 impl State {
     /// The first state of an open database.
     pub fn shared(memsets: Vec<Arc<MemSet>>, version: Version) -> primitives::Arc<Self> {
-        primitives::Arc::new(Self { memsets, version: Arc::new(version) })
+        primitives::Arc::new(Self::of(memsets, Arc::new(version)))
+    }
+
+    fn of(memsets: Vec<Arc<MemSet>>, version: Arc<Version>) -> Self {
+        Self { memsets, version, iterators: AtomicU32::new(0) }
+    }
+
+    /// An iterator begins, or ends, to look at it.
+    pub fn count_iterator(&self, begins: bool) {
+        match begins {
+            true => self.iterators.fetch_add(1, Ordering::Relaxed),
+            false => self.iterators.fetch_sub(1, Ordering::Relaxed),
+        };
+    }
+
+    /// Whether iterators look at it, which stay for as long as their owners like.
+    pub fn has_iterators(&self) -> bool {
+        self.iterators.load(Ordering::Relaxed) > 0
     }
 
     /// The same with another set that takes writes.
     pub fn with_active(&self, set: MemSet) -> Self {
         let memsets = std::iter::once(Arc::new(set)).chain(self.memsets.iter().cloned()).collect();
-        Self { memsets, version: self.version.clone() }
+        Self::of(memsets, self.version.clone())
     }
 
     /// The same with another version, which took the content of `flushed` over.
     pub fn with_version(&self, version: Version, flushed: Option<&Arc<MemSet>>) -> Self {
         let stays = |set: &&Arc<MemSet>| !flushed.is_some_and(|flushed| Arc::ptr_eq(flushed, set));
         let memsets = self.memsets.iter().filter(stays).cloned().collect();
-        Self { memsets, version: Arc::new(version) }
+        Self::of(memsets, Arc::new(version))
     }
 
     /// The set that takes writes.
