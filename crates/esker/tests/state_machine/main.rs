@@ -5,10 +5,11 @@
 //! else happens between them. Small runs go through proptest, which makes a failing one smaller.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use esker_testkit::Rng;
 use esker_testkit::machine::{KINDS, Machine, Step};
+use esker_testkit::{Rng, parallel};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 mod held;
 
@@ -44,14 +45,13 @@ fn a_database_is_the_map_that_it_should_be() {
     }
     let operations = number("ESKER_MODEL_OPS").unwrap_or(60_000);
     let first = if operations == 60_000 { 1 } else { 1_000 };
-    let mut done = 0;
-    for seed in first.. {
-        if done >= operations {
-            break;
-        }
-        run(seed, RUN);
-        done += RUN;
-    }
+    let first = number("ESKER_FIRST_SEED").unwrap_or(first);
+    let done = AtomicU64::new(0);
+    parallel::for_each(|number| {
+        run(first + number, RUN);
+        done.fetch_add(RUN, Ordering::Relaxed) + RUN < operations
+    });
+    let done = done.into_inner();
     eprintln!("{done} operations, seeds from {first}, 0 differences");
 }
 
