@@ -190,25 +190,33 @@ impl Core {
         }
     }
 
-    /// Tries a write again that found no space, as long as some returns.
+    /// Tries a change again that found no space, as long as some returns.
     #[cold]
     pub(super) fn with_way<R>(
         &self,
         frees: bool,
-        mut write: impl FnMut() -> Result<R>,
+        mut change: impl FnMut() -> Result<R>,
     ) -> Result<R> {
-        let mut way = Way::default();
+        let mut way = None;
         let outcome = loop {
-            if !self.make_way(frees, &mut way) {
-                break Err(self.no_space());
-            }
-            match write() {
+            self.find_way(frees, &mut way)?;
+            match change() {
                 Err(Error::DiskFull { .. }) => {}
                 outcome => break outcome,
             }
         };
-        self.end_way(way);
+        way.into_iter().for_each(|way| self.end_way(way));
         outcome
+    }
+
+    /// Makes room for a write that found none; the refusal if there is none to be made.
+    #[cold]
+    pub(super) fn find_way(&self, frees: bool, way: &mut Option<Way>) -> Result<()> {
+        if self.make_way(frees, way.get_or_insert_default()) {
+            return Ok(());
+        }
+        way.take().into_iter().for_each(|way| self.end_way(way));
+        Err(self.no_space())
     }
 
     /// Makes room for a write that found none; says whether to try again.

@@ -152,14 +152,19 @@ impl Core {
         }
         let started = self.counters.begin_commit(write.counts);
         let custom = custom || reads.is_some_and(|reads| reads.has_own_order());
-        let written = self.write_once(pipeline, write, watch, custom);
-        let end = match written {
-            Err(Error::DiskFull { .. }) => self.with_way(write.frees(), || {
+        // One place calls this, so that the compiler keeps all of a write in one piece.
+        let mut way = None;
+        let end = loop {
+            match self.write_once(pipeline, write, watch, custom) {
+                Ok(end) => break end,
                 // Nothing was reserved.
-                self.write_once(pipeline, write, watch, custom)
-            })?,
-            written => written?,
+                Err(Error::DiskFull { .. }) => self.find_way(write.frees(), &mut way)?,
+                Err(error) => return Err(error),
+            }
         };
+        if let Some(way) = way {
+            self.end_way(way);
+        }
         self.counters.end(Timed::Put, started);
         if !open && write.frees() && self.headroom.is_tight() {
             self.ask_relief_after(write.counts[2]);
