@@ -7,10 +7,13 @@ use esker::manifest::{self, Superblocks, Version};
 use esker::run::{RunFile, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// How often the background is asked to finish before what is left counts as forgotten: old states
-/// of the tree go when the epoch of their readers ends, which takes some attempts.
-const ATTEMPTS: usize = 50;
+/// How often the background is asked to finish before what is left counts as forgotten, each time
+/// after a longer pause: a call that the system has put to sleep keeps old states of the tree until
+/// it goes on, and does not tell.
+const ATTEMPTS: u32 = 14;
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The stretches of run files that the manifest refers to, by file.
 type Live = BTreeMap<u64, BTreeSet<(u64, u64)>>;
@@ -22,7 +25,10 @@ impl Machine {
         self.walks.clear();
         self.keeper.let_go();
         let mut left = Vec::new();
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(FIRST_PAUSE * (1 << attempt));
+            }
             self.db().wait_until_idle().unwrap_or_else(|e| panic!("idle: {e}"));
             esker::sync::pin().flush();
             let live = self.live();
