@@ -10,7 +10,7 @@
 //!
 //! Statistics are kept in [`Stripes`]: each thread adds to lines of its own.
 //!
-//! What runs under the model checker too takes its atomics and locks from [`primitives`].
+//! What runs under the model checker too takes its atomics and locks from `primitives`.
 //!
 //! The grace period is that of `crossbeam-epoch`'s default collector, so one pin covers every
 //! cell of the process: a reader may follow several of them under the same guard.

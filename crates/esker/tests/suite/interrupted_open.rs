@@ -6,6 +6,7 @@
 
 mod known;
 
+use esker::fs::Fs;
 use esker::{Db, Durability, LogKind, Options};
 use esker_testkit::CrashFs;
 use std::sync::{Arc, Mutex};
@@ -89,4 +90,34 @@ fn an_opening_can_be_cut_off_twice_anywhere() {
             }
         }
     }
+}
+
+/// The number of a run file that is gone does not come back: what remembers the old one, a checkpoint
+/// under way or a report of damage, would mean the new one.
+#[test]
+fn the_number_of_a_file_that_went_is_not_given_out_again() {
+    let disk = CrashFs::new();
+    let numbers = |disk: &CrashFs| -> Vec<u64> {
+        let entries = disk.list("/db/data".as_ref()).expect("a list");
+        let number = |name: &str| name.strip_suffix(".run").and_then(|n| n.parse().ok());
+        entries.iter().filter_map(|entry| number(&entry.name)).collect()
+    };
+    let db = Db::open_with(PATH, options(&disk, LogKind::Plain)).expect("a new database");
+    let mut greatest = 0;
+    for name in ["one", "two", "three"] {
+        let space = db.keyspace(name).expect("a keyspace");
+        space.insert("k", "v").expect("an insert");
+        db.flush().expect("a flush");
+        greatest = numbers(&disk).into_iter().fold(greatest, u64::max);
+        assert!(db.drop_keyspace(name).expect("a drop"));
+        db.flush().expect("a flush");
+        db.wait_until_idle().expect("to come to rest");
+    }
+    assert!(greatest >= 3 && numbers(&disk).is_empty(), "{greatest}, {:?}", numbers(&disk));
+    let killed = disk.kill_clone();
+    let db = Db::open_with(PATH, options(&killed, LogKind::Plain)).expect("what was killed opens");
+    db.insert("k", "v").expect("an insert");
+    db.flush().expect("a flush");
+    let found = numbers(&killed);
+    assert!(found.iter().all(|number| *number > greatest), "{found:?} after {greatest}");
 }

@@ -153,3 +153,17 @@ fn a_writer_that_is_woken_before_its_time_goes_on_waiting() {
     });
     core.close().unwrap();
 }
+
+#[test]
+fn writers_that_were_slowed_are_woken_when_they_may_go_on() {
+    use crate::db::pace::Debts;
+    let (_directory, core) = open();
+    let budget = 100 << 20;
+    core.pacer.update(Debts { memtables: 90 << 20, budget, log_budget: 1, ..Debts::default() });
+    assert!(!core.pacer.is_open());
+    let seen = core.room.epoch();
+    core.update_pace();
+    assert!(core.pacer.is_open());
+    assert_ne!(core.room.epoch(), seen, "nobody was told");
+    core.close().unwrap();
+}

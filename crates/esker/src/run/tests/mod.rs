@@ -313,6 +313,25 @@ fn one_file_holds_several_orders_and_tombstones() {
 }
 
 #[test]
+fn every_list_of_range_deletes_of_a_run_counts() {
+    let world = World::new(1 << 20);
+    let mut writer = RunWriter::create(&world.fs, &world.dir, 4, TINY).unwrap();
+    for (start, end, seq) in [("a", "c", 9), ("b", "d", 5)] {
+        let tombstone = RangeTombstone { start: Some(start.into()), end: Some(end.into()), seq };
+        let list = Fragments::build(&Bytewise, vec![tombstone]);
+        writer.add_tombstones::<Bytewise>(&list).unwrap();
+        writer.cut().unwrap();
+    }
+    let lists = world.segments(4, &writer.finish().unwrap());
+    assert_eq!(lists.len(), 2);
+    let run = Run::new(Role::Delta, Vec::new(), lists);
+    for (key, newest) in [("a", 9), ("b", 9), ("c", 5), ("d", 0)] {
+        let found = run.tombstone_seq(&Bytewise, key.as_bytes(), 100, Access::Read);
+        assert_eq!(found.unwrap(), Some(newest), "{key}");
+    }
+}
+
+#[test]
 fn the_writer_refuses_disorder() {
     let world = World::new(0);
     let mut writer = RunWriter::create(&world.fs, &world.dir, 1, TINY).unwrap();
