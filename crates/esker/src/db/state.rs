@@ -27,7 +27,8 @@ impl State {
         primitives::Arc::new(Self::of(memsets, Arc::new(version)))
     }
 
-    fn of(memsets: Vec<Arc<MemSet>>, version: Arc<Version>) -> Self {
+    /// A state of these parts, which no iterator looks at.
+    pub fn of(memsets: Vec<Arc<MemSet>>, version: Arc<Version>) -> Self {
         Self { memsets, version, iterators: AtomicU32::new(0) }
     }
 

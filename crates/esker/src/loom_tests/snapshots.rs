@@ -63,7 +63,7 @@ impl World {
         };
         while stream.step(&mut out, 10).unwrap() {}
         let version = StdArc::new(Version::default());
-        self.current.change(|_| State { memsets: vec![StdArc::new(merged)], version });
+        self.current.change(|_| State::of(vec![StdArc::new(merged)], version));
     }
 }
 
@@ -147,7 +147,7 @@ fn remove_under_hold(hold_until_visible: bool) {
         if respected && known.is_empty() {
             let version = StdArc::new(Version::default());
             let memsets = vec![StdArc::new(memset(RECORD))];
-            world.current.change(|_| State { memsets, version });
+            world.current.change(|_| State::of(memsets, version));
         }
         drop(held);
         reader.join().unwrap();
