@@ -35,7 +35,7 @@ def test_statistics_of_a_database(path):
     answer = run(path)
     assert answer.returncode == 0 and not answer.stderr
     report = json.loads(answer.stdout)
-    assert report["format"] == 1
+    assert report["format"] == esker.FORMAT_VERSION
     tree = report["stats"]["keyspaces"]["things"]
     assert tree["base"]["entries"] + sum(delta["entries"] for delta in tree["deltas"]) == 1
     assert sorted((file, file.stat().st_mtime_ns) for file in path.rglob("*")) == before
