@@ -111,11 +111,8 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 /// Keeps fjall out while the directory is read, and finds out whether it is in there.
 fn lock(path: &Path) -> Result<Option<File>> {
     let path = path.join("lock");
-    let file = match foreign::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed("open", &path, error)),
-    };
+    let opened = foreign::open_if_there(&path).map_err(|error| failed("open", &path, error))?;
+    let Some(file) = opened else { return Ok(None) };
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => {

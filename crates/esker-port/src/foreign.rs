@@ -6,7 +6,7 @@
 //! do put files of a store elsewhere, and nothing here is ever written to.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
 /// Opens a regular file for reading.
@@ -25,6 +25,17 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     let file = how.open(path)?;
     expect_file(&file.metadata()?)?;
     Ok(file)
+}
+
+/// As [`open`]; `None`: there is nothing of that name.
+///
+/// # Errors
+/// Those of [`open`].
+pub(crate) fn open_if_there(path: &Path) -> Result<Option<File>> {
+    match open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 /// Reads a small regular file of text as a whole.

@@ -8,11 +8,9 @@ use std::path::Path;
 #[cfg(unix)]
 pub(crate) fn shared(engine: Engine, path: &Path) -> Result<Option<File>> {
     let path = path.join("LOCK");
-    let file = match crate::foreign::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(crate::Error::io("open", path.display().to_string(), error)),
-    };
+    let opened = crate::foreign::open_if_there(&path)
+        .map_err(|error| crate::Error::io("open", path.display().to_string(), error))?;
+    let Some(file) = opened else { return Ok(None) };
     let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
     match rustix::fs::fcntl_lock(&file, shared) {
         Ok(()) => Ok(Some(file)),

@@ -1,7 +1,8 @@
 //! Branches and crashes (R24): what a crash leaves of parent and branches is the state after some
 //! operation, all of them together, with everything that was durable.
+use super::options;
 use esker::fs::{Fs, OpenMode};
-use esker::{Db, Durability, ErrorKind, Options, Recovery};
+use esker::{Db, Durability, ErrorKind, Recovery};
 use esker_testkit::faultfs::{Effect, Op, Rule};
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use parking_lot::Mutex;
@@ -9,20 +10,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-fn options(fs: Arc<dyn Fs>) -> Options {
-    let mut options = Options::default();
-    options.memory = Some(2 << 20);
-    options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 16 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
-    options.log_segment_bytes = 32 << 10;
-    options.workers = Some(1);
-    options.sync_interval = None;
-    options.fs = fs;
-    options
-}
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 

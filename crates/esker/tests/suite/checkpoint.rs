@@ -1,6 +1,7 @@
 //! Checkpoints on disks that lose what was not synced, and with calls that fail (R22, R23).
+use super::options;
 use esker::fs::{Fs, PathKind};
-use esker::{Db, ErrorKind, Keyspace, Options};
+use esker::{Db, ErrorKind, Keyspace};
 use esker_testkit::CrashFs;
 use esker_testkit::FaultFs;
 use esker_testkit::faultfs::{Effect, Op, Rule};
@@ -10,20 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 const ENTRIES: usize = 300;
-
-fn options(fs: Arc<dyn Fs>) -> Options {
-    let mut options = Options::default();
-    options.memory = Some(2 << 20);
-    options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 16 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
-    options.log_segment_bytes = 32 << 10;
-    options.workers = Some(1);
-    options.sync_interval = None;
-    options.fs = fs;
-    options
-}
 
 /// A database whose last entries are only in memory.
 fn filled(fs: Arc<dyn Fs>) -> Db {
