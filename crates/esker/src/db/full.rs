@@ -114,11 +114,15 @@ impl Core {
     /// was deleted.
     #[cold]
     pub(super) fn ask_relief_after(&self, ranges: u64) {
-        let start = self.state.load_arc().log_start();
-        let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
-        if ranges > 0 || reserved.saturating_sub(start) >= FREEING_BYTES / 2 {
+        if ranges > 0 || self.log_kept() >= FREEING_BYTES / 2 {
             self.work.ask_relief(false);
         }
+    }
+
+    /// Bytes of log that are kept for the memtables.
+    fn log_kept(&self) -> u64 {
+        let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
+        reserved.saturating_sub(self.state.load_arc().log_start())
     }
 
     /// Gives something up; says whether there was anything. What is given up of the reserve stays so
@@ -170,9 +174,7 @@ impl Core {
         let frees = frees && !bug!("db_full_disk_refuses_deletes");
         if frees {
             // What waits for its flush stays within the part of the reserve that it may have.
-            let start = self.state.load_arc().log_start();
-            let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
-            if reserved.saturating_sub(start) > FREEING_BYTES {
+            if self.log_kept() > FREEING_BYTES {
                 self.relieve_so(false);
             }
             return Ok(());
@@ -190,33 +192,39 @@ impl Core {
         }
     }
 
-    /// Tries a change again that found no space, as long as some returns.
-    #[cold]
-    pub(super) fn with_way<R>(
-        &self,
-        frees: bool,
-        mut change: impl FnMut() -> Result<R>,
-    ) -> Result<R> {
-        let mut way = None;
+    /// Makes a change that frees space; where it finds none, it is tried again as long as some
+    /// returns.
+    pub(super) fn with_way<R>(&self, mut change: impl FnMut() -> Result<R>) -> Result<R> {
+        let mut way = Way::default();
         let outcome = loop {
-            self.find_way(frees, &mut way)?;
             match change() {
-                Err(Error::DiskFull { .. }) => {}
+                Err(Error::DiskFull { .. }) => self.find_way(true, &mut way)?,
                 outcome => break outcome,
             }
         };
-        way.into_iter().for_each(|way| self.end_way(way));
+        self.end_way(way);
         outcome
     }
 
     /// Makes room for a write that found none; the refusal if there is none to be made.
     #[cold]
-    pub(super) fn find_way(&self, frees: bool, way: &mut Option<Way>) -> Result<()> {
-        if self.make_way(frees, way.get_or_insert_default()) {
+    pub(super) fn find_way(&self, frees: bool, way: &mut Way) -> Result<()> {
+        if self.make_way(frees, way) {
             return Ok(());
         }
-        way.take().into_iter().for_each(|way| self.end_way(way));
+        self.end_way(std::mem::take(way));
         Err(self.no_space())
+    }
+
+    /// Appends to the manifest, which asks for room where it finds none.
+    pub(super) fn append_with_space(
+        &self,
+        append: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<()>,
+    ) -> Result<()> {
+        let mut way = Way::default();
+        let appended = append(&mut || self.give_up(Use::All, &mut way));
+        self.end_way(way);
+        appended
     }
 
     /// Makes room for a write that found none; says whether to try again.

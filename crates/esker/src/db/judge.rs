@@ -12,23 +12,17 @@ use crate::base::Seq;
 use crate::db::open::LOG_DIRECTORY;
 use crate::error::{Error, Result};
 use crate::fs::Fs;
-use crate::manifest::{self, Recovered, SUPERBLOCK_NAMES, Superblock, Superblocks};
+use crate::manifest::{self, Recovered, Superblock, Superblocks};
 use crate::wal;
 use std::path::Path;
 
 /// What [`judge`] found.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// What is wrong with single superblocks. As long as one is whole, nothing is lost by that.
-    pub superblocks: Vec<Error>,
     /// What is damaged, missing or older than is known, so that open refuses; empty: nothing.
     pub damage: Vec<Error>,
     /// The number of the manifest, after successors, if it is what is known of it.
     pub manifest: Option<u64>,
-    /// Whether the manifest ends with an edit that was never finished, as far as is known.
-    pub torn: bool,
-    /// Whether the database was closed in order, so that manifest and log are known to their ends.
-    pub closed: bool,
 }
 
 impl Verdict {
@@ -48,22 +42,11 @@ impl Verdict {
 /// and what reading fails with. Damage is part of the verdict.
 pub fn judge(fs: &dyn Fs, directory: &Path) -> Result<Verdict> {
     let mut verdict = Verdict::default();
-    for name in SUPERBLOCK_NAMES {
-        let path = directory.join(name);
-        let missing = || Error::corruption(&path, 0, "superblock", "it is missing or empty");
-        match Superblock::read_file(fs, &path).and_then(|found| found.ok_or_else(missing)) {
-            Ok(_) => {}
-            Err(error @ Error::Corruption(_)) => verdict.superblocks.push(error),
-            Err(error) => return Err(error),
-        }
-    }
     let (superblocks, manifest) = match read(fs, directory) {
         Ok(found) => found,
         Err(error) => return verdict.note(error).map(|()| verdict),
     };
     verdict.manifest = Some(manifest.number);
-    verdict.closed = superblocks.current().known.is_some_and(|known| known.closed);
-    verdict.torn = manifest.torn && !verdict.closed;
     let starts = manifest.edits.iter().rev();
     let Some(log_start) = starts.filter_map(|edit| edit.log_start).next() else {
         let path = directory.join(manifest::manifest_name(manifest.number));

@@ -75,7 +75,8 @@ impl Core {
             let usable = self.catalog.lock().register(comparator);
             self.work.order_arrived(&usable);
         }
-        let found = self.with_log(|| {
+        let found = self.with_way(|| {
+            // Held no longer than a try takes: flushes, which return space, need it.
             let mut catalog = self.catalog.lock();
             check_asked(&catalog, name, traits)?;
             branch.check()?;
@@ -83,15 +84,6 @@ impl Core {
         });
         self.look_at_log();
         found
-    }
-
-    /// Logs a change; where that finds no space, it is tried again as writes are. The caller does not
-    /// hold the catalog, which flushes need.
-    fn with_log<R>(&self, mut change: impl FnMut() -> Result<R>) -> Result<R> {
-        match change() {
-            Err(Error::DiskFull { .. }) => self.with_way(true, change),
-            changed => changed,
-        }
     }
 
     /// Waits as writers do (`db/pace.rs`), for a call that is about to log a change. The caller does
@@ -174,7 +166,7 @@ impl Core {
         self.check_open()?;
         self.admit_change()?;
         let set =
-            self.with_log(|| self.set_traits_in(&mut self.catalog.lock(), state, traits.clone()));
+            self.with_way(|| self.set_traits_in(&mut self.catalog.lock(), state, traits.clone()));
         self.look_at_log();
         set
     }
@@ -183,7 +175,7 @@ impl Core {
     pub fn set_ttl(&self, state: &Arc<KeyspaceState>, ttl: Millis) -> Result<()> {
         self.check_open()?;
         self.admit_change()?;
-        let set = self.with_log(|| {
+        let set = self.with_way(|| {
             let mut catalog = self.catalog.lock();
             let traits = Traits { ttl, ..state.traits().stored.clone() };
             self.set_traits_in(&mut catalog, state, traits)
@@ -241,7 +233,7 @@ impl Core {
             return Err(Error::invalid(what));
         }
         // The catalog is not held while space is sought: flushes need it.
-        let dropped = self.with_log(|| self.drop_once(branch, name))?;
+        let dropped = self.with_way(|| self.drop_once(branch, name))?;
         if dropped && self.headroom.is_tight() {
             self.work.ask_relief(false);
         }

@@ -12,7 +12,6 @@
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::Core;
 use crate::db::catalog::{Catalog, DEFAULT_KEYSPACE_ID};
-use crate::db::full::Way;
 use crate::db::headroom::Use;
 use crate::db::memset::MemSet;
 use crate::db::state::State;
@@ -230,10 +229,9 @@ impl Core {
         // Seeded: after a crash a file number is given out twice.
         bug!("db_next_file_not_recorded", change.edit.next_file = None);
         self.with_space(Use::All, || store.manifest.reserve(&change.edit))?;
-        let mut way = Way::default();
-        let make_room = &mut || self.give_up(Use::All, &mut way);
-        let appended = store.manifest.append_making_room(&change.edit, make_room);
-        self.end_way(way);
+        let appended = self.append_with_space(|make_room| {
+            store.manifest.append_making_room(&change.edit, make_room)
+        });
         if let Err(error) = appended {
             // Seeded: an edit that found no space ends writing.
             if !store.manifest.is_in_doubt() && !bug!("db_full_manifest_ends_writing") {
@@ -305,10 +303,9 @@ impl Core {
             }
         };
         // The old one names its successor first (R12).
-        let mut way = Way::default();
-        let make_room = &mut || self.give_up(Use::All, &mut way);
-        let named = store.manifest.append_successor(next.number(), make_room);
-        self.end_way(way);
+        let named = self.append_with_space(|make_room| {
+            store.manifest.append_successor(next.number(), make_room)
+        });
         if let (Err(error), false) = (&named, store.manifest.is_in_doubt()) {
             log::warn!("the manifest is not rewritten yet: {error}");
             let _ = fs.remove_file(next.path());

@@ -15,6 +15,7 @@ use crate::commit::{Class, Pipeline};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::counters::Timed;
+use crate::db::full::Way;
 use crate::db::memset::{MemSet, PendingEntry, apply_bytewise, tombstone};
 use crate::db::open::LOG_DIRECTORY;
 use crate::db::ops::{Op, Ops};
@@ -153,7 +154,7 @@ impl Core {
         let started = self.counters.begin_commit(write.counts);
         let custom = custom || reads.is_some_and(|reads| reads.has_own_order());
         // One place calls this, so that the compiler keeps all of a write in one piece.
-        let mut way = None;
+        let mut way = Way::default();
         let end = loop {
             match self.write_once(pipeline, write, watch, custom) {
                 Ok(end) => break end,
@@ -162,9 +163,7 @@ impl Core {
                 Err(error) => return Err(error),
             }
         };
-        if let Some(way) = way {
-            self.end_way(way);
-        }
+        self.end_way(way);
         self.counters.end(Timed::Put, started);
         if !open && write.frees() && self.headroom.is_tight() {
             self.ask_relief_after(write.counts[2]);

@@ -38,6 +38,7 @@ pub(super) mod tests;
 
 use crate::base::rangedel::Fragments;
 use crate::base::{KeyOrder, Kind, Millis, Moment, SEQ_MAX, Seq};
+use crate::iter::{Cover, Tombstones, covering_seq};
 
 /// Where the output of a merge lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +149,29 @@ impl VersionGc {
         // Seeded: deletes that only later readers see go, and what they hide comes back.
         bug!("merge_every_stripe_is_the_oldest", return true);
         self.snapshots.first().is_none_or(|oldest| end == *oldest)
+    }
+
+    /// Decides about the next version, which is one of `key`, under the range tombstones of the
+    /// inputs: where they are looked up, and all of them.
+    #[inline]
+    pub(super) fn decide_at<O: KeyOrder, T: Tombstones>(
+        &mut self,
+        order: &O,
+        key: &[u8],
+        (seq, kind): (Seq, Kind),
+        (cover, tombstones): (&mut Cover, &[T]),
+    ) -> Verdict {
+        if tombstones.is_empty() {
+            return self.decide(seq, kind, |_| 0);
+        }
+        let (newest, _) = cover.seq_at(order, tombstones, key, SEQ_MAX);
+        self.decide(seq, kind, |below| {
+            // The newest of all decides unless a snapshot stands between.
+            if newest <= seq || newest < below {
+                return newest;
+            }
+            covering_seq(order, tombstones, key, below)
+        })
     }
 
     /// Decides about the next version. `covering(below)` is the newest tombstone of the inputs,

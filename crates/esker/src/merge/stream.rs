@@ -189,19 +189,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
             self.gc.start_key();
         }
         let key = self.tree.key();
-        let verdict = if self.tombstones.is_empty() {
-            self.gc.decide(seq, kind, |_| 0)
-        } else {
-            let (newest, _) = self.cover.seq_at(&self.order, &self.tombstones, key, SEQ_MAX);
-            let (order, tombstones) = (&self.order, &self.tombstones);
-            self.gc.decide(seq, kind, |below| {
-                // The newest of all decides unless a snapshot stands between.
-                if newest <= seq || newest < below {
-                    return newest;
-                }
-                crate::iter::covering_seq(order, tombstones, key, below)
-            })
-        };
+        let tombstones = (&mut self.cover, &self.tombstones[..]);
+        let verdict = self.gc.decide_at(&self.order, key, (seq, kind), tombstones);
         self.counts.entries_in += 1;
         let plain = matches!(kind, Kind::Put | Kind::Delete) && !self.folding.filters();
         if !plain || self.folding.waits() {

@@ -119,18 +119,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
             self.waits = None;
             self.gc.start_key();
         }
-        let verdict = if self.tombstones.is_empty() {
-            self.gc.decide(seq, kind, |_| 0)
-        } else {
-            let (newest, _) = self.cover.seq_at(&self.order, &self.tombstones, key, SEQ_MAX);
-            let (order, tombstones) = (&self.order, &self.tombstones);
-            self.gc.decide(seq, kind, |below| {
-                if newest <= seq || newest < below {
-                    return newest;
-                }
-                crate::iter::covering_seq(order, tombstones, key, below)
-            })
-        };
+        let tombstones = (&mut self.cover, &self.tombstones[..]);
+        let verdict = self.gc.decide_at(&self.order, key, (seq, kind), tombstones);
         let stays = matches!(verdict, Verdict::Keep(_) | Verdict::Operand);
         // Seeded: a delete goes although something older of its key stays.
         bug!("merge_thin_drops_deletes", self.waits = None);
