@@ -8,6 +8,9 @@
 //!    are none, copies): reading goes through them, removing removes the link.
 //! 3. It gets no background threads, so that it merges nothing.
 //! 4. While it is read, a shared lock keeps fjall from opening the original.
+//! 5. Each tree's `current` file names a version and carries the checksum of its file, which fjall
+//!    does not check when it opens: a damaged number can name an older version, without an error.
+//!    It is checked here first.
 
 use crate::foreign;
 use crate::import::{ImportOptions, Source};
@@ -16,8 +19,10 @@ use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
 use fjall::{Database, KeyspaceCreateOptions};
 use std::fs::{File, TryLockError};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Directories of files that never change.
 const FIXED: [&str; 2] = ["tables", "blobs"];
@@ -27,6 +32,11 @@ const CACHE_BYTES: u64 = 16 << 20;
 const REPORT_ENTRIES: u64 = 4096;
 /// Deeper than fjall's directories are.
 const DEPTH_MAX: usize = 8;
+/// Each tree's file that names the version in force.
+const CURRENT: &str = "current";
+/// What that file holds: the version's number (8 bytes), the XXH3 of its file (16), and the kind of
+/// that checksum (1), of which there is one, 0. All little-endian.
+const CURRENT_BYTES: usize = 8 + 16 + 1;
 
 /// A directory that can be read.
 pub(crate) struct Fjall {
@@ -56,6 +66,7 @@ impl Fjall {
             ));
         }
         let lock = lock(&path)?;
+        check_versions(&path.join("keyspaces"))?;
         let place = tempfile::Builder::new().prefix("esker-import-").tempdir();
         let place =
             place.map_err(|error| failed("make a directory in", &std::env::temp_dir(), error))?;
@@ -96,6 +107,46 @@ fn stand_in(from: &Path, to: &Path, fixed: bool, depth: usize, bytes: &mut u64) 
         }
     }
     Ok(())
+}
+
+/// Refuses a directory of trees with one that is not in the version that it means.
+fn check_versions(trees: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(trees).map_err(|error| failed("list", trees, error))? {
+        let tree = entry.map_err(|error| failed("list", trees, error))?.path();
+        // Without that file, fjall takes a tree for one that it has not finished making.
+        if tree.join(CURRENT).exists() {
+            check_version(&tree)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a tree whose version file is not the one that its `current` file means.
+fn check_version(tree: &Path) -> Result<()> {
+    let path = tree.join(CURRENT);
+    let damaged = |detail: String| {
+        Err(source(&path, format!("{detail}: it is damaged, get another copy of the database")))
+    };
+    let current = read_whole(&path)?;
+    let Ok(current) = <[u8; CURRENT_BYTES]>::try_from(current.as_slice()) else {
+        return damaged(format!("it has {} bytes, not {CURRENT_BYTES}", current.len()));
+    };
+    let [a, b, c, d, e, f, g, h, checksum @ .., kind] = current;
+    if kind != 0 {
+        return damaged(format!("it names a checksum of kind {kind}, and there is kind 0 only"));
+    }
+    let name = format!("v{}", u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+    if xxh3_128(&read_whole(&tree.join(&name))?) != u128::from_le_bytes(checksum) {
+        return damaged(format!("it has another checksum than the version that it names, {name}"));
+    }
+    Ok(())
+}
+
+fn read_whole(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = foreign::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| failed("read", path, error))?;
+    Ok(bytes)
 }
 
 #[cfg(unix)]
