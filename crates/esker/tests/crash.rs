@@ -6,7 +6,7 @@
 //! kill, all that was acknowledged. The opening itself is cut off too and tried again; then the
 //! database is used, cut off once more, and opened again.
 //!
-//! `ESKER_CRASH_POINTS` sets how many clones are checked (500 unless told), `ESKER_SEED` replays
+//! `ESKER_CRASH_POINTS` sets how many clones are checked (4,000 unless told), `ESKER_SEED` replays
 //! the workload of one seed.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
@@ -425,7 +425,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 }
 
 fn wanted() -> u64 {
-    number("ESKER_CRASH_POINTS").unwrap_or(8_000)
+    number("ESKER_CRASH_POINTS").unwrap_or(4_000)
 }
 
 #[test]

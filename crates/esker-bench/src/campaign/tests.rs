@@ -114,6 +114,7 @@ fn a_stopped_experiment_goes_on_where_it_was() {
             let started = |dir: &Path| {
                 let mut campaign = campaign(experiment, dir, "esker");
                 (campaign.settings.duration, campaign.settings.durability) = (None, durability);
+                campaign.settings.num = 700;
                 campaign
             };
             let whole_dir = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 //! writing, and writing goes on when space returns.
 //!
 //! The disk is simulated, and filled by the database itself, or at any one operation by "somebody
-//! else" (`ESKER_FULL_POINTS`: at how many operations, 150 unless told). Where this is run by root and
+//! else" (`ESKER_FULL_POINTS`: at how many operations, 100 unless told). Where this is run by root and
 //! the kernel lets it, real ones of ext4 are filled too.
 
 use super::{Tried, options as small};
@@ -421,7 +421,7 @@ fn frees_space(db: &Db, tried: &Tried, what: &str, must: bool) {
 #[test]
 fn the_disk_fills_up_at_the_nth_operation() {
     let points: u64 =
-        std::env::var("ESKER_FULL_POINTS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+        std::env::var("ESKER_FULL_POINTS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
     let shortages = [Shortage::Device, Shortage::Quota, Shortage::FileSize(40 << 10)];
     let (mut done, mut seed) = (0, 1);
     while done < points {

@@ -1,6 +1,6 @@
 //! Micro benchmark of runs: what a cached lookup, a cursor step and a written entry cost.
 //!
-//! `cargo run --release -p esker --example run_micro [entries]`; 16-byte keys, 100-byte values
+//! `cargo bench -p esker --bench run_micro -- [entries]`; 16-byte keys, 100-byte values
 //! of which half compresses. Figures are nanoseconds of processor time per operation
 //! on one thread.
 

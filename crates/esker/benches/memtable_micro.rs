@@ -1,6 +1,6 @@
 //! Times the operations of the memtable one by one, and prints nanoseconds for each.
 //!
-//! `cargo run --release --example memtable_micro [MiB]`: entries of 16 + 100 bytes, 64 MiB of
+//! `cargo bench -p esker --bench memtable_micro -- [MiB]`: entries of 16 + 100 bytes, 64 MiB of
 //! them unless told otherwise. Keys are the 16 decimal digits that `db_bench` made customary, or
 //! 16 random bytes.
 
@@ -111,6 +111,7 @@ fn read(name: &str, table: &Arc<Memtable<Bytewise>>, count: u64, key: impl Fn(u6
 }
 
 fn main() {
+    // Cargo gives `--bench` to what it runs, behind what it was told itself.
     let mebibytes = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(64u64);
     let count = (mebibytes << 20) / 116;
     println!("{count} entries of 16 + 100 bytes, {mebibytes} MiB");

@@ -1,7 +1,7 @@
 //! Measures how long opening takes: after a clean close, and after a kill with a full log.
 //!
 //! ```text
-//! cargo run --release -p esker --example reopen -- [KEYS] [DIR]
+//! cargo bench -p esker --bench reopen -- [KEYS] [DIR]
 //! ```
 //! The database is filled by a child process; for the second part another child writes to a log
 //! that is never given back (its memtable is larger than what it writes) and dies without closing.
@@ -16,7 +16,9 @@ const LOGGED: u64 = 1_500_000;
 const VALUE: [u8; 100] = [b'v'; 100];
 
 fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().collect();
+    // Cargo gives `--bench` to what it runs, behind what it was told itself.
+    let arguments: Vec<String> =
+        std::env::args().filter(|argument| argument != "--bench").collect();
     let argument = |at: usize| arguments.get(at).map(String::as_str);
     match (argument(1), argument(2), argument(3)) {
         (Some("fill"), Some(keys), Some(dir)) => fill(number(keys), Path::new(dir)),

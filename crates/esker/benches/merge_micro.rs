@@ -1,5 +1,5 @@
 //! Merge and scan rates over cursors in memory: what the tree, the version rule and the snapshot
-//! view cost by themselves. Run with `cargo run --release -p esker --example merge_micro`.
+//! view cost by themselves. Run with `cargo bench -p esker --bench merge_micro`.
 
 use esker::Result;
 use esker::base::rangedel::RangeTombstone;
