@@ -437,3 +437,6 @@ fn replaced(old: &Partition, gone: &Arc<Segment>, segments: &[Arc<Segment>]) -> 
     let (lower, upper) = (old.lower.clone(), old.upper.clone());
     Partition { lower, upper, base: change(&old.base), deltas }
 }
+
+#[cfg(test)]
+mod tests;
