@@ -1,4 +1,4 @@
-//! Around a database: what it tells of itself, repairing and destroying one.
+//! Administration of a database: statistics, verification, repair and removal.
 
 use crate::db::path_of;
 use crate::errors::{Failure, Result, exception};
@@ -53,12 +53,12 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
             ("skipped", stats.skipped),
             ("syncs", stats.syncs),
             ("flushes", stats.flushes),
-            ("merges", stats.merges),
+            ("compactions", stats.compactions),
             ("segments_adopted", stats.segments_adopted),
             ("bytes_read", stats.bytes_read),
             ("cache_hits", stats.cache_hits),
             ("cache_misses", stats.cache_misses),
-            ("merge_debt", stats.merge_debt),
+            ("compaction_debt", stats.compaction_debt),
             ("data_file_bytes", stats.data_file_bytes),
             ("log_file_bytes", stats.log_file_bytes),
         ],
@@ -68,7 +68,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         ("user", written.user),
         ("log", written.log),
         ("flush", written.flush),
-        ("merge", written.merge),
+        ("compaction", written.compaction),
         ("manifest", written.manifest),
     ];
     dict.set_item("written", numbers(py, &bytes)?)?;
@@ -89,7 +89,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
     let stalls = PyDict::new(py);
     for (name, time) in [
         ("flush_debt", stats.stalls.flush_debt),
-        ("merge_debt", stats.stalls.merge_debt),
+        ("compaction_debt", stats.stalls.compaction_debt),
         ("memory", stats.stalls.memory),
         ("log_space", stats.stalls.log_space),
         ("sync", stats.stalls.sync),
@@ -109,7 +109,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-/// What a verification read and found.
+/// The result of a verification.
 pub(crate) fn report<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bound<'py, PyDict>> {
     let dict = numbers(
         py,
@@ -132,8 +132,7 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bo
     Ok(dict)
 }
 
-/// A property by LevelDB's name for it. What lies in bases counts as level 1, what lies in deltas
-/// as level 0.
+/// A property by LevelDB's name for it. Bases count as level 1, deltas as level 0.
 pub(crate) fn property(db: &Db, keyspace: &Keyspace, name: &[u8]) -> esker::Result<Option<String>> {
     let Some(name) = name.strip_prefix(b"leveldb.") else { return Ok(None) };
     let mut text = String::new();
@@ -183,9 +182,9 @@ pub(crate) fn property(db: &Db, keyspace: &Keyspace, name: &[u8]) -> esker::Resu
     Ok(Some(text))
 }
 
-/// Repairs a database. One that is whole is left as it is. Otherwise everything that can be read
-/// is saved into a new database, which takes the place of the damaged one; that is kept beside it,
-/// under the path that is returned.
+/// Repairs a database. An intact one is not changed. Otherwise everything that can be read is saved
+/// into a new database, which takes the place of the damaged one; the damaged one is kept beside
+/// it, under the path that is returned.
 #[pyfunction]
 #[pyo3(signature = (name, *, paranoid_checks=None, write_buffer_size=None, max_open_files=None,
     lru_cache_size=None, block_size=None, block_restart_interval=None, max_file_size=None,
@@ -239,7 +238,7 @@ pub(crate) fn repair_db(
     })?)
 }
 
-/// Whether a file of this name in this part of a database's directory is the database's.
+/// Whether a file of this name in this part of a database's directory belongs to the database.
 fn is_ours(directory: &str, name: &str) -> bool {
     match directory {
         DATA_DIRECTORY => esker::db::parse_run_name(name).is_some(),
@@ -303,7 +302,7 @@ fn destroy(path: &Path, fs: &Arc<dyn Fs>) -> esker::Result<()> {
     Ok(())
 }
 
-/// Removes a database with everything in it. What else lies in its directory stays.
+/// Removes a database with everything in it. Other files in its directory stay.
 #[pyfunction]
 pub(crate) fn destroy_db(py: Python<'_>, name: &Bound<'_, PyAny>) -> Result<()> {
     let path = path_of(name)?;

@@ -1,6 +1,6 @@
 //! Scans as streams of Arrow's record batches, by the Arrow C stream interface.
 //!
-//! Whoever imports the stream (pyarrow, polars, duckdb, …) pulls one batch after the other, on its
+//! The importer of the stream (pyarrow, polars, duckdb, …) pulls one batch after the other, on its
 //! own thread and without Python. A batch is bounded in rows and in bytes, whatever the range
 //! holds, except that one entry is never split.
 
@@ -74,7 +74,7 @@ impl ArrowScan {
 
 #[pymethods]
 impl ArrowScan {
-    /// The stream, for whoever knows the Arrow PyCapsule interface.
+    /// The stream, for importers that know the Arrow PyCapsule interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

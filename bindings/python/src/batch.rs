@@ -31,7 +31,7 @@ enum Kind {
 #[derive(Debug, Clone, Copy)]
 struct Op {
     kind: Kind,
-    /// Which of the batch's keyspaces it is about.
+    /// Which of the batch's keyspaces it concerns.
     keyspace: usize,
     key_len: usize,
     value_len: usize,
@@ -90,10 +90,10 @@ impl Ops {
 
     /// The operations in the order in which they are written.
     ///
-    /// Operations on different keys may change places, since all happen at one moment. In the order
-    /// of the keys each finds its place in the database's memory near that of the one before, where
-    /// the processor has been: a batch of a thousand random keys is written in four fifths of the
-    /// time. A range says something of all keys in it, so then everything stays where it is.
+    /// Operations on different keys may change places, since all happen at one moment. In key order
+    /// each finds its place in the memtable near the one before, in memory that the processor has
+    /// in its caches: a batch of a thousand random keys is written in four fifths of the time. A
+    /// range delete concerns all keys in its range, so a batch with one keeps its order.
     fn arranged(&self) -> Vec<Placed<'_>> {
         let mut rest = self.bytes.as_slice();
         let mut placed = Vec::with_capacity(self.ops.len());
@@ -157,7 +157,7 @@ fn head(key: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Writes that happen together or not at all.
+/// Writes that are applied together or not at all.
 ///
 /// As a context manager it writes itself at the end of the block. After an exception it writes
 /// nothing, unless it was made with ``transaction=False``.
@@ -180,7 +180,7 @@ impl WriteBatch {
         Ok(Self { ops: Mutex::default(), transaction, durability, space: space.clone() })
     }
 
-    /// Hands the operations and the space that is meant to `then`.
+    /// Passes the operations and the space of a call to `then`.
     fn with<R>(
         &self,
         py: Python<'_>,
@@ -199,7 +199,7 @@ impl WriteBatch {
 #[pymethods]
 impl WriteBatch {
     /// Adds the insertion of a value under a key, in ``keyspace`` or where the batch was made.
-    /// It is gone ``ttl`` seconds after the batch is written.
+    /// It expires ``ttl`` seconds after the batch is written.
     #[pyo3(signature = (key, value, *, keyspace=None, ttl=None))]
     fn put(
         &self,
@@ -245,7 +245,7 @@ impl WriteBatch {
         })
     }
 
-    /// Adds the removal of every key from ``start`` up to and without ``stop``.
+    /// Adds a range delete of all keys from ``start`` up to, not including, ``stop``.
     #[pyo3(signature = (start=None, stop=None, *, keyspace=None))]
     fn delete_range(
         &self,
@@ -262,7 +262,7 @@ impl WriteBatch {
         })?
     }
 
-    /// Forgets all operations.
+    /// Removes all operations.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         self.with(py, None, |ops, _| *ops = Ops::default())
     }
@@ -282,12 +282,12 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// About how many bytes the batch takes.
+    /// Estimates how many bytes the batch takes.
     fn approximate_size(&self, py: Python<'_>) -> Result<usize> {
         self.with(py, None, |ops, _| 12 + ops.bytes.len() + OP_BYTES * ops.ops.len())
     }
 
-    /// Adds the operations of another batch of the same database behind its own.
+    /// Adds the operations of another batch of the same database after its own.
     fn append(&self, py: Python<'_>, source: &Bound<'_, Self>) -> Result<()> {
         let source = source.get();
         if !Arc::ptr_eq(&source.space.shared, &self.space.shared) {

@@ -82,7 +82,7 @@ impl Lookup for (&esker::Snapshot, &Keyspace) {
     }
 }
 
-/// The value under a key. The engine is asked without the interpreter's lock; the value goes
+/// The value under a key. The engine reads it without the interpreter's lock; the value goes
 /// through a buffer that the thread keeps, because objects can be made only with the lock.
 #[inline]
 pub(crate) fn get<'py>(

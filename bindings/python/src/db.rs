@@ -16,20 +16,20 @@ use pyo3::types::{PyBytes, PyDict};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The keyspace that a database has instead of the default one if it was opened with a comparator:
-/// the default one is in byte order, always. LevelDB's C interface uses the same name, so each
-/// opens what the other made.
+/// The keyspace that holds the entries if the database was opened with a comparator: the default
+/// keyspace is always in byte order. LevelDB's C interface uses the same name, so each opens
+/// databases of the other.
 const ORDERED: &str = "leveldb";
 
 /// An open database.
 ///
-/// It is also the keyspace ``default``; others are had by ``keyspace``.
+/// It is also the keyspace ``default``; ``keyspace`` opens others.
 #[pyclass(frozen, subclass, extends = Store, module = "esker")]
 pub(crate) struct DB {
     name: Py<PyAny>,
 }
 
-/// A path from a string, bytes, or an object that stands for a path.
+/// A path from a string, bytes, or a path-like object.
 pub(crate) fn path_of(name: &Bound<'_, PyAny>) -> Result<PathBuf> {
     let py = name.py();
     let decoded = py.import("os")?.getattr("fsdecode")?.call1((name,)).map_err(|error| {
@@ -52,11 +52,11 @@ fn main_keyspace(db: &Db, path: &Path, order: Option<&Arc<PyOrder>>) -> esker::R
     let names = db.keyspaces()?;
     let ordered = names.iter().any(|name| name == ORDERED);
     let default = db.default_keyspace();
-    // One that holds nothing may still get an order; any other is in byte order.
+    // An empty one may still get a comparator; any other is in byte order.
     let undecided = || Ok(names.len() == 1 && default.iter()?.next_entry()?.is_none());
     match order {
         None if ordered => {
-            // Asking for it in byte order tells what order it has.
+            // Opening it in byte order fails with the name of its order.
             db.keyspace(ORDERED)?;
             Ok(default)
         }
@@ -175,7 +175,7 @@ impl DB {
         self.name.clone_ref(py)
     }
 
-    /// What tells this database from every other: 16 bytes that were drawn when it was made.
+    /// The database's unique identifier: 16 bytes that were drawn at random when it was made.
     #[getter]
     fn id<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyBytes>> {
         let space = slf.as_super().get().space();
@@ -208,7 +208,7 @@ impl DB {
         Ok(format!("<esker.DB with name {}{state}>", slf.get().name.bind(slf.py()).repr()?))
     }
 
-    /// The part of the database whose keys begin with ``prefix``, which they lack there.
+    /// The part of the database whose keys begin with ``prefix``; there the keys are without it.
     fn prefixed_db<'py>(
         slf: &Bound<'py, Self>,
         prefix: Input<'_, '_>,
@@ -217,7 +217,7 @@ impl DB {
         PrefixedDB::build(slf.py(), slf.clone().unbind(), space, prefix.as_bytes())
     }
 
-    /// The keyspace of this name as a mapping, made on first use.
+    /// Opens the keyspace of this name as a mapping, and makes it on first use.
     #[pyo3(signature = (name, *, comparator=None, comparator_name=None, merge_operator=None,
         compaction_filter=None, ttl=None))]
     fn keyspace<'py>(
@@ -258,13 +258,13 @@ impl DB {
         Self::run(slf, |db| db.drop_keyspace(name))
     }
 
-    /// Has batches behave as plyvel's: see ``esker.plyvel``.
+    /// Makes batches behave as plyvel's: see ``esker.plyvel``.
     fn _write_failed_batches(slf: &Bound<'_, Self>) {
         slf.as_super().get().space().shared.write_failed_batches();
     }
 
-    /// Begins a transaction. A pessimistic one locks what it reads for update or writes, and
-    /// waits for others' locks, for up to ``lock_timeout`` seconds.
+    /// Begins a transaction. A pessimistic one locks the keys that it reads for update or writes,
+    /// and waits for others' locks, for up to ``lock_timeout`` seconds.
     #[pyo3(signature = (*, sync=false, durability=None, pessimistic=false, lock_timeout=None))]
     fn transaction(
         slf: &Bound<'_, Self>,
@@ -277,9 +277,9 @@ impl DB {
         crate::txn::begin(slf, options)
     }
 
-    /// Calls ``function`` with a transaction and commits it; while that conflicts, begins anew, up
-    /// to ``attempts`` times. Returns what the function returned. A function that returns an
-    /// awaitable has not run: that is a ``TypeError``, and ``esker.aio`` has a ``transact`` for it.
+    /// Calls ``function`` with a transaction and commits it; after a conflict it tries again, up to
+    /// ``attempts`` times. Returns the function's result. A function that returns an awaitable has
+    /// not run: that is a ``TypeError``, and ``esker.aio`` has a ``transact`` for it.
     #[pyo3(signature = (function, *, attempts=1000, sync=false, durability=None,
         pessimistic=false, lock_timeout=None))]
     #[allow(clippy::too_many_arguments)]
@@ -296,13 +296,13 @@ impl DB {
         crate::txn::transact(slf, function, attempts, options)
     }
 
-    /// Makes a branch of this database (or branch) as it is now: a database of its own in the same
-    /// directory, which begins with what this one holds. No data is copied.
+    /// Makes a branch of this database (or branch) as it is now: an independent database in the
+    /// same directory, which begins with the same entries. No data is copied.
     fn branch<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, Self>> {
         Self::branched(slf, |db| db.branch(name))
     }
 
-    /// A branch that was made before.
+    /// Opens a branch that was made before.
     fn open_branch<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, Self>> {
         Self::branched(slf, |db| db.open_branch(name))
     }
@@ -312,17 +312,17 @@ impl DB {
         Self::run(slf, Db::branches)
     }
 
-    /// Drops a branch with all it holds; false if there is none of this name.
+    /// Drops a branch and all its entries; false if there is none of this name.
     fn drop_branch(slf: &Bound<'_, Self>, name: &str) -> Result<bool> {
         Self::run(slf, |db| db.drop_branch(name))
     }
 
-    /// Keeps the present state under a name, also when the database is closed and opened again.
+    /// Keeps the present state as a named snapshot, which survives closing and reopening.
     fn snapshot_named(slf: &Bound<'_, Self>, name: &str) -> Result<()> {
         Self::run(slf, |db| db.snapshot_named(name))
     }
 
-    /// A named snapshot, as a database that cannot be written to.
+    /// Opens a named snapshot as a read-only database.
     fn open_named_snapshot<'py>(slf: &Bound<'py, Self>, name: &str) -> Result<Bound<'py, Self>> {
         Self::branched(slf, |db| db.open_named_snapshot(name))
     }
@@ -337,14 +337,14 @@ impl DB {
         Self::run(slf, |db| db.drop_named_snapshot(name))
     }
 
-    /// The name of the branch or named snapshot that this is; ``None``: the database itself.
+    /// The name of this branch or named snapshot; ``None`` for the database itself.
     #[getter]
     fn branch_name(slf: &Bound<'_, Self>) -> Option<String> {
         slf.as_super().get().space().db.branch_name().map(str::to_owned)
     }
 
-    /// Makes a second database at ``path``, which must not exist, with what this one holds now.
-    /// The two share data files where the file system can link.
+    /// Copies the present state of the database to ``path``, which must not exist. The two share
+    /// data files by hard links where possible.
     fn checkpoint(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>) -> Result<()> {
         let path = path_of(path)?;
         Self::run(slf, |db| db.checkpoint(&path))
@@ -360,12 +360,12 @@ impl DB {
         Self::run(slf, Db::flush)
     }
 
-    /// Waits until the background has nothing more to do.
+    /// Waits until no background work is left.
     fn wait_until_idle(slf: &Bound<'_, Self>) -> Result<()> {
         Self::run(slf, Db::wait_until_idle)
     }
 
-    /// What LevelDB tells under this name, or ``None`` for an unknown one.
+    /// LevelDB's property of this name, or ``None`` if it is unknown.
     fn get_property<'py>(
         slf: &Bound<'py, Self>,
         name: Input<'_, '_>,

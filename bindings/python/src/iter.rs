@@ -10,13 +10,13 @@ use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-/// Entries that are fetched at once while an iterator goes on in one direction.
+/// Entries that are fetched at once while an iterator keeps its direction.
 const AHEAD_ENTRIES_MAX: usize = 64;
 
 /// No more is fetched once this many bytes are there.
 const AHEAD_BYTES: usize = 32 << 10;
 
-/// What an iterator is asked for, as Python says it.
+/// The arguments of an iterator, as Python gives them.
 pub(crate) struct Wish<'a, 'py> {
     pub(crate) reverse: bool,
     pub(crate) start: Option<Input<'a, 'py>>,
@@ -147,7 +147,7 @@ impl State {
         (&self.bytes[begin..key_end], &self.bytes[key_end..end])
     }
 
-    /// Forgets what was fetched, for somebody who moves the walk elsewhere.
+    /// Drops the fetched entries, for a caller that moves the walk elsewhere.
     fn forget(&mut self) {
         self.ends.clear();
         self.bytes.clear();
@@ -191,7 +191,7 @@ impl State {
         Ok(())
     }
 
-    /// Sees to it that there is an entry in this direction that Python did not see, if any is.
+    /// Fetches an entry in this direction that Python did not see, if there is one.
     fn want(&mut self, forward: bool) -> Result<bool> {
         if self.seen < self.ends.len() {
             if self.forward == forward {
@@ -279,13 +279,13 @@ impl Iterator {
         self.step(py, !self.reverse)
     }
 
-    /// The entry before the present position, and goes back to before it.
+    /// Returns the entry before the present position, and moves to before it.
     fn prev<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let entry = self.step(py, self.reverse)?;
         entry.ok_or_else(|| Failure::Python(PyStopIteration::new_err(())))
     }
 
-    /// Up to `count` entries at once, as a list; fewer only at the end. Cheaper than one by one.
+    /// Returns up to `count` entries as a list; fewer only at the end. Cheaper than one by one.
     fn fetch<'py>(&self, py: Python<'py>, count: usize) -> Result<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         while list.len() < count {
@@ -329,7 +329,7 @@ impl Iterator {
         })
     }
 
-    /// Goes to just before the first key that is not below `target`, within the range.
+    /// Goes to just before the first key at or after `target`, within the range.
     fn seek(&self, py: Python<'_>, target: Input<'_, '_>) -> Result<()> {
         let target = target.as_bytes();
         self.with(py, |state| {

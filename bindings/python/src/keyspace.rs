@@ -29,8 +29,7 @@ pub(crate) fn existing(py: Python<'_>, space: &Space, name: &str) -> Result<Spac
     Ok(Space { keyspace, order: None, prefix: None, ..space.clone() })
 }
 
-/// The part of a keyspace that the engine's language serves; `esker.Keyspace` adds the rest of a
-/// mapping.
+/// The part of a keyspace that is written in Rust; `esker.Keyspace` adds the rest of a mapping.
 #[pyclass(frozen, subclass, extends = Store, module = "esker._esker")]
 pub(crate) struct KeyspaceBase {
     db: Py<DB>,
@@ -68,13 +67,13 @@ impl KeyspaceBase {
         Ok(base.add_subclass(Self { db: db.clone().unbind() }))
     }
 
-    /// Seconds that writes live which do not say it themselves; ``None``: for ever.
+    /// The time to live, in seconds, of writes that give none; ``None``: they never expire.
     #[getter]
     fn ttl(slf: &Bound<'_, Self>) -> Option<f64> {
         slf.as_super().get().space().keyspace.ttl().map(|ttl| ttl.as_secs_f64())
     }
 
-    /// Sets how many seconds later writes live; it is stored.
+    /// Sets the time to live of later writes, in seconds; it is stored.
     fn set_ttl(slf: &Bound<'_, Self>, ttl: Option<f64>) -> Result<()> {
         let space = slf.as_super().get().space();
         space.shared.check()?;
@@ -122,7 +121,7 @@ impl KeyspaceBase {
         store.remove(slf.py(), bytes.as_bytes(), false)
     }
 
-    /// How many keys there are: they are counted one by one.
+    /// The number of keys, which are counted one by one.
     fn __len__(slf: &Bound<'_, Self>) -> Result<usize> {
         let space = slf.as_super().get().space();
         let (shared, keyspace) = (&space.shared, &space.keyspace);
@@ -144,14 +143,14 @@ impl KeyspaceBase {
     }
 }
 
-/// The part of a database whose keys begin with a prefix, which they lack here.
+/// The part of a database whose keys begin with a prefix; here the keys are without it.
 #[pyclass(frozen, extends = Store, module = "esker")]
 pub(crate) struct PrefixedDB {
     db: Py<DB>,
 }
 
 impl PrefixedDB {
-    /// What lies in `space` behind `prefix`.
+    /// The keys of `space` that begin with `prefix`.
     pub(crate) fn build<'py>(
         py: Python<'py>,
         db: Py<DB>,

@@ -1,7 +1,7 @@
 //! The part of the Python package `esker` that is written in Rust.
 //!
-//! Every call of the engine runs without the interpreter's lock, so other Python threads go on,
-//! and engine threads that call Python code (comparators, merge operators) never wait for a thread that
+//! Every call of the engine runs without the interpreter's lock, so other Python threads go on, and
+//! engine threads that call Python code (comparators, merge operators) never wait for a thread that
 //! waits for them.
 //!
 //! | module | what |

@@ -1,4 +1,4 @@
-//! Orders of keys, merge operators and compaction filters that are Python functions.
+//! Custom comparators, merge operators and compaction filters that are Python functions.
 
 use crate::errors::Failure;
 use esker::{CompactionFilter, Comparator, Decision, MergeOperator, OperatorResult};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList};
 use std::cmp::Ordering;
 
-/// A function of two keys that says, by the sign of a number, which one comes first.
+/// A comparator: the sign of the function's result says which of two keys comes first.
 pub(crate) struct PyOrder {
     name: String,
     function: Py<PyAny>,
@@ -47,17 +47,16 @@ impl Comparator for PyOrder {
     }
 }
 
-/// Ends a call of the engine for which a function had no answer. The engine may be on a thread that
-/// nobody waits for: the exception is shown, and the engine told by unwinding that no answer can be
-/// had, without the panic's own message.
+/// Ends a call of the engine after a function failed. The engine may be on a background thread, so
+/// the exception is shown, and the engine learns of it by unwinding, without the panic's message.
 fn give_up(error: PyErr, function: &Py<PyAny>) -> ! {
     let message = error.to_string();
     Python::attach(|py| error.write_unraisable(py, Some(function.bind(py))));
     std::panic::resume_unwind(Box::new(message))
 }
 
-/// A function of a key, the value that is there or `None`, and a list of operands from old to new;
-/// it returns the new value, or `None` for none.
+/// A merge operator: a function of a key, its value or `None`, and a list of operands from old to
+/// new; it returns the new value, or `None` for none.
 pub(crate) struct PyMerge {
     name: String,
     function: Py<PyAny>,
@@ -88,8 +87,8 @@ impl MergeOperator for PyMerge {
             let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
             let operands = PyList::new(py, operands.iter().map(|operand| bytes(operand)))?;
             let merged = self.function.bind(py).call1((bytes(key), existing.map(bytes), operands));
-            // An exception's message reaches whoever reads the key; the rest of it is shown, since
-            // the engine may have asked on a thread of its own.
+            // The reader of the key gets the exception's message; the rest of it is shown, since
+            // the engine may have called the function on a background thread.
             let merged = merged.inspect_err(|error| {
                 error.clone_ref(py).write_unraisable(py, Some(self.function.bind(py)));
             })?;
@@ -102,8 +101,8 @@ impl MergeOperator for PyMerge {
     }
 }
 
-/// A function of a key and a value that says what becomes of them: `True` or `None` keeps the entry,
-/// `False` removes it, bytes are the new value.
+/// A compaction filter: a function of a key and a value that returns `True` or `None` to keep the
+/// entry, `False` to remove it, or bytes as the new value.
 pub(crate) struct PyFilter {
     name: String,
     function: Py<PyAny>,
@@ -140,7 +139,8 @@ impl CompactionFilter for PyFilter {
     }
 
     fn filter(&self, key: &[u8], value: &[u8]) -> Decision {
-        // The engine contains it, keeps the entries, asks no more, and says so to whoever compacts.
+        // The engine contains it, keeps the entries, calls no more, and reports it to the
+        // compaction.
         self.decide(key, value).unwrap_or_else(|error| give_up(error, &self.function))
     }
 }

@@ -1,4 +1,4 @@
-//! The raw iterator: LevelDB's own, which stands on an entry.
+//! The raw iterator: in LevelDB's style, on an entry.
 
 use crate::bytes::{Input, drop_detached};
 use crate::errors::{Failure, Result, closed};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// An iterator that stands on an entry, or on none.
+/// An iterator that is on an entry, or on none.
 #[pyclass(frozen, module = "esker")]
 pub(crate) struct RawIterator {
     cursor: Mutex<Option<Cursor>>,
@@ -71,7 +71,7 @@ impl Drop for RawIterator {
 
 #[pymethods]
 impl RawIterator {
-    /// Whether the iterator stands on an entry.
+    /// Whether the iterator is on an entry.
     fn valid(&self, py: Python<'_>) -> Result<bool> {
         self.with(py, |cursor| Ok(cursor.valid()))
     }
@@ -86,7 +86,7 @@ impl RawIterator {
         self.go(py, Cursor::seek_to_last)
     }
 
-    /// Goes to the first entry whose key is not below `target`.
+    /// Goes to the first entry at or after `target`.
     fn seek(&self, py: Python<'_>, target: Input<'_, '_>) -> Result<()> {
         let target = target.as_bytes();
         self.go(py, |cursor| cursor.seek(target))
@@ -97,7 +97,7 @@ impl RawIterator {
         self.step(py, Cursor::next)
     }
 
-    /// Goes to the entry before.
+    /// Goes to the previous entry.
     fn prev(&self, py: Python<'_>) -> Result<()> {
         self.step(py, Cursor::prev)
     }

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// The state of a database at one moment. It costs nothing to make, and holds space back while it
-/// lives.
+/// The state of a database at one moment. Making one costs nothing; while it lives, replaced
+/// entries keep their space.
 #[pyclass(frozen, module = "esker")]
 pub(crate) struct Snapshot {
     snapshot: Mutex<Option<esker::Snapshot>>,
@@ -60,7 +60,7 @@ impl Snapshot {
         Ok(found.map(Bound::into_any).or(default))
     }
 
-    /// Whether ``key`` was there.
+    /// Whether ``key`` existed.
     fn __contains__(&self, py: Python<'_>, key: Input<'_, '_>) -> Result<bool> {
         let (snapshot, keyspace) = (self.snapshot(py)?, &self.space.keyspace);
         Ok(self.space.with_key(key.as_bytes(), |key| {
@@ -86,7 +86,7 @@ impl Snapshot {
         Iterator::new(py, &self.space, &Wish::everything(), cursor)
     }
 
-    /// An iterator over what was there.
+    /// An iterator over the snapshot's entries.
     #[pyo3(signature = (*, reverse=false, start=None, stop=None, include_start=true,
         include_stop=false, prefix=None, include_key=true, include_value=true,
         verify_checksums=None, fill_cache=None))]
@@ -113,7 +113,7 @@ impl Snapshot {
         Iterator::new(py, &self.space, &wish, move || snapshot.cursor(keyspace))
     }
 
-    /// A raw iterator over what was there. It knows no prefix.
+    /// A raw iterator over the snapshot's entries. It takes no prefix.
     #[pyo3(signature = (*, verify_checksums=None, fill_cache=None))]
     fn raw_iterator(
         &self,
@@ -126,7 +126,7 @@ impl Snapshot {
         RawIterator::new(py, &self.space, move || snapshot.cursor(keyspace))
     }
 
-    /// What was there as an Arrow stream.
+    /// The snapshot's entries as an Arrow stream.
     #[pyo3(signature = (*, reverse=false, start=None, stop=None, include_start=true,
         include_stop=false, prefix=None, include_key=true, include_value=true,
         batch_rows=8192, batch_bytes=1 << 20))]
@@ -151,14 +151,14 @@ impl Snapshot {
         ArrowScan::new(&self.space, self.snapshot(py)?, &wish, (batch_rows, batch_bytes))
     }
 
-    /// What the same moment shows of another keyspace, which must be there already.
+    /// The state of another keyspace, which must exist, at the same moment.
     fn keyspace(&self, py: Python<'_>, name: &str) -> Result<Self> {
         let snapshot = self.snapshot(py)?;
         let space = crate::keyspace::existing(py, &self.space, name)?;
         Self::new(&space, snapshot)
     }
 
-    /// Lets go of the state. May be called again.
+    /// Releases the snapshot. May be called again.
     fn close(&self, py: Python<'_>) -> Result<()> {
         let snapshot = self.space.shared.lock(py, &self.snapshot)?.take();
         py.detach(|| drop(snapshot));

@@ -100,8 +100,8 @@ impl Store {
     }
 }
 
-/// Changes the value under a key to what `function` makes of it, as often as it takes until nobody
-/// wrote in between.
+/// Replaces the value under a key by the result of `function`, and tries again until no other write
+/// comes between.
 fn updated(keyspace: &Keyspace, key: &[u8], function: &Py<PyAny>) -> Result<Option<Vec<u8>>> {
     loop {
         let found = keyspace.get(key)?;
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// Puts ``value`` under ``key``; with ``sync`` it survives power loss when this returns.
-    /// After ``ttl`` seconds it is gone.
+    /// It expires after ``ttl`` seconds.
     #[pyo3(signature = (key, value, *, sync=false, ttl=None))]
     fn put(
         &self,
@@ -178,7 +178,7 @@ impl Store {
         })
     }
 
-    /// Gives ``operand`` to the merge operator of the keyspace, which applies it to what is there.
+    /// Writes ``operand``, which the keyspace's merge operator applies to the value.
     #[pyo3(signature = (key, operand, *, sync=false))]
     fn merge(
         &self,
@@ -197,8 +197,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts ``new`` under ``key`` if ``expected`` is there; ``None`` stands for no value, in both.
-    /// Returns whether it was.
+    /// Puts ``new`` under ``key`` if its value is ``expected``; ``None`` means no value, for both.
+    /// Returns whether it was put.
     #[pyo3(signature = (key, expected, new))]
     fn compare_and_set(
         &self,
@@ -214,7 +214,7 @@ impl Store {
         Ok(self.space.with_key(key, set)?)
     }
 
-    /// Puts ``value`` under ``key`` if that has none. Returns whether it had none.
+    /// Puts ``value`` under ``key`` if the key has none. Returns whether it was put.
     fn insert_if_absent(
         &self,
         py: Python<'_>,
@@ -226,9 +226,9 @@ impl Store {
         Ok(self.space.with_key(key, insert)?)
     }
 
-    /// Replaces the value under ``key`` by what ``function`` makes of it, and returns the new one.
-    /// ``None`` stands for no value, in both. The function may be called again, if somebody else
-    /// wrote meanwhile; after an exception of it nothing is changed.
+    /// Replaces the value under ``key`` by the result of ``function`` on it, and returns the new
+    /// one. ``None`` means no value, for both. The function is called again if another write came
+    /// between; if it raises, nothing is changed.
     fn update_with<'py>(
         &self,
         py: Python<'py>,
@@ -242,14 +242,14 @@ impl Store {
         Ok(changed.map(|value| PyBytes::new(py, &value)))
     }
 
-    /// Removes ``key``, if it is there.
+    /// Removes ``key``, if it exists.
     #[pyo3(signature = (key, *, sync=false))]
     fn delete(&self, py: Python<'_>, key: Input<'_, '_>, sync: Option<bool>) -> Result<()> {
         self.remove(py, key.as_bytes(), sync.unwrap_or_default())
     }
 
-    /// Removes every key from ``start`` up to and without ``stop``; costs the same whatever is
-    /// there.
+    /// Removes all keys from ``start`` up to, not including, ``stop``, with one range delete; the
+    /// cost does not depend on what the range holds.
     #[pyo3(signature = (start=None, stop=None, *, sync=false))]
     fn delete_range(
         &self,
@@ -272,7 +272,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether ``key`` is there.
+    /// Whether ``key`` exists.
     fn __contains__(&self, py: Python<'_>, key: Input<'_, '_>) -> Result<bool> {
         self.has(py, key.as_bytes())
     }
@@ -289,8 +289,9 @@ impl Store {
         values_of(py, &values)
     }
 
-    /// A batch of writes that happen together or not at all. As a context manager it is written at
-    /// the end of the block; if the block raises, it is dropped, unless ``transaction`` is false.
+    /// Makes a batch of writes that are applied together or not at all. As a context manager it is
+    /// written at the end of the block; if the block raises, it is dropped, unless ``transaction``
+    /// is false.
     #[pyo3(signature = (*, transaction=None, sync=false, durability=None))]
     fn write_batch(
         &self,
@@ -338,7 +339,7 @@ impl Store {
         Iterator::new(py, &self.space, &wish, || self.space.keyspace.cursor())
     }
 
-    /// LevelDB's own kind of iterator, which stands on an entry. It knows no prefix.
+    /// An iterator in LevelDB's style, which is on an entry. It takes no prefix.
     #[pyo3(signature = (*, verify_checksums=None, fill_cache=None))]
     fn raw_iterator(
         &self,
@@ -378,13 +379,13 @@ impl Store {
         ArrowScan::new(&self.space, snapshot, &wish, (batch_rows, batch_bytes))
     }
 
-    /// The state at this moment, which stays as it is.
+    /// Takes a snapshot: the state at this moment, which does not change.
     fn snapshot(&self, py: Python<'_>) -> Result<Snapshot> {
         self.space.shared.check()?;
         Snapshot::new(&self.space, py.detach(|| self.space.db.snapshot())?)
     }
 
-    /// Merges what lies between two keys, so that it takes less space.
+    /// Compacts the entries between two keys, so that they take less space.
     #[pyo3(signature = (*, start=None, stop=None))]
     fn compact_range(
         &self,
@@ -397,7 +398,7 @@ impl Store {
         Ok(py.detach(|| self.space.keyspace.compact_range::<&[u8]>(range.bounds()))?)
     }
 
-    /// About how many bytes the entries from ``start`` to ``stop`` take in files.
+    /// Estimates the bytes that the entries from ``start`` to ``stop`` take in files.
     fn approximate_size(
         &self,
         py: Python<'_>,

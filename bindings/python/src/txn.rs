@@ -54,7 +54,7 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Begins one; calls without a keyspace mean `space`.
+    /// Begins one; calls without a keyspace use `space`.
     fn begin(py: Python<'_>, space: &Space, options: TransactionOptions) -> Result<Self> {
         space.shared.check()?;
         let transaction = py.detach(|| space.db.begin_with(options))?;
@@ -113,7 +113,7 @@ impl Transaction {
         })
     }
 
-    /// Like ``get``, for a value that is to be changed: a pessimistic transaction locks the key.
+    /// Like ``get``, for a value that will be changed: a pessimistic transaction locks the key.
     #[pyo3(signature = (key, default=None, *, keyspace=None))]
     fn get_for_update<'py>(
         &self,
@@ -149,7 +149,7 @@ impl Transaction {
         })
     }
 
-    /// Whether ``key`` is there, in the keyspace where the transaction was begun.
+    /// Whether ``key`` exists in the keyspace where the transaction was begun.
     fn __contains__(&self, py: Python<'_>, key: Input<'_, '_>) -> Result<bool> {
         let key = key.as_bytes();
         self.with(py, None, |transaction, space| {
@@ -174,7 +174,7 @@ impl Transaction {
         values_of(py, &values)
     }
 
-    /// Puts ``value`` under ``key``; it is gone ``ttl`` seconds after the commit.
+    /// Puts ``value`` under ``key``; it expires ``ttl`` seconds after the commit.
     #[pyo3(signature = (key, value, *, keyspace=None, ttl=None))]
     fn put(
         &self,
@@ -197,8 +197,8 @@ impl Transaction {
         })
     }
 
-    /// Gives ``operand`` to the merge operator of the keyspace. Without reading the key, too, this
-    /// conflicts with nobody.
+    /// Writes ``operand`` for the keyspace's merge operator. This conflicts with nobody, unless the
+    /// transaction also reads the key.
     #[pyo3(signature = (key, operand, *, keyspace=None))]
     fn merge(
         &self,
@@ -215,7 +215,7 @@ impl Transaction {
         })
     }
 
-    /// Removes ``key``, if it is there.
+    /// Removes ``key``, if it exists.
     #[pyo3(signature = (key, *, keyspace=None))]
     fn delete(
         &self,
@@ -230,7 +230,7 @@ impl Transaction {
         })
     }
 
-    /// Removes every key from ``start`` up to and without ``stop``.
+    /// Removes all keys from ``start`` up to, not including, ``stop``.
     #[pyo3(signature = (start=None, stop=None, *, keyspace=None))]
     fn delete_range(
         &self,
@@ -247,7 +247,7 @@ impl Transaction {
         })
     }
 
-    /// An iterator over what the transaction sees of a range, with its own writes so far.
+    /// An iterator over a range as the transaction sees it, with its own writes so far.
     #[pyo3(signature = (*, reverse=false, start=None, stop=None, include_start=true,
         include_stop=false, prefix=None, include_key=true, include_value=true, keyspace=None))]
     #[allow(clippy::too_many_arguments)]
@@ -285,12 +285,12 @@ impl Transaction {
         self.iterator(py, false, None, None, true, false, None, true, true, None)
     }
 
-    /// A point that ``rollback_to`` goes back to.
+    /// Sets a savepoint, to which ``rollback_to`` can roll back.
     fn savepoint(&self, py: Python<'_>) -> Result<Savepoint> {
         self.with(py, None, |transaction, _| Ok(Savepoint(transaction.savepoint())))
     }
 
-    /// Takes back every write since a savepoint, which may be used again.
+    /// Undoes every write since a savepoint, which may be used again.
     fn rollback_to(&self, py: Python<'_>, savepoint: &Bound<'_, Savepoint>) -> Result<()> {
         let savepoint = &savepoint.get().0;
         self.with(py, None, |transaction, _| Ok(py.detach(|| transaction.rollback_to(savepoint))?))
@@ -304,7 +304,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Gives everything up. May be called again.
+    /// Rolls back all writes. May be called again.
     fn rollback(&self, py: Python<'_>) -> Result<()> {
         let transaction = self.take(py)?;
         py.detach(|| drop(transaction));
@@ -327,11 +327,11 @@ impl Transaction {
     }
 }
 
-/// A point within a transaction.
+/// A savepoint of a transaction.
 #[pyclass(frozen, module = "esker")]
 pub(crate) struct Savepoint(esker::Savepoint);
 
-/// An iterator over what a transaction sees. What it passes counts as read.
+/// An iterator over the entries that a transaction sees. The part that it walks counts as read.
 #[pyclass(frozen, module = "esker")]
 pub(crate) struct TransactionIterator {
     iter: Mutex<Option<TransactionIter>>,
@@ -438,7 +438,7 @@ fn signalled() -> bool {
     })
 }
 
-/// Whether to begin anew may help. The exception may be the engine's or have passed Python code.
+/// Whether a new attempt may help. The exception may be the engine's or have passed Python code.
 fn wants_retry(py: Python<'_>, failure: &Failure) -> Result<bool> {
     match failure {
         Failure::Engine(error) => Ok(error.wants_retry()),

@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Zipf};
 use serde::{Deserialize, Serialize};
 
-/// How often which key is asked for.
+/// The distribution of the keys that operations use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {

@@ -1,8 +1,8 @@
-//! A wish that what is under way ends early, told from any thread.
+//! A request, from any thread, to end the running work early.
 //!
-//! Whoever listens for signals asks; the step of a suite that is under way sees it within a second and
-//! stops. What that step had measured does not count, since it ended before its time; the steps before
-//! it do.
+//! The listener for signals makes the request; the running step of a suite sees it within a second
+//! and stops. The figures of that step do not count, since it ended early; those of the steps
+//! before it do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

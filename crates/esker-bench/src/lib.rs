@@ -1,4 +1,4 @@
-//! One harness that measures Esker and its rivals under the same conditions.
+//! One harness that measures Esker and other engines under the same conditions.
 //!
 //! A *run* opens one database of one engine and executes a list of *workloads* (the names are
 //! those of LevelDB's and RocksDB's `db_bench`) on it, in order. A *suite* interleaves runs of
@@ -6,13 +6,13 @@
 //! of them alike, and compares medians. Nothing here prints: the caller gets a [`Report`] and
 //! decides how a person or a program reads it.
 //!
-//! The harness has to cost little beside what it measures: one clock read per operation, keys and
-//! values made without allocation, counters that only their own thread writes, histograms merged
-//! when a workload has ended.
+//! The harness must cost little compared to the measured work: one clock read per operation, keys
+//! and values made without allocation, counters that only their own thread writes, histograms
+//! merged when a workload has ended.
 //!
-//! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`, `settings`,
-//! `measure`, `links`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`, `experiment`, `compare`,
-//! `plot`, `campaign`, `page`.
+//! Modules, lowest first: `error`, `check`, `keys`, `dist`, `values`, `live`, `workload`,
+//! `settings`, `measure`, `links`, `native`, `engine`, `workspace`, `report`, `runner`, `suite`,
+//! `experiment`, `compare`, `plot`, `campaign`, `page`.
 
 pub mod campaign;
 pub mod check;

@@ -299,7 +299,7 @@ impl StepCheck {
 }
 
 impl WorkloadReport {
-    /// Flush and merge bytes for a byte of keys and values, by the engine's own count.
+    /// Flush and compaction bytes per byte of keys and values, by the engine's own count.
     pub fn engine_write_amplification(&self) -> Option<f64> {
         let bytes = self.engine_bytes.filter(|bytes| bytes.user > 0)?;
         Some((bytes.flush + bytes.merge) as f64 / bytes.user as f64)

@@ -75,7 +75,7 @@ pub struct Settings {
     pub write_rate: u64,
     /// The seed of all streams of random numbers.
     pub seed: u64,
-    /// How often which key is asked for.
+    /// The distribution of the keys that operations use.
     pub distribution: Distribution,
     /// The exponent of the skewed distributions.
     pub theta: f64,

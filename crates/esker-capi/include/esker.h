@@ -42,7 +42,7 @@
 
 
 /**
- * What a call came to. The numbers never change; later versions may add some.
+ * The result of a call. The numbers never change; later versions may add some.
  */
 enum esker_code
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -50,7 +50,7 @@ enum esker_code
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * It is done.
+   * The call succeeded.
    */
   ESKER_OK = 0,
   /**
@@ -58,7 +58,7 @@ enum esker_code
    */
   ESKER_IO = 1,
   /**
-   * Bytes on disk are not what was written.
+   * Bytes on disk differ from what was written.
    */
   ESKER_CORRUPTION = 2,
   /**
@@ -94,7 +94,7 @@ enum esker_code
    */
   ESKER_BATCH_TOO_LARGE = 10,
   /**
-   * The device has no room; writes go on by themselves when there is some.
+   * The device is full; writes go on by themselves when it has space again.
    */
   ESKER_DISK_FULL = 11,
   /**
@@ -130,23 +130,23 @@ enum esker_code
    */
   ESKER_READ_ONLY = 19,
   /**
-   * An argument is outside of what the call accepts.
+   * The call does not accept this argument.
    */
   ESKER_INVALID_ARGUMENT = 20,
   /**
-   * Something that the transaction read was written meanwhile: begin anew.
+   * Something that the transaction read was written meanwhile: begin a new transaction.
    */
   ESKER_CONFLICT = 21,
   /**
-   * Transactions waited for each other's locks: begin anew.
+   * Transactions waited for each other's locks: begin a new transaction.
    */
   ESKER_DEADLOCK = 22,
   /**
-   * A lock was not given within the time: begin anew, or wait longer.
+   * The transaction did not get a lock in time: begin a new transaction, or wait longer.
    */
   ESKER_LOCK_TIMEOUT = 23,
   /**
-   * The transaction was ended by its own code.
+   * The transaction's own code ended it.
    */
   ESKER_ABORTED = 24,
   /**
@@ -158,7 +158,7 @@ enum esker_code
    */
   ESKER_MERGE_OPERATOR_MISMATCH = 26,
   /**
-   * A merge operator cannot make a value of what it was given.
+   * A merge operator could not combine its operands into a value.
    */
   ESKER_MERGE_FAILED = 27,
   /**
@@ -166,15 +166,15 @@ enum esker_code
    */
   ESKER_BRANCH_MISSING = 28,
   /**
-   * There already is a branch or named snapshot of this name.
+   * A branch or named snapshot of this name exists already.
    */
   ESKER_BRANCH_EXISTS = 29,
   /**
-   * The directory holds a part of what a repair that was cut off would have put there.
+   * The directory holds the incomplete output of an interrupted repair.
    */
   ESKER_UNFINISHED = 30,
   /**
-   * The call is wrong: NULL, a handle of another kind, a length that cannot be.
+   * The call is wrong: NULL, a handle of another kind, an impossible length.
    */
   ESKER_MISUSE = 100,
   /**
@@ -182,7 +182,7 @@ enum esker_code
    */
   ESKER_PANIC = 101,
   /**
-   * An error that this version of the C interface has no code for; its message says what.
+   * This version of the C interface has no code for the error; its message says what failed.
    */
   ESKER_OTHER = 102,
 };
@@ -203,7 +203,7 @@ enum esker_durability
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * What the database's options say.
+   * The durability of the database's options.
    */
   ESKER_DURABILITY_DEFAULT = 0,
   /**
@@ -211,7 +211,7 @@ enum esker_durability
    */
   ESKER_DURABILITY_BUFFERED = 1,
   /**
-   * The death of the process. This is the default of the options.
+   * The end of the process. This is the default of the options.
    */
   ESKER_DURABILITY_PROCESS = 2,
   /**
@@ -236,7 +236,7 @@ enum esker_compression
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Raw where data is young, LZ4 where it has settled. The default.
+   * New data raw, settled data LZ4. The default.
    */
   ESKER_COMPRESSION_AUTO = 0,
   /**
@@ -248,7 +248,7 @@ enum esker_compression
    */
   ESKER_COMPRESSION_LZ4 = 2,
   /**
-   * Zstandard where data has settled, raw where it is young.
+   * New data raw, settled data Zstandard.
    */
   ESKER_COMPRESSION_ZSTD = 3,
 };
@@ -269,7 +269,7 @@ enum esker_log
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Mapped where the file system can map, else plain. The default.
+   * Mapped if the file system supports it, else plain. The default.
    */
   ESKER_LOG_AUTO = 0,
   /**
@@ -290,7 +290,7 @@ typedef int32_t esker_log;
 #endif // __cplusplus
 
 /**
- * What open does about a damaged log, for `ESKER_OPTION_RECOVERY`.
+ * How open handles a damaged log, for `ESKER_OPTION_RECOVERY`.
  */
 enum esker_recovery
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -298,11 +298,11 @@ enum esker_recovery
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Refuses, and names the choices. The default.
+   * Fails, and names the choices. The default.
    */
   ESKER_RECOVERY_REFUSE = 0,
   /**
-   * Keeps what stands before the damage and gives up the rest of the log.
+   * Keeps the records before the damage and discards the rest of the log.
    */
   ESKER_RECOVERY_KEEP_PREFIX = 1,
 };
@@ -323,20 +323,20 @@ enum esker_option
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Bytes of memory for everything, at least 1 MiB; 0, the default: a quarter of the machine's
-   * or of the control group's limit.
+   * The memory budget in bytes, at least 1 MiB; 0, the default: a quarter of the machine's
+   * memory or of the control group's limit.
    */
   ESKER_OPTION_MEMORY = 1,
   /**
-   * What a write survives unless it says otherwise, an `esker_durability`. Default: PROCESS.
+   * What a write survives that gives no durability, an `esker_durability`. Default: PROCESS.
    */
   ESKER_OPTION_DURABILITY = 2,
   /**
-   * Whether open makes a database where there is none. Default: yes.
+   * Whether open makes a missing database. Default: yes.
    */
   ESKER_OPTION_CREATE_IF_MISSING = 3,
   /**
-   * Whether open refuses a database that is there. Default: no.
+   * Whether open fails if the database exists. Default: no.
    */
   ESKER_OPTION_ERROR_IF_EXISTS = 4,
   /**
@@ -360,12 +360,12 @@ enum esker_option
    */
   ESKER_OPTION_RECOVERY = 9,
   /**
-   * The longest that a PROCESS write stays unsynced, in milliseconds; 0: only `esker_sync` and
-   * the system decide. Default: 5000.
+   * The longest time that a PROCESS write stays unsynced, in milliseconds; 0: only `esker_sync`
+   * and the system decide. Default: 5000.
    */
   ESKER_OPTION_SYNC_INTERVAL_MS = 10,
   /**
-   * Bytes of one write buffer; 0, the default: from the memory. Small sizes are for tests.
+   * Bytes of one memtable; 0, the default: from the memory budget. Small sizes are for tests.
    */
   ESKER_OPTION_MEMTABLE_BYTES = 11,
   /**
@@ -373,7 +373,7 @@ enum esker_option
    */
   ESKER_OPTION_PARTITION_BYTES = 12,
   /**
-   * Bytes of one segment of a run. Default: 1 MiB. Small sizes are for tests.
+   * Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
    */
   ESKER_OPTION_SEGMENT_BYTES = 13,
   /**
@@ -395,12 +395,12 @@ typedef int32_t esker_option;
 
 /**
  * Writes that are committed together, over any number of keyspaces of one database. Later
- * operations win over earlier ones. It is used by one thread at a time.
+ * operations win over earlier ones. Only one thread may use it at a time.
  */
 typedef struct esker_batch esker_batch;
 
 /**
- * An order of keys. Databases, keyspaces and options that were given one keep it alive.
+ * A custom comparator. Databases, keyspaces and options that were given one keep it alive.
  */
 typedef struct esker_comparator esker_comparator;
 
@@ -410,13 +410,13 @@ typedef struct esker_comparator esker_comparator;
 typedef struct esker_db esker_db;
 
 /**
- * The details of an error. Whoever receives one frees it with `esker_error_free`.
+ * The details of an error. The caller that receives one frees it with `esker_error_free`.
  */
 typedef struct esker_error esker_error;
 
 /**
- * A place in a keyspace, as the keyspace was when the iterator was made. It is used by one thread
- * at a time. It holds no lock, but space on the device while it lives.
+ * A position in a keyspace, as the keyspace was when the iterator was made. Only one thread may
+ * use it at a time. It holds no lock, but its files keep their space on the device while it lives.
  */
 typedef struct esker_iter esker_iter;
 
@@ -426,12 +426,12 @@ typedef struct esker_iter esker_iter;
 typedef struct esker_keyspace esker_keyspace;
 
 /**
- * What a keyspace is made with, for `esker_keyspace_open_with`.
+ * The options of a keyspace, for `esker_keyspace_open_with`.
  */
 typedef struct esker_keyspace_options esker_keyspace_options;
 
 /**
- * A list of names. It is freed with `esker_list_free`.
+ * A list of names. Free it with `esker_list_free`.
  */
 typedef struct esker_list esker_list;
 
@@ -441,58 +441,58 @@ typedef struct esker_list esker_list;
 typedef struct esker_options esker_options;
 
 /**
- * Where a callback puts a value. It is valid during the call that it was given to.
+ * Where a callback puts a value. It is valid only during the call that receives it.
  */
 typedef struct esker_sink esker_sink;
 
 /**
  * The state of the whole database at one moment. It may be used from any thread. While it lives,
- * merges keep what it sees.
+ * compactions keep what it sees.
  */
 typedef struct esker_snapshot esker_snapshot;
 
 /**
  * Reads and writes that happen as if at one moment, over any number of keyspaces of one database.
- * It is used by one thread at a time.
+ * Only one thread may use it at a time.
  *
  * It reads the database as it was when it began, together with its own writes, which nobody else
  * sees before the commit. The commit succeeds only if nothing that the transaction read was
- * written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction, unless it
- * was begun with `esker_txn_begin_locking`.
+ * written meanwhile; otherwise it fails with `ESKER_CONFLICT`: begin a new one. Nobody waits for a
+ * transaction unless it was begun with `esker_txn_begin_locking`.
  */
 typedef struct esker_txn esker_txn;
 
 /**
- * The entries of a keyspace as a transaction sees them, from both ends. It is used by one thread
- * at a time. How far it came counts as read.
+ * The entries of a keyspace as a transaction sees them, from both ends. Only one thread may use it
+ * at a time. The part that it has walked counts as read.
  */
 typedef struct esker_txn_iter esker_txn_iter;
 
 /**
- * Bytes that the library hands out: a value, or a text such as statistics. It is released with
- * `esker_value_free`, and stays readable until then, also after the database was closed.
+ * Bytes that the library returns: a value, or a text such as statistics. Release them with
+ * `esker_value_free`; they stay readable until then, also after the database was closed.
  */
 typedef struct esker_value esker_value;
 
 /**
- * Compares two keys: negative, zero or positive as `a` stands before, with or behind `b`. It must
- * be a total order that never changes for its name. It is called from many threads at once, must
- * return (no `longjmp`, no exception), and must not call this library with the database that it
- * orders.
+ * Compares two keys: negative, zero or positive if `a` is less than, equal to or greater than `b`.
+ * It must be a total order that never changes for its name. Many threads call it at once. It must
+ * return (no `longjmp`, no exception), and must not call this library with the database whose keys
+ * it orders.
  */
 typedef int (*esker_compare)(void *context, const char *a, size_t a_len, const char *b, size_t b_len);
 
 /**
- * Called once with a context when nothing uses it any more, from any thread. NULL: nothing to do.
+ * Called once, from any thread, with a context that nothing uses any more. NULL: nothing to do.
  */
 typedef void (*esker_destroy)(void *context);
 
 /**
- * Applies operands, from old to new, to the value of a key: `existing` is NULL if there is none.
- * The result is given to `esker_sink_put`; without that the key has no value. Returns 0, or
- * another number if the operands cannot be applied: whoever reads the key gets
- * `ESKER_MERGE_FAILED`. The same arguments must always give the same result. It is called from
- * many threads at once, must return (no `longjmp`, no exception), and must not call the database.
+ * Applies operands, from old to new, to the value of a key; `existing` is NULL if there is none.
+ * It passes the result to `esker_sink_put`; if it does not, the key has no value. It returns 0, or
+ * another number if the operands cannot be applied: reads of the key then fail with
+ * `ESKER_MERGE_FAILED`. The same arguments must always give the same result. Many threads call it
+ * at once. It must return (no `longjmp`, no exception), and must not call the database.
  */
 typedef int (*esker_full_merge)(void *context,
                                 const char *key,
@@ -505,8 +505,8 @@ typedef int (*esker_full_merge)(void *context,
                                 esker_sink *sink);
 
 /**
- * Makes one operand of several, from old to new, that does what they do one after the other, and
- * gives it to `esker_sink_put`; without that they stay as they are. Otherwise as
+ * Combines several operands, from old to new, into one with the same effect, and passes it to
+ * `esker_sink_put`; if it does not, the operands stay as they are. Otherwise as
  * `esker_full_merge`.
  */
 typedef void (*esker_partial_merge)(void *context,
@@ -518,9 +518,9 @@ typedef void (*esker_partial_merge)(void *context,
                                     esker_sink *sink);
 
 /**
- * Decides about an entry that no snapshot sees, when a merge comes to it: 0 keeps it, 1 removes
- * it, 2 gives it the value that was put into the sink. Any other number keeps it. Threads and
- * jumps as for `esker_full_merge`.
+ * Decides about an entry that no snapshot sees when a compaction reaches it: 0 keeps it, 1 removes
+ * it, 2 replaces its value by the one that was put into the sink. Any other number keeps it. For
+ * threads and jumps, the rules of `esker_full_merge` apply.
  */
 typedef int (*esker_filter)(void *context,
                             const char *key,
@@ -530,9 +530,9 @@ typedef int (*esker_filter)(void *context,
                             esker_sink *sink);
 
 /**
- * Makes a new value of the one that stands under a key, which is NULL if there is none. The new
- * one is given to `esker_sink_put`; without that the key is removed. It may be called more than
- * once, must return (no `longjmp`, no exception), and must not call the database.
+ * Makes a key's new value from its present one, which is NULL if there is none. It passes the new
+ * value to `esker_sink_put`; if it does not, the key is removed. It may be called more than once.
+ * It must return (no `longjmp`, no exception), and must not call the database.
  */
 typedef void (*esker_change)(void *context,
                              const char *existing,
@@ -540,18 +540,17 @@ typedef void (*esker_change)(void *context,
                              esker_sink *sink);
 
 /**
- * Tells the time: milliseconds since the beginning of 1970 (UTC). It is called from many threads at
- * once, must return (no `longjmp`, no exception), and must not call the database.
+ * Returns the time: milliseconds since the beginning of 1970 (UTC). Many threads call it at once.
+ * It must return (no `longjmp`, no exception), and must not call the database.
  */
 typedef uint64_t (*esker_clock)(void *context);
 
 /**
- * What is done in a transaction. Returns 0, after which the transaction is committed, or another
- * number, after which nothing of it is written. `ESKER_CONFLICT` and `ESKER_DEADLOCK`, which calls
- * in it may return, begin a new transaction with a new call; so it may be called more than once.
- * `error` is never NULL and a place for the error that belongs to the number, as calls fill it.
- * The transaction is neither committed, rolled back nor freed here. It must return (no `longjmp`,
- * no exception).
+ * The body of a transaction. If it returns 0, the transaction is committed; after any other number
+ * nothing of it is written. If it returns `ESKER_CONFLICT` or `ESKER_DEADLOCK`, as calls in it
+ * may, it is called again with a new transaction; so it may be called more than once. `error` is
+ * never NULL: it is the place for the error that belongs to the number, as calls fill it. The body
+ * must not commit, roll back or free the transaction. It must return (no `longjmp`, no exception).
  */
 typedef int32_t (*esker_transaction_body)(void *context, esker_txn *txn, esker_error **error);
 
@@ -560,7 +559,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * An empty batch. Freed with `esker_batch_free`.
+ * Makes an empty batch. Free it with `esker_batch_free`.
  */
 esker_batch *esker_batch_new(void);
 
@@ -581,7 +580,7 @@ esker_code esker_batch_put(esker_batch *batch,
                            esker_error **error);
 
 /**
- * Adds the insertion of a value that is gone after so many milliseconds, counted from now.
+ * Adds the insertion of a value that expires after `milliseconds`, counted from now.
  */
 esker_code esker_batch_put_ttl(esker_batch *batch,
                                const esker_keyspace *keyspace,
@@ -613,8 +612,8 @@ esker_code esker_batch_delete(esker_batch *batch,
                               esker_error **error);
 
 /**
- * Adds the removal of every key from `start` up to, not including, `end`. NULL with the length 0
- * is no bound on that side.
+ * Adds a range delete of all keys from `start` up to, not including, `end`. NULL with the length 0
+ * means no bound on that side.
  */
 esker_code esker_batch_delete_range(esker_batch *batch,
                                     const esker_keyspace *keyspace,
@@ -625,19 +624,19 @@ esker_code esker_batch_delete_range(esker_batch *batch,
                                     esker_error **error);
 
 /**
- * How many operations a batch holds; 0 for what is no batch.
+ * The number of operations in a batch; 0 if the handle is no batch.
  */
 size_t esker_batch_len(const esker_batch *batch);
 
 /**
- * Forgets all operations, and keeps the memory for new ones.
+ * Removes all operations and keeps the memory for new ones.
  */
 esker_code esker_batch_clear(esker_batch *batch, esker_error **error);
 
 /**
- * Commits a batch: all of it or nothing. The batch stays as it is, and may be written again or
- * cleared. `durability` is an `esker_durability`. `position`, which may be NULL, is the log
- * position behind it, for `esker_wait_durable`; 0 if the batch is empty.
+ * Commits a batch: all of it or nothing. The batch does not change and may be written again or
+ * cleared. `durability` is an `esker_durability`. `position`, which may be NULL, receives the log
+ * position after the batch, for `esker_wait_durable`; 0 if the batch is empty.
  *
  * Errors: as `esker_put`; `ESKER_BATCH_TOO_LARGE`.
  */
@@ -648,8 +647,8 @@ esker_code esker_write(const esker_db *db,
                        esker_error **error);
 
 /**
- * An order of keys under a name, which is stored with each keyspace that uses it. The name has 1
- * to 255 bytes of UTF-8; its length may be `ESKER_NUL`. `context` is handed to every call and
+ * Makes a comparator with a name, which is stored with each keyspace that uses it. The name has 1
+ * to 255 bytes of UTF-8; its length may be `ESKER_NUL`. `context` is passed to every call and
  * destroyed after the last one; if this function fails, it is not destroyed.
  */
 esker_code esker_comparator_new(const char *stored_name,
@@ -661,7 +660,8 @@ esker_code esker_comparator_new(const char *stored_name,
                                 esker_error **error);
 
 /**
- * Frees a handle on a comparator. NULL is fine. Whatever was given it goes on using it.
+ * Frees a handle on a comparator. NULL is fine. Databases, keyspaces and options that were given
+ * it go on using it.
  */
 void esker_comparator_free(esker_comparator *comparator);
 
@@ -672,12 +672,12 @@ const char *esker_version(void);
 
 /**
  * Opens the database in a directory, or makes one. The path's length may be `ESKER_NUL`; options
- * may be NULL for the default ones. The handle goes to `db`; it is closed with `esker_close` and
- * freed with `esker_db_free`.
+ * may be NULL for the default ones. The handle goes to `db`; close it with `esker_close` and free
+ * it with `esker_db_free`.
  *
  * Errors: `ESKER_LOCKED` if it is open elsewhere, `ESKER_NOT_A_DATABASE` if the directory holds
  * something else, `ESKER_MISSING` and `ESKER_EXISTS` as the options ask, `ESKER_UNKNOWN_FORMAT`,
- * `ESKER_CORRUPTION`, `ESKER_COMPARATOR_MISSING`, `ESKER_IO`. Nothing is changed then.
+ * `ESKER_CORRUPTION`, `ESKER_COMPARATOR_MISSING`, `ESKER_IO`. A failed open changes nothing.
  */
 esker_code esker_open(const char *directory,
                       size_t directory_len,
@@ -687,38 +687,39 @@ esker_code esker_open(const char *directory,
 
 /**
  * Closes the database for every handle: ends background work, writes what is in memory, and
- * reports what went wrong. Later calls return the same result; other calls then return
- * `ESKER_CLOSED`, on keyspaces, snapshots and iterators too. All handles still have to be freed.
+ * reports what went wrong. Later calls of this function return the same result; all other calls
+ * return `ESKER_CLOSED`, on keyspaces, snapshots and iterators too. All handles must still be
+ * freed.
  */
 esker_code esker_close(const esker_db *db, esker_error **error);
 
 /**
- * Frees the handle. NULL is fine. The database itself is closed with the last handle, keyspace,
- * snapshot and iterator, if `esker_close` did not close it before.
+ * Frees the handle. NULL is fine. If `esker_close` was not called, the database closes when its
+ * last handle, keyspace, snapshot and iterator are freed.
  */
 void esker_db_free(esker_db *db);
 
 /**
- * The directory; a zero byte follows, the length goes to `len`, which may be NULL. It lives as
- * long as the handle. NULL if this is no `esker_db`.
+ * The directory, followed by a zero byte; its length goes to `len`, which may be NULL. The text
+ * lives as long as the handle. NULL if this is no `esker_db`.
  */
 const char *esker_db_path(const esker_db *db, size_t *len);
 
 /**
- * What tells this database from every other, in `id`, which has room for 16 bytes: they were drawn
- * when it was made. A copy of its directory has the same.
+ * Writes the database's unique identifier to `id`, which has room for 16 bytes. It was drawn at
+ * random when the database was made. A copy of the directory has the same one.
  */
 esker_code esker_db_id(const esker_db *db, uint8_t *id, esker_error **error);
 
 /**
- * The keyspace of a name, made on first use. Its length may be `ESKER_NUL`. Without a comparator
- * (NULL) it has the order it was made with, which for a new one is byte order; with one, the
- * keyspace must have been made with a comparator of the same name. Freed with
- * `esker_keyspace_free`.
+ * Opens the keyspace with a name, and makes it on first use. The name's length may be `ESKER_NUL`.
+ * Without a comparator (NULL) the keyspace keeps the order it was made with, which for a new one
+ * is byte order; with one, the keyspace must have been made with a comparator of the same name.
+ * Free the handle with `esker_keyspace_free`.
  *
  * Errors: `ESKER_INVALID_ARGUMENT` unless the name has 1 to 255 bytes of UTF-8,
- * `ESKER_COMPARATOR_MISSING`, `ESKER_COMPARATOR_MISMATCH`, and as `esker_put` if it has to be
- * made.
+ * `ESKER_COMPARATOR_MISSING`, `ESKER_COMPARATOR_MISMATCH`, and as `esker_put` if the keyspace has
+ * to be made.
  */
 esker_code esker_keyspace_open(const esker_db *db,
                                const char *keyspace_name,
@@ -728,8 +729,8 @@ esker_code esker_keyspace_open(const esker_db *db,
                                esker_error **error);
 
 /**
- * The keyspace of a name, made on first use, with what the options say, which may be NULL; of one
- * that is there, they may change the time to live and the compaction filter. Otherwise as
+ * Opens the keyspace with a name, and makes it on first use with the options, which may be NULL.
+ * They may change the time to live and the compaction filter of an existing keyspace. Otherwise as
  * `esker_keyspace_open`.
  *
  * Errors: as there; `ESKER_MERGE_OPERATOR_MISSING` if its operator was not given when the database
@@ -744,13 +745,13 @@ esker_code esker_keyspace_open_with(const esker_db *db,
                                     esker_error **error);
 
 /**
- * The names of all keyspaces, in order. Freed with `esker_list_free`.
+ * The names of all keyspaces, in order. Free the list with `esker_list_free`.
  */
 esker_code esker_keyspaces(const esker_db *db, esker_list **names, esker_error **error);
 
 /**
- * Drops a keyspace with all it holds; `dropped`, which may be NULL, says whether there was one.
- * This takes no longer for a large one. The keyspace `default` cannot be dropped.
+ * Drops a keyspace and all its entries; `dropped`, which may be NULL, says whether it existed.
+ * The time does not depend on its size. The keyspace `default` cannot be dropped.
  */
 esker_code esker_drop_keyspace(const esker_db *db,
                                const char *keyspace_name,
@@ -775,60 +776,59 @@ esker_code esker_sync(const esker_db *db, esker_error **error);
 esker_code esker_wait_durable(const esker_db *db, uint64_t position, esker_error **error);
 
 /**
- * The name of a code, one lower-case word with dashes such as `not-a-database`; `unknown` for a
- * number that is none. The text is constant and ends with a zero byte.
+ * The name of a code, in lower case with dashes, such as `not-a-database`; `unknown` for a number
+ * that is no code. The text is constant and ends with a zero byte.
  */
 const char *esker_code_name(int32_t code);
 
 /**
- * The code of an error; `ESKER_OK` for NULL, `ESKER_MISUSE` for what is no error handle.
+ * The code of an error; `ESKER_OK` for NULL, `ESKER_MISUSE` if the handle is no error.
  */
 esker_code esker_error_code(const esker_error *error);
 
 /**
- * The message of an error: one line that names what failed and the remedy, UTF-8, ending with a
+ * The message of an error: one line of UTF-8 that names what failed and the remedy, followed by a
  * zero byte. It lives as long as the error. Never NULL.
  */
 const char *esker_error_message(const esker_error *error);
 
 /**
- * The file or directory that an error is about, or NULL. A zero byte follows; its length goes to
- * `len`, which may be NULL. It lives as long as the error.
+ * The file or directory that an error concerns, or NULL. A zero byte follows it; its length goes
+ * to `len`, which may be NULL. The text lives as long as the error.
  */
 const char *esker_error_path(const esker_error *error, size_t *len);
 
 /**
- * The offset in the file, in bytes, at which damage was found; false if the error has none.
+ * Writes the offset of the damage in the file, in bytes, to `offset`; false if the error has none.
  */
 bool esker_error_offset(const esker_error *error, uint64_t *offset);
 
 /**
- * The part of the file format in which damage was found, such as `block`, or NULL; as
- * `esker_error_path`.
+ * The damaged part of the file format, such as `block`, or NULL; as `esker_error_path`.
  */
 const char *esker_error_section(const esker_error *error, size_t *len);
 
 /**
- * The keyspace that an error is about, or NULL; as `esker_error_path`.
+ * The keyspace that an error concerns, or NULL; as `esker_error_path`.
  */
 const char *esker_error_keyspace(const esker_error *error, size_t *len);
 
 /**
- * The branch or named snapshot that an error is about, or NULL; as `esker_error_path`.
+ * The branch or named snapshot that an error concerns, or NULL; as `esker_error_path`.
  */
 const char *esker_error_branch(const esker_error *error, size_t *len);
 
 /**
- * The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
+ * The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as
+ * `esker_error_path`.
  */
-const char *esker_error_low_key(const esker_error *error,
-                                size_t *len);
+const char *esker_error_low_key(const esker_error *error, size_t *len);
 
 /**
- * The key of a conflict, or the key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
+ * The key of a conflict, or the key up to which damage may reach, or NULL if none is known; as
+ * `esker_error_path`.
  */
-const char *esker_error_high_key(const esker_error *error,
-                                 size_t *len);
+const char *esker_error_high_key(const esker_error *error, size_t *len);
 
 /**
  * The operating system's number for an `ESKER_IO` error (`errno`), or 0.
@@ -836,8 +836,8 @@ const char *esker_error_high_key(const esker_error *error,
 int32_t esker_error_os_code(const esker_error *error);
 
 /**
- * The earlier failure behind an `ESKER_POISONED` error, or NULL. It belongs to the error: it lives
- * as long, and freeing it does nothing.
+ * The earlier failure that caused an `ESKER_POISONED` error, or NULL. It belongs to the error: it
+ * lives as long, and freeing it does nothing.
  */
 const esker_error *esker_error_cause(const esker_error *error);
 
@@ -847,9 +847,9 @@ const esker_error *esker_error_cause(const esker_error *error);
 void esker_error_free(esker_error *error);
 
 /**
- * An iterator over the keys from `start` up to, not including, `end`; NULL with the length 0 is no
- * bound on that side. It shows the moment of a snapshot, or, if that is NULL, now. It stands on no
- * entry until it is placed. Freed with `esker_iter_free`.
+ * Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0
+ * means no bound on that side. It shows the state of a snapshot, or the present one if that is
+ * NULL. It is on no entry until it is placed. Free it with `esker_iter_free`.
  *
  * Errors: as `esker_get`; `ESKER_COMPARATOR_MISSING`.
  */
@@ -863,8 +863,8 @@ esker_code esker_iter_new(const esker_keyspace *keyspace,
                           esker_error **error);
 
 /**
- * An iterator over the keys that begin with `prefix`; otherwise as `esker_iter_new`.
- * `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+ * Makes an iterator over the keys that begin with `prefix`; otherwise as `esker_iter_new`.
+ * `ESKER_INVALID_ARGUMENT` for a keyspace with a custom comparator: use a range there.
  */
 esker_code esker_iter_new_prefix(const esker_keyspace *keyspace,
                                  const esker_snapshot *snapshot,
@@ -882,10 +882,10 @@ void esker_iter_free(esker_iter *iter);
  * Goes to the first entry. If there is none, `esker_iter_valid` is false; that is no error.
  *
  * Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read, `ESKER_CLOSED`,
- * `ESKER_FORKED`. After an error the iterator stands on no entry, and `esker_iter_next` and
- * `esker_iter_prev` repeat the error until it is placed anew: it never just ends early.
+ * `ESKER_FORKED`. After an error the iterator is on no entry, and `esker_iter_next` and
+ * `esker_iter_prev` repeat the error until it is placed again: it never ends early in silence.
  * `ESKER_MERGE_FAILED`, `ESKER_MERGE_OPERATOR_MISSING` and `ESKER_USER_CODE_PANICKED` concern
- * a single entry: after those they go on beside it.
+ * a single entry: after those, next and prev go on to its neighbours.
  */
 esker_code esker_iter_first(esker_iter *iter, esker_error **error);
 
@@ -895,7 +895,7 @@ esker_code esker_iter_first(esker_iter *iter, esker_error **error);
 esker_code esker_iter_last(esker_iter *iter, esker_error **error);
 
 /**
- * Goes to the first entry at or behind a key. As `esker_iter_first`.
+ * Goes to the first entry at or after a key. As `esker_iter_first`.
  */
 esker_code esker_iter_seek(esker_iter *iter, const void *key, size_t key_len, esker_error **error);
 
@@ -908,35 +908,35 @@ esker_code esker_iter_seek_back(esker_iter *iter,
                                 esker_error **error);
 
 /**
- * Goes to the next entry. An iterator on no entry stays where it is. As `esker_iter_first`.
+ * Goes to the next entry. Does nothing if the iterator is on no entry. As `esker_iter_first`.
  */
 esker_code esker_iter_next(esker_iter *iter, esker_error **error);
 
 /**
- * Goes to the entry before. An iterator on no entry stays where it is. As `esker_iter_first`.
+ * Goes to the previous entry. Does nothing if the iterator is on no entry. As `esker_iter_first`.
  */
 esker_code esker_iter_prev(esker_iter *iter, esker_error **error);
 
 /**
- * Whether the iterator stands on an entry. If not, `esker_iter_error` says whether it came to the
- * end or failed.
+ * Whether the iterator is on an entry. If not, `esker_iter_error` says whether it reached the end
+ * or failed.
  */
 bool esker_iter_valid(const esker_iter *iter);
 
 /**
- * The key under the iterator, in place, without a copy; its length goes to `len`, which may be
- * NULL. It stays there until the iterator is moved or freed. NULL if it stands on no entry.
+ * The key of the iterator's entry, without a copy; its length goes to `len`, which may be NULL.
+ * The pointer is valid until the iterator is moved or freed. NULL if the iterator is on no entry.
  */
 const char *esker_iter_key(const esker_iter *iter, size_t *len);
 
 /**
- * The value under the iterator; as `esker_iter_key`.
+ * The value of the iterator's entry; as `esker_iter_key`.
  */
 const char *esker_iter_value(const esker_iter *iter, size_t *len);
 
 /**
- * The error that the last move ended with: its code, and itself in `error`, which may be NULL.
- * `ESKER_OK` if it went well.
+ * The code of the last move's error; the error goes to `error`, which may be NULL. `ESKER_OK` if
+ * the move succeeded.
  */
 esker_code esker_iter_error(const esker_iter *iter, esker_error **error);
 
@@ -946,8 +946,8 @@ esker_code esker_iter_error(const esker_iter *iter, esker_error **error);
 void esker_keyspace_free(esker_keyspace *keyspace);
 
 /**
- * The name; a zero byte follows, the length goes to `len`, which may be NULL. It lives as long as
- * the handle. NULL if this is no `esker_keyspace`.
+ * The name, followed by a zero byte; its length goes to `len`, which may be NULL. The text lives
+ * as long as the handle. NULL if this is no `esker_keyspace`.
  */
 const char *esker_keyspace_name(const esker_keyspace *keyspace, size_t *len);
 
@@ -958,21 +958,21 @@ const char *esker_keyspace_name(const esker_keyspace *keyspace, size_t *len);
 const char *esker_keyspace_comparator(const esker_keyspace *keyspace, size_t *len);
 
 /**
- * The name of the keyspace's merge operator goes to `operator_name`, or NULL if it has none. A zero
- * byte follows; released with `esker_value_free`.
+ * Writes the name of the keyspace's merge operator to `operator_name`, or NULL if it has none. A
+ * zero byte follows the name; release it with `esker_value_free`.
  */
 esker_code esker_keyspace_merge_operator(const esker_keyspace *keyspace,
                                          esker_value **operator_name,
                                          esker_error **error);
 
 /**
- * After how many milliseconds writes expire that do not say it themselves; 0: never, or this is no
+ * The time to live, in milliseconds, of writes that give none; 0: they never expire, or this is no
  * `esker_keyspace`.
  */
 uint64_t esker_keyspace_ttl(const esker_keyspace *keyspace);
 
 /**
- * Changes after how many milliseconds later writes expire that do not say it themselves; 0: never.
+ * Changes the time to live, in milliseconds, of later writes that give none; 0: they never expire.
  * As `esker_put`.
  */
 esker_code esker_keyspace_set_ttl(const esker_keyspace *keyspace,
@@ -980,12 +980,11 @@ esker_code esker_keyspace_set_ttl(const esker_keyspace *keyspace,
                                   esker_error **error);
 
 /**
- * Inserts a value under a key, in place of the one that is there. `durability` is an
- * `esker_durability`.
+ * Inserts a value under a key and replaces the old one. `durability` is an `esker_durability`.
  *
  * Errors: `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`, `ESKER_DISK_FULL`, `ESKER_POISONED`,
  * `ESKER_KEYSPACE_DROPPED`, `ESKER_READ_ONLY`, `ESKER_CLOSED`, `ESKER_FORKED`. After an error the
- * write may be there or not.
+ * write may or may not have happened.
  */
 esker_code esker_put(const esker_keyspace *keyspace,
                      const void *key,
@@ -996,7 +995,7 @@ esker_code esker_put(const esker_keyspace *keyspace,
                      esker_error **error);
 
 /**
- * Inserts a value that is gone after so many milliseconds; 0: at once. Otherwise as `esker_put`,
+ * Inserts a value that expires after `milliseconds`; 0: at once. Otherwise as `esker_put`,
  * with the durability of the database.
  */
 esker_code esker_put_ttl(const esker_keyspace *keyspace,
@@ -1008,9 +1007,9 @@ esker_code esker_put_ttl(const esker_keyspace *keyspace,
                          esker_error **error);
 
 /**
- * Writes an operand, which the keyspace's merge operator applies when the key is read or merged:
- * a change of a value that costs no read. As `esker_put`; `ESKER_INVALID_ARGUMENT` if the keyspace
- * has no merge operator.
+ * Writes an operand, which the keyspace's merge operator applies when the key is read or
+ * compacted: this changes a value without reading it. As `esker_put`; `ESKER_INVALID_ARGUMENT` if
+ * the keyspace has no merge operator.
  */
 esker_code esker_merge(const esker_keyspace *keyspace,
                        const void *key,
@@ -1021,9 +1020,9 @@ esker_code esker_merge(const esker_keyspace *keyspace,
                        esker_error **error);
 
 /**
- * Writes `new` under a key if `expected` stands there, at one moment; `done` says whether it did.
- * NULL with the length 0 stands for no value, on either side. As `esker_put`, with the durability
- * of the database.
+ * Writes `new` under a key if its value is `expected`, in one atomic step; `done` says whether it
+ * was written. NULL with the length 0 means no value, for either. As `esker_put`, with the
+ * durability of the database.
  */
 esker_code esker_compare_and_set(const esker_keyspace *keyspace,
                                  const void *key,
@@ -1036,7 +1035,7 @@ esker_code esker_compare_and_set(const esker_keyspace *keyspace,
                                  esker_error **error);
 
 /**
- * Inserts a value under a key that has none; `done` says whether it had none. As
+ * Inserts a value if the key has none; `done` says whether it was inserted. As
  * `esker_compare_and_set`.
  */
 esker_code esker_insert_if_absent(const esker_keyspace *keyspace,
@@ -1048,7 +1047,7 @@ esker_code esker_insert_if_absent(const esker_keyspace *keyspace,
                                   esker_error **error);
 
 /**
- * Removes a key, if it is there. As `esker_put`.
+ * Removes a key, if it exists. As `esker_put`.
  */
 esker_code esker_delete(const esker_keyspace *keyspace,
                         const void *key,
@@ -1057,8 +1056,9 @@ esker_code esker_delete(const esker_keyspace *keyspace,
                         esker_error **error);
 
 /**
- * Removes every key from `start` up to, not including, `end`; it costs the same whatever the
- * range holds. NULL with the length 0 is no bound on that side. As `esker_put`.
+ * Removes all keys from `start` up to, not including, `end`, with one range delete; the cost does
+ * not depend on what the range holds. NULL with the length 0 means no bound on that side. As
+ * `esker_put`.
  */
 esker_code esker_delete_range(const esker_keyspace *keyspace,
                               const void *start,
@@ -1069,9 +1069,9 @@ esker_code esker_delete_range(const esker_keyspace *keyspace,
                               esker_error **error);
 
 /**
- * The value under a key, or NULL if there is none, in `value`; released with `esker_value_free`.
- * The value is copied once, into memory of its own. That is no part of the interface: a later
- * version may hand out a reference to a pinned block instead.
+ * Reads the value under a key into `value`, or NULL if there is none; release it with
+ * `esker_value_free`. The value is copied once, into its own memory. That is no part of the
+ * interface: a later version may return a reference to a pinned block instead.
  *
  * Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read,
  * `ESKER_KEYSPACE_DROPPED`, `ESKER_CLOSED`, `ESKER_FORKED`.
@@ -1083,10 +1083,10 @@ esker_code esker_get(const esker_keyspace *keyspace,
                      esker_error **error);
 
 /**
- * Copies the value under a key into a buffer of the caller, without allocating: at most
- * `capacity` bytes of it. `found` says whether there is a value, `value_len` how long it is, which
- * may be more than the buffer took: then give a larger one. `buffer` may be NULL if `capacity` is
- * 0. As `esker_get`.
+ * Copies at most `capacity` bytes of the value under a key into the caller's buffer, without
+ * allocating. `found` says whether there is a value and `value_len` how long it is; if it is
+ * longer than `capacity`, give a larger buffer. `buffer` may be NULL if `capacity` is 0. As
+ * `esker_get`.
  */
 esker_code esker_get_copy(const esker_keyspace *keyspace,
                           const void *key,
@@ -1107,9 +1107,9 @@ esker_code esker_contains(const esker_keyspace *keyspace,
                           esker_error **error);
 
 /**
- * The values under `count` keys, all as of one moment. `keys` and `key_lens` have `count` places
- * and so has `values`, of which each becomes a value, or NULL where there is none. After an error
- * all are NULL. As `esker_get`.
+ * Reads the values under `count` keys, all as of one moment. `keys`, `key_lens` and `values` have
+ * `count` elements; each element of `values` becomes a value, or NULL where there is none. After
+ * an error all are NULL. As `esker_get`.
  */
 esker_code esker_multi_get(const esker_keyspace *keyspace,
                            const void *const *keys,
@@ -1119,10 +1119,10 @@ esker_code esker_multi_get(const esker_keyspace *keyspace,
                            esker_error **error);
 
 /**
- * Flushes, and merges whatever a merge can make smaller, from `start` up to, not including, `end`.
- * NULL with the length 0 is no bound on that side.
+ * Flushes, and compacts what a compaction can make smaller, from `start` up to, not including,
+ * `end`. NULL with the length 0 means no bound on that side.
  *
- * Errors: what reading and writing can fail with; `ESKER_CORRUPTION` if some of it is damaged.
+ * Errors: those of reading and writing; `ESKER_CORRUPTION` if some of the data is damaged.
  */
 esker_code esker_keyspace_compact(const esker_keyspace *keyspace,
                                   const void *start,
@@ -1132,8 +1132,8 @@ esker_code esker_keyspace_compact(const esker_keyspace *keyspace,
                                   esker_error **error);
 
 /**
- * About how many bytes on the device the keys from `start` up to, not including, `end` take, of
- * what was flushed. NULL with the length 0 is no bound on that side.
+ * Estimates how many bytes the flushed entries from `start` up to, not including, `end` take on
+ * the device. NULL with the length 0 means no bound on that side.
  */
 esker_code esker_approximate_size(const esker_keyspace *keyspace,
                                   const void *start,
@@ -1151,36 +1151,36 @@ esker_code esker_approximate_size(const esker_keyspace *keyspace,
 esker_code esker_flush(const esker_db *db, esker_error **error);
 
 /**
- * Flushes, and merges whatever a merge can make smaller, in all keyspaces.
+ * Flushes, and compacts what a compaction can make smaller, in all keyspaces.
  *
  * Errors: as `esker_keyspace_compact`.
  */
 esker_code esker_compact(const esker_db *db, esker_error **error);
 
 /**
- * Waits until the background has nothing more to do.
+ * Waits until no background work is left.
  *
- * Errors: what stops the background for good.
+ * Errors: the failure that stopped the background work for good.
  */
 esker_code esker_wait_until_idle(const esker_db *db, esker_error **error);
 
 /**
- * What the database knows about itself, as JSON: counters since open, sampled latencies and
- * stalls in microseconds, sizes in bytes, and the shape of each keyspace's tree. The text goes to
- * `json`; released with `esker_value_free`. The names of its fields stay; new ones may come.
+ * The database's statistics, as JSON: counters since open, sampled latencies and stalls in
+ * microseconds, sizes in bytes, and the shape of each keyspace's tree. The text goes to `json`;
+ * release it with `esker_value_free`. Field names do not change; later versions may add some.
  */
 esker_code esker_stats(const esker_db *db, esker_value **json, esker_error **error);
 
 /**
- * The segments that hold a keyspace, from old to new and in key order, as JSON: of each its file,
+ * The run segments of a keyspace, from old to new and in key order, as JSON: for each its file,
  * offset, bytes and entries, its age, its first and last key in hexadecimal, and whether it holds
  * range tombstones. Otherwise as `esker_stats`.
  */
 esker_code esker_segments(const esker_keyspace *keyspace, esker_value **json, esker_error **error);
 
 /**
- * Reads everything that is stored and reports what is damaged: how many problems there are in
- * `problems`, and the report as JSON in `json`, of which either may be NULL. Released with
+ * Reads everything that is stored and reports damage: the number of problems goes to `problems`
+ * and the report, as JSON, to `json`; either may be NULL. Release the report with
  * `esker_value_free`. Damage is no error of this call.
  */
 esker_code esker_verify(const esker_db *db,
@@ -1189,12 +1189,13 @@ esker_code esker_verify(const esker_db *db,
                         esker_error **error);
 
 /**
- * Says what is whole in the database in a directory, what is lost, and what `esker_repair` would
- * save, as JSON. Changes nothing. Comparators are taken from the options, which may be NULL;
- * `whole` may be NULL and says whether nothing is damaged or lost. Damage is no error of this call.
+ * Reports, as JSON, what is intact in the database in a directory, what is lost, and what
+ * `esker_repair` would save. Changes nothing. Comparators are taken from the options, which may be
+ * NULL; `whole`, which may be NULL, says whether nothing is damaged or lost. Damage is no error of
+ * this call.
  *
- * Errors: `ESKER_MISSING` and `ESKER_NOT_A_DATABASE` if there is none, `ESKER_LOCKED` if it is
- * open, `ESKER_UNKNOWN_FORMAT`.
+ * Errors: `ESKER_MISSING` and `ESKER_NOT_A_DATABASE` if there is no database, `ESKER_LOCKED` if it
+ * is open, `ESKER_UNKNOWN_FORMAT`.
  */
 esker_code esker_repair_plan(const char *directory,
                              size_t directory_len,
@@ -1204,13 +1205,13 @@ esker_code esker_repair_plan(const char *directory,
                              esker_error **error);
 
 /**
- * Saves everything readable of the database in a directory into a new one at `to`, which must not
- * exist or be an empty directory, and reports as `esker_repair_plan`. The damaged one is not
- * changed.
+ * Saves everything readable of the database in a directory into a new one at `to`, and reports as
+ * `esker_repair_plan`. `to` must not exist or must be an empty directory. The damaged database is
+ * not changed.
  *
- * Errors: as `esker_repair_plan`; `ESKER_EXISTS` if something stands at `to`,
- * `ESKER_INVALID_ARGUMENT` if it lies inside of the directory, and what opening and writing the
- * new database can fail with. What was written until then is not to be used.
+ * Errors: as `esker_repair_plan`; `ESKER_EXISTS` if `to` holds something,
+ * `ESKER_INVALID_ARGUMENT` if it lies inside the directory, and the errors of opening and writing
+ * the new database. After an error, do not use what was written.
  */
 esker_code esker_repair(const char *directory,
                         size_t directory_len,
@@ -1221,13 +1222,13 @@ esker_code esker_repair(const char *directory,
                         esker_error **error);
 
 /**
- * Answers with a value, which is copied, in place of one that was put before.
+ * Sets the callback's result. The value is copied, and replaces one that was put before.
  */
 esker_code esker_sink_put(esker_sink *sink, const void *value, size_t value_len);
 
 /**
  * Adds a merge operator to options, under the name that keyspaces store. The name has 1 to 255
- * bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is handed to
+ * bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is passed to
  * every call and destroyed after the last one; if this function fails, it is not destroyed.
  */
 esker_code esker_options_add_merge_operator(esker_options *options,
@@ -1252,9 +1253,9 @@ esker_code esker_options_add_compaction_filter(esker_options *options,
                                                esker_error **error);
 
 /**
- * Replaces the value under a key by what `change` makes of it, as if nobody else wrote meanwhile;
- * `change` is called again if somebody did. The new value goes to `value`, which may be NULL; it
- * is NULL if the key was removed, and released with `esker_value_free` otherwise. As `esker_put`.
+ * Replaces the value under a key by the result of `change`, atomically: if another write comes
+ * between, `change` is called again. The new value goes to `value`, which may be NULL; release it
+ * with `esker_value_free`. It is NULL if the key was removed. As `esker_put`.
  */
 esker_code esker_update(const esker_keyspace *keyspace,
                         const void *key,
@@ -1265,7 +1266,7 @@ esker_code esker_update(const esker_keyspace *keyspace,
                         esker_error **error);
 
 /**
- * New options of a keyspace, which ask for nothing. Freed with `esker_keyspace_options_free`.
+ * Makes options of a keyspace with nothing set. Free them with `esker_keyspace_options_free`.
  */
 esker_keyspace_options *esker_keyspace_options_new(void);
 
@@ -1275,17 +1276,17 @@ esker_keyspace_options *esker_keyspace_options_new(void);
 void esker_keyspace_options_free(esker_keyspace_options *options);
 
 /**
- * Asks for the order of a comparator.
+ * Sets the comparator.
  */
 esker_code esker_keyspace_options_set_comparator(esker_keyspace_options *options,
                                                  const esker_comparator *comparator,
                                                  esker_error **error);
 
 /**
- * Asks for a merge operator, by its name; the length may be `ESKER_NUL`. These come with the
- * library: `esker.counter-u64` and `esker.counter-i64` add numbers of 8 bytes, the lowest first;
- * `esker.max` keeps the greatest in byte order; `esker.append:` and hexadecimal digits join with those
- * bytes in between.
+ * Sets the merge operator, by its name; the length may be `ESKER_NUL`. These come with the
+ * library: `esker.counter-u64` and `esker.counter-i64` add 8-byte little-endian numbers;
+ * `esker.max` keeps the greatest in byte order; `esker.append:` with hexadecimal digits joins the
+ * operands with those bytes in between.
  */
 esker_code esker_keyspace_options_set_merge_operator(esker_keyspace_options *options,
                                                      const char *operator_name,
@@ -1293,7 +1294,7 @@ esker_code esker_keyspace_options_set_merge_operator(esker_keyspace_options *opt
                                                      esker_error **error);
 
 /**
- * Asks for a compaction filter, by its name; the length may be `ESKER_NUL`.
+ * Sets the compaction filter, by its name; the length may be `ESKER_NUL`.
  */
 esker_code esker_keyspace_options_set_compaction_filter(esker_keyspace_options *options,
                                                         const char *filter_name,
@@ -1301,20 +1302,20 @@ esker_code esker_keyspace_options_set_compaction_filter(esker_keyspace_options *
                                                         esker_error **error);
 
 /**
- * Asks that writes expire after so many milliseconds, unless they say otherwise.
+ * Sets the time to live, in milliseconds, of writes that give none.
  */
 esker_code esker_keyspace_options_set_ttl(esker_keyspace_options *options,
                                           uint64_t milliseconds,
                                           esker_error **error);
 
 /**
- * New options, all at their defaults. They are freed with `esker_options_free`.
+ * Makes options, all at their defaults. Free them with `esker_options_free`.
  */
 esker_options *esker_options_new(void);
 
 /**
- * Sets one option, an `esker_option`, to a value. `ESKER_INVALID_ARGUMENT` for a value that the
- * option cannot have; sizes are checked when a database is opened.
+ * Sets an option, an `esker_option`. `ESKER_INVALID_ARGUMENT` for a value that the option cannot
+ * have; sizes are checked when a database is opened.
  */
 esker_code esker_options_set(esker_options *options,
                              int32_t option,
@@ -1322,17 +1323,16 @@ esker_code esker_options_set(esker_options *options,
                              esker_error **error);
 
 /**
- * Adds a comparator that keyspaces of the database may need, found by its name. The options keep
- * it, so the handle may be freed.
+ * Adds a comparator that keyspaces of the database may need; they find it by its name. The options
+ * keep it, so the handle may be freed.
  */
 esker_code esker_options_add_comparator(esker_options *options,
                                         const esker_comparator *comparator,
                                         esker_error **error);
 
 /**
- * Sets the clock by which times to live are judged, in place of the system's: for tests. `context`
- * is handed to every call and destroyed after the last one; if this function fails, it is not
- * destroyed.
+ * Sets the clock for times to live, in place of the system's: for tests. `context` is passed to
+ * every call and destroyed after the last one; if this function fails, it is not destroyed.
  */
 esker_code esker_options_set_clock(esker_options *options,
                                    esker_clock now,
@@ -1341,17 +1341,17 @@ esker_code esker_options_set_clock(esker_options *options,
                                    esker_error **error);
 
 /**
- * Frees options. NULL is fine. Databases opened with them go on.
+ * Frees options. NULL is fine. Databases opened with them are not affected.
  */
 void esker_options_free(esker_options *options);
 
 /**
- * Makes a database of its own in another directory, with what this one holds at one moment over
- * all keyspaces, while reads and writes go on. It is durable when the call returns. Data files are
- * shared by hard links, or copied where that cannot be; neither database depends on the other
+ * Makes an independent database in another directory, with the state of all keyspaces at one
+ * moment, while reads and writes go on. It is durable when the call returns. Data files are shared
+ * by hard links, or copied where that is impossible; neither database depends on the other
  * afterwards.
  *
- * Errors: `ESKER_EXISTS` if anything stands at the path, and nothing is changed;
+ * Errors: `ESKER_EXISTS` if the path exists, and nothing is changed;
  * `ESKER_READ_ONLY`, `ESKER_DISK_FULL`, `ESKER_IO`, `ESKER_POISONED`. After an error there is no
  * database at the path.
  */
@@ -1362,14 +1362,14 @@ esker_code esker_checkpoint(const esker_db *db,
 
 /**
  * Makes a branch of this database (or branch) as it is now: a database in the same directory that
- * begins with what this one holds and then goes its own way. No data is copied. The name has 1 to
- * 255 bytes of UTF-8; its length may be `ESKER_NUL`. The handle goes to `branch`, and everything
- * that takes a database takes it; it is freed with `esker_db_free`. `esker_close` on it closes the
- * directory, for all its handles.
+ * begins with the same entries and then changes independently. No data is copied. The name has 1
+ * to 255 bytes of UTF-8; its length may be `ESKER_NUL`. The handle goes to `branch`; every
+ * function that takes a database takes it. Free it with `esker_db_free`. `esker_close` on it
+ * closes the directory, for all its handles.
  *
  * Errors: `ESKER_BRANCH_EXISTS` if there is a branch or named snapshot of this name,
- * `ESKER_BRANCH_MISSING` if this handle's own branch was dropped, and as `esker_put`. Nothing is
- * changed then.
+ * `ESKER_BRANCH_MISSING` if this handle's own branch was dropped, and as `esker_put`. An error
+ * changes nothing.
  */
 esker_code esker_branch(const esker_db *db,
                         const char *branch_name,
@@ -1378,7 +1378,7 @@ esker_code esker_branch(const esker_db *db,
                         esker_error **error);
 
 /**
- * A branch that was made before, also in an earlier life of the database; otherwise as
+ * Opens a branch that was made before, also before the database was last opened; otherwise as
  * `esker_branch`. `ESKER_BRANCH_MISSING` if there is none of this name.
  */
 esker_code esker_branch_open(const esker_db *db,
@@ -1388,14 +1388,14 @@ esker_code esker_branch_open(const esker_db *db,
                              esker_error **error);
 
 /**
- * The names of all branches of the directory, in order. Freed with `esker_list_free`.
+ * The names of all branches of the directory, in order. Free the list with `esker_list_free`.
  */
 esker_code esker_branches(const esker_db *db, esker_list **names, esker_error **error);
 
 /**
- * Drops a branch with all it holds; `dropped`, which may be NULL, says whether there was one. Its
- * handles then answer `ESKER_BRANCH_MISSING`; iterators that are open go on. Branches of it, and the
- * one that it was made from, keep what they share with it. As `esker_put`.
+ * Drops a branch and all its entries; `dropped`, which may be NULL, says whether it existed. Its
+ * handles then return `ESKER_BRANCH_MISSING`; open iterators go on. Branches made from it, and the
+ * one it was made from, keep what they share with it. As `esker_put`.
  */
 esker_code esker_branch_drop(const esker_db *db,
                              const char *branch_name,
@@ -1404,8 +1404,8 @@ esker_code esker_branch_drop(const esker_db *db,
                              esker_error **error);
 
 /**
- * Keeps the present state of this database (or branch) under a name, also when it is closed and
- * opened again. It is durable when the call returns. Otherwise as `esker_branch`.
+ * Keeps the present state of this database (or branch) as a named snapshot, which survives closing
+ * and reopening. It is durable when the call returns. Otherwise as `esker_branch`.
  */
 esker_code esker_named_snapshot(const esker_db *db,
                                 const char *snapshot_name,
@@ -1413,8 +1413,8 @@ esker_code esker_named_snapshot(const esker_db *db,
                                 esker_error **error);
 
 /**
- * A named snapshot, as a database to read from: writes answer `ESKER_READ_ONLY`, and branches can be
- * made of it. Otherwise as `esker_branch_open`.
+ * Opens a named snapshot as a read-only database: writes return `ESKER_READ_ONLY`, and branches
+ * can be made of it. Otherwise as `esker_branch_open`.
  */
 esker_code esker_named_snapshot_open(const esker_db *db,
                                      const char *snapshot_name,
@@ -1423,7 +1423,8 @@ esker_code esker_named_snapshot_open(const esker_db *db,
                                      esker_error **error);
 
 /**
- * The names of all named snapshots of the directory, in order. Freed with `esker_list_free`.
+ * The names of all named snapshots of the directory, in order. Free the list with
+ * `esker_list_free`.
  */
 esker_code esker_named_snapshots(const esker_db *db, esker_list **names, esker_error **error);
 
@@ -1437,19 +1438,19 @@ esker_code esker_named_snapshot_drop(const esker_db *db,
                                      esker_error **error);
 
 /**
- * The name of the branch or named snapshot that a handle is of, or NULL for the database itself. A
- * zero byte follows; the length goes to `len`, which may be NULL. It lives as long as the handle.
+ * The name of a handle's branch or named snapshot, or NULL for the database itself. A zero byte
+ * follows it; its length goes to `len`, which may be NULL. The text lives as long as the handle.
  */
 const char *esker_db_branch_name(const esker_db *db, size_t *len);
 
 /**
- * When the branch or named snapshot of a handle was made, in milliseconds since the beginning of
- * 1970 (UTC) by the system's clock then; 0 for the database itself, and for what is no `esker_db`.
+ * When a handle's branch or named snapshot was made: milliseconds since the beginning of 1970
+ * (UTC) by the system's clock; 0 for the database itself, and if this is no `esker_db`.
  */
 uint64_t esker_db_made_at(const esker_db *db);
 
 /**
- * The state of the database now. Freed with `esker_snapshot_free`.
+ * Takes a snapshot of the database's present state. Free it with `esker_snapshot_free`.
  */
 esker_code esker_snapshot_new(const esker_db *db, esker_snapshot **snapshot, esker_error **error);
 
@@ -1459,8 +1460,8 @@ esker_code esker_snapshot_new(const esker_db *db, esker_snapshot **snapshot, esk
 void esker_snapshot_free(esker_snapshot *snapshot);
 
 /**
- * The sequence number that the snapshot shows: of two snapshots of one database, the one with the
- * larger number shows the later moment. 0 if this is no `esker_snapshot`.
+ * The snapshot's sequence number: of two snapshots of one database, the one with the larger number
+ * is the later one. 0 if this is no `esker_snapshot`.
  */
 uint64_t esker_snapshot_position(const esker_snapshot *snapshot);
 
@@ -1499,7 +1500,7 @@ esker_code esker_snapshot_multi_get(const esker_snapshot *snapshot,
  * Runs a function in a transaction, and in a new one whenever something that it read was written
  * meanwhile, up to 1000 times. `durability`, an `esker_durability`, is what its commit survives.
  *
- * Errors: what the function returned, with its error, and `ESKER_ABORTED` if that is no
+ * Errors: the number that the function returned, with its error, or `ESKER_ABORTED` if it is no
  * `esker_code`; otherwise as `esker_txn_begin` and `esker_txn_commit`.
  */
 esker_code esker_transact(const esker_db *db,
@@ -1509,7 +1510,7 @@ esker_code esker_transact(const esker_db *db,
                           esker_error **error);
 
 /**
- * As `esker_transact`, in transactions that lock as those of `esker_txn_begin_locking`.
+ * As `esker_transact`, with locking transactions as `esker_txn_begin_locking` begins them.
  */
 esker_code esker_transact_locking(const esker_db *db,
                                   int32_t durability,
@@ -1520,7 +1521,7 @@ esker_code esker_transact_locking(const esker_db *db,
 
 /**
  * Begins a transaction, which reads the database as it is now. `durability`, an
- * `esker_durability`, is what its commit survives. Freed with `esker_txn_free`.
+ * `esker_durability`, is what its commit survives. Free it with `esker_txn_free`.
  */
 esker_code esker_txn_begin(const esker_db *db,
                            int32_t durability,
@@ -1528,11 +1529,11 @@ esker_code esker_txn_begin(const esker_db *db,
                            esker_error **error);
 
 /**
- * Begins a transaction that locks the keys that it reads and writes, so that it waits for others
- * instead of conflicting with them: for each lock at most so many milliseconds. Otherwise as
- * `esker_txn_begin`. Its reads and writes may then fail with `ESKER_LOCK_TIMEOUT` and
- * `ESKER_DEADLOCK`: give it up and begin anew. Plain writes ask for no locks; one that comes
- * between makes the commit fail with `ESKER_CONFLICT`.
+ * Begins a transaction that locks the keys it reads and writes. So it waits for others instead of
+ * conflicting with them, at most the given number of milliseconds for each lock. Otherwise as
+ * `esker_txn_begin`. Its reads and writes may fail with `ESKER_LOCK_TIMEOUT` and `ESKER_DEADLOCK`:
+ * roll back and begin a new one. Writes outside transactions take no locks; such a write to a
+ * locked key makes the commit fail with `ESKER_CONFLICT`.
  */
 esker_code esker_txn_begin_locking(const esker_db *db,
                                    int32_t durability,
@@ -1541,44 +1542,45 @@ esker_code esker_txn_begin_locking(const esker_db *db,
                                    esker_error **error);
 
 /**
- * Frees a transaction, and gives it up if it was not committed. NULL is fine. Its iterators live
- * on.
+ * Frees a transaction, and rolls it back if it was not committed. NULL is fine. Its iterators stay
+ * valid.
  */
 void esker_txn_free(esker_txn *txn);
 
 /**
  * Commits: all writes happen at one moment, or, after an error, none of them. Either way the
- * transaction has ended, and still has to be freed. `position`, which may be NULL, is the log
- * position behind the writes, for `esker_wait_durable`; 0 if there are none.
+ * transaction has ended, and must still be freed. `position`, which may be NULL, receives the log
+ * position after the writes, for `esker_wait_durable`; 0 if there are none.
  *
- * Errors: `ESKER_CONFLICT` if something that was read has changed: begin anew. Otherwise as
- * `esker_put`; after `ESKER_POISONED` the writes may be there or not once the database is
- * reopened, but then all of them.
+ * Errors: `ESKER_CONFLICT` if something that was read has changed: begin a new transaction.
+ * Otherwise as `esker_put`; after `ESKER_POISONED` the reopened database has either all of the
+ * writes or none.
  */
 esker_code esker_txn_commit(esker_txn *txn, uint64_t *position, esker_error **error);
 
 /**
- * Gives everything up. The transaction has ended, and still has to be freed.
+ * Rolls back all writes. The transaction has ended, and must still be freed.
  */
 esker_code esker_txn_rollback(esker_txn *txn, esker_error **error);
 
 /**
- * Marks a point, whose number goes to `savepoint`, to which `esker_txn_rollback_to` can go back.
+ * Sets a savepoint, to which `esker_txn_rollback_to` can roll back; its number goes to
+ * `savepoint`.
  */
 esker_code esker_txn_savepoint(esker_txn *txn, uint64_t *savepoint, esker_error **error);
 
 /**
- * Takes back every write since a savepoint, which may be used again. What was read since counts on
- * as read.
+ * Undoes every write since a savepoint, which may be used again. Keys read since still count as
+ * read.
  *
  * Errors: `ESKER_INVALID_ARGUMENT` for a number that is no savepoint of this transaction, or one
- * that came after a savepoint to which the transaction already went back.
+ * set after a savepoint to which the transaction has already rolled back.
  */
 esker_code esker_txn_rollback_to(esker_txn *txn, uint64_t savepoint, esker_error **error);
 
 /**
- * The value under a key, as the transaction sees it; otherwise as `esker_get`. For a keyspace of
- * another database `ESKER_INVALID_ARGUMENT`.
+ * The value under a key, as the transaction sees it; otherwise as `esker_get`.
+ * `ESKER_INVALID_ARGUMENT` for a keyspace of another database.
  */
 esker_code esker_txn_get(const esker_txn *txn,
                          const esker_keyspace *keyspace,
@@ -1588,8 +1590,8 @@ esker_code esker_txn_get(const esker_txn *txn,
                          esker_error **error);
 
 /**
- * As `esker_txn_get`, for a value that the transaction is about to change: one that locks takes
- * the lock of a writer at once, for one that does not the key counts as read.
+ * As `esker_txn_get`, for a value that the transaction will change: a locking transaction takes
+ * the exclusive lock at once; in an optimistic one the key counts as read.
  */
 esker_code esker_txn_get_for_update(const esker_txn *txn,
                                     const esker_keyspace *keyspace,
@@ -1599,8 +1601,8 @@ esker_code esker_txn_get_for_update(const esker_txn *txn,
                                     esker_error **error);
 
 /**
- * As `esker_txn_get_for_update`, for a value that must stay as it is until the commit: the lock is
- * one that readers share, and nobody writes under it.
+ * As `esker_txn_get_for_update`, for a value that must not change until the commit: the lock is
+ * shared among readers and keeps writers out.
  */
 esker_code esker_txn_get_for_share(const esker_txn *txn,
                                    const esker_keyspace *keyspace,
@@ -1634,7 +1636,7 @@ esker_code esker_txn_multi_get(const esker_txn *txn,
  * Inserts a value under a key, for the commit.
  *
  * Errors: `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`; `ESKER_BATCH_TOO_LARGE` if the
- * transaction would become larger than a batch may be, and this write is left out then.
+ * transaction would become larger than a batch may be; this write is then not part of it.
  */
 esker_code esker_txn_put(esker_txn *txn,
                          const esker_keyspace *keyspace,
@@ -1645,8 +1647,8 @@ esker_code esker_txn_put(esker_txn *txn,
                          esker_error **error);
 
 /**
- * Inserts a value that is gone so many milliseconds after the commit; 0: at once. The transaction
- * itself sees it in any case. As `esker_txn_put`.
+ * Inserts a value that expires `milliseconds` after the commit; 0: at once. The transaction
+ * itself always sees it. As `esker_txn_put`.
  */
 esker_code esker_txn_put_ttl(esker_txn *txn,
                              const esker_keyspace *keyspace,
@@ -1658,9 +1660,9 @@ esker_code esker_txn_put_ttl(esker_txn *txn,
                              esker_error **error);
 
 /**
- * Writes an operand for the keyspace's merge operator, for the commit. To merge is to write without
- * reading: it conflicts with nobody, unless the transaction also reads the key. As `esker_txn_put`
- * and `esker_merge`.
+ * Writes an operand for the keyspace's merge operator, for the commit. A merge does not read the
+ * key: it conflicts with nobody, unless the transaction also reads the key. As `esker_txn_put` and
+ * `esker_merge`.
  */
 esker_code esker_txn_merge(esker_txn *txn,
                            const esker_keyspace *keyspace,
@@ -1680,8 +1682,8 @@ esker_code esker_txn_delete(esker_txn *txn,
                             esker_error **error);
 
 /**
- * Removes every key from `start` up to, not including, `end`, whatever that holds when the
- * transaction commits. NULL with the length 0 is no bound on that side. As `esker_txn_put`.
+ * Removes all keys from `start` up to, not including, `end` that exist when the transaction
+ * commits. NULL with the length 0 means no bound on that side. As `esker_txn_put`.
  */
 esker_code esker_txn_delete_range(esker_txn *txn,
                                   const esker_keyspace *keyspace,
@@ -1692,9 +1694,9 @@ esker_code esker_txn_delete_range(esker_txn *txn,
                                   esker_error **error);
 
 /**
- * An iterator over the keys from `start` up to, not including, `end`; NULL with the length 0 is no
- * bound on that side. It shows the transaction's writes as they are now; later ones do not change
- * it. Freed with `esker_txn_iter_free`.
+ * Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0
+ * means no bound on that side. It shows the transaction's writes so far; later ones do not change
+ * it. Free it with `esker_txn_iter_free`.
  */
 esker_code esker_txn_iter_new(const esker_txn *txn,
                               const esker_keyspace *keyspace,
@@ -1706,8 +1708,8 @@ esker_code esker_txn_iter_new(const esker_txn *txn,
                               esker_error **error);
 
 /**
- * An iterator over the keys that begin with `prefix`; otherwise as `esker_txn_iter_new`.
- * `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+ * Makes an iterator over the keys that begin with `prefix`; otherwise as `esker_txn_iter_new`.
+ * `ESKER_INVALID_ARGUMENT` for a keyspace with a custom comparator: use a range there.
  */
 esker_code esker_txn_iter_new_prefix(const esker_txn *txn,
                                      const esker_keyspace *keyspace,
@@ -1722,7 +1724,7 @@ esker_code esker_txn_iter_new_prefix(const esker_txn *txn,
 void esker_txn_iter_free(esker_txn_iter *iter);
 
 /**
- * Places the front before the first key at or behind a key; `esker_txn_iter_next` then takes that
+ * Places the front before the first entry at or after a key; `esker_txn_iter_next` then takes that
  * entry.
  */
 esker_code esker_txn_iter_seek(esker_txn_iter *iter,
@@ -1733,7 +1735,7 @@ esker_code esker_txn_iter_seek(esker_txn_iter *iter,
 /**
  * Takes the next entry from the front; `found` is false if there is none left before the back.
  *
- * Errors: as `esker_iter_first`; the error stays until the front is placed anew.
+ * Errors: as `esker_iter_first`; the error stays until the front is placed again.
  */
 esker_code esker_txn_iter_next(esker_txn_iter *iter, bool *found, esker_error **error);
 
@@ -1743,8 +1745,8 @@ esker_code esker_txn_iter_next(esker_txn_iter *iter, bool *found, esker_error **
 esker_code esker_txn_iter_next_back(esker_txn_iter *iter, bool *found, esker_error **error);
 
 /**
- * The key that was taken last; its length goes to `len`, which may be NULL. It stays there until
- * the iterator is used again or freed. NULL if there was none.
+ * The key that was taken last; its length goes to `len`, which may be NULL. The pointer is valid
+ * until the iterator is used again or freed. NULL if there was none.
  */
 const char *esker_txn_iter_key(const esker_txn_iter *iter, size_t *len);
 
@@ -1754,10 +1756,9 @@ const char *esker_txn_iter_key(const esker_txn_iter *iter, size_t *len);
 const char *esker_txn_iter_value(const esker_txn_iter *iter, size_t *len);
 
 /**
- * The bytes of a value; their number goes to `len`, which may be NULL. They stay where they are
- * until the value is freed. Not NULL, also for an empty value, unless the handle is
- * none. Behind texts (statistics, reports) stands a zero byte that is not counted; behind values
- * of the database there is none.
+ * The bytes of a value; their number goes to `len`, which may be NULL. The pointer is valid until
+ * the value is freed. It is NULL only if the handle is no value, not for an empty value. A zero
+ * byte that is not counted follows texts (statistics, reports), but not values of the database.
  */
 const char *esker_value_data(const esker_value *value, size_t *len);
 
@@ -1767,13 +1768,13 @@ const char *esker_value_data(const esker_value *value, size_t *len);
 void esker_value_free(esker_value *value);
 
 /**
- * How many names a list has; 0 for what is no list.
+ * The number of names in a list; 0 if the handle is no list.
  */
 size_t esker_list_len(const esker_list *list);
 
 /**
- * The name at a place, counted from 0; NULL behind the last. A zero byte follows; the length goes
- * to `len`, which may be NULL. It lives as long as the list.
+ * The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
+ * goes to `len`, which may be NULL. The text lives as long as the list.
  */
 const char *esker_list_get(const esker_list *list, size_t index, size_t *len);
 

@@ -1,7 +1,7 @@
 //! The command line: what the program accepts, and the flags that several commands share.
 //!
-//! Each command keeps its own arguments beside its code; this file says which commands there are
-//! and how a database is opened for them. Arguments that stand for keys and values are tokens
+//! Each command keeps its own arguments beside its code; this file lists the commands and the
+//! flags that open a database for them. Arguments that stand for keys and values are tokens
 //! (see `token`): plain text, or hexadecimal after `0x`.
 
 use crate::bench::BenchArgs;
@@ -93,7 +93,7 @@ pub struct KeyspaceFlag {
 }
 
 impl KeyspaceFlag {
-    /// The keyspace, which must exist: asking for one would make it.
+    /// The keyspace, which must exist: `Db::keyspace` would make it.
     pub fn existing(&self, db: &Db) -> Result<Keyspace, Failure> {
         if self.keyspace == "default" {
             return Ok(db.default_keyspace());
@@ -115,7 +115,7 @@ pub struct RangeFlags {
     /// The first key
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub from: Option<Bytes>,
-    /// The key before which to end
+    /// The key to stop before
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub to: Option<Bytes>,
 }
@@ -137,10 +137,10 @@ impl RangeFlags {
 /// How a database is opened.
 #[derive(Debug, Args)]
 pub struct OpenFlags {
-    /// Memory for everything, such as 64MiB [default: a quarter of the machine's]
+    /// The memory budget, such as 64MiB [default: a quarter of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Write buffers, partitions and files so small that little data exercises everything
+    /// Use memtables, partitions and files so small that little data exercises everything
     #[arg(long, hide = true)]
     pub tiny: bool,
 }
@@ -164,7 +164,7 @@ impl OpenFlags {
 /// How a database is opened for writing.
 #[derive(Debug, Args)]
 pub struct WriteFlags {
-    /// What a write survives unless it says otherwise
+    /// What a write survives that gives no class
     #[arg(long, value_enum, value_name = "CLASS", default_value = "process")]
     pub durability: Class,
     /// What to do about a damaged log
@@ -200,7 +200,7 @@ impl WriteFlags {
 pub enum Class {
     /// Nothing until it is flushed
     Buffered,
-    /// The death of the process
+    /// The end of the process
     Process,
     /// Power loss
     Disk,
@@ -211,7 +211,7 @@ pub enum Class {
 pub enum OnDamage {
     /// Fail and name the choices
     Refuse,
-    /// Keep what stands before the damage and give up the rest of the log
+    /// Keep the records before the damage and discard the rest of the log
     KeepPrefix,
 }
 
@@ -228,14 +228,14 @@ pub enum Log {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
-/// Reads a key. Its length is left to the engine, which fails with a code of its own; where that
-/// would come too late, [`Bytes::fits`] asks first.
+/// Reads a key. The engine checks its length and fails with its own code; where that would come
+/// too late, [`Bytes::fits`] checks first.
 pub fn key(text: &str) -> Result<Bytes, String> {
     token::decode(text.as_bytes()).map(Bytes).map_err(|error| error.to_string())
 }
 
 impl Bytes {
-    /// Whether this can be a key: asked before a command makes a database for it.
+    /// Whether this can be a key: checked before a command makes a database for it.
     pub fn fits(&self) -> Result<(), Failure> {
         let len = self.0.len();
         if len > KEY_BYTES_MAX {
@@ -253,8 +253,8 @@ pub fn keyspace_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Reads a size: bytes, or a number with one of the units K, M, G, T (of 1,024), `KB` and `KiB`
-/// being the same as `K`.
+/// Reads a size: bytes, or a number with one of the units K, M, G, T (of 1,024); `KB` and `KiB`
+/// are the same as `K`.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text} is not a size: write bytes, or a number with KiB, MiB or GiB");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -270,8 +270,8 @@ pub fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
-/// Reads the program's arguments. Help and version are printed here and end the program; what
-/// is not understood becomes one line.
+/// Reads the program's arguments. Help and version are printed here and end the program; an
+/// argument that is not understood becomes a message of one line.
 pub fn parse(arguments: Vec<OsString>) -> Result<Cli, Failure> {
     let error = match Cli::try_parse_from(&arguments) {
         Ok(cli) => return Ok(cli),

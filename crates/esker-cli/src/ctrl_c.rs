@@ -1,15 +1,15 @@
-//! Ctrl-C: the first one asks what is under way to end, a second one ends the program.
+//! Ctrl-C: the first one asks the running command to end, a second one ends the program.
 
 use esker_bench::Interrupt;
 use std::io;
 
-/// How a program ends that Ctrl-C ended, as shells have it.
+/// The exit code of a program that Ctrl-C ended, by the convention of shells.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// Has Ctrl-C ask for the end; `asked` is called each time that it did.
+/// Makes Ctrl-C ask for the end; `asked` is called each time.
 ///
 /// # Errors
-/// That no signal can be listened for, or somebody does already.
+/// If the signal cannot be handled, or has a handler already.
 pub(crate) fn listen(interrupt: &Interrupt, asked: fn()) -> io::Result<()> {
     let interrupt = interrupt.clone();
     let ask = move || {

@@ -1,7 +1,7 @@
-//! How a command fails: one line that names the thing and the remedy, and an exit code.
+//! How a command fails: one line that names what failed and the remedy, and an exit code.
 //!
-//! Code 2 says that the command was not understood, code 1 that it was and did not succeed. A
-//! reader that closed our standard output early (`esker scan DIR | head`) is not a failure.
+//! Code 2 means that the command was not understood, code 1 that it did not succeed. It is no
+//! failure if a reader closes our standard output early (`esker scan DIR | head`).
 
 use crate::token::TokenError;
 use esker::base::limits::VALUE_BYTES_MAX;
@@ -57,7 +57,7 @@ impl From<esker_port::Error> for Failure {
     fn from(error: esker_port::Error) -> Self {
         match error {
             esker_port::Error::Engine(error) => Self::Engine(error),
-            // Whoever reads our output may stop reading it.
+            // The reader of our output may stop reading it.
             esker_port::Error::Io { operation: "write", source, .. }
                 if source.kind() == io::ErrorKind::BrokenPipe =>
             {

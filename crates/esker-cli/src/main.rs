@@ -1,8 +1,9 @@
 //! The `esker` program: a shell, a benchmark and tools for Esker databases.
 //!
-//! `cli` says what the program accepts, `commands` and `shell` do it, `ctrl_c` ends it early, `output`
-//! and `token` print it, `failure` says how it fails. Standard output carries answers only; a failure
-//! is one line on standard error and the exit code 1, or 2 where the command line was not understood.
+//! `cli` defines the arguments, `commands` and `shell` run the commands, `ctrl_c` ends them early,
+//! `output` and `token` print, `failure` reports errors. Standard output carries answers only; a
+//! failure is one line on standard error and the exit code 1, or 2 where the command line was not
+//! understood.
 
 mod bench;
 mod cli;

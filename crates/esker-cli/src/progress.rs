@@ -18,7 +18,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line that begins with what is done.
+    /// A line that begins with the name of the work.
     pub fn new(verb: &'static str) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
@@ -49,7 +49,7 @@ impl Drop for Line {
     }
 }
 
-/// Entries, rate, and where the whole is known, percent and time left.
+/// Entries and rate; percent and time left too if the total is known.
 pub fn message(step: Step, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let rate = step.entries as f64 / seconds;

@@ -13,12 +13,12 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 /// Writes that are committed together, over any number of keyspaces of one database. Later
-/// operations win over earlier ones. It is used by one thread at a time.
+/// operations win over earlier ones. Only one thread may use it at a time.
 pub struct esker_batch(());
 
 kind!(esker_batch, b"eskbatch", Batch);
 
-/// An empty batch. Freed with `esker_batch_free`.
+/// Makes an empty batch. Free it with `esker_batch_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_batch_new() -> *mut esker_batch {
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn esker_batch_put(
     })
 }
 
-/// Adds the insertion of a value that is gone after so many milliseconds, counted from now.
+/// Adds the insertion of a value that expires after `milliseconds`, counted from now.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_batch_put_ttl(
@@ -112,8 +112,8 @@ pub unsafe extern "C" fn esker_batch_delete(
     })
 }
 
-/// Adds the removal of every key from `start` up to, not including, `end`. NULL with the length 0
-/// is no bound on that side.
+/// Adds a range delete of all keys from `start` up to, not including, `end`. NULL with the length 0
+/// means no bound on that side.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_batch_delete_range(
@@ -132,14 +132,14 @@ pub unsafe extern "C" fn esker_batch_delete_range(
     })
 }
 
-/// How many operations a batch holds; 0 for what is no batch.
+/// The number of operations in a batch; 0 if the handle is no batch.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_batch_len(batch: *const esker_batch) -> usize {
     quiet(0, || Ok(exclusive(batch)?.len()))
 }
 
-/// Forgets all operations, and keeps the memory for new ones.
+/// Removes all operations and keeps the memory for new ones.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_batch_clear(
@@ -152,9 +152,9 @@ pub unsafe extern "C" fn esker_batch_clear(
     })
 }
 
-/// Commits a batch: all of it or nothing. The batch stays as it is, and may be written again or
-/// cleared. `durability` is an `esker_durability`. `position`, which may be NULL, is the log
-/// position behind it, for `esker_wait_durable`; 0 if the batch is empty.
+/// Commits a batch: all of it or nothing. The batch does not change and may be written again or
+/// cleared. `durability` is an `esker_durability`. `position`, which may be NULL, receives the log
+/// position after the batch, for `esker_wait_durable`; 0 if the batch is empty.
 ///
 /// Errors: as `esker_put`; `ESKER_BATCH_TOO_LARGE`.
 // SAFETY: the name is this library's; the contract is the border's.

@@ -1,10 +1,10 @@
 //! The border: handles that know their kind, checked pointers and lengths, and the one place
 //! where panics are caught.
 //!
-//! A handle is a [`Handle`] in a box of its own, which C sees as a pointer to an opaque type. It
-//! begins with a word that names its kind and changes when it is freed, so that NULL, a handle of
-//! another kind and, mostly by luck, one that was freed are told instead of followed. Kinds that
-//! only one thread may use at a time note that they are in use: a callback that reaches for the
+//! A handle is a [`Handle`] in its own box, which C sees as a pointer to an opaque type. It begins
+//! with a word that names its kind and changes when it is freed. So the library detects NULL, a
+//! handle of another kind and, mostly by luck, a freed one instead of following the pointer. Kinds
+//! that only one thread may use at a time note that they are in use: a callback that uses the
 //! handle under which it runs gets an error, not a second exclusive reference.
 
 #![allow(unsafe_code, reason = "this is where pointers from C become references")]
@@ -22,18 +22,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The engine says so.
+    /// The engine failed with this error.
     Engine(esker::Error),
     /// The call itself is wrong: NULL, a wrong handle, a wrong length.
     Misuse(String),
     /// A panic was caught: a defect of the library.
     Panic(String),
-    /// A callback hands on an error that it was told.
+    /// A callback passes on an error that it received.
     Told(Box<ErrorInfo>),
 }
 
 impl Fault {
-    /// Whether a transaction that ended so may succeed if it is begun again.
+    /// Whether a transaction that ended with this may succeed if it is begun again.
     pub(crate) fn wants_retry(&self) -> bool {
         match self {
             Self::Engine(error) => error.wants_retry(),
@@ -53,17 +53,17 @@ impl From<esker::Error> for Fault {
     }
 }
 
-/// The call is wrong in this way.
+/// Fails because the call is wrong; the text says how.
 pub(crate) fn misuse<T>(what: impl Into<String>) -> Result<T> {
     Err(Fault::Misuse(what.into()))
 }
 
-/// A kind of handle: the type that C names, and what lies behind it.
+/// A kind of handle: the type that C names, and the value behind it.
 pub(crate) trait Kind {
     type Inner;
-    /// What stands at the begin of such a handle while it lives.
+    /// The first word of such a handle while it lives.
     const WORD: u64;
-    /// What messages call it.
+    /// Its name in messages.
     const NAME: &'static str;
 }
 
@@ -80,10 +80,10 @@ macro_rules! kind {
 }
 pub(crate) use kind;
 
-/// What stands at the begin of a handle that was freed.
+/// The first word of a freed handle.
 const FREED: u64 = u64::from_le_bytes(*b"freed...");
 
-/// What a handle is made of.
+/// The contents of a handle.
 #[repr(C)]
 pub(crate) struct Handle<T> {
     word: AtomicU64,
@@ -101,13 +101,13 @@ impl<T> Handle<T> {
         }
     }
 
-    /// What lies behind a handle that was not boxed.
+    /// The value behind a handle that was not boxed.
     pub(crate) fn into_inner(self) -> T {
         self.inner.into_inner()
     }
 }
 
-/// A new handle, which the caller owns from now on.
+/// Makes a handle, which the caller owns.
 pub(crate) fn give<K: Kind>(inner: K::Inner) -> *mut K {
     Box::into_raw(Box::new(Handle::new::<K>(inner))).cast()
 }
@@ -134,11 +134,11 @@ unsafe fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K::Inner>> {
     }
 }
 
-/// What lies behind a handle that many threads may use at once.
+/// The value behind a handle that many threads may use at once.
 ///
 /// # Safety
-/// B1 holds for `pointer`, for as long as the result is used; kind `K` is never asked for by
-/// [`exclusive`].
+/// B1 holds for `pointer`, for as long as the result is used; [`exclusive`] is never called for
+/// kind `K`.
 pub(crate) unsafe fn shared<'a, K: Kind>(pointer: *const K) -> Result<&'a K::Inner> {
     // SAFETY: B1, and nobody has an exclusive reference to a handle of this kind.
     Ok(unsafe { &*find(pointer)?.inner.get() })
@@ -158,21 +158,21 @@ pub(crate) unsafe fn shared_or_null<'a, K: Kind>(
     unsafe { shared(pointer) }.map(Some)
 }
 
-/// The only reference to what lies behind a handle, until it is dropped.
+/// The only reference to the value behind a handle, until it is dropped.
 pub(crate) struct Exclusive<'a, T> {
     handle: &'a Handle<T>,
 }
 
-/// What lies behind a handle that one thread uses at a time.
+/// The value behind a handle that one thread uses at a time.
 ///
 /// # Safety
-/// B1 and B4 hold for `pointer`, for as long as the result is used; kind `K` is never asked for by
-/// [`shared`].
+/// B1 and B4 hold for `pointer`, for as long as the result is used; [`shared`] is never called for
+/// kind `K`.
 pub(crate) unsafe fn exclusive<'a, K: Kind>(pointer: *const K) -> Result<Exclusive<'a, K::Inner>> {
     // SAFETY: B1.
     let handle = unsafe { find(pointer)? };
-    // Threads do not meet here (B4), so reading and noting need not be one step; what is noticed
-    // is a callback that uses the handle under which it was called.
+    // Threads do not meet here (B4), so the check and the mark need not be one step; they detect
+    // a callback that uses the handle under which it was called.
     if handle.in_use.load(Ordering::Relaxed) {
         let name = K::NAME;
         return misuse(format!("the {name} is in use by the call that called this function"));
@@ -204,7 +204,7 @@ impl<T> Drop for Exclusive<'_, T> {
     }
 }
 
-/// Frees a handle. NULL, a handle of another kind and one that is in use stay as they are.
+/// Frees a handle. Does nothing to NULL, a handle of another kind, or one that is in use.
 ///
 /// # Safety
 /// B1 and B4 hold for `pointer`, and nobody uses it from now on.
@@ -216,7 +216,7 @@ pub(crate) unsafe fn free<K: Kind>(pointer: *mut K) {
     });
 }
 
-/// Frees a handle as [`free`] does, and answers with what lay behind it.
+/// Frees a handle as [`free`] does, and returns the value behind it.
 ///
 /// # Safety
 /// As [`free`].
@@ -234,8 +234,8 @@ pub(crate) unsafe fn take<K: Kind>(pointer: *mut K) -> Option<K::Inner> {
     })
 }
 
-/// Runs the body of an exported function: catches panics, and tells of a failure by code and, if
-/// there is room for it, by an error handle.
+/// Runs the body of an exported function: catches panics, and reports a failure by its code and, if
+/// the caller gave a place for it, by an error handle.
 ///
 /// # Safety
 /// B3 holds for `error`.
@@ -272,17 +272,17 @@ unsafe fn tell(error: *mut *mut esker_error, fault: Fault) -> esker_code {
     code
 }
 
-/// What a panic says.
+/// The message of a panic.
 #[cold]
 fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    // What was thrown may panic when it is dropped.
+    // The payload may panic when it is dropped.
     std::mem::forget(panic);
     text.unwrap_or_else(|| "it says nothing".to_owned())
 }
 
-/// Runs the body of an exported function that cannot tell of a failure.
+/// Runs the body of an exported function that cannot report a failure.
 #[inline]
 pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> Result<T>) -> T {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -294,7 +294,7 @@ pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> Result<T>) -> T {
     }
 }
 
-/// The place for a result, set to `empty` at once, so that no error leaves it as it was.
+/// The place for a result, set to `empty` at once, so that an error does not leave its old value.
 ///
 /// # Safety
 /// B3 holds for `pointer`, for as long as the result is used.
@@ -316,7 +316,7 @@ pub(crate) unsafe fn place<'a, T>(
     }
 }
 
-/// Writes a result that the caller may do without.
+/// Writes a result for which the caller may have given no place.
 ///
 /// # Safety
 /// B3 holds for `pointer`.
@@ -382,7 +382,7 @@ pub(crate) unsafe fn range<'a>(
     Ok((start, end.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
-/// The first key behind all that begin with `prefix`, in byte order; `None`: there is none.
+/// The first key after all that begin with `prefix`, in byte order; `None` if there is none.
 pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();
@@ -447,7 +447,7 @@ pub(crate) unsafe fn path<'a>(data: *const c_char, len: usize) -> Result<&'a std
     Ok(path.as_ref())
 }
 
-/// Bytes as C takes them: a zero byte, which is not counted, follows.
+/// Bytes as C takes them: followed by a zero byte, which is not counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Text(Box<[u8]>);
 
@@ -458,7 +458,7 @@ impl Text {
         Self(bytes.into_boxed_slice())
     }
 
-    /// Of a path, its bytes on Unix and a readable form elsewhere.
+    /// From a path: its bytes on Unix, a readable form elsewhere.
     pub(crate) fn of_path(path: &std::path::Path) -> Self {
         #[cfg(unix)]
         return Self::new(path.as_os_str().as_bytes());
@@ -475,7 +475,7 @@ impl Text {
     }
 }
 
-/// Answers with a text, and with its length if that is wanted.
+/// Returns a text, and writes its length if there is a place for it.
 ///
 /// # Safety
 /// B3 holds for `len`.

@@ -1,4 +1,4 @@
-//! Callbacks: orders of keys that a C program defines.
+//! Callbacks: custom comparators that a C program defines.
 
 #![allow(unsafe_code, reason = "these are exported functions, and they keep pointers of C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -10,11 +10,11 @@ use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// Compares two keys: negative, zero or positive as `a` stands before, with or behind `b`. It must
-/// be a total order that never changes for its name. It is called from many threads at once, must
-/// return (no `longjmp`, no exception), and must not call this library with the database that it
-/// orders.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+/// Compares two keys: negative, zero or positive if `a` is less than, equal to or greater than `b`.
+/// It must be a total order that never changes for its name. Many threads call it at once. It must
+/// return (no `longjmp`, no exception), and must not call this library with the database whose keys
+/// it orders.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_compare = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -25,22 +25,22 @@ pub type esker_compare = Option<
     ) -> c_int,
 >;
 
-/// Called once with a context when nothing uses it any more, from any thread. NULL: nothing to do.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+/// Called once, from any thread, with a context that nothing uses any more. NULL: nothing to do.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_destroy = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// An order of keys. Databases, keyspaces and options that were given one keep it alive.
+/// A custom comparator. Databases, keyspaces and options that were given one keep it alive.
 pub struct esker_comparator(());
 
 kind!(esker_comparator, b"eskcmpar", Arc<dyn Comparator>);
 
-/// A pointer of the C program, and how it is let go.
+/// A pointer of the C program, and the function that releases it.
 pub(crate) struct Context {
     pointer: *mut c_void,
     destroy: esker_destroy,
 }
 
-// SAFETY: whoever gives a context promises that it may be used from any thread (B4).
+// SAFETY: the giver of a context promises that it may be used from any thread (B4).
 unsafe impl Send for Context {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Context {}
@@ -85,8 +85,8 @@ impl Comparator for Called {
     }
 }
 
-/// An order of keys under a name, which is stored with each keyspace that uses it. The name has 1
-/// to 255 bytes of UTF-8; its length may be `ESKER_NUL`. `context` is handed to every call and
+/// Makes a comparator with a name, which is stored with each keyspace that uses it. The name has 1
+/// to 255 bytes of UTF-8; its length may be `ESKER_NUL`. `context` is passed to every call and
 /// destroyed after the last one; if this function fails, it is not destroyed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -129,7 +129,8 @@ pub(crate) unsafe fn callback_name(
     Ok(stored.to_owned())
 }
 
-/// Frees a handle on a comparator. NULL is fine. Whatever was given it goes on using it.
+/// Frees a handle on a comparator. NULL is fine. Databases, keyspaces and options that were given
+/// it go on using it.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_comparator_free(comparator: *mut esker_comparator) {

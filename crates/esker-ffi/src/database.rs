@@ -21,7 +21,7 @@ pub struct esker_db(());
 
 kind!(esker_db, b"eskdatab", DbInner);
 
-/// What lies behind an [`esker_db`].
+/// The value behind an [`esker_db`].
 pub(crate) struct DbInner {
     pub(crate) db: Db,
     path: Text,
@@ -43,12 +43,12 @@ pub extern "C" fn esker_version() -> *const c_char {
 }
 
 /// Opens the database in a directory, or makes one. The path's length may be `ESKER_NUL`; options
-/// may be NULL for the default ones. The handle goes to `db`; it is closed with `esker_close` and
-/// freed with `esker_db_free`.
+/// may be NULL for the default ones. The handle goes to `db`; close it with `esker_close` and free
+/// it with `esker_db_free`.
 ///
 /// Errors: `ESKER_LOCKED` if it is open elsewhere, `ESKER_NOT_A_DATABASE` if the directory holds
 /// something else, `ESKER_MISSING` and `ESKER_EXISTS` as the options ask, `ESKER_UNKNOWN_FORMAT`,
-/// `ESKER_CORRUPTION`, `ESKER_COMPARATOR_MISSING`, `ESKER_IO`. Nothing is changed then.
+/// `ESKER_CORRUPTION`, `ESKER_COMPARATOR_MISSING`, `ESKER_IO`. A failed open changes nothing.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_open(
@@ -69,8 +69,9 @@ pub unsafe extern "C" fn esker_open(
 }
 
 /// Closes the database for every handle: ends background work, writes what is in memory, and
-/// reports what went wrong. Later calls return the same result; other calls then return
-/// `ESKER_CLOSED`, on keyspaces, snapshots and iterators too. All handles still have to be freed.
+/// reports what went wrong. Later calls of this function return the same result; all other calls
+/// return `ESKER_CLOSED`, on keyspaces, snapshots and iterators too. All handles must still be
+/// freed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_close(
@@ -80,16 +81,16 @@ pub unsafe extern "C" fn esker_close(
     border(error, || Ok(shared(db)?.db.close()?))
 }
 
-/// Frees the handle. NULL is fine. The database itself is closed with the last handle, keyspace,
-/// snapshot and iterator, if `esker_close` did not close it before.
+/// Frees the handle. NULL is fine. If `esker_close` was not called, the database closes when its
+/// last handle, keyspace, snapshot and iterator are freed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_free(db: *mut esker_db) {
     free(db);
 }
 
-/// The directory; a zero byte follows, the length goes to `len`, which may be NULL. It lives as
-/// long as the handle. NULL if this is no `esker_db`.
+/// The directory, followed by a zero byte; its length goes to `len`, which may be NULL. The text
+/// lives as long as the handle. NULL if this is no `esker_db`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_path(db: *const esker_db, len: *mut usize) -> *const c_char {
@@ -97,8 +98,8 @@ pub unsafe extern "C" fn esker_db_path(db: *const esker_db, len: *mut usize) -> 
     quiet(std::ptr::null(), || Ok(answer(Some(&shared(db)?.path), len)))
 }
 
-/// What tells this database from every other, in `id`, which has room for 16 bytes: they were drawn
-/// when it was made. A copy of its directory has the same.
+/// Writes the database's unique identifier to `id`, which has room for 16 bytes. It was drawn at
+/// random when the database was made. A copy of the directory has the same one.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_id(
@@ -113,14 +114,14 @@ pub unsafe extern "C" fn esker_db_id(
     })
 }
 
-/// The keyspace of a name, made on first use. Its length may be `ESKER_NUL`. Without a comparator
-/// (NULL) it has the order it was made with, which for a new one is byte order; with one, the
-/// keyspace must have been made with a comparator of the same name. Freed with
-/// `esker_keyspace_free`.
+/// Opens the keyspace with a name, and makes it on first use. The name's length may be `ESKER_NUL`.
+/// Without a comparator (NULL) the keyspace keeps the order it was made with, which for a new one
+/// is byte order; with one, the keyspace must have been made with a comparator of the same name.
+/// Free the handle with `esker_keyspace_free`.
 ///
 /// Errors: `ESKER_INVALID_ARGUMENT` unless the name has 1 to 255 bytes of UTF-8,
-/// `ESKER_COMPARATOR_MISSING`, `ESKER_COMPARATOR_MISMATCH`, and as `esker_put` if it has to be
-/// made.
+/// `ESKER_COMPARATOR_MISSING`, `ESKER_COMPARATOR_MISMATCH`, and as `esker_put` if the keyspace has
+/// to be made.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_open(
@@ -144,8 +145,8 @@ pub unsafe extern "C" fn esker_keyspace_open(
     })
 }
 
-/// The keyspace of a name, made on first use, with what the options say, which may be NULL; of one
-/// that is there, they may change the time to live and the compaction filter. Otherwise as
+/// Opens the keyspace with a name, and makes it on first use with the options, which may be NULL.
+/// They may change the time to live and the compaction filter of an existing keyspace. Otherwise as
 /// `esker_keyspace_open`.
 ///
 /// Errors: as there; `ESKER_MERGE_OPERATOR_MISSING` if its operator was not given when the database
@@ -171,7 +172,7 @@ pub unsafe extern "C" fn esker_keyspace_open_with(
     })
 }
 
-/// The names of all keyspaces, in order. Freed with `esker_list_free`.
+/// The names of all keyspaces, in order. Free the list with `esker_list_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspaces(
@@ -186,8 +187,8 @@ pub unsafe extern "C" fn esker_keyspaces(
     })
 }
 
-/// Drops a keyspace with all it holds; `dropped`, which may be NULL, says whether there was one.
-/// This takes no longer for a large one. The keyspace `default` cannot be dropped.
+/// Drops a keyspace and all its entries; `dropped`, which may be NULL, says whether it existed.
+/// The time does not depend on its size. The keyspace `default` cannot be dropped.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_drop_keyspace(

@@ -6,15 +6,15 @@
 use crate::border::{Fault, Handle, Text, answer, free, kind, quiet, shared, take, write_if};
 use std::ffi::c_char;
 
-/// What a call came to. The numbers never change; later versions may add some.
+/// The result of a call. The numbers never change; later versions may add some.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_code {
-    /// It is done.
+    /// The call succeeded.
     ESKER_OK = 0,
     /// The operating system refused an operation on a file.
     ESKER_IO = 1,
-    /// Bytes on disk are not what was written.
+    /// Bytes on disk differ from what was written.
     ESKER_CORRUPTION = 2,
     /// Another handle, in this process or another, has the database open.
     ESKER_LOCKED = 3,
@@ -32,7 +32,7 @@ pub enum esker_code {
     ESKER_VALUE_TOO_LARGE = 9,
     /// The batch is larger than an eighth of the memory option.
     ESKER_BATCH_TOO_LARGE = 10,
-    /// The device has no room; writes go on by themselves when there is some.
+    /// The device is full; writes go on by themselves when it has space again.
     ESKER_DISK_FULL = 11,
     /// An earlier failure, see `esker_error_cause`, ended writing until the database is reopened.
     ESKER_POISONED = 12,
@@ -50,40 +50,40 @@ pub enum esker_code {
     ESKER_USER_CODE_PANICKED = 18,
     /// The database is open read-only.
     ESKER_READ_ONLY = 19,
-    /// An argument is outside of what the call accepts.
+    /// The call does not accept this argument.
     ESKER_INVALID_ARGUMENT = 20,
-    /// Something that the transaction read was written meanwhile: begin anew.
+    /// Something that the transaction read was written meanwhile: begin a new transaction.
     ESKER_CONFLICT = 21,
-    /// Transactions waited for each other's locks: begin anew.
+    /// Transactions waited for each other's locks: begin a new transaction.
     ESKER_DEADLOCK = 22,
-    /// A lock was not given within the time: begin anew, or wait longer.
+    /// The transaction did not get a lock in time: begin a new transaction, or wait longer.
     ESKER_LOCK_TIMEOUT = 23,
-    /// The transaction was ended by its own code.
+    /// The transaction's own code ended it.
     ESKER_ABORTED = 24,
     /// The keyspace needs a merge operator that was not given.
     ESKER_MERGE_OPERATOR_MISSING = 25,
     /// The keyspace has another merge operator than the one given.
     ESKER_MERGE_OPERATOR_MISMATCH = 26,
-    /// A merge operator cannot make a value of what it was given.
+    /// A merge operator could not combine its operands into a value.
     ESKER_MERGE_FAILED = 27,
     /// There is no branch or named snapshot of this name, or it was dropped.
     ESKER_BRANCH_MISSING = 28,
-    /// There already is a branch or named snapshot of this name.
+    /// A branch or named snapshot of this name exists already.
     ESKER_BRANCH_EXISTS = 29,
-    /// The directory holds a part of what a repair that was cut off would have put there.
+    /// The directory holds the incomplete output of an interrupted repair.
     ESKER_UNFINISHED = 30,
-    /// The call is wrong: NULL, a handle of another kind, a length that cannot be.
+    /// The call is wrong: NULL, a handle of another kind, an impossible length.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
     ESKER_PANIC = 101,
-    /// An error that this version of the C interface has no code for; its message says what.
+    /// This version of the C interface has no code for the error; its message says what failed.
     ESKER_OTHER = 102,
 }
 
 use esker_code::*;
 
 impl esker_code {
-    /// The code of a number.
+    /// The code with a number.
     pub(crate) fn of_number(number: i32) -> Option<Self> {
         Some(match number {
             0 => ESKER_OK,
@@ -125,12 +125,12 @@ impl esker_code {
     }
 }
 
-/// The details of an error. Whoever receives one frees it with `esker_error_free`.
+/// The details of an error. The caller that receives one frees it with `esker_error_free`.
 pub struct esker_error(());
 
 kind!(esker_error, b"eskerror", ErrorInfo);
 
-/// What lies behind an [`esker_error`].
+/// The value behind an [`esker_error`].
 pub(crate) struct ErrorInfo {
     pub(crate) code: esker_code,
     message: Text,
@@ -141,7 +141,7 @@ pub(crate) struct ErrorInfo {
     branch: Option<Text>,
     keys: Option<(Text, Text)>,
     os_code: i32,
-    /// It belongs to this error and is freed with it, and only so.
+    /// It belongs to this error and is freed only with it.
     cause: Option<Box<Handle<ErrorInfo>>>,
     is_cause: bool,
 }
@@ -270,8 +270,8 @@ impl ErrorInfo {
     }
 }
 
-/// The name of a code, one lower-case word with dashes such as `not-a-database`; `unknown` for a
-/// number that is none. The text is constant and ends with a zero byte.
+/// The name of a code, in lower case with dashes, such as `not-a-database`; `unknown` for a number
+/// that is no code. The text is constant and ends with a zero byte.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
@@ -315,7 +315,7 @@ pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
     name.as_ptr()
 }
 
-/// The code of an error; `ESKER_OK` for NULL, `ESKER_MISUSE` for what is no error handle.
+/// The code of an error; `ESKER_OK` for NULL, `ESKER_MISUSE` if the handle is no error.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_code(error: *const esker_error) -> esker_code {
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn esker_error_code(error: *const esker_error) -> esker_co
     quiet(ESKER_MISUSE, || Ok(shared(error)?.code))
 }
 
-/// The message of an error: one line that names what failed and the remedy, UTF-8, ending with a
+/// The message of an error: one line of UTF-8 that names what failed and the remedy, followed by a
 /// zero byte. It lives as long as the error. Never NULL.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -334,8 +334,8 @@ pub unsafe extern "C" fn esker_error_message(error: *const esker_error) -> *cons
     quiet(otherwise.as_ptr(), || Ok(shared(error)?.message.as_ptr()))
 }
 
-/// The file or directory that an error is about, or NULL. A zero byte follows; its length goes to
-/// `len`, which may be NULL. It lives as long as the error.
+/// The file or directory that an error concerns, or NULL. A zero byte follows it; its length goes
+/// to `len`, which may be NULL. The text lives as long as the error.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_path(
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn esker_error_path(
     text_of(error, len, |info| info.path.as_ref())
 }
 
-/// The offset in the file, in bytes, at which damage was found; false if the error has none.
+/// Writes the offset of the damage in the file, in bytes, to `offset`; false if the error has none.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_offset(error: *const esker_error, offset: *mut u64) -> bool {
@@ -357,8 +357,7 @@ pub unsafe extern "C" fn esker_error_offset(error: *const esker_error, offset: *
     })
 }
 
-/// The part of the file format in which damage was found, such as `block`, or NULL; as
-/// `esker_error_path`.
+/// The damaged part of the file format, such as `block`, or NULL; as `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_section(
@@ -368,7 +367,7 @@ pub unsafe extern "C" fn esker_error_section(
     text_of(error, len, |info| info.section.as_ref())
 }
 
-/// The keyspace that an error is about, or NULL; as `esker_error_path`.
+/// The keyspace that an error concerns, or NULL; as `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_keyspace(
@@ -378,7 +377,7 @@ pub unsafe extern "C" fn esker_error_keyspace(
     text_of(error, len, |info| info.keyspace.as_ref())
 }
 
-/// The branch or named snapshot that an error is about, or NULL; as `esker_error_path`.
+/// The branch or named snapshot that an error concerns, or NULL; as `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_branch(
@@ -388,7 +387,8 @@ pub unsafe extern "C" fn esker_error_branch(
     text_of(error, len, |info| info.branch.as_ref())
 }
 
-/// The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as `esker_error_path`.
+/// The key of a conflict, or the lowest key that damage may concern, or NULL if none is known; as
+/// `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_low_key(
@@ -398,7 +398,8 @@ pub unsafe extern "C" fn esker_error_low_key(
     text_of(error, len, |info| info.keys.as_ref().map(|(low, _)| low))
 }
 
-/// The key of a conflict, or the key up to which damage may reach, or NULL if none is known; as `esker_error_path`.
+/// The key of a conflict, or the key up to which damage may reach, or NULL if none is known; as
+/// `esker_error_path`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_high_key(
@@ -415,8 +416,8 @@ pub unsafe extern "C" fn esker_error_os_code(error: *const esker_error) -> i32 {
     quiet(0, || Ok(shared(error)?.os_code))
 }
 
-/// The earlier failure behind an `ESKER_POISONED` error, or NULL. It belongs to the error: it lives
-/// as long, and freeing it does nothing.
+/// The earlier failure that caused an `ESKER_POISONED` error, or NULL. It belongs to the error: it
+/// lives as long, and freeing it does nothing.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_cause(error: *const esker_error) -> *const esker_error {
@@ -435,7 +436,7 @@ pub unsafe extern "C" fn esker_error_free(error: *mut esker_error) {
     }
 }
 
-/// What lies behind an error, which is freed; `None` for what is no error of its own.
+/// Frees an error and returns its value; `None` for a handle that does not own an error.
 ///
 /// # Safety
 /// B1 for `error`, which is not used any more.

@@ -1,4 +1,4 @@
-//! Iterators: a place in a keyspace that moves both ways.
+//! Iterators: a position in a keyspace that moves in both directions.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -14,15 +14,15 @@ use esker::Cursor;
 use std::ffi::{c_char, c_void};
 use std::ops::Bound;
 
-/// A place in a keyspace, as the keyspace was when the iterator was made. It is used by one thread
-/// at a time. It holds no lock, but space on the device while it lives.
+/// A position in a keyspace, as the keyspace was when the iterator was made. Only one thread may
+/// use it at a time. It holds no lock, but its files keep their space on the device while it lives.
 pub struct esker_iter(());
 
 kind!(esker_iter, b"eskitera", Cursor);
 
-/// An iterator over the keys from `start` up to, not including, `end`; NULL with the length 0 is no
-/// bound on that side. It shows the moment of a snapshot, or, if that is NULL, now. It stands on no
-/// entry until it is placed. Freed with `esker_iter_free`.
+/// Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0
+/// means no bound on that side. It shows the state of a snapshot, or the present one if that is
+/// NULL. It is on no entry until it is placed. Free it with `esker_iter_free`.
 ///
 /// Errors: as `esker_get`; `ESKER_COMPARATOR_MISSING`.
 // SAFETY: the name is this library's; the contract is the border's.
@@ -50,8 +50,8 @@ pub unsafe extern "C" fn esker_iter_new(
     })
 }
 
-/// An iterator over the keys that begin with `prefix`; otherwise as `esker_iter_new`.
-/// `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+/// Makes an iterator over the keys that begin with `prefix`; otherwise as `esker_iter_new`.
+/// `ESKER_INVALID_ARGUMENT` for a keyspace with a custom comparator: use a range there.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_new_prefix(
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn esker_iter_new_prefix(
         let keyspace = &shared(keyspace)?.keyspace;
         let prefix = bytes(prefix, prefix_len, "prefix")?;
         if keyspace.comparator_name().is_some() {
-            let what = "this keyspace has an order of its own: ask for a range, not for a prefix";
+            let what = "this keyspace has a custom comparator: ask for a range, not for a prefix";
             return Err(esker::Error::InvalidArgument { what: what.to_owned() }.into());
         }
         let end = behind_prefix(prefix);
@@ -105,10 +105,10 @@ unsafe fn go(
 /// Goes to the first entry. If there is none, `esker_iter_valid` is false; that is no error.
 ///
 /// Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read, `ESKER_CLOSED`,
-/// `ESKER_FORKED`. After an error the iterator stands on no entry, and `esker_iter_next` and
-/// `esker_iter_prev` repeat the error until it is placed anew: it never just ends early.
+/// `ESKER_FORKED`. After an error the iterator is on no entry, and `esker_iter_next` and
+/// `esker_iter_prev` repeat the error until it is placed again: it never ends early in silence.
 /// `ESKER_MERGE_FAILED`, `ESKER_MERGE_OPERATOR_MISSING` and `ESKER_USER_CODE_PANICKED` concern
-/// a single entry: after those they go on beside it.
+/// a single entry: after those, next and prev go on to its neighbours.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_first(
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn esker_iter_last(
     go(iter, error, Cursor::seek_to_last)
 }
 
-/// Goes to the first entry at or behind a key. As `esker_iter_first`.
+/// Goes to the first entry at or after a key. As `esker_iter_first`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_seek(
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn esker_iter_seek_back(
     })
 }
 
-/// Goes to the next entry. An iterator on no entry stays where it is. As `esker_iter_first`.
+/// Goes to the next entry. Does nothing if the iterator is on no entry. As `esker_iter_first`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_next(
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn esker_iter_next(
     go(iter, error, Cursor::next)
 }
 
-/// Goes to the entry before. An iterator on no entry stays where it is. As `esker_iter_first`.
+/// Goes to the previous entry. Does nothing if the iterator is on no entry. As `esker_iter_first`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_prev(
@@ -178,23 +178,23 @@ pub unsafe extern "C" fn esker_iter_prev(
     go(iter, error, Cursor::prev)
 }
 
-/// Whether the iterator stands on an entry. If not, `esker_iter_error` says whether it came to the
-/// end or failed.
+/// Whether the iterator is on an entry. If not, `esker_iter_error` says whether it reached the end
+/// or failed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_valid(iter: *const esker_iter) -> bool {
     quiet(false, || Ok(exclusive(iter)?.valid()))
 }
 
-/// The key under the iterator, in place, without a copy; its length goes to `len`, which may be
-/// NULL. It stays there until the iterator is moved or freed. NULL if it stands on no entry.
+/// The key of the iterator's entry, without a copy; its length goes to `len`, which may be NULL.
+/// The pointer is valid until the iterator is moved or freed. NULL if the iterator is on no entry.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_key(iter: *const esker_iter, len: *mut usize) -> *const c_char {
     entry(iter, len, Cursor::key)
 }
 
-/// The value under the iterator; as `esker_iter_key`.
+/// The value of the iterator's entry; as `esker_iter_key`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_value(
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn esker_iter_value(
     entry(iter, len, Cursor::value)
 }
 
-/// A part of the entry under the iterator.
+/// A part of the iterator's entry.
 ///
 /// # Safety
 /// B1 for `iter`, B3 for `len`.
@@ -226,8 +226,8 @@ unsafe fn entry(
     })
 }
 
-/// The error that the last move ended with: its code, and itself in `error`, which may be NULL.
-/// `ESKER_OK` if it went well.
+/// The code of the last move's error; the error goes to `error`, which may be NULL. `ESKER_OK` if
+/// the move succeeded.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_iter_error(

@@ -1,4 +1,4 @@
-//! One keyspace: reads, single writes, its name and its upkeep.
+//! One keyspace: reads, single writes, its name and its maintenance.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -19,7 +19,7 @@ pub struct esker_keyspace(());
 
 kind!(esker_keyspace, b"eskspace", KeyspaceInner);
 
-/// What lies behind an [`esker_keyspace`].
+/// The value behind an [`esker_keyspace`].
 pub(crate) struct KeyspaceInner {
     pub(crate) db: Db,
     pub(crate) keyspace: Keyspace,
@@ -42,8 +42,8 @@ pub unsafe extern "C" fn esker_keyspace_free(keyspace: *mut esker_keyspace) {
     free(keyspace);
 }
 
-/// The name; a zero byte follows, the length goes to `len`, which may be NULL. It lives as long as
-/// the handle. NULL if this is no `esker_keyspace`.
+/// The name, followed by a zero byte; its length goes to `len`, which may be NULL. The text lives
+/// as long as the handle. NULL if this is no `esker_keyspace`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_name(
@@ -66,8 +66,8 @@ pub unsafe extern "C" fn esker_keyspace_comparator(
     quiet(std::ptr::null(), || Ok(answer(shared(keyspace)?.comparator.as_ref(), len)))
 }
 
-/// The name of the keyspace's merge operator goes to `operator_name`, or NULL if it has none. A zero
-/// byte follows; released with `esker_value_free`.
+/// Writes the name of the keyspace's merge operator to `operator_name`, or NULL if it has none. A
+/// zero byte follows the name; release it with `esker_value_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_merge_operator(
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn esker_keyspace_merge_operator(
     })
 }
 
-/// After how many milliseconds writes expire that do not say it themselves; 0: never, or this is no
+/// The time to live, in milliseconds, of writes that give none; 0: they never expire, or this is no
 /// `esker_keyspace`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn esker_keyspace_ttl(keyspace: *const esker_keyspace) -> 
     })
 }
 
-/// Changes after how many milliseconds later writes expire that do not say it themselves; 0: never.
+/// Changes the time to live, in milliseconds, of later writes that give none; 0: they never expire.
 /// As `esker_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -109,12 +109,11 @@ pub unsafe extern "C" fn esker_keyspace_set_ttl(
     })
 }
 
-/// Inserts a value under a key, in place of the one that is there. `durability` is an
-/// `esker_durability`.
+/// Inserts a value under a key and replaces the old one. `durability` is an `esker_durability`.
 ///
 /// Errors: `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`, `ESKER_DISK_FULL`, `ESKER_POISONED`,
 /// `ESKER_KEYSPACE_DROPPED`, `ESKER_READ_ONLY`, `ESKER_CLOSED`, `ESKER_FORKED`. After an error the
-/// write may be there or not.
+/// write may or may not have happened.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_put(
@@ -137,7 +136,7 @@ pub unsafe extern "C" fn esker_put(
     })
 }
 
-/// Inserts a value that is gone after so many milliseconds; 0: at once. Otherwise as `esker_put`,
+/// Inserts a value that expires after `milliseconds`; 0: at once. Otherwise as `esker_put`,
 /// with the durability of the database.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -157,9 +156,9 @@ pub unsafe extern "C" fn esker_put_ttl(
     })
 }
 
-/// Writes an operand, which the keyspace's merge operator applies when the key is read or merged:
-/// a change of a value that costs no read. As `esker_put`; `ESKER_INVALID_ARGUMENT` if the keyspace
-/// has no merge operator.
+/// Writes an operand, which the keyspace's merge operator applies when the key is read or
+/// compacted: this changes a value without reading it. As `esker_put`; `ESKER_INVALID_ARGUMENT` if
+/// the keyspace has no merge operator.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_merge(
@@ -182,9 +181,9 @@ pub unsafe extern "C" fn esker_merge(
     })
 }
 
-/// Writes `new` under a key if `expected` stands there, at one moment; `done` says whether it did.
-/// NULL with the length 0 stands for no value, on either side. As `esker_put`, with the durability
-/// of the database.
+/// Writes `new` under a key if its value is `expected`, in one atomic step; `done` says whether it
+/// was written. NULL with the length 0 means no value, for either. As `esker_put`, with the
+/// durability of the database.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_compare_and_set(
@@ -208,7 +207,7 @@ pub unsafe extern "C" fn esker_compare_and_set(
     })
 }
 
-/// Inserts a value under a key that has none; `done` says whether it had none. As
+/// Inserts a value if the key has none; `done` says whether it was inserted. As
 /// `esker_compare_and_set`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -230,7 +229,7 @@ pub unsafe extern "C" fn esker_insert_if_absent(
     })
 }
 
-/// Removes a key, if it is there. As `esker_put`.
+/// Removes a key, if it exists. As `esker_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_delete(
@@ -251,8 +250,9 @@ pub unsafe extern "C" fn esker_delete(
     })
 }
 
-/// Removes every key from `start` up to, not including, `end`; it costs the same whatever the
-/// range holds. NULL with the length 0 is no bound on that side. As `esker_put`.
+/// Removes all keys from `start` up to, not including, `end`, with one range delete; the cost does
+/// not depend on what the range holds. NULL with the length 0 means no bound on that side. As
+/// `esker_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_delete_range(
@@ -278,9 +278,9 @@ pub unsafe extern "C" fn esker_delete_range(
     })
 }
 
-/// The value under a key, or NULL if there is none, in `value`; released with `esker_value_free`.
-/// The value is copied once, into memory of its own. That is no part of the interface: a later
-/// version may hand out a reference to a pinned block instead.
+/// Reads the value under a key into `value`, or NULL if there is none; release it with
+/// `esker_value_free`. The value is copied once, into its own memory. That is no part of the
+/// interface: a later version may return a reference to a pinned block instead.
 ///
 /// Errors: `ESKER_CORRUPTION` and `ESKER_IO` where the data cannot be read,
 /// `ESKER_KEYSPACE_DROPPED`, `ESKER_CLOSED`, `ESKER_FORKED`.
@@ -302,10 +302,10 @@ pub unsafe extern "C" fn esker_get(
     })
 }
 
-/// Copies the value under a key into a buffer of the caller, without allocating: at most
-/// `capacity` bytes of it. `found` says whether there is a value, `value_len` how long it is, which
-/// may be more than the buffer took: then give a larger one. `buffer` may be NULL if `capacity` is
-/// 0. As `esker_get`.
+/// Copies at most `capacity` bytes of the value under a key into the caller's buffer, without
+/// allocating. `found` says whether there is a value and `value_len` how long it is; if it is
+/// longer than `capacity`, give a larger buffer. `buffer` may be NULL if `capacity` is 0. As
+/// `esker_get`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_get_copy(
@@ -355,9 +355,9 @@ pub unsafe extern "C" fn esker_contains(
     })
 }
 
-/// The values under `count` keys, all as of one moment. `keys` and `key_lens` have `count` places
-/// and so has `values`, of which each becomes a value, or NULL where there is none. After an error
-/// all are NULL. As `esker_get`.
+/// Reads the values under `count` keys, all as of one moment. `keys`, `key_lens` and `values` have
+/// `count` elements; each element of `values` becomes a value, or NULL where there is none. After
+/// an error all are NULL. As `esker_get`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_multi_get(
@@ -430,10 +430,10 @@ pub(crate) unsafe fn key_list<'a>(
     keys.iter().zip(key_lens).map(|(key, len)| bytes(*key, *len, "key")).collect()
 }
 
-/// Flushes, and merges whatever a merge can make smaller, from `start` up to, not including, `end`.
-/// NULL with the length 0 is no bound on that side.
+/// Flushes, and compacts what a compaction can make smaller, from `start` up to, not including,
+/// `end`. NULL with the length 0 means no bound on that side.
 ///
-/// Errors: what reading and writing can fail with; `ESKER_CORRUPTION` if some of it is damaged.
+/// Errors: those of reading and writing; `ESKER_CORRUPTION` if some of the data is damaged.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_compact(
@@ -450,8 +450,8 @@ pub unsafe extern "C" fn esker_keyspace_compact(
     })
 }
 
-/// About how many bytes on the device the keys from `start` up to, not including, `end` take, of
-/// what was flushed. NULL with the length 0 is no bound on that side.
+/// Estimates how many bytes the flushed entries from `start` up to, not including, `end` take on
+/// the device. NULL with the length 0 means no bound on that side.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_approximate_size(

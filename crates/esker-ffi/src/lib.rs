@@ -2,22 +2,22 @@
 //!
 //! This crate holds them as a Rust library, for tests and fuzzing; `esker-capi` makes the shared
 //! and the static library of them, and keeps their header, which is generated from this source.
-//! The engine does the work; what stands here turns pointers and lengths into what the engine
-//! takes, and its answers into what C can hold.
+//! The engine does the work; this crate turns pointers and lengths into the engine's arguments, and
+//! the engine's answers into C values.
 //!
 //! # The contract of the border
 //!
-//! Every exported function is `unsafe` for the same reason, so it is told once. Callers promise:
+//! Every exported function is `unsafe` for the same reasons. Callers promise:
 //!
-//! - **B1** A pointer to a handle is NULL, or came from this library and was not freed since. What
-//!   lies behind it is checked for its kind by a word that each handle begins with; only a pointer
-//!   to freed or foreign memory cannot be told.
+//! - **B1** A pointer to a handle is NULL, or came from this library and was not freed since. Each
+//!   handle begins with a word that names its kind, which is checked; only a pointer to freed or
+//!   foreign memory cannot be detected.
 //! - **B2** A pointer to bytes with a length points to that many readable bytes, until the call
 //!   returns; with the length zero it may be anything.
 //! - **B3** A pointer to a result is NULL or points to a writable place of its type.
 //! - **B4** Batches, iterators, transactions and options are used by one thread at a time.
-//!   Databases, keyspaces, snapshots, values, errors and what callbacks are made of may be used by many at once.
-//!   Nothing is freed while another thread uses it.
+//!   Databases, keyspaces, snapshots, values, errors, callbacks and their contexts may be used by
+//!   many at once. Nothing is freed while another thread uses it.
 //! - **B5** Callbacks return, and neither throw nor jump out.
 //!
 //! The library promises in turn: no panic crosses the border (`border::border` catches it), a

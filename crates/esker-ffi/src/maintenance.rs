@@ -1,4 +1,4 @@
-//! Upkeep: flush, compact, statistics, verify, repair.
+//! Maintenance: flush, compact, statistics, verify, repair.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn esker_flush(
     border(error, || Ok(shared(db)?.db.flush()?))
 }
 
-/// Flushes, and merges whatever a merge can make smaller, in all keyspaces.
+/// Flushes, and compacts what a compaction can make smaller, in all keyspaces.
 ///
 /// Errors: as `esker_keyspace_compact`.
 // SAFETY: the name is this library's; the contract is the border's.
@@ -36,9 +36,9 @@ pub unsafe extern "C" fn esker_compact(
     border(error, || Ok(shared(db)?.db.compact()?))
 }
 
-/// Waits until the background has nothing more to do.
+/// Waits until no background work is left.
 ///
-/// Errors: what stops the background for good.
+/// Errors: the failure that stopped the background work for good.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_wait_until_idle(
@@ -48,9 +48,9 @@ pub unsafe extern "C" fn esker_wait_until_idle(
     border(error, || Ok(shared(db)?.db.wait_until_idle()?))
 }
 
-/// What the database knows about itself, as JSON: counters since open, sampled latencies and
-/// stalls in microseconds, sizes in bytes, and the shape of each keyspace's tree. The text goes to
-/// `json`; released with `esker_value_free`. The names of its fields stay; new ones may come.
+/// The database's statistics, as JSON: counters since open, sampled latencies and stalls in
+/// microseconds, sizes in bytes, and the shape of each keyspace's tree. The text goes to `json`;
+/// release it with `esker_value_free`. Field names do not change; later versions may add some.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_stats(
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn esker_stats(
     border(error, || {
         let place = place(json, "json", std::ptr::null_mut())?;
         let db = &shared(db)?.db;
-        // Statistics are there after close too, but not in a forked child (R26).
+        // Statistics can be read after close too, but not in a forked child (R26).
         if let Err(forked @ esker::Error::Forked) = db.keyspaces() {
             return Err(forked.into());
         }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn esker_stats(
     })
 }
 
-/// The segments that hold a keyspace, from old to new and in key order, as JSON: of each its file,
+/// The run segments of a keyspace, from old to new and in key order, as JSON: for each its file,
 /// offset, bytes and entries, its age, its first and last key in hexadecimal, and whether it holds
 /// range tombstones. Otherwise as `esker_stats`.
 // SAFETY: the name is this library's; the contract is the border's.
@@ -88,8 +88,8 @@ pub unsafe extern "C" fn esker_segments(
     })
 }
 
-/// Reads everything that is stored and reports what is damaged: how many problems there are in
-/// `problems`, and the report as JSON in `json`, of which either may be NULL. Released with
+/// Reads everything that is stored and reports damage: the number of problems goes to `problems`
+/// and the report, as JSON, to `json`; either may be NULL. Release the report with
 /// `esker_value_free`. Damage is no error of this call.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -109,12 +109,13 @@ pub unsafe extern "C" fn esker_verify(
     })
 }
 
-/// Says what is whole in the database in a directory, what is lost, and what `esker_repair` would
-/// save, as JSON. Changes nothing. Comparators are taken from the options, which may be NULL;
-/// `whole` may be NULL and says whether nothing is damaged or lost. Damage is no error of this call.
+/// Reports, as JSON, what is intact in the database in a directory, what is lost, and what
+/// `esker_repair` would save. Changes nothing. Comparators are taken from the options, which may be
+/// NULL; `whole`, which may be NULL, says whether nothing is damaged or lost. Damage is no error of
+/// this call.
 ///
-/// Errors: `ESKER_MISSING` and `ESKER_NOT_A_DATABASE` if there is none, `ESKER_LOCKED` if it is
-/// open, `ESKER_UNKNOWN_FORMAT`.
+/// Errors: `ESKER_MISSING` and `ESKER_NOT_A_DATABASE` if there is no database, `ESKER_LOCKED` if it
+/// is open, `ESKER_UNKNOWN_FORMAT`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_repair_plan(
@@ -135,13 +136,13 @@ pub unsafe extern "C" fn esker_repair_plan(
     })
 }
 
-/// Saves everything readable of the database in a directory into a new one at `to`, which must not
-/// exist or be an empty directory, and reports as `esker_repair_plan`. The damaged one is not
-/// changed.
+/// Saves everything readable of the database in a directory into a new one at `to`, and reports as
+/// `esker_repair_plan`. `to` must not exist or must be an empty directory. The damaged database is
+/// not changed.
 ///
-/// Errors: as `esker_repair_plan`; `ESKER_EXISTS` if something stands at `to`,
-/// `ESKER_INVALID_ARGUMENT` if it lies inside of the directory, and what opening and writing the
-/// new database can fail with. What was written until then is not to be used.
+/// Errors: as `esker_repair_plan`; `ESKER_EXISTS` if `to` holds something,
+/// `ESKER_INVALID_ARGUMENT` if it lies inside the directory, and the errors of opening and writing
+/// the new database. After an error, do not use what was written.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_repair(
@@ -173,7 +174,7 @@ unsafe fn options_of(options: *const esker_options) -> Result<esker::Options> {
     Ok(exclusive(options)?.clone())
 }
 
-/// Answers with a text, if it is wanted.
+/// Returns a text, if the caller gave a place for it.
 ///
 /// # Safety
 /// B3 for `place`.

@@ -1,5 +1,5 @@
-//! Merge operators and compaction filters that a C program defines, updates in place, and what
-//! keyspaces are made with.
+//! Merge operators and compaction filters that a C program defines, updates in place, and the
+//! options of keyspaces.
 
 #![allow(unsafe_code, reason = "these are exported functions, and they keep pointers of C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -18,12 +18,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a callback puts a value. It is valid during the call that it was given to.
+/// Where a callback puts a value. It is valid only during the call that receives it.
 pub struct esker_sink(());
 
 kind!(esker_sink, b"eskesink", Option<Vec<u8>>);
 
-/// Answers with a value, which is copied, in place of one that was put before.
+/// Sets the callback's result. The value is copied, and replaces one that was put before.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_sink_put(
@@ -38,12 +38,12 @@ pub unsafe extern "C" fn esker_sink_put(
     })
 }
 
-/// Applies operands, from old to new, to the value of a key: `existing` is NULL if there is none.
-/// The result is given to `esker_sink_put`; without that the key has no value. Returns 0, or
-/// another number if the operands cannot be applied: whoever reads the key gets
-/// `ESKER_MERGE_FAILED`. The same arguments must always give the same result. It is called from
-/// many threads at once, must return (no `longjmp`, no exception), and must not call the database.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+/// Applies operands, from old to new, to the value of a key; `existing` is NULL if there is none.
+/// It passes the result to `esker_sink_put`; if it does not, the key has no value. It returns 0, or
+/// another number if the operands cannot be applied: reads of the key then fail with
+/// `ESKER_MERGE_FAILED`. The same arguments must always give the same result. Many threads call it
+/// at once. It must return (no `longjmp`, no exception), and must not call the database.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_full_merge = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -58,10 +58,10 @@ pub type esker_full_merge = Option<
     ) -> c_int,
 >;
 
-/// Makes one operand of several, from old to new, that does what they do one after the other, and
-/// gives it to `esker_sink_put`; without that they stay as they are. Otherwise as
+/// Combines several operands, from old to new, into one with the same effect, and passes it to
+/// `esker_sink_put`; if it does not, the operands stay as they are. Otherwise as
 /// `esker_full_merge`.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_partial_merge = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -74,10 +74,10 @@ pub type esker_partial_merge = Option<
     ),
 >;
 
-/// Decides about an entry that no snapshot sees, when a merge comes to it: 0 keeps it, 1 removes
-/// it, 2 gives it the value that was put into the sink. Any other number keeps it. Threads and
-/// jumps as for `esker_full_merge`.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+/// Decides about an entry that no snapshot sees when a compaction reaches it: 0 keeps it, 1 removes
+/// it, 2 replaces its value by the one that was put into the sink. Any other number keeps it. For
+/// threads and jumps, the rules of `esker_full_merge` apply.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_filter = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -89,7 +89,7 @@ pub type esker_filter = Option<
     ) -> c_int,
 >;
 
-/// Calls with a sink, which lives on the stack meanwhile; answers what was put into it.
+/// Calls a function with a sink, which lives on the stack, and returns what was put into it.
 fn with_sink<R>(call: impl FnOnce(*mut esker_sink) -> R) -> (R, Option<Vec<u8>>) {
     let mut sink = Handle::new::<esker_sink>(None);
     let result = call((&raw mut sink).cast());
@@ -191,7 +191,7 @@ impl CompactionFilter for CalledFilter {
 }
 
 /// Adds a merge operator to options, under the name that keyspaces store. The name has 1 to 255
-/// bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is handed to
+/// bytes of UTF-8; its length may be `ESKER_NUL`. `partial` may be NULL. `context` is passed to
 /// every call and destroyed after the last one; if this function fails, it is not destroyed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -238,10 +238,10 @@ pub unsafe extern "C" fn esker_options_add_compaction_filter(
     })
 }
 
-/// Makes a new value of the one that stands under a key, which is NULL if there is none. The new
-/// one is given to `esker_sink_put`; without that the key is removed. It may be called more than
-/// once, must return (no `longjmp`, no exception), and must not call the database.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+/// Makes a key's new value from its present one, which is NULL if there is none. It passes the new
+/// value to `esker_sink_put`; if it does not, the key is removed. It may be called more than once.
+/// It must return (no `longjmp`, no exception), and must not call the database.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_change = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -251,9 +251,9 @@ pub type esker_change = Option<
     ),
 >;
 
-/// Replaces the value under a key by what `change` makes of it, as if nobody else wrote meanwhile;
-/// `change` is called again if somebody did. The new value goes to `value`, which may be NULL; it
-/// is NULL if the key was removed, and released with `esker_value_free` otherwise. As `esker_put`.
+/// Replaces the value under a key by the result of `change`, atomically: if another write comes
+/// between, `change` is called again. The new value goes to `value`, which may be NULL; release it
+/// with `esker_value_free`. It is NULL if the key was removed. As `esker_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_update(
@@ -280,12 +280,12 @@ pub unsafe extern "C" fn esker_update(
     })
 }
 
-/// What a keyspace is made with, for `esker_keyspace_open_with`.
+/// The options of a keyspace, for `esker_keyspace_open_with`.
 pub struct esker_keyspace_options(());
 
 kind!(esker_keyspace_options, b"eskksopt", KeyspaceOptions);
 
-/// New options of a keyspace, which ask for nothing. Freed with `esker_keyspace_options_free`.
+/// Makes options of a keyspace with nothing set. Free them with `esker_keyspace_options_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_keyspace_options_new() -> *mut esker_keyspace_options {
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn esker_keyspace_options_free(options: *mut esker_keyspac
     free(options);
 }
 
-/// Asks for the order of a comparator.
+/// Sets the comparator.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_options_set_comparator(
@@ -314,10 +314,10 @@ pub unsafe extern "C" fn esker_keyspace_options_set_comparator(
     })
 }
 
-/// Asks for a merge operator, by its name; the length may be `ESKER_NUL`. These come with the
-/// library: `esker.counter-u64` and `esker.counter-i64` add numbers of 8 bytes, the lowest first;
-/// `esker.max` keeps the greatest in byte order; `esker.append:` and hexadecimal digits join with those
-/// bytes in between.
+/// Sets the merge operator, by its name; the length may be `ESKER_NUL`. These come with the
+/// library: `esker.counter-u64` and `esker.counter-i64` add 8-byte little-endian numbers;
+/// `esker.max` keeps the greatest in byte order; `esker.append:` with hexadecimal digits joins the
+/// operands with those bytes in between.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_options_set_merge_operator(
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn esker_keyspace_options_set_merge_operator(
     })
 }
 
-/// Asks for a compaction filter, by its name; the length may be `ESKER_NUL`.
+/// Sets the compaction filter, by its name; the length may be `ESKER_NUL`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_options_set_compaction_filter(
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn esker_keyspace_options_set_compaction_filter(
     })
 }
 
-/// Asks that writes expire after so many milliseconds, unless they say otherwise.
+/// Sets the time to live, in milliseconds, of writes that give none.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_options_set_ttl(

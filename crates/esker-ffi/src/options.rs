@@ -1,4 +1,4 @@
-//! Options: a handle that is filled number by number, so that new options need no new function.
+//! Options: a handle on which one function sets all numbers, so that new options need no new one.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -15,11 +15,11 @@ use std::time::Duration;
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_durability {
-    /// What the database's options say.
+    /// The durability of the database's options.
     ESKER_DURABILITY_DEFAULT = 0,
     /// Nothing until it is flushed: the write is not logged.
     ESKER_DURABILITY_BUFFERED = 1,
-    /// The death of the process. This is the default of the options.
+    /// The end of the process. This is the default of the options.
     ESKER_DURABILITY_PROCESS = 2,
     /// Power loss: acknowledged after a sync that a group of writers shares.
     ESKER_DURABILITY_DISK = 3,
@@ -29,13 +29,13 @@ pub enum esker_durability {
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_compression {
-    /// Raw where data is young, LZ4 where it has settled. The default.
+    /// New data raw, settled data LZ4. The default.
     ESKER_COMPRESSION_AUTO = 0,
     /// Never.
     ESKER_COMPRESSION_NONE = 1,
     /// LZ4 everywhere.
     ESKER_COMPRESSION_LZ4 = 2,
-    /// Zstandard where data has settled, raw where it is young.
+    /// New data raw, settled data Zstandard.
     ESKER_COMPRESSION_ZSTD = 3,
 }
 
@@ -43,7 +43,7 @@ pub enum esker_compression {
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_log {
-    /// Mapped where the file system can map, else plain. The default.
+    /// Mapped if the file system supports it, else plain. The default.
     ESKER_LOG_AUTO = 0,
     /// One system call for each record.
     ESKER_LOG_PLAIN = 1,
@@ -51,13 +51,13 @@ pub enum esker_log {
     ESKER_LOG_MAPPED = 2,
 }
 
-/// What open does about a damaged log, for `ESKER_OPTION_RECOVERY`.
+/// How open handles a damaged log, for `ESKER_OPTION_RECOVERY`.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_recovery {
-    /// Refuses, and names the choices. The default.
+    /// Fails, and names the choices. The default.
     ESKER_RECOVERY_REFUSE = 0,
-    /// Keeps what stands before the damage and gives up the rest of the log.
+    /// Keeps the records before the damage and discards the rest of the log.
     ESKER_RECOVERY_KEEP_PREFIX = 1,
 }
 
@@ -65,14 +65,14 @@ pub enum esker_recovery {
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_option {
-    /// Bytes of memory for everything, at least 1 MiB; 0, the default: a quarter of the machine's
-    /// or of the control group's limit.
+    /// The memory budget in bytes, at least 1 MiB; 0, the default: a quarter of the machine's
+    /// memory or of the control group's limit.
     ESKER_OPTION_MEMORY = 1,
-    /// What a write survives unless it says otherwise, an `esker_durability`. Default: PROCESS.
+    /// What a write survives that gives no durability, an `esker_durability`. Default: PROCESS.
     ESKER_OPTION_DURABILITY = 2,
-    /// Whether open makes a database where there is none. Default: yes.
+    /// Whether open makes a missing database. Default: yes.
     ESKER_OPTION_CREATE_IF_MISSING = 3,
-    /// Whether open refuses a database that is there. Default: no.
+    /// Whether open fails if the database exists. Default: no.
     ESKER_OPTION_ERROR_IF_EXISTS = 4,
     /// Opens without changing a byte: no writes, no background work. Default: no.
     ESKER_OPTION_READ_ONLY = 5,
@@ -84,14 +84,14 @@ pub enum esker_option {
     ESKER_OPTION_LOG = 8,
     /// An `esker_recovery`. Default: REFUSE.
     ESKER_OPTION_RECOVERY = 9,
-    /// The longest that a PROCESS write stays unsynced, in milliseconds; 0: only `esker_sync` and
-    /// the system decide. Default: 5000.
+    /// The longest time that a PROCESS write stays unsynced, in milliseconds; 0: only `esker_sync`
+    /// and the system decide. Default: 5000.
     ESKER_OPTION_SYNC_INTERVAL_MS = 10,
-    /// Bytes of one write buffer; 0, the default: from the memory. Small sizes are for tests.
+    /// Bytes of one memtable; 0, the default: from the memory budget. Small sizes are for tests.
     ESKER_OPTION_MEMTABLE_BYTES = 11,
     /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
     ESKER_OPTION_PARTITION_BYTES = 12,
-    /// Bytes of one segment of a run. Default: 1 MiB. Small sizes are for tests.
+    /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
     ESKER_OPTION_SEGMENT_BYTES = 13,
     /// Bytes of one block before compression. Default: 4 KiB.
     ESKER_OPTION_BLOCK_BYTES = 14,
@@ -175,15 +175,15 @@ fn set(options: &mut esker::Options, option: i32, value: u64) -> Result<()> {
     Ok(())
 }
 
-/// New options, all at their defaults. They are freed with `esker_options_free`.
+/// Makes options, all at their defaults. Free them with `esker_options_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_options_new() -> *mut esker_options {
     quiet(std::ptr::null_mut(), || Ok(give(esker::Options::default())))
 }
 
-/// Sets one option, an `esker_option`, to a value. `ESKER_INVALID_ARGUMENT` for a value that the
-/// option cannot have; sizes are checked when a database is opened.
+/// Sets an option, an `esker_option`. `ESKER_INVALID_ARGUMENT` for a value that the option cannot
+/// have; sizes are checked when a database is opened.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set(
@@ -195,8 +195,8 @@ pub unsafe extern "C" fn esker_options_set(
     border(error, || set(&mut *exclusive(options)?, option, value))
 }
 
-/// Adds a comparator that keyspaces of the database may need, found by its name. The options keep
-/// it, so the handle may be freed.
+/// Adds a comparator that keyspaces of the database may need; they find it by its name. The options
+/// keep it, so the handle may be freed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_add_comparator(
@@ -211,9 +211,9 @@ pub unsafe extern "C" fn esker_options_add_comparator(
     })
 }
 
-/// Tells the time: milliseconds since the beginning of 1970 (UTC). It is called from many threads at
-/// once, must return (no `longjmp`, no exception), and must not call the database.
-// SAFETY: whoever gives such a function promises that it may be called so (B4, B5).
+/// Returns the time: milliseconds since the beginning of 1970 (UTC). Many threads call it at once.
+/// It must return (no `longjmp`, no exception), and must not call the database.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
 pub type esker_clock = Option<unsafe extern "C" fn(context: *mut c_void) -> u64>;
 
 /// A clock that calls C.
@@ -229,9 +229,8 @@ impl Clock for CalledClock {
     }
 }
 
-/// Sets the clock by which times to live are judged, in place of the system's: for tests. `context`
-/// is handed to every call and destroyed after the last one; if this function fails, it is not
-/// destroyed.
+/// Sets the clock for times to live, in place of the system's: for tests. `context` is passed to
+/// every call and destroyed after the last one; if this function fails, it is not destroyed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_clock(
@@ -249,7 +248,7 @@ pub unsafe extern "C" fn esker_options_set_clock(
     })
 }
 
-/// Frees options. NULL is fine. Databases opened with them go on.
+/// Frees options. NULL is fine. Databases opened with them are not affected.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_free(options: *mut esker_options) {

@@ -11,12 +11,12 @@ use esker::Db;
 use std::ffi::c_char;
 use std::time::UNIX_EPOCH;
 
-/// Makes a database of its own in another directory, with what this one holds at one moment over
-/// all keyspaces, while reads and writes go on. It is durable when the call returns. Data files are
-/// shared by hard links, or copied where that cannot be; neither database depends on the other
+/// Makes an independent database in another directory, with the state of all keyspaces at one
+/// moment, while reads and writes go on. It is durable when the call returns. Data files are shared
+/// by hard links, or copied where that is impossible; neither database depends on the other
 /// afterwards.
 ///
-/// Errors: `ESKER_EXISTS` if anything stands at the path, and nothing is changed;
+/// Errors: `ESKER_EXISTS` if the path exists, and nothing is changed;
 /// `ESKER_READ_ONLY`, `ESKER_DISK_FULL`, `ESKER_IO`, `ESKER_POISONED`. After an error there is no
 /// database at the path.
 // SAFETY: the name is this library's; the contract is the border's.
@@ -31,14 +31,14 @@ pub unsafe extern "C" fn esker_checkpoint(
 }
 
 /// Makes a branch of this database (or branch) as it is now: a database in the same directory that
-/// begins with what this one holds and then goes its own way. No data is copied. The name has 1 to
-/// 255 bytes of UTF-8; its length may be `ESKER_NUL`. The handle goes to `branch`, and everything
-/// that takes a database takes it; it is freed with `esker_db_free`. `esker_close` on it closes the
-/// directory, for all its handles.
+/// begins with the same entries and then changes independently. No data is copied. The name has 1
+/// to 255 bytes of UTF-8; its length may be `ESKER_NUL`. The handle goes to `branch`; every
+/// function that takes a database takes it. Free it with `esker_db_free`. `esker_close` on it
+/// closes the directory, for all its handles.
 ///
 /// Errors: `ESKER_BRANCH_EXISTS` if there is a branch or named snapshot of this name,
-/// `ESKER_BRANCH_MISSING` if this handle's own branch was dropped, and as `esker_put`. Nothing is
-/// changed then.
+/// `ESKER_BRANCH_MISSING` if this handle's own branch was dropped, and as `esker_put`. An error
+/// changes nothing.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_branch(
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn esker_branch(
     border(error, || open(db, (branch_name, branch_name_len), branch, Db::branch))
 }
 
-/// A branch that was made before, also in an earlier life of the database; otherwise as
+/// Opens a branch that was made before, also before the database was last opened; otherwise as
 /// `esker_branch`. `ESKER_BRANCH_MISSING` if there is none of this name.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn esker_branch_open(
     border(error, || open(db, (branch_name, branch_name_len), branch, Db::open_branch))
 }
 
-/// The names of all branches of the directory, in order. Freed with `esker_list_free`.
+/// The names of all branches of the directory, in order. Free the list with `esker_list_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_branches(
@@ -80,9 +80,9 @@ pub unsafe extern "C" fn esker_branches(
     })
 }
 
-/// Drops a branch with all it holds; `dropped`, which may be NULL, says whether there was one. Its
-/// handles then answer `ESKER_BRANCH_MISSING`; iterators that are open go on. Branches of it, and the
-/// one that it was made from, keep what they share with it. As `esker_put`.
+/// Drops a branch and all its entries; `dropped`, which may be NULL, says whether it existed. Its
+/// handles then return `ESKER_BRANCH_MISSING`; open iterators go on. Branches made from it, and the
+/// one it was made from, keep what they share with it. As `esker_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_branch_drop(
@@ -101,8 +101,8 @@ pub unsafe extern "C" fn esker_branch_drop(
     })
 }
 
-/// Keeps the present state of this database (or branch) under a name, also when it is closed and
-/// opened again. It is durable when the call returns. Otherwise as `esker_branch`.
+/// Keeps the present state of this database (or branch) as a named snapshot, which survives closing
+/// and reopening. It is durable when the call returns. Otherwise as `esker_branch`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_named_snapshot(
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn esker_named_snapshot(
     })
 }
 
-/// A named snapshot, as a database to read from: writes answer `ESKER_READ_ONLY`, and branches can be
-/// made of it. Otherwise as `esker_branch_open`.
+/// Opens a named snapshot as a read-only database: writes return `ESKER_READ_ONLY`, and branches
+/// can be made of it. Otherwise as `esker_branch_open`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_named_snapshot_open(
@@ -133,7 +133,8 @@ pub unsafe extern "C" fn esker_named_snapshot_open(
     })
 }
 
-/// The names of all named snapshots of the directory, in order. Freed with `esker_list_free`.
+/// The names of all named snapshots of the directory, in order. Free the list with
+/// `esker_list_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_named_snapshots(
@@ -167,8 +168,8 @@ pub unsafe extern "C" fn esker_named_snapshot_drop(
     })
 }
 
-/// The name of the branch or named snapshot that a handle is of, or NULL for the database itself. A
-/// zero byte follows; the length goes to `len`, which may be NULL. It lives as long as the handle.
+/// The name of a handle's branch or named snapshot, or NULL for the database itself. A zero byte
+/// follows it; its length goes to `len`, which may be NULL. The text lives as long as the handle.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_branch_name(
@@ -179,8 +180,8 @@ pub unsafe extern "C" fn esker_db_branch_name(
     quiet(std::ptr::null(), || Ok(answer(shared(db)?.branch.as_ref(), len)))
 }
 
-/// When the branch or named snapshot of a handle was made, in milliseconds since the beginning of
-/// 1970 (UTC) by the system's clock then; 0 for the database itself, and for what is no `esker_db`.
+/// When a handle's branch or named snapshot was made: milliseconds since the beginning of 1970
+/// (UTC) by the system's clock; 0 for the database itself, and if this is no `esker_db`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_made_at(db: *const esker_db) -> u64 {
@@ -191,7 +192,7 @@ pub unsafe extern "C" fn esker_db_made_at(db: *const esker_db) -> u64 {
     })
 }
 
-/// Gives a handle on a branch or named snapshot that `open` finds or makes.
+/// Makes a handle on a branch or named snapshot that `open` finds or makes.
 ///
 /// # Safety
 /// B1 for `db`, B2 for the name, B3 for `branch`.

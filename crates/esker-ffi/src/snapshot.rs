@@ -12,12 +12,12 @@ use esker::Snapshot;
 use std::ffi::c_void;
 
 /// The state of the whole database at one moment. It may be used from any thread. While it lives,
-/// merges keep what it sees.
+/// compactions keep what it sees.
 pub struct esker_snapshot(());
 
 kind!(esker_snapshot, b"esksnaps", Snapshot);
 
-/// The state of the database now. Freed with `esker_snapshot_free`.
+/// Takes a snapshot of the database's present state. Free it with `esker_snapshot_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_snapshot_new(
@@ -39,8 +39,8 @@ pub unsafe extern "C" fn esker_snapshot_free(snapshot: *mut esker_snapshot) {
     free(snapshot);
 }
 
-/// The sequence number that the snapshot shows: of two snapshots of one database, the one with the
-/// larger number shows the later moment. 0 if this is no `esker_snapshot`.
+/// The snapshot's sequence number: of two snapshots of one database, the one with the larger number
+/// is the later one. 0 if this is no `esker_snapshot`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_snapshot_position(snapshot: *const esker_snapshot) -> u64 {

@@ -1,4 +1,4 @@
-//! Transactions that begin anew by themselves.
+//! Transactions that are repeated automatically after a conflict.
 
 #![allow(unsafe_code, reason = "these are exported functions, and they call C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -10,13 +10,12 @@ use crate::txn::{TxnInner, esker_txn, options};
 use std::ffi::c_void;
 use std::time::Duration;
 
-/// What is done in a transaction. Returns 0, after which the transaction is committed, or another
-/// number, after which nothing of it is written. `ESKER_CONFLICT` and `ESKER_DEADLOCK`, which calls
-/// in it may return, begin a new transaction with a new call; so it may be called more than once.
-/// `error` is never NULL and a place for the error that belongs to the number, as calls fill it.
-/// The transaction is neither committed, rolled back nor freed here. It must return (no `longjmp`,
-/// no exception).
-// SAFETY: whoever gives such a function promises that it may be called so (B5).
+/// The body of a transaction. If it returns 0, the transaction is committed; after any other number
+/// nothing of it is written. If it returns `ESKER_CONFLICT` or `ESKER_DEADLOCK`, as calls in it
+/// may, it is called again with a new transaction; so it may be called more than once. `error` is
+/// never NULL: it is the place for the error that belongs to the number, as calls fill it. The body
+/// must not commit, roll back or free the transaction. It must return (no `longjmp`, no exception).
+// SAFETY: the giver of such a function promises that it may be called so (B5).
 pub type esker_transaction_body = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -28,7 +27,7 @@ pub type esker_transaction_body = Option<
 /// Runs a function in a transaction, and in a new one whenever something that it read was written
 /// meanwhile, up to 1000 times. `durability`, an `esker_durability`, is what its commit survives.
 ///
-/// Errors: what the function returned, with its error, and `ESKER_ABORTED` if that is no
+/// Errors: the number that the function returned, with its error, or `ESKER_ABORTED` if it is no
 /// `esker_code`; otherwise as `esker_txn_begin` and `esker_txn_commit`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -42,7 +41,7 @@ pub unsafe extern "C" fn esker_transact(
     border(error, || transact(db, durability, None, body, context))
 }
 
-/// As `esker_transact`, in transactions that lock as those of `esker_txn_begin_locking`.
+/// As `esker_transact`, with locking transactions as `esker_txn_begin_locking` begins them.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_transact_locking(
@@ -90,12 +89,12 @@ unsafe fn transact(
             return Err(failed);
         }
         attempt += 1;
-        // Whoever won may have more to do with the same keys.
+        // The transaction that won may go on to use the same keys.
         std::thread::yield_now();
     }
 }
 
-/// A transaction that a body is given, freed whatever happens.
+/// A transaction that is passed to a body, and freed whatever happens.
 struct Lent(*mut esker_txn);
 
 impl Drop for Lent {
@@ -109,7 +108,7 @@ impl Drop for Lent {
 struct Told(*mut esker_error);
 
 impl Told {
-    /// What a body came to that answered with this number.
+    /// The result of a body that returned this number.
     unsafe fn fault(mut self, answer: i32) -> Fault {
         let known = esker_code::of_number(answer);
         let told = take_error(std::mem::replace(&mut self.0, std::ptr::null_mut()));

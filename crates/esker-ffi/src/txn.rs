@@ -17,22 +17,22 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 /// Reads and writes that happen as if at one moment, over any number of keyspaces of one database.
-/// It is used by one thread at a time.
+/// Only one thread may use it at a time.
 ///
 /// It reads the database as it was when it began, together with its own writes, which nobody else
 /// sees before the commit. The commit succeeds only if nothing that the transaction read was
-/// written meanwhile; otherwise `ESKER_CONFLICT`: begin anew. Nobody waits for a transaction, unless it
-/// was begun with `esker_txn_begin_locking`.
+/// written meanwhile; otherwise it fails with `ESKER_CONFLICT`: begin a new one. Nobody waits for a
+/// transaction unless it was begun with `esker_txn_begin_locking`.
 pub struct esker_txn(());
 
 kind!(esker_txn, b"esktrans", TxnInner);
 
-/// What lies behind an [`esker_txn`].
+/// The value behind an [`esker_txn`].
 pub(crate) struct TxnInner {
     /// `None`: it was committed or rolled back.
     transaction: Option<Transaction>,
     savepoints: Vec<Savepoint>,
-    /// Whether it belongs to an `esker_transact`, which alone ends and frees it.
+    /// Whether it belongs to an `esker_transact`; only that ends and frees it.
     lent: bool,
 }
 
@@ -44,7 +44,7 @@ impl TxnInner {
         }
     }
 
-    /// One that the body of an `esker_transact` is given.
+    /// A transaction for the body of an `esker_transact`.
     pub(crate) fn lend(transaction: Transaction) -> Self {
         Self { transaction: Some(transaction), savepoints: Vec::new(), lent: true }
     }
@@ -67,7 +67,7 @@ impl TxnInner {
 }
 
 /// Begins a transaction, which reads the database as it is now. `durability`, an
-/// `esker_durability`, is what its commit survives. Freed with `esker_txn_free`.
+/// `esker_durability`, is what its commit survives. Free it with `esker_txn_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_begin(
@@ -79,11 +79,11 @@ pub unsafe extern "C" fn esker_txn_begin(
     begin(db, durability, None, txn, error)
 }
 
-/// Begins a transaction that locks the keys that it reads and writes, so that it waits for others
-/// instead of conflicting with them: for each lock at most so many milliseconds. Otherwise as
-/// `esker_txn_begin`. Its reads and writes may then fail with `ESKER_LOCK_TIMEOUT` and
-/// `ESKER_DEADLOCK`: give it up and begin anew. Plain writes ask for no locks; one that comes
-/// between makes the commit fail with `ESKER_CONFLICT`.
+/// Begins a transaction that locks the keys it reads and writes. So it waits for others instead of
+/// conflicting with them, at most the given number of milliseconds for each lock. Otherwise as
+/// `esker_txn_begin`. Its reads and writes may fail with `ESKER_LOCK_TIMEOUT` and `ESKER_DEADLOCK`:
+/// roll back and begin a new one. Writes outside transactions take no locks; such a write to a
+/// locked key makes the commit fail with `ESKER_CONFLICT`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_begin_locking(
@@ -131,8 +131,8 @@ unsafe fn begin(
     })
 }
 
-/// Frees a transaction, and gives it up if it was not committed. NULL is fine. Its iterators live
-/// on.
+/// Frees a transaction, and rolls it back if it was not committed. NULL is fine. Its iterators stay
+/// valid.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_free(txn: *mut esker_txn) {
@@ -142,12 +142,12 @@ pub unsafe extern "C" fn esker_txn_free(txn: *mut esker_txn) {
 }
 
 /// Commits: all writes happen at one moment, or, after an error, none of them. Either way the
-/// transaction has ended, and still has to be freed. `position`, which may be NULL, is the log
-/// position behind the writes, for `esker_wait_durable`; 0 if there are none.
+/// transaction has ended, and must still be freed. `position`, which may be NULL, receives the log
+/// position after the writes, for `esker_wait_durable`; 0 if there are none.
 ///
-/// Errors: `ESKER_CONFLICT` if something that was read has changed: begin anew. Otherwise as
-/// `esker_put`; after `ESKER_POISONED` the writes may be there or not once the database is
-/// reopened, but then all of them.
+/// Errors: `ESKER_CONFLICT` if something that was read has changed: begin a new transaction.
+/// Otherwise as `esker_put`; after `ESKER_POISONED` the reopened database has either all of the
+/// writes or none.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_commit(
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn esker_txn_commit(
     })
 }
 
-/// Gives everything up. The transaction has ended, and still has to be freed.
+/// Rolls back all writes. The transaction has ended, and must still be freed.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_rollback(
@@ -176,7 +176,8 @@ pub unsafe extern "C" fn esker_txn_rollback(
     })
 }
 
-/// Marks a point, whose number goes to `savepoint`, to which `esker_txn_rollback_to` can go back.
+/// Sets a savepoint, to which `esker_txn_rollback_to` can roll back; its number goes to
+/// `savepoint`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_savepoint(
@@ -194,11 +195,11 @@ pub unsafe extern "C" fn esker_txn_savepoint(
     })
 }
 
-/// Takes back every write since a savepoint, which may be used again. What was read since counts on
-/// as read.
+/// Undoes every write since a savepoint, which may be used again. Keys read since still count as
+/// read.
 ///
 /// Errors: `ESKER_INVALID_ARGUMENT` for a number that is no savepoint of this transaction, or one
-/// that came after a savepoint to which the transaction already went back.
+/// set after a savepoint to which the transaction has already rolled back.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_rollback_to(
@@ -218,8 +219,8 @@ pub unsafe extern "C" fn esker_txn_rollback_to(
     })
 }
 
-/// The value under a key, as the transaction sees it; otherwise as `esker_get`. For a keyspace of
-/// another database `ESKER_INVALID_ARGUMENT`.
+/// The value under a key, as the transaction sees it; otherwise as `esker_get`.
+/// `ESKER_INVALID_ARGUMENT` for a keyspace of another database.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_get(
@@ -239,8 +240,8 @@ pub unsafe extern "C" fn esker_txn_get(
     })
 }
 
-/// As `esker_txn_get`, for a value that the transaction is about to change: one that locks takes
-/// the lock of a writer at once, for one that does not the key counts as read.
+/// As `esker_txn_get`, for a value that the transaction will change: a locking transaction takes
+/// the exclusive lock at once; in an optimistic one the key counts as read.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_get_for_update(
@@ -261,8 +262,8 @@ pub unsafe extern "C" fn esker_txn_get_for_update(
     })
 }
 
-/// As `esker_txn_get_for_update`, for a value that must stay as it is until the commit: the lock is
-/// one that readers share, and nobody writes under it.
+/// As `esker_txn_get_for_update`, for a value that must not change until the commit: the lock is
+/// shared among readers and keeps writers out.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_get_for_share(
@@ -326,7 +327,7 @@ pub unsafe extern "C" fn esker_txn_multi_get(
 /// Inserts a value under a key, for the commit.
 ///
 /// Errors: `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`; `ESKER_BATCH_TOO_LARGE` if the
-/// transaction would become larger than a batch may be, and this write is left out then.
+/// transaction would become larger than a batch may be; this write is then not part of it.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_put(
@@ -345,8 +346,8 @@ pub unsafe extern "C" fn esker_txn_put(
     })
 }
 
-/// Inserts a value that is gone so many milliseconds after the commit; 0: at once. The transaction
-/// itself sees it in any case. As `esker_txn_put`.
+/// Inserts a value that expires `milliseconds` after the commit; 0: at once. The transaction
+/// itself always sees it. As `esker_txn_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_put_ttl(
@@ -367,9 +368,9 @@ pub unsafe extern "C" fn esker_txn_put_ttl(
     })
 }
 
-/// Writes an operand for the keyspace's merge operator, for the commit. To merge is to write without
-/// reading: it conflicts with nobody, unless the transaction also reads the key. As `esker_txn_put`
-/// and `esker_merge`.
+/// Writes an operand for the keyspace's merge operator, for the commit. A merge does not read the
+/// key: it conflicts with nobody, unless the transaction also reads the key. As `esker_txn_put` and
+/// `esker_merge`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_merge(
@@ -404,8 +405,8 @@ pub unsafe extern "C" fn esker_txn_delete(
     })
 }
 
-/// Removes every key from `start` up to, not including, `end`, whatever that holds when the
-/// transaction commits. NULL with the length 0 is no bound on that side. As `esker_txn_put`.
+/// Removes all keys from `start` up to, not including, `end` that exist when the transaction
+/// commits. NULL with the length 0 means no bound on that side. As `esker_txn_put`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_delete_range(

@@ -12,21 +12,21 @@ use crate::txn::esker_txn;
 use esker::TransactionIter;
 use std::ffi::{c_char, c_void};
 
-/// The entries of a keyspace as a transaction sees them, from both ends. It is used by one thread
-/// at a time. How far it came counts as read.
+/// The entries of a keyspace as a transaction sees them, from both ends. Only one thread may use it
+/// at a time. The part that it has walked counts as read.
 pub struct esker_txn_iter(());
 
 kind!(esker_txn_iter, b"esktxitr", TxnIterInner);
 
-/// What lies behind an [`esker_txn_iter`].
+/// The value behind an [`esker_txn_iter`].
 pub(crate) struct TxnIterInner {
     iter: TransactionIter,
     entry: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// An iterator over the keys from `start` up to, not including, `end`; NULL with the length 0 is no
-/// bound on that side. It shows the transaction's writes as they are now; later ones do not change
-/// it. Freed with `esker_txn_iter_free`.
+/// Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0
+/// means no bound on that side. It shows the transaction's writes so far; later ones do not change
+/// it. Free it with `esker_txn_iter_free`.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_iter_new(
@@ -49,8 +49,8 @@ pub unsafe extern "C" fn esker_txn_iter_new(
     })
 }
 
-/// An iterator over the keys that begin with `prefix`; otherwise as `esker_txn_iter_new`.
-/// `ESKER_INVALID_ARGUMENT` for a keyspace with a comparator: ask for a range there.
+/// Makes an iterator over the keys that begin with `prefix`; otherwise as `esker_txn_iter_new`.
+/// `ESKER_INVALID_ARGUMENT` for a keyspace with a custom comparator: use a range there.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_iter_new_prefix(
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn esker_txn_iter_free(iter: *mut esker_txn_iter) {
     free(iter);
 }
 
-/// Places the front before the first key at or behind a key; `esker_txn_iter_next` then takes that
+/// Places the front before the first entry at or after a key; `esker_txn_iter_next` then takes that
 /// entry.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn esker_txn_iter_seek(
 
 /// Takes the next entry from the front; `found` is false if there is none left before the back.
 ///
-/// Errors: as `esker_iter_first`; the error stays until the front is placed anew.
+/// Errors: as `esker_iter_first`; the error stays until the front is placed again.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_iter_next(
@@ -141,8 +141,8 @@ unsafe fn take(
     })
 }
 
-/// The key that was taken last; its length goes to `len`, which may be NULL. It stays there until
-/// the iterator is used again or freed. NULL if there was none.
+/// The key that was taken last; its length goes to `len`, which may be NULL. The pointer is valid
+/// until the iterator is used again or freed. NULL if there was none.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_txn_iter_key(

@@ -1,4 +1,4 @@
-//! Values and lists: bytes that the library hands out and takes back.
+//! Values and lists: bytes that the library returns, and that the caller frees.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
@@ -6,15 +6,14 @@
 use crate::border::{Text, answer, free, give, kind, quiet, shared, write_if};
 use std::ffi::c_char;
 
-/// Bytes that the library hands out: a value, or a text such as statistics. It is released with
-/// `esker_value_free`, and stays readable until then, also after the database was closed.
+/// Bytes that the library returns: a value, or a text such as statistics. Release them with
+/// `esker_value_free`; they stay readable until then, also after the database was closed.
 pub struct esker_value(());
 
 kind!(esker_value, b"eskvalue", ValueInner);
 
-/// What lies behind an [`esker_value`]: the bytes of the value in memory of its own. How the bytes
-/// are held is not part of the interface, so a later version may refer to a pinned block instead
-/// (R25).
+/// The value behind an [`esker_value`]: the bytes in their own memory. How the bytes are held is
+/// not part of the interface, so a later version may refer to a pinned block instead (R25).
 #[derive(Debug)]
 pub(crate) struct ValueInner {
     bytes: Vec<u8>,
@@ -25,7 +24,7 @@ pub(crate) fn give_value(bytes: Vec<u8>) -> *mut esker_value {
     give(ValueInner { bytes })
 }
 
-/// A value handle for a text, behind which a zero byte stands that is not counted.
+/// A value handle for a text, followed by a zero byte that is not counted.
 pub(crate) fn give_text(text: String) -> *mut esker_value {
     let mut bytes = text.into_bytes();
     bytes.reserve_exact(1);
@@ -34,10 +33,9 @@ pub(crate) fn give_text(text: String) -> *mut esker_value {
     give(ValueInner { bytes })
 }
 
-/// The bytes of a value; their number goes to `len`, which may be NULL. They stay where they are
-/// until the value is freed. Not NULL, also for an empty value, unless the handle is
-/// none. Behind texts (statistics, reports) stands a zero byte that is not counted; behind values
-/// of the database there is none.
+/// The bytes of a value; their number goes to `len`, which may be NULL. The pointer is valid until
+/// the value is freed. It is NULL only if the handle is no value, not for an empty value. A zero
+/// byte that is not counted follows texts (statistics, reports), but not values of the database.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_value_data(
@@ -59,7 +57,7 @@ pub unsafe extern "C" fn esker_value_free(value: *mut esker_value) {
     free(value);
 }
 
-/// A list of names. It is freed with `esker_list_free`.
+/// A list of names. Free it with `esker_list_free`.
 pub struct esker_list(());
 
 kind!(esker_list, b"eskelist", Vec<Text>);
@@ -69,15 +67,15 @@ pub(crate) fn give_list(names: Vec<String>) -> *mut esker_list {
     give(names.into_iter().map(Text::new).collect())
 }
 
-/// How many names a list has; 0 for what is no list.
+/// The number of names in a list; 0 if the handle is no list.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_list_len(list: *const esker_list) -> usize {
     quiet(0, || Ok(shared(list)?.len()))
 }
 
-/// The name at a place, counted from 0; NULL behind the last. A zero byte follows; the length goes
-/// to `len`, which may be NULL. It lives as long as the list.
+/// The name at an index, counted from 0; NULL after the last. A zero byte follows it; its length
+/// goes to `len`, which may be NULL. The text lives as long as the list.
 // SAFETY: the name is this library's; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_list_get(

@@ -29,8 +29,8 @@ fn level(level: &LevelShape) -> Value {
     })
 }
 
-/// The shape of one tree, as it stands in [`stats`]: whoever has hundreds of thousands of them
-/// writes them one by one.
+/// The shape of one tree, as in [`stats`]: a caller with hundreds of thousands of trees writes them
+/// one by one.
 pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
     json!({
         "keyspace": name(&tree.keyspace),
@@ -65,7 +65,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
         "skipped": stats.skipped,
         "syncs": stats.syncs,
         "flushes": stats.flushes,
-        "merges": stats.merges,
+        "compactions": stats.compactions,
         "segments_adopted": stats.segments_adopted,
         "operands_folded": stats.operands_folded,
         "entries_expired": stats.entries_expired,
@@ -78,7 +78,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
             "user": stats.written.user,
             "log": stats.written.log,
             "flush": stats.written.flush,
-            "merge": stats.written.merge,
+            "compaction": stats.written.compaction,
             "manifest": stats.written.manifest,
         },
         "bytes_read": stats.bytes_read,
@@ -86,7 +86,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
         "cache_misses": stats.cache_misses,
         "stalls_us": {
             "flush_debt": micros(stats.stalls.flush_debt),
-            "merge_debt": micros(stats.stalls.merge_debt),
+            "compaction_debt": micros(stats.stalls.compaction_debt),
             "memory": micros(stats.stalls.memory),
             "log_space": micros(stats.stalls.log_space),
             "sync": micros(stats.stalls.sync),
@@ -104,7 +104,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
             "states": stats.held.states,
             "data": stats.held.data,
         },
-        "merge_debt": stats.merge_debt,
+        "compaction_debt": stats.compaction_debt,
         "data_file_bytes": stats.data_file_bytes,
         "log_file_bytes": stats.log_file_bytes,
         "write_amplification": stats.write_amplification(),
@@ -112,7 +112,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
     })
 }
 
-/// The segments of a keyspace. Keys are shown in hexadecimal.
+/// The run segments of a keyspace. Keys are shown in hexadecimal.
 ///
 /// # Example
 /// ```
@@ -150,7 +150,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// What verify read and found.
+/// The report of verify.
 pub fn verify(report: &VerifyReport) -> Value {
     let problem = |problem: &esker::Problem| {
         json!({
@@ -168,7 +168,7 @@ pub fn verify(report: &VerifyReport) -> Value {
     })
 }
 
-/// What could be saved of a database.
+/// The report of what a repair could save of a database.
 pub fn plan(plan: &Plan) -> Value {
     let finding = |finding: &esker::repair::Finding| {
         json!({
@@ -200,7 +200,7 @@ pub fn plan(plan: &Plan) -> Value {
     })
 }
 
-/// What was saved of a database.
+/// The report of what a repair saved of a database.
 pub fn salvaged(salvaged: &Salvaged) -> Value {
     json!({
         "plan": plan(&salvaged.plan),

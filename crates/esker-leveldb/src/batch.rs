@@ -7,7 +7,7 @@ use crate::border::{bytes, contained, destroy, hand_over, object, object_mut};
 use crate::rep::{self, Op};
 use std::ffi::{c_char, c_void};
 
-/// Writes that happen together or not at all.
+/// Writes that are applied together or not at all.
 #[derive(Debug)]
 pub struct leveldb_writebatch_t {
     /// In LevelDB's form.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn leveldb_writebatch_destroy(batch: *mut leveldb_writebat
     destroy(batch);
 }
 
-/// Forgets the operations.
+/// Removes all operations.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_writebatch_clear(batch: *mut leveldb_writebatch_t) {
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn leveldb_writebatch_append(
     destination: *mut leveldb_writebatch_t,
     source: *const leveldb_writebatch_t,
 ) {
-    // Copied first: the two may be one.
+    // Copied first: source and destination may be the same batch.
     let Ok(source) = object(source, "the batch").map(|source| source.rep.clone()) else { return };
     if let Some(destination) = object_mut(destination) {
         contained((), || rep::append(&mut destination.rep, &source));

@@ -1,4 +1,4 @@
-//! What every function needs: pointers and lengths as slices, results and errors in memory from
+//! The basics of every function: pointers and lengths as slices, results and errors in memory from
 //! `malloc`, and the one place where panics are caught.
 
 #![allow(unsafe_code, reason = "this is where pointers from C become references")]
@@ -81,15 +81,15 @@ pub(crate) fn copy(bytes: &[u8]) -> *mut c_char {
     }
 }
 
-/// A copy of a text, with a zero byte behind it, in memory from `malloc`. The text ends early
-/// where it has a zero byte itself.
+/// A copy of a text, followed by a zero byte, in memory from `malloc`. The text ends early if it
+/// contains a zero byte.
 pub(crate) fn copy_text(text: &str) -> *mut c_char {
     let mut bytes: Vec<u8> = text.bytes().take_while(|byte| *byte != 0).collect();
     bytes.push(0);
     copy(&bytes)
 }
 
-/// Puts a value where a pointer points to, if it is not NULL.
+/// Writes a value through a pointer, unless the pointer is NULL.
 ///
 /// # Safety
 /// The pointer is NULL or points to a writable place of its type.
@@ -101,7 +101,7 @@ pub(crate) unsafe fn put<T>(place: *mut T, value: T) {
     }
 }
 
-/// Stores an error in place of the one that is there.
+/// Stores an error and frees the one before it.
 ///
 /// # Safety
 /// L3 holds for `errptr`.

@@ -1,9 +1,9 @@
-//! Comparators of the program.
+//! Custom comparators of the program.
 //!
-//! 1. The name is asked for once per open, and copied: it is what is stored and checked.
+//! 1. The name is read once per open, and copied; this copy is stored and checked.
 //! 2. A database holds the program's function and state. If the program destroys the comparator
-//!    while it is still in use (L6), comparing panics, which the engine contains: it takes no more
-//!    writes and answers with errors.
+//!    while it is still in use (L6), comparing panics. The engine contains the panic: it takes no
+//!    more writes and returns errors.
 
 #![allow(unsafe_code, reason = "these are exported functions, and they call the program's")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract is that of the border, in `lib.rs`")]
@@ -23,7 +23,7 @@ type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 /// The name of the order that a database has without a comparator.
 pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";
 
-/// The longest name that is stored as it is.
+/// The longest name that is stored unchanged.
 const NAME_BYTES_MAX: usize = 255;
 
 /// A comparator of the program.
@@ -60,7 +60,7 @@ unsafe impl Send for Order {}
 unsafe impl Sync for Order {}
 
 impl leveldb_comparator_t {
-    /// What a database needs of it; `None` if it lacks a function.
+    /// The comparator for a database; `None` if a function is missing.
     pub(crate) fn order(&self) -> Option<Order> {
         let (compare, name) = (self.compare?, self.name?);
         // SAFETY: the caller gave function and state together; the text ends with a zero byte.
@@ -110,8 +110,8 @@ fn storable(name: &[u8]) -> String {
     text
 }
 
-/// Makes a comparator of the program's functions. `name` is asked for at each open, and what it
-/// returns is stored in a new database and checked in an old one.
+/// Makes a comparator from the program's functions. `name` is called at each open; its result is
+/// stored in a new database and checked in an existing one.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_comparator_create(

@@ -1,5 +1,5 @@
-//! What the C++ half, `cxx/leveldb.cc`, needs beyond LevelDB's C interface, to spare it copies.
-//! The shared library that both make does not export these.
+//! Functions that the C++ half, `cxx/leveldb.cc`, needs beyond LevelDB's C interface, to avoid
+//! copies. The shared library made of both halves does not export them.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract is that of the border, in `lib.rs`")]
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn esker_leveldb_write_rep(
     answer(errptr, (), || write(object(db, "the database")?, bytes(rep, len), durability(options)));
 }
 
-/// Hands the value under a key to a function; 0 if there is none.
+/// Passes the value under a key to a function; 0 if there is none.
 // SAFETY: nobody else uses names that begin like this; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_leveldb_get_with(

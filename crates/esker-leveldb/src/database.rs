@@ -132,7 +132,7 @@ pub unsafe extern "C" fn leveldb_put(
     });
 }
 
-/// Removes a key, if it is there.
+/// Removes a key, if it exists.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_delete(
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn leveldb_delete(
     });
 }
 
-/// Writes a batch: all of it or nothing. The batch stays as it is.
+/// Writes a batch: all of it or nothing. The batch does not change.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_write(
@@ -171,7 +171,7 @@ pub(crate) fn write(db: &leveldb_t, rep: &[u8], durability: Durability) -> Resul
         rep::Op::Delete(key) => batch.remove(&db.entries, key),
     })?;
     if batch.is_empty() && durability == Durability::Disk {
-        // A synced write makes all before it durable, also one that writes nothing.
+        // A synced write makes all earlier writes durable, even if it writes nothing itself.
         return Ok(db.db.sync()?);
     }
     db.db.write_with(batch, durability)?;
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn leveldb_get(
     answer(errptr, ptr::null_mut(), || {
         let entries = &object(db, "the database")?.entries;
         let key = bytes(key, keylen);
-        // Copied once, from where the engine has it to where the program gets it.
+        // Copied once, from the engine's memory to the program's.
         let take = |value: &[u8]| (copy(value), value.len());
         let found = match snapshot_of(options) {
             None => entries.get_with(key, take),
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn leveldb_get(
     })
 }
 
-/// The state of a database at this moment; NULL if that cannot be had.
+/// Takes a snapshot of a database; NULL if that fails.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_create_snapshot(db: *mut leveldb_t) -> *const leveldb_snapshot_t {
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn leveldb_create_snapshot(db: *mut leveldb_t) -> *const l
     taken.map_or(ptr::null(), |snapshot| hand_over(snapshot).cast_const())
 }
 
-/// Gives a snapshot back.
+/// Releases a snapshot.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_release_snapshot(
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn leveldb_property_value(
     value.map_or(ptr::null_mut(), |text| copy_text(&text))
 }
 
-/// About how many bytes the keys of each range take, its limit not included.
+/// Estimates the bytes that the keys of each range take, without its limit.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_approximate_sizes(
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn leveldb_approximate_sizes(
     }
 }
 
-/// Merges what holds keys from `start_key` to `limit_key`; NULL: from the first, to the last.
+/// Compacts the keys from `start_key` to `limit_key`; NULL: from the first, to the last.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_compact_range(
@@ -289,8 +289,8 @@ pub unsafe extern "C" fn leveldb_compact_range(
     use std::ops::Bound;
     let bound = |key: *const c_char, len| (!key.is_null()).then(|| bytes(key, len));
     let start = bound(start_key, start_key_len).map_or(Bound::Unbounded, Bound::Included);
-    // The last key counts in LevelDB; the partition that it stands in is merged all the same,
-    // unless it begins with that key.
+    // LevelDB includes the last key. Here the partition that holds it is compacted anyway,
+    // unless the partition begins with that key.
     let limit = bound(limit_key, limit_key_len).map_or(Bound::Unbounded, Bound::Excluded);
     let compacted = answer(ptr::null_mut(), Ok(()), || {
         let db = object(db, "the database")?;
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn leveldb_compact_range(
     }
 }
 
-/// Removes a database: the files of one, and the directory if nothing else is in it.
+/// Removes a database's files, and its directory if nothing else is in it.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_destroy_db(
@@ -316,8 +316,8 @@ pub unsafe extern "C" fn leveldb_destroy_db(
     });
 }
 
-/// Makes a damaged database usable again with all that can be read of it. The damaged one is kept
-/// beside it.
+/// Replaces a damaged database by a new one with everything that can be read of it. The damaged one
+/// is kept beside it.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_repair_db(

@@ -11,21 +11,21 @@ use esker::Cursor;
 use std::ffi::c_char;
 use std::ptr;
 
-/// An iterator, which stands on an entry or on none.
+/// An iterator, which is on an entry or on none.
 #[derive(Debug)]
 pub struct leveldb_iterator_t {
-    /// Without one, the iterator has only its error to show.
+    /// Without a cursor, the iterator has only an error.
     cursor: Result<Cursor>,
-    /// Where the cursor stands, noted after each move: programs ask three times for each step, and
-    /// each question by way of the cursor costs a third of the step.
+    /// The cursor's entry, noted after each move: programs read it three times per step, and each
+    /// read through the cursor costs a third of the step.
     entry: Entry,
 }
 
-/// The entry under a cursor, in place: it lies in the cursor or in what that holds, and stays
-/// there until the cursor moves.
+/// The entry under a cursor, without a copy: it lies in the cursor or in memory that the cursor
+/// holds, and stays there until the cursor moves.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// NULL: the cursor stands on no entry.
+    /// NULL: the cursor is on no entry.
     key: *const u8,
     key_len: usize,
     value: *const u8,
@@ -35,7 +35,7 @@ struct Entry {
 impl Entry {
     const NONE: Self = Self { key: ptr::null(), key_len: 0, value: ptr::null(), value_len: 0 };
 
-    /// Where a cursor stands.
+    /// The entry under a cursor.
     #[inline]
     fn of(cursor: &Cursor) -> Self {
         if !cursor.valid() {
@@ -47,7 +47,7 @@ impl Entry {
     }
 }
 
-/// Moves an iterator. What went wrong stays in the cursor.
+/// Moves an iterator. An error stays in the cursor.
 ///
 /// # Safety
 /// L1.
@@ -70,15 +70,15 @@ unsafe fn go(
     }
 }
 
-/// An iterator over the database as of now or of the options' snapshot. It stands on no entry.
+/// Makes an iterator over the present state or the options' snapshot. It is on no entry.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_create_iterator(
     db: *mut leveldb_t,
     options: *const leveldb_readoptions_t,
 ) -> *mut leveldb_iterator_t {
-    // It is made where it stays: a cursor is a kilobyte, which each way through a closure's result
-    // would copy once more.
+    // It is made in its final place: a cursor has a kilobyte, and every closure that returned it
+    // would copy it once more.
     let mut made =
         Box::new(leveldb_iterator_t { cursor: Err(Status(String::new())), entry: Entry::NONE });
     let panicked = contained(true, || {
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn leveldb_iter_destroy(iterator: *mut leveldb_iterator_t)
     destroy(iterator);
 }
 
-/// Whether the iterator stands on an entry.
+/// Whether the iterator is on an entry.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_iter_valid(iterator: *const leveldb_iterator_t) -> u8 {
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn leveldb_iter_seek_to_last(iterator: *mut leveldb_iterat
     go(iterator, Cursor::seek_to_last);
 }
 
-/// Goes to the first entry at or behind a key.
+/// Goes to the first entry at or after a key.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_iter_seek(
@@ -150,14 +150,14 @@ pub unsafe extern "C" fn leveldb_iter_next(iterator: *mut leveldb_iterator_t) {
     go(iterator, Cursor::next);
 }
 
-/// Goes to the entry before.
+/// Goes to the previous entry.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_iter_prev(iterator: *mut leveldb_iterator_t) {
     go(iterator, Cursor::prev);
 }
 
-/// The key and its length, in place until the iterator moves; NULL and 0 without an entry.
+/// The key and its length, valid until the iterator moves; NULL and 0 without an entry.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_iter_key(
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn leveldb_iter_key(
     entry.key.cast()
 }
 
-/// The value and its length, in place until the iterator moves; NULL and 0 without an entry.
+/// The value and its length, valid until the iterator moves; NULL and 0 without an entry.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_iter_value(
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn leveldb_iter_value(
     entry.value.cast()
 }
 
-/// Where an iterator stands.
+/// The entry under an iterator.
 ///
 /// # Safety
 /// L1.

@@ -7,7 +7,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `border` | pointers, lengths, `malloc` and panics: what every function needs |
+//! | `border` | the basics of every function: pointers, lengths, `malloc` and panics |
 //! | `status` | the engine's errors in LevelDB's words |
 //! | `options`, `comparator`, `objects` | what a program sets up before it opens a database |
 //! | `database`, `iterator`, `batch` | the work |
@@ -16,7 +16,7 @@
 //!
 //! # The contract of the border
 //!
-//! It is LevelDB's, so it is told once. Callers promise:
+//! It is LevelDB's and applies to every function. Callers promise:
 //!
 //! - **L1** A pointer to an object came from this library and was not destroyed since. NULL is
 //!   taken wherever LevelDB takes it, and everywhere else it does nothing or gives an error.

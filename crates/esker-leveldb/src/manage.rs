@@ -14,12 +14,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Removes the files of a database, and every directory that is empty then. What is not a file of
-/// one stays. Without a database there is nothing to do, as in LevelDB.
+/// Removes the files of a database, and every directory that is then empty. All other files stay.
+/// Without a database there is nothing to do, as in LevelDB.
 pub(crate) fn destroy(path: &Path) -> Result<()> {
     let names = names(path)?;
     let has = |wanted: &dyn Fn(&str) -> bool| names.iter().any(|name| wanted(name));
-    // First of all, because LevelDB's names may look like ours.
+    // Checked first, because LevelDB's file names may look like ours.
     if has(&|name| name == "CURRENT") {
         // Opening it says what it is, and how its entries are had.
         let mut options = Options::default();
@@ -47,12 +47,12 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
     remove_files(&*fs, &log, in_log)?;
     remove_if_empty(&data)?;
     remove_if_empty(&log)?;
-    // The mark goes last: until then nobody opens a part of what is there.
+    // The mark is removed last: until then nobody opens an incomplete database.
     remove_files(&*fs, path, |name| [LOCK_NAME, MARK_NAME].contains(&name))?;
     remove_if_empty(path)
 }
 
-/// The names in a directory; none if it is not there.
+/// The names in a directory; none if it does not exist.
 fn names(directory: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -87,7 +87,7 @@ fn remove_files(fs: &dyn Fs, directory: &Path, ours: impl Fn(&str) -> bool) -> R
 
 fn remove_if_empty(directory: &Path) -> Result<()> {
     match fs::remove_dir(directory) {
-        // Whatever else is in it is not ours, and the directory of a mount stays.
+        // Other files in it are not ours, and a mount point stays.
         Err(error)
             if !matches!(
                 error.kind(),
@@ -103,7 +103,7 @@ fn remove_if_empty(directory: &Path) -> Result<()> {
     }
 }
 
-/// Leaves a whole database as it is. Saves what can be read of a damaged one into a new database,
+/// Does not change an intact database. Saves what can be read of a damaged one into a new database,
 /// which takes its place; the damaged one is kept beside it.
 pub(crate) fn repair(path: &Path, options: &leveldb_options_t, order: Option<Order>) -> Result<()> {
     let order = order.filter(|order| order.name() != BYTEWISE).map(Arc::new);
@@ -112,7 +112,7 @@ pub(crate) fn repair(path: &Path, options: &leveldb_options_t, order: Option<Ord
     match is_whole(path, &engine) {
         Ok(true) => return Ok(()),
         Ok(false) | Err(Error::Corruption(_)) => {}
-        // Not there, foreign, in use: nothing that a repair could change.
+        // Missing, foreign or in use: a repair cannot change that.
         Err(error) => return Err(Status::from(error)),
     }
     let (saved, kept) = (free_name(path, "repaired")?, free_name(path, "damaged")?);
@@ -121,7 +121,7 @@ pub(crate) fn repair(path: &Path, options: &leveldb_options_t, order: Option<Ord
         |from: &Path, to: &Path| fs::rename(from, to).map_err(|error| Status::os(from, &error));
     rename(path, &kept)?;
     if let Err(status) = rename(&saved, path) {
-        // Nothing is lost: both are there. The old one goes back to its place.
+        // Nothing is lost: both exist. The old one goes back to its place.
         let _ = fs::rename(&kept, path);
         return Err(status);
     }
@@ -137,7 +137,7 @@ fn is_whole(path: &Path, options: &Options) -> esker::Result<bool> {
     Ok(report?.problems.is_empty())
 }
 
-/// A name beside a database that nothing has.
+/// A free name beside a database.
 fn free_name(path: &Path, what: &str) -> Result<PathBuf> {
     let whole = fs::canonicalize(path).map_err(|error| Status::os(path, &error))?;
     let name = whole.file_name().ok_or_else(|| {

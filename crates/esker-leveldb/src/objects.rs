@@ -1,4 +1,4 @@
-//! Caches, environments, loggers and filter policies: what Esker takes and does not need.
+//! Caches, environments, loggers and filter policies, which Esker takes and does not need.
 
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract is that of the border, in `lib.rs`")]
@@ -7,7 +7,7 @@ use crate::border::{copy_text, destroy, hand_over};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-/// A cache. Esker has its own; the capacity of this one is taken as a wish for its size.
+/// A cache. Esker has its own; the capacity of this one is a hint for its size.
 #[derive(Debug)]
 pub struct leveldb_cache_t {
     pub(crate) capacity: usize,
@@ -25,8 +25,7 @@ pub struct leveldb_logger_t {
     _private: (),
 }
 
-/// A filter policy. Esker has filters of its own, so its functions are never called, except for
-/// the destructor.
+/// A filter policy. Esker has its own filters, so only the destructor is ever called.
 #[derive(Debug)]
 pub struct leveldb_filterpolicy_t {
     state: *mut c_void,
@@ -71,8 +70,8 @@ pub unsafe extern "C" fn leveldb_env_destroy(env: *mut leveldb_env_t) {
     destroy(env);
 }
 
-/// A directory for tests, which is made: that of the variable `TEST_TMPDIR`, or one of this user's
-/// under the temporary directory. To be released with `leveldb_free`; NULL if it cannot be made.
+/// Makes a directory for tests, named by the variable `TEST_TMPDIR`, or for this user under the
+/// temporary directory. Release the name with `leveldb_free`; NULL if the directory cannot be made.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_env_get_test_directory(env: *mut leveldb_env_t) -> *mut c_char {
@@ -91,8 +90,8 @@ pub unsafe extern "C" fn leveldb_env_get_test_directory(env: *mut leveldb_env_t)
     directory.to_str().map_or(ptr::null_mut(), copy_text)
 }
 
-/// Makes a filter policy of the program's functions. Only `destructor` is ever called: Esker has
-/// filters of its own.
+/// Makes a filter policy from the program's functions. Only `destructor` is ever called: Esker has
+/// its own filters.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_filterpolicy_create(
@@ -129,7 +128,7 @@ pub unsafe extern "C" fn leveldb_filterpolicy_destroy(policy: *mut leveldb_filte
     destroy(policy);
 }
 
-/// A Bloom filter policy. Esker's runs have Bloom filters whether it is asked for or not.
+/// A Bloom filter policy. Esker's runs have Bloom filters with or without it.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn leveldb_filterpolicy_create_bloom(
@@ -146,14 +145,14 @@ pub unsafe extern "C" fn leveldb_free(ptr: *mut c_void) {
     libc::free(ptr);
 }
 
-/// The major version of the interface: that of the LevelDB whose interface this is.
+/// The major version of the LevelDB whose interface this is.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn leveldb_major_version() -> c_int {
     1
 }
 
-/// The minor version of the interface: that of the LevelDB whose interface this is.
+/// The minor version of the LevelDB whose interface this is.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub extern "C" fn leveldb_minor_version() -> c_int {

@@ -1,13 +1,13 @@
-//! From options to an open database, and where in it the entries stand.
+//! From options to an open database and the keyspace with its entries.
 //!
 //! 1. A database in byte order has its entries in the keyspace `default`, where every other
 //!    interface of Esker sees them first.
 //! 2. One with a comparator has them in the keyspace [`KEYSPACE`], in that order, because the
 //!    order of `default` is fixed.
-//! 3. A new database in byte order gets [`KEYSPACE`] too, in byte order and empty. It tells that
-//!    the order was chosen: without it, an empty database would take any comparator later, where
-//!    LevelDB refuses. Whoever is cut off before it is made leaves an empty database, which may
-//!    still become either.
+//! 3. A new database in byte order gets [`KEYSPACE`] too, in byte order and empty. It records
+//!    that the order was chosen: without it, an empty database would take any comparator later,
+//!    where LevelDB refuses. A crash before it is made leaves an empty database, which may still
+//!    become either.
 
 use crate::comparator::{BYTEWISE, Order};
 use crate::options::leveldb_options_t;
@@ -16,7 +16,7 @@ use esker::{Comparator, Compression, Db, Error, Keyspace, Options};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The keyspace that tells the order, and holds the entries unless that is byte order.
+/// The keyspace that records the order, and holds the entries unless that is byte order.
 pub(crate) const KEYSPACE: &str = "leveldb";
 
 /// With a cache given, a database uses at least so much memory: an eighth of it bounds the size
@@ -29,14 +29,14 @@ pub(crate) fn open(
     options: &leveldb_options_t,
     order: Option<Order>,
 ) -> Result<(Db, Keyspace)> {
-    // A program may hand the default order over under its name.
+    // A program may pass the default order by its name.
     let order = order.filter(|order| order.name() != BYTEWISE).map(Arc::new);
     let asked = order.as_ref().map_or(BYTEWISE.to_owned(), |order| order.name().to_owned());
     let db = Db::open_with(path, engine_options(options, order.clone()))?;
     match choose(&db, order) {
         Ok(keyspace) => Ok((db, keyspace)),
         Err(error) => {
-            // Nothing was written, so there is nothing to lose by a close that fails.
+            // Nothing was written, so a close that fails loses nothing.
             let _ = db.close();
             Err(match error {
                 Error::ComparatorMismatch { stored, .. } => {

@@ -10,7 +10,7 @@ use crate::objects::{leveldb_cache_t, leveldb_env_t, leveldb_filterpolicy_t, lev
 use std::ffi::c_int;
 use std::ptr;
 
-/// What a database is opened, destroyed or repaired with.
+/// Options to open, destroy or repair a database.
 #[derive(Debug)]
 pub struct leveldb_options_t {
     pub(crate) comparator: *const leveldb_comparator_t,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn leveldb_options_set_comparator(
     }
 }
 
-/// Takes a filter policy. Esker has filters of its own.
+/// Takes a filter policy. Esker has its own filters.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_filter_policy(
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn leveldb_options_set_filter_policy(
     let _ = (options, policy);
 }
 
-/// Whether open makes a database where there is none. Default: 0.
+/// Whether open makes a missing database. Default: 0.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_create_if_missing(
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn leveldb_options_set_create_if_missing(
     }
 }
 
-/// Whether open refuses a database that is there. Default: 0.
+/// Whether open fails if the database exists. Default: 0.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_error_if_exists(
@@ -159,8 +159,8 @@ pub unsafe extern "C" fn leveldb_options_set_max_open_files(
     let _ = (options, count);
 }
 
-/// Takes a cache. The database then uses memory as the cache and the write buffers ask for, and
-/// at least 256 MiB; without one, a quarter of the machine's.
+/// Takes a cache. The memory budget then follows from the cache and the write buffers, and is at
+/// least 256 MiB; without a cache it is a quarter of the machine's memory.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_cache(
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn leveldb_options_set_block_size(
     let _ = (options, size);
 }
 
-/// Does nothing: blocks are searched otherwise.
+/// Does nothing: Esker searches blocks in another way.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_block_restart_interval(
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn leveldb_options_set_block_restart_interval(
     let _ = (options, interval);
 }
 
-/// Does nothing: files are as large as suits them.
+/// Does nothing: Esker chooses the size of files.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_max_file_size(
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn leveldb_options_set_max_file_size(
     let _ = (options, size);
 }
 
-/// 0: data is never compressed; 1 (the default): data that has settled is, though not by Snappy.
+/// 0: data is never compressed; 1 (the default): settled data is compressed, but not by Snappy.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_options_set_compression(
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn leveldb_readoptions_set_verify_checksums(
     let _ = (options, value);
 }
 
-/// Does nothing: scans do not drive out what is read often.
+/// Does nothing: scans do not evict blocks that are read often.
 // SAFETY: the name is LevelDB's, whose place this library takes; the contract is the border's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_readoptions_set_fill_cache(

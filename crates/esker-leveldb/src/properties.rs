@@ -1,7 +1,7 @@
-//! Properties: what programs ask LevelDB about itself, answered by Esker.
+//! Properties: LevelDB's questions about a database, answered by Esker.
 //!
-//! Esker has no levels. Level 0 stands for the deltas, which are young and overlap, and level 1
-//! for the bases, where most data is; a "file" is a segment, about 1 MiB of one.
+//! Esker has no levels. Level 0 stands for the deltas, which are new and overlap, and level 1 for
+//! the bases, which hold most data; a "file" is a run segment of about 1 MiB.
 
 use crate::database::leveldb_t;
 use crate::status::Result;
@@ -39,7 +39,7 @@ fn level_of(segment: &SegmentShape) -> usize {
     usize::from(segment.age == 0)
 }
 
-/// LevelDB's table of levels, and what Esker has to say.
+/// LevelDB's table of levels, and Esker's own counters.
 fn stats(db: &leveldb_t) -> Result<String> {
     let segments = db.entries.segments()?;
     let stats = db.db.stats();
@@ -52,10 +52,10 @@ fn stats(db: &leveldb_t) -> Result<String> {
     for level in 0..LEVELS_USED {
         let of_level = || segments.iter().filter(|segment| level_of(segment) == level);
         let bytes: u64 = of_level().map(|segment| segment.bytes).sum();
-        let written = if level == 0 { stats.written.flush } else { stats.written.merge };
+        let written = if level == 0 { stats.written.flush } else { stats.written.compaction };
         if bytes > 0 || written > 0 {
             let (files, size, written) = (of_level().count(), mib(bytes), mib(written));
-            // Esker does not time its merges.
+            // Esker does not time its compactions.
             let _ = writeln!(
                 text,
                 "{level:3} {files:8} {size:8.0} {:9.0} {:8.0} {written:9.0}",
@@ -65,22 +65,22 @@ fn stats(db: &leveldb_t) -> Result<String> {
     }
     let _ = writeln!(
         text,
-        "Esker {}: {} puts, {} deletes, {} gets ({} found), {} flushes, {} merges; {:.1} MiB in \
-         files of runs, {:.1} MiB in the log",
+        "Esker {}: {} puts, {} deletes, {} gets ({} found), {} flushes, {} compactions; {:.1} MiB \
+         in files of runs, {:.1} MiB in the log",
         env!("CARGO_PKG_VERSION"),
         stats.puts,
         stats.deletes,
         stats.gets,
         stats.gets_found,
         stats.flushes,
-        stats.merges,
+        stats.compactions,
         mib(stats.data_file_bytes),
         mib(stats.log_file_bytes)
     );
     Ok(text)
 }
 
-/// The segments by level, in LevelDB's way of writing files: number, size, first and last key.
+/// The run segments by level, in LevelDB's format for files: number, size, first and last key.
 fn sstables(segments: &[SegmentShape]) -> String {
     let mut text = String::new();
     for level in 0..LEVELS {

@@ -2,8 +2,8 @@
 //! count of operations, and then each operation as its kind (1: put, 0: delete), its key and, for
 //! a put, its value, both after their lengths as varints. Little-endian throughout.
 //!
-//! LevelDB's C++ interface exposes nothing of it but its size; keeping the form keeps that size,
-//! and lets both halves of this library share what they know of batches.
+//! LevelDB's C++ interface exposes only its size. The same form has the same size, and both halves
+//! of this library can share their code for batches.
 
 use crate::status::{Result, Status};
 
@@ -84,8 +84,8 @@ fn set_count(rep: &mut [u8], count: u32) {
 }
 
 fn put_bytes(rep: &mut Vec<u8>, bytes: &[u8]) {
-    // LevelDB's lengths have 32 bits; a longer one than the engine takes is refused when the
-    // batch is written.
+    // LevelDB's lengths have 32 bits; the engine refuses a length that is too large when the batch
+    // is written.
     let mut len = bytes.len() as u64;
     while len >= 0x80 {
         rep.push(len as u8 | 0x80);

@@ -1,10 +1,10 @@
 //! The engine's errors in LevelDB's words. LevelDB knows five kinds of errors, and an error is one
-//! line of text that begins with its kind; programs look at the begin, and some for a phrase.
+//! line of text that begins with its kind; programs check the beginning, and some a phrase.
 
 use esker::Error;
 use std::path::Path;
 
-/// A failure as LevelDB tells it.
+/// A failure in LevelDB's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) String);
 
@@ -33,7 +33,7 @@ impl Status {
         Self::invalid(format_args!("{stored} does not match existing comparator : {asked}"))
     }
 
-    /// The system's answer to something that this library did itself.
+    /// The system's error for an operation of this library.
     pub(crate) fn os(path: &Path, error: &std::io::Error) -> Self {
         Self::io(format_args!("{}: {error}", path.display()))
     }

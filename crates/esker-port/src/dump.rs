@@ -1,9 +1,9 @@
 //! Making dumps.
 //!
-//! A dump is what one snapshot sees: other threads may go on writing. The calling thread reads
-//! the database, a second one writes the stream. A dump to a file that was cut off can be gone on
-//! with where the last whole frame ended, as long as the database still stands where it stood:
-//! the header keeps the database's mark and the position of the snapshot, and both must agree.
+//! A dump shows one snapshot: other threads may go on writing. The calling thread reads the
+//! database, a second one writes the stream. An interrupted dump to a file can continue after its
+//! last whole frame, as long as the database has not changed: the header keeps the database's
+//! identifier and the position of the snapshot, and both must agree.
 
 use crate::loader::MARK_KEYSPACE;
 use crate::stream::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, State, Totals, Writer};
@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// How many frames wait between reading and writing.
 pub(crate) const QUEUE: usize = 4;
 
-/// What is dumped, and how.
+/// How to dump, and what.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DumpOptions {
@@ -59,12 +59,12 @@ impl DumpOptions {
     }
 }
 
-/// Writes a dump to a stream. What arrives there is whole once this returns.
+/// Writes a dump to a stream, which is complete once this returns.
 ///
 /// # Errors
 /// [`Error::Io`] for the stream, [`Error::NoKeyspace`], [`Error::Unfinished`] if a load into the
 /// database was not finished, [`Error::Engine`] for the database:
-/// [`esker::Error::ComparatorMissing`] if the order of a keyspace was not given when it was
+/// [`esker::Error::ComparatorMissing`] if the comparator of a keyspace was not given when it was
 /// opened.
 ///
 /// # Example
@@ -96,13 +96,12 @@ pub fn dump(
     job.run(writer, None, progress)
 }
 
-/// Writes a dump to a file, which appears under its name when it is whole and durable. Until then
-/// it stands beside it, with `.part` behind the name; with `resume`, one that was cut off is gone
-/// on with.
+/// Writes a dump to a file, which gets its name when it is complete and durable. Until then its
+/// name ends with `.part`; with `resume`, an interrupted dump is continued.
 ///
 /// # Errors
-/// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database is no longer as it
-/// was, or something else was selected.
+/// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database has changed, or
+/// something else was selected.
 pub fn dump_to_file(
     db: &Db,
     path: &Path,
@@ -180,8 +179,8 @@ struct Resume {
 }
 
 impl Resume {
-    /// Reads an unfinished dump up to where it stops making sense. `None`: nothing of it is of
-    /// use, not even its header.
+    /// Reads an unfinished dump up to its last valid frame. `None`: nothing of it is usable, not
+    /// even its header.
     fn read(file: &File, part: &Path, job: &Job<'_>) -> Result<Option<Self>> {
         let what = part.display().to_string();
         let mut reader = match Reader::new(file, &what) {
@@ -361,7 +360,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Places an iterator behind the last key that a dump holds.
+/// Places an iterator after the last key that a dump holds.
 fn skip_to(iter: &mut Iter, last: Option<&[u8]>, db: &Db) -> Result<()> {
     let Some(last) = last else { return Ok(()) };
     iter.seek(last)?;

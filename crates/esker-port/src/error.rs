@@ -46,8 +46,8 @@ impl Engine {
         }
     }
 
-    /// Whether this build can read it. What it lacks is a feature of this crate and of the
-    /// program, `import-` and the word.
+    /// Whether this build can read it. If not, it lacks the feature `import-` with this word, of
+    /// this crate and of the program.
     ///
     /// ```
     /// assert!(esker_port::Engine::LevelDb.is_built_in());
@@ -89,13 +89,13 @@ pub enum Error {
         /// The version that it declares.
         found: u32,
     },
-    /// Bytes of the stream are not what was written.
+    /// Bytes of the stream differ from what was written.
     Damaged {
         /// The file or stream.
         what: String,
         /// Where the damaged part begins, in bytes.
         offset: u64,
-        /// What does not fit.
+        /// What is wrong.
         detail: String,
     },
     /// The stream ends before its end mark.
@@ -105,43 +105,43 @@ pub enum Error {
         /// How many bytes there were.
         offset: u64,
     },
-    /// An unfinished dump cannot be gone on with: it is of another moment, database or selection.
+    /// An unfinished dump cannot continue: it is of another moment, database or selection.
     CannotResume {
         /// The unfinished file.
         what: PathBuf,
         /// What is different.
         detail: &'static str,
     },
-    /// A file stands where the dump is to be written.
+    /// The file to which the dump would be written exists.
     FileExists {
         /// The file.
         path: PathBuf,
         /// What to do about it.
         remedy: &'static str,
     },
-    /// A dump was asked for a keyspace that is not there.
+    /// A keyspace selected for a dump does not exist.
     NoKeyspace {
         /// Its name.
         keyspace: String,
     },
-    /// A load was asked for a keyspace that the dump does not have.
+    /// The dump lacks a keyspace selected for a load.
     NotInDump {
         /// The file or stream.
         what: String,
         /// Its name.
         keyspace: String,
     },
-    /// The database to write to holds something already.
+    /// The database to write to is not empty.
     NotEmpty {
         /// The directory.
         path: PathBuf,
     },
-    /// The database holds a load or import that was not finished.
+    /// The database holds an unfinished load or import.
     Unfinished {
         /// The directory.
         path: PathBuf,
     },
-    /// What is stored is not what was read.
+    /// The stored entries differ from what was read.
     Differs {
         /// The directory.
         path: PathBuf,

@@ -1,11 +1,11 @@
 //! Reading a fjall directory without touching it.
 //!
 //! fjall has no way to open a directory without writing to it: it cuts journals, makes files and
-//! removes others. So it is given a directory of its own:
+//! removes others. So it gets a separate directory:
 //!
 //! 1. Journals and descriptions, which it may write to, are copied.
-//! 2. Tables and blobs, which are written once and never changed, are symbolic links (where there
-//!    are none, copies): reading goes through them, removing removes the link.
+//! 2. Tables and blobs, which are written once and never changed, are symbolic links (or copies
+//!    where links are impossible): reads follow the link, removal removes only the link.
 //! 3. It gets no background threads, so that it merges nothing.
 //! 4. While it is read, a shared lock keeps fjall from opening the original.
 //! 5. Each tree's `current` file names a version and carries the checksum of its file, which fjall
@@ -32,7 +32,7 @@ const CACHE_BYTES: u64 = 16 << 20;
 const REPORT_ENTRIES: u64 = 4096;
 /// Deeper than fjall's directories are.
 const DEPTH_MAX: usize = 8;
-/// Each tree's file that names the version in force.
+/// Each tree's file that names its present version.
 const CURRENT: &str = "current";
 /// What that file holds: the version's number (8 bytes), the XXH3 of its file (16), and the kind of
 /// that checksum (1), of which there is one, 0. All little-endian.
@@ -159,7 +159,7 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::copy(from, to).map(|_| ())
 }
 
-/// Keeps fjall out while the directory is read, and finds out whether it is in there.
+/// Keeps fjall from opening the directory while it is read, and checks whether fjall has it open.
 fn lock(path: &Path) -> Result<Option<File>> {
     let path = path.join("lock");
     let opened = foreign::open_if_there(&path).map_err(|error| failed("open", &path, error))?;

@@ -1,9 +1,9 @@
 //! Opening files of other stores.
 //!
-//! What stands in the directory of another store is not ours to trust: a pipe in a file's place
-//! would keep whoever opens it waiting for ever, and a device may do anything when it is read. So
-//! only regular files are opened, and opening waits for nobody. Links are followed, because people
-//! do put files of a store elsewhere, and nothing here is ever written to.
+//! The directory of another store is not trusted: opening a pipe in a file's place would wait for
+//! ever, and a device may do anything when it is read. So only regular files are opened, and
+//! opening never waits. Links are followed, because people do put files of a store elsewhere, and
+//! nothing here is ever written to.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Result};

@@ -1,7 +1,7 @@
 //! Importing from other stores.
 //!
-//! One thread reads the source and hands entries over in frames, the calling thread stores them.
-//! At the end everything that is stored is read back: its checksum must be that of what was read.
+//! One thread reads the source and passes entries on in frames, the calling thread stores them. At
+//! the end everything stored is read back: its checksum must equal that of the source's entries.
 
 use crate::dump::QUEUE;
 use crate::loader::Loader;
@@ -20,9 +20,9 @@ use xxhash_rust::xxh3::xxh3_128;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// Orders of keyspaces, found by the names that the source has for them.
+    /// Custom comparators of keyspaces, found by the names that the source has for them.
     pub comparators: Vec<Arc<dyn Comparator>>,
-    /// The keyspace for what has no name in the source.
+    /// The keyspace for entries that are in no named keyspace of the source.
     pub keyspace: String,
 }
 
@@ -75,18 +75,18 @@ pub struct Import {
 }
 
 impl Import {
-    /// Opens a store of another kind for reading, without changing a byte of it. Do this before
-    /// the database to import into is made: most mistakes show here.
+    /// Opens a store of another engine for reading, without changing a byte of it. Do this before
+    /// you make the database to import into: most mistakes show here.
     ///
     /// # Errors
     /// [`Error::Source`] if it is not a store of this kind, is open elsewhere, is damaged, or
-    /// needs what cannot be had here; [`Error::NotBuiltIn`]; [`Error::Io`].
+    /// needs something that is missing here; [`Error::NotBuiltIn`]; [`Error::Io`].
     pub fn open(engine: Engine, path: &Path, options: ImportOptions) -> Result<Self> {
         let source = open(engine, path, &options)?;
         Ok(Self { engine, path: path.to_owned(), options, source })
     }
 
-    /// Brings over all that the store shows, and reads back what was stored.
+    /// Imports all entries that the store shows, and reads them back.
     ///
     /// # Errors
     /// [`Error::Source`], [`Error::Io`]; [`Error::NotEmpty`], [`Error::Unfinished`];
@@ -156,7 +156,7 @@ fn store(
     Ok(())
 }
 
-/// What an import is known by when it is run again.
+/// Identifies an import that is run again.
 fn source_id(engine: Engine, path: &Path) -> [u8; 16] {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     xxh3_128(format!("{} {}", engine.word(), path.display()).as_bytes()).to_be_bytes()

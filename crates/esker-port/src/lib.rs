@@ -1,13 +1,12 @@
-//! Ways in and out of an Esker database.
+//! Dump, load and import for Esker databases.
 //!
 //! [`dump`] writes what a snapshot sees as one stream of bytes, in a text form and a binary form
-//! that `docs/dump-format.md` describes; [`load`] brings a stream back; [`Import`] reads the
+//! that `docs/dump-format.md` describes; [`load`] reads a stream back; [`Import`] reads the
 //! directories of other stores. All three work on the public interface of an open [`esker::Db`],
-//! so a program can use them with its own comparators, and the `esker` program is a thin shell
-//! around them.
+//! so a program can use them with its custom comparators, and the `esker` program only calls them.
 //!
 //! Memory is bounded: frames of about 256 KiB pass through a short queue between the thread that
-//! reads and the thread that writes; one entry that is larger is a frame of its own.
+//! reads and the thread that writes; a larger entry gets its own frame.
 
 mod dump;
 mod error;

@@ -1,8 +1,8 @@
 //! Loading dumps.
 //!
-//! One thread reads the stream and proves each frame by its checksum, the calling thread stores
-//! it. A load that was cut off, with its stream or with the process, goes on when the same dump
-//! is loaded again: what was stored is read over, and proved again on the way.
+//! One thread reads the stream and verifies each frame by its checksum, the calling thread stores
+//! it. An interrupted load continues when the same dump is loaded again: the frames that were
+//! stored are verified again and skipped.
 
 use crate::dump::QUEUE;
 use crate::loader::Loader;
@@ -21,16 +21,16 @@ use xxhash_rust::xxh3::xxh3_128;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Load into a database that holds something already; entries of the dump replace those with
-    /// the same keys. Without this, such a database is refused.
+    /// Load into a database that is not empty; entries of the dump replace those with the same
+    /// keys. Without this, such a database is refused.
     pub existing: bool,
-    /// Orders of keyspaces, found by their names.
+    /// Custom comparators of keyspaces, found by their names.
     pub comparators: Vec<Arc<dyn Comparator>>,
-    /// Only these keyspaces of the dump; `None`: all. The others are read and proved all the same.
+    /// Only these keyspaces of the dump; `None`: all. The others are still read and verified.
     pub keyspaces: Option<Vec<String>>,
-    /// At the end, read what is stored and compare it with the stream. Not with `existing`.
+    /// At the end, read the stored entries and compare them with the stream. Not with `existing`.
     pub read_back: bool,
-    /// The length of the stream in bytes, if it is known, to tell how much is done.
+    /// The length of the stream in bytes, if known, to report progress.
     pub stream_bytes: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for LoadOptions {
 }
 
 impl LoadOptions {
-    /// What a load is known by when it is run again: the dump, and what of it is loaded.
+    /// Identifies a load that is run again: the dump, and the selected part of it.
     fn source_id(&self, dump: [u8; 16]) -> [u8; 16] {
         let Some(names) = &self.keyspaces else { return dump };
         let mut bytes = dump.to_vec();
@@ -105,16 +105,16 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Loads a dump of either form. When this returns, all of it is there and durable, and the
+/// Loads a dump of either form. When this returns, all of it is stored and durable, and the
 /// stream's checksums and totals were right.
 ///
 /// # Errors
 /// Those of reading the stream: [`Error::NotADump`], [`Error::UnknownVersion`],
 /// [`Error::Damaged`], [`Error::CutOff`], [`Error::Io`]; then the database is marked as
-/// unfinished, holds only what was proved, and the same dump can be loaded again.
-/// [`Error::NotInDump`] if a keyspace was asked for that did not come;
+/// unfinished, holds only verified entries, and the same dump can be loaded again.
+/// [`Error::NotInDump`] if the dump lacks a selected keyspace;
 /// [`Error::NotEmpty`], [`Error::Unfinished`]; [`Error::Differs`]; [`Error::Engine`]:
-/// [`esker::Error::ComparatorMissing`] if the order of a keyspace was not given.
+/// [`esker::Error::ComparatorMissing`] if the comparator of a keyspace was not given.
 ///
 /// # Example
 /// See [`crate::dump`].

@@ -2,10 +2,10 @@
 //!
 //! 1. Entries go in as large batches of class `Buffered`: nothing is logged twice, and whole
 //!    memtables become runs. [`Loader::finish`] makes them durable.
-//! 2. A mark in a keyspace of its own says which stream is being stored and how many of its
-//!    entries are in. It is written behind them, and batches survive in order, so after a crash
-//!    all that it counts is there. The keyspace is dropped at the end: where it stands, a load
-//!    was not finished.
+//! 2. A mark in a separate keyspace says which stream is being stored and how many of its entries
+//!    are stored. It is written after them, and batches survive in order, so after a crash all
+//!    entries that it counts exist. The keyspace is dropped at the end: if it exists, a load was
+//!    not finished.
 
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
 use crate::{Error, Result};
@@ -38,7 +38,7 @@ pub(crate) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// Begins, or goes on with what was cut off.
+    /// Begins a load, or continues an interrupted one.
     pub fn new(
         db: &'a Db,
         comparators: &'a [Arc<dyn Comparator>],
@@ -140,7 +140,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Makes all durable and takes the mark away.
+    /// Makes everything durable and removes the mark.
     pub fn finish(mut self) -> Result<()> {
         self.write()?;
         self.db.sync()?;

@@ -4,7 +4,7 @@ use crate::{Engine, Result};
 use std::fs::File;
 use std::path::Path;
 
-/// Keeps the store out while its directory is read, and finds out whether it is in there.
+/// Keeps the store from opening its directory while it is read, and checks whether it has it open.
 #[cfg(unix)]
 pub(crate) fn shared(engine: Engine, path: &Path) -> Result<Option<File>> {
     let path = path.join("LOCK");

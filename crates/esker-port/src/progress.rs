@@ -1,4 +1,4 @@
-//! What a long run tells while it goes on, and at its end.
+//! The progress reports of a long run, and its summary.
 
 use crate::stream::Totals;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ pub struct Step {
     pub fraction: Option<f64>,
 }
 
-/// Whoever wants to be told, about every few hundred KiB. Called from the thread that called.
+/// Receives progress, about every few hundred KiB, on the thread that runs the work.
 pub trait Progress {
     /// The run came this far.
     fn step(&mut self, step: Step);
 }
 
-/// Tells nobody.
+/// Ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quiet;
 
@@ -34,7 +34,7 @@ impl<F: FnMut(Step)> Progress for F {
     }
 }
 
-/// What a run did.
+/// The summary of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -44,10 +44,10 @@ pub struct Summary {
     pub entries: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Of these entries, how many were there already from a run that was cut off.
+    /// How many of these entries come from an earlier, interrupted run.
     pub resumed: u64,
     /// The checksum over all keyspaces, keys and values: the same in every form of the dump, and
-    /// the same for every database that holds the same.
+    /// the same for every database with the same contents.
     pub content: u64,
     /// Bytes of the stream, or of the files that an import read.
     pub stream_bytes: u64,
@@ -56,8 +56,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of a run that ends now: what its stream held, how many entries were there before, the length of
-    /// the stream, and when the run began.
+    /// Of a run that ends now: what its stream held, how many entries were there before, the length
+    /// of the stream, and when the run began.
     pub(crate) fn of(totals: &Totals, resumed: u64, stream_bytes: u64, started: Instant) -> Self {
         let Totals { keyspaces, entries, bytes, content } = *totals;
         let elapsed = started.elapsed();

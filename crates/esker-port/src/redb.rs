@@ -1,11 +1,11 @@
 //! Reading a redb file without touching it.
 //!
-//! redb opens a file that was not closed in order only to mend it, and proves its checksums only
-//! in a check that may mend it as well. So it is given the file through [`Overlay`]: reads come
+//! redb repairs a file that was not closed properly when it opens it, and verifies checksums only
+//! in a check that may repair the file as well. So it gets the file through [`Overlay`]: reads come
 //! from the file, what redb writes stays in memory. Then
 //!
-//! 1. a file that a crash left is read as redb would mend it,
-//! 2. every page is proved before an entry is believed,
+//! 1. a file that a crash left is read as redb would repair it,
+//! 2. every page is verified before an entry is used,
 //! 3. no byte of the file changes, and while it is read no redb opens it for writing.
 
 mod overlay;
@@ -188,8 +188,8 @@ impl Tables<'_> {
     }
 }
 
-/// The width of a type that is stored as plain bytes and ordered by them, where it is fixed. `None`:
-/// it is not such a type.
+/// The width of a type that is stored as plain bytes and ordered by them, where it is fixed.
+/// `None`: it is not such a type.
 fn bytes_of(stored: &TypeName) -> Option<Option<usize>> {
     let name = stored.name();
     if TypeName::new(name) == *stored {

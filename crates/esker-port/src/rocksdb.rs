@@ -1,16 +1,16 @@
 //! Reading a RocksDB directory without touching it.
 //!
-//! RocksDB opens it read-only: it replays its logs into memory, writes no file, and keeps no log of
-//! its own doings. It takes no lock for that, so a shared one is taken here, which keeps a RocksDB
-//! that would write from opening it.
+//! RocksDB opens it read-only: it replays its logs into memory and writes no file, not even its
+//! info log. It takes no lock for that, so a shared lock is taken here, which keeps a writing
+//! RocksDB from opening it.
 //!
 //! 1. Logs that a crash cut are read to the cut; damage before it is an error, where RocksDB's
 //!    default would leave out what follows.
-//! 2. The manifest is proved to its end before, and one whose end was cut is refused: RocksDB would
-//!    show the state before the cut.
-//! 3. Blocks are proved by their checksums, and the options that the directory keeps are used as
-//!    far as this build of RocksDB knows them: orders, merge operators and places of files may be
-//!    named there.
+//! 2. The manifest is verified to its end first, and one with a torn end is refused: RocksDB would
+//!    show the state before it.
+//! 3. Blocks are verified by their checksums, and the options that the directory keeps are used as
+//!    far as this build of RocksDB knows them: they may name comparators, merge operators and
+//!    places of files.
 
 use crate::foreign;
 use crate::import::{ImportOptions, Source};

@@ -1,7 +1,7 @@
-//! What the reader of a store hands its keyspaces and entries to.
+//! The receiver of the keyspaces and entries that the reader of a store finds.
 //!
-//! 1. Names are judged here, for all stores alike: each comes once, none is one that Esker cannot
-//!    have or uses for itself.
+//! 1. Names are checked here, for all stores alike: each comes once, and none is invalid in Esker
+//!    or used by Esker itself.
 //! 2. Entries arrive in the order in which they will be stored, so that the checksum of what was
 //!    read can be compared with that of what is stored. A reader that cannot promise this has it
 //!    checked by [`Sink::ordered`].
@@ -133,7 +133,7 @@ impl Sink {
     }
 
     fn send(&self, frame: Frame) -> Result<()> {
-        // Whoever stores failed, and that is what is reported.
+        // The storing thread failed, and reports its error.
         let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         self.out.send(frame).map_err(|error| Error::io("hand over", "entries", gone(error)))
     }

@@ -29,7 +29,7 @@ impl Clock for HandClock {
     }
 }
 
-/// Options that make everything small, so that a short test flushes, merges, splits and rotates.
+/// Options that make everything small, so that a short test flushes, compacts, splits and rotates.
 pub fn small_options(rng: &mut Rng) -> Options {
     let mut options = Options::default();
     options.memory = Some(1 << 20);
@@ -94,7 +94,7 @@ pub fn write(db: &Db, ops: &[Op], durability: Durability) -> Result<u64> {
 }
 
 /// Applies writes as one transaction, with reads, and with writes that are taken back, in between.
-/// Nobody else may write meanwhile. Returns its position.
+/// No other thread may write meanwhile. Returns its position.
 pub fn transact(db: &Db, ops: &[Op], durability: Durability, rng: &mut Rng) -> Result<u64> {
     let mut options = TransactionOptions::default();
     options.pessimistic = rng.percent(30);

@@ -1,15 +1,15 @@
-//! Holds the background of a database at its points, so that a test decides who goes on and when.
+//! Holds the background of a database at its points, so that a test decides which thread goes on.
 //!
-//! While the background is *held*, each worker stands at a point or rests, and moves only when it is
-//! told to, alone, up to the next point. So a sequence of steps decides the interleaving, and the
-//! same sequence gives the same one.
+//! While the background is *held*, each worker stands at a point or rests, and moves only when it
+//! is told to, alone, up to the next point. So a sequence of steps decides the interleaving, and
+//! the same sequence gives the same one.
 //!
-//! 1. A caller that waits for the background would wait for ever. The engine says so beforehand
+//! 1. A caller that waits for the held background would never return. The engine says so before
 //!    (`Point::CallerWaits`), and the background hurries until [`Keeper::settle`]: jobs under way
-//!    run to their end, and one more may begin for each such call. A merge that is under way stays
-//!    where it is while another worker can do what is waited for.
-//! 2. With one worker everything but the thread that syncs the log is repeatable. With two, who of them
-//!    hurries first is not.
+//!    run to their end, and one more may begin for each such call. A compaction that is under way
+//!    stays where it is while another worker can do what is waited for.
+//! 2. With one worker everything but the thread that syncs the log is repeatable. With two, it is
+//!    not repeatable which of them hurries first.
 //! 3. A thread whose name is [`CHECKPOINT`] stands at the points of a checkpoint whether the
 //!    background is held or not.
 
@@ -53,9 +53,9 @@ struct State {
     workers: usize,
     wake: Option<Arc<Signal>>,
     held: bool,
-    /// Nobody is held any more, whatever is asked for.
+    /// No thread is held any more, even if a test asks for it.
     over: bool,
-    /// Somebody has waited for the background since it was settled.
+    /// A caller has waited for the background since it was settled.
     hurry: bool,
     /// How many jobs may begin in this hurry.
     jobs: usize,
@@ -73,11 +73,11 @@ pub struct Keeper {
 
 /// Whether a job begins at this point.
 fn begins(point: Point) -> bool {
-    matches!(point, Point::FlushBegins | Point::MergeBegins)
+    matches!(point, Point::FlushBegins | Point::CompactionBegins)
 }
 
-fn is_merge(point: Point) -> bool {
-    matches!(point, Point::MergeReads | Point::MergeSteps | Point::MergeInstalls)
+fn is_compaction(point: Point) -> bool {
+    matches!(point, Point::CompactionReads | Point::CompactionSteps | Point::CompactionInstalls)
 }
 
 /// The name of the calling thread, if it is one that is held.
@@ -119,12 +119,12 @@ impl State {
         if !held {
             return true;
         }
-        // It may find that space is being given back already: then nobody hears of its end.
+        // It may find that space is being given back already: then no thread hears of its end.
         if point == Point::SpaceReturns {
             return hurry;
         }
-        // A merge lets flushes go first: that is one job.
-        if begins(point) && thread.last != Some(Point::MergeSteps) {
+        // A compaction lets flushes go first: that is one job.
+        if begins(point) && thread.last != Some(Point::CompactionSteps) {
             thread.hurried = hurry && jobs > 0;
             let passes = thread.hurried;
             self.jobs -= usize::from(passes);
@@ -133,7 +133,7 @@ impl State {
         hurry && thread.hurried
     }
 
-    /// Lets jobs under way go on, merges only with `merges`. Says whether there were any.
+    /// Lets jobs under way go on, compactions only with `merges`. Returns whether there were any.
     fn release(&mut self, merges: bool) -> bool {
         let mut found = false;
         for (name, thread) in &mut self.threads {
@@ -141,7 +141,7 @@ impl State {
                 && is_worker(name)
                 && !begins(point)
                 && point != Point::SpaceReturns
-                && (merges || !is_merge(point))
+                && (merges || !is_compaction(point))
             {
                 thread.hurried = true;
                 found = true;
@@ -150,9 +150,9 @@ impl State {
         found
     }
 
-    /// Whether every worker is in the middle of a merge.
-    fn all_merge(&self) -> bool {
-        let merges = |thread: &Thread| matches!(thread.place, Place::Held(at) if is_merge(at));
+    /// Whether every worker is in the middle of a compaction.
+    fn all_compact(&self) -> bool {
+        let merges = |thread: &Thread| matches!(thread.place, Place::Held(at) if is_compaction(at));
         self.threads.iter().filter(|(name, _)| is_worker(name)).all(|(_, thread)| merges(thread))
     }
 
@@ -176,8 +176,8 @@ impl Gates for Keeper {
         if point == Point::CallerWaits {
             if state.held {
                 state.hurry = true;
-                let all_merge = state.all_merge();
-                if !state.release(all_merge) {
+                let all_compact = state.all_compact();
+                if !state.release(all_compact) {
                     state.jobs = state.jobs.max(1);
                 }
                 self.changed.notify_all();
@@ -199,7 +199,7 @@ impl Gates for Keeper {
         let mut state = self.state.lock();
         if !state.held || state.over || state.hurry {
             if state.hurry {
-                // Whoever waits needs what was kept back.
+                // The caller that waits needs what was kept back.
                 state.release(true);
             }
             state.thread(&name).place = Place::Asleep;
@@ -246,7 +246,7 @@ impl Keeper {
         self.changed.notify_all();
     }
 
-    /// Holds nobody from now on.
+    /// Holds no thread from now on.
     pub fn end(&self) {
         let mut state = self.state.lock();
         (state.over, state.held) = (true, false);
@@ -278,8 +278,8 @@ impl Keeper {
         }
     }
 
-    /// Lets one worker go on, up to the next point; `choice` decides which. Says where it was, if it
-    /// was at a point.
+    /// Lets one worker go on, up to the next point; `choice` decides which. Returns the point where
+    /// it was, if it was at one.
     pub fn step(&self, choice: u64) -> Option<Point> {
         let mut state = self.state.lock();
         if !state.held {

@@ -88,7 +88,7 @@ impl esker::AssociativeOperator for Joined {
 pub enum Op {
     /// Puts a value under a key.
     Put(usize, Vec<u8>, Vec<u8>),
-    /// Puts a value that lives for so many milliseconds.
+    /// Puts a value that lives for a number of milliseconds.
     PutFor(usize, Vec<u8>, Vec<u8>, u64),
     /// Writes an operand.
     Merge(usize, Vec<u8>, Vec<u8>),
@@ -328,7 +328,7 @@ impl Model {
         names
     }
 
-    /// Applies one write. What it does to a slot without a keyspace is nothing.
+    /// Applies one write. It changes nothing in a slot without a keyspace.
     pub fn apply(&mut self, op: &Op) {
         match op {
             Op::Create(slot) => {

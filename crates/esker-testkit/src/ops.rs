@@ -1,4 +1,4 @@
-//! Makes up writes: few keys, so that they meet, and values that tell who wrote them.
+//! Generates writes: few keys, so that they meet, and values that name their writer.
 //!
 //! Keys are short and from a small set; in folded keyspaces their case varies, so that the same
 //! key is written with different bytes. Values begin with a number that never comes twice, so that

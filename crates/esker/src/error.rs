@@ -1,8 +1,8 @@
 //! Errors.
 //!
-//! One enum serves the whole engine. Every variant names the thing that failed and, in its
-//! one-line message, the remedy. Errors are cheap to clone, because a failure of the background
-//! (a poisoned log, say) is reported to every later caller.
+//! One enum serves the whole engine. Every variant names what failed and, in its one-line message,
+//! the remedy. Errors are cheap to clone, because every later caller gets a failure of the
+//! background (a poisoned log, for example).
 
 mod message;
 mod space;
@@ -36,35 +36,35 @@ pub enum Error {
         /// The system's answer.
         source: Arc<io::Error>,
     },
-    /// Bytes on disk are not what was written (contract C3, C4).
+    /// Bytes on disk differ from what was written (contract C3, C4).
     Corruption(Box<Corruption>),
     /// Another handle, in this process or another, has the database open (C6).
     Locked {
         /// The database directory.
         path: PathBuf,
     },
-    /// The directory holds something else than an Esker database; it is left alone.
+    /// The directory holds something else than an Esker database. It is not changed.
     NotADatabase {
         /// The directory.
         path: PathBuf,
         /// What was found there.
         found: String,
-        /// If it is another store's: how `esker import --from` calls that.
+        /// If it belongs to another store: the name of that store for `esker import --from`.
         import: Option<&'static str>,
     },
-    /// There is no database here and the options forbid creating one.
+    /// The directory holds no database and the options forbid creating one.
     Missing {
         /// The directory.
         path: PathBuf,
     },
-    /// Something already stands where a new database is to be made.
+    /// Something already exists at the path of a new database.
     Exists {
         /// The path.
         path: PathBuf,
-        /// What stands there: `a database`, `an empty directory`, `a file`, …
+        /// What exists there: `a database`, `an empty directory`, `a file`, …
         found: String,
     },
-    /// The directory holds a part of what a repair that was cut off would have put there.
+    /// The directory holds the incomplete result of an interrupted repair.
     Unfinished {
         /// The directory.
         path: PathBuf,
@@ -85,31 +85,31 @@ pub enum Error {
         /// The limit in bytes.
         max: usize,
     },
-    /// A value is larger than the limit for this memory number.
+    /// A value is larger than the limit for this memory budget.
     ValueTooLarge {
         /// Its length in bytes.
         len: u64,
         /// The limit in bytes.
         max: u64,
     },
-    /// A batch is larger than the limit for this memory number.
+    /// A batch is larger than the limit for this memory budget.
     BatchTooLarge {
         /// Its encoded length in bytes.
         len: u64,
         /// The limit in bytes.
         max: u64,
     },
-    /// There is no room for the log or for new runs; writes resume when space returns (C7). What
-    /// frees space (deletes, range deletes, drops) is refused only when the reserve is used too.
+    /// There is no room for the log or for new runs; writes resume when space returns (C7). Calls
+    /// that free space (deletes, range deletes, drops) fail only when the reserve is used up too.
     DiskFull {
         /// The file that could not grow.
         path: PathBuf,
-        /// What is used up.
+        /// What has run out.
         shortage: Shortage,
-        /// What of the database holds space, where that is known.
+        /// What holds space in the database, where known.
         held: Option<Arc<SpaceHeld>>,
     },
-    /// An earlier failure left the end of the log or manifest unknown: no more writes until the
+    /// An earlier failure left the end of the log or manifest unknown. Writes fail until the
     /// database is reopened; reads go on (C2, R8).
     Poisoned {
         /// The failure that caused it.
@@ -134,40 +134,40 @@ pub enum Error {
         /// Its name.
         branch: String,
     },
-    /// The keyspace was made with a comparator that was not given at open (R15).
+    /// The keyspace's custom comparator was not given at open (R15).
     ComparatorMissing {
         /// The keyspace.
         keyspace: String,
         /// The stored name of its comparator.
         comparator: String,
     },
-    /// The keyspace was made with another order than the one asked for (R15).
+    /// The keyspace was created with another order than the requested one (R15).
     ComparatorMismatch {
         /// The keyspace.
         keyspace: String,
         /// The stored name of its comparator.
         stored: String,
-        /// The name asked for.
+        /// The requested name.
         asked: String,
     },
-    /// The keyspace has a merge operator that was not given at open.
+    /// The keyspace's merge operator was not given at open.
     MergeOperatorMissing {
         /// The keyspace.
         keyspace: String,
         /// The stored name of its merge operator.
         operator: String,
     },
-    /// The keyspace has another merge operator than the one asked for.
+    /// The keyspace has another merge operator than the requested one.
     MergeOperatorMismatch {
         /// The keyspace.
         keyspace: String,
         /// The stored name of its merge operator; empty if it has none.
         stored: String,
-        /// The name asked for.
+        /// The requested name.
         asked: String,
     },
-    /// A merge operator could not apply operands. They are kept, and the key can be read again
-    /// when it is overwritten or the operator takes them.
+    /// A merge operator could not apply operands. The operands are kept. The key can be read again
+    /// when it is overwritten or the operator accepts the operands.
     MergeFailed {
         /// The keyspace.
         keyspace: String,
@@ -179,33 +179,33 @@ pub enum Error {
     /// User code that the engine called (a comparator, merge operator or compaction filter)
     /// panicked.
     UserCodePanicked {
-        /// Which code.
+        /// The code that panicked.
         what: String,
     },
-    /// The database was opened read-only, or this is a named snapshot.
+    /// The database was opened read-only, or the handle is of a named snapshot.
     ReadOnly,
-    /// What a transaction read was changed before it could commit: nothing of it is written
-    /// (R20). To begin it again may succeed; [`crate::Db::transact`] does so.
+    /// Another write changed what a transaction had read before it could commit, so the transaction
+    /// wrote nothing (R20). A new attempt may succeed; [`crate::Db::transact`] makes one.
     Conflict {
         /// The keyspace.
         keyspace: String,
-        /// A key that was changed, where it is known; empty otherwise.
+        /// A key that was changed, where known; empty otherwise.
         key: Vec<u8>,
-        /// What is known of the change.
+        /// What is known about the change.
         cause: ConflictCause,
     },
-    /// Two or more transactions wait for each other's locks; this one is to give way.
+    /// Two or more transactions wait for each other's locks; this one has to be rolled back.
     Deadlock {
         /// The keyspace.
         keyspace: String,
-        /// The key whose lock was asked for.
+        /// The key whose lock was requested.
         key: Vec<u8>,
     },
     /// Another transaction kept a lock for longer than this one waits.
     LockTimeout {
         /// The keyspace.
         keyspace: String,
-        /// The key whose lock was asked for.
+        /// The key whose lock was requested.
         key: Vec<u8>,
         /// How long it waited.
         waited: Duration,
@@ -215,14 +215,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// An argument is outside what the call accepts.
+    /// The call does not accept an argument.
     InvalidArgument {
-        /// What is wrong with it and what would be right.
+        /// What is wrong with the argument and what would be right.
         what: String,
     },
 }
 
-/// Where damage was found and what is known about it.
+/// The place of damage and what is known about it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Corruption {
@@ -236,27 +236,27 @@ pub struct Corruption {
     pub keyspace: Option<String>,
     /// Lower and upper bound of the keys concerned, where known.
     pub key_range: Option<(Vec<u8>, Vec<u8>)>,
-    /// What does not fit.
+    /// What is wrong.
     pub detail: String,
 }
 
-/// What is known of the change that a transaction conflicts with.
+/// What is known about the change that a transaction conflicts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictCause {
-    /// A key that it read was written.
+    /// A key that the transaction read was written.
     KeyChanged,
-    /// A key within a range that it read was written, or a part of that range was removed.
+    /// A key in a range that the transaction read was written, or a part of the range was deleted.
     RangeChanged,
-    /// It began so long ago that the memtables since then are not all kept: whether something
-    /// changed is not known.
+    /// The transaction began so long ago that some memtables since then are no longer kept, so it
+    /// is unknown whether something changed.
     HistoryTooOld,
 }
 
 /// The coarse kind of an [`Error`], stable enough for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Each kind is named like the variant that it stands for.
+#[allow(missing_docs)] // Each kind has the name of its variant.
 pub enum ErrorKind {
     Io,
     Corruption,
@@ -365,8 +365,8 @@ impl Error {
         }
     }
 
-    /// Wraps the system's answer to `operation` on `path`; a full device, an exhausted quota and a
-    /// file that may grow no further become [`Error::DiskFull`].
+    /// Wraps the system's answer to `operation` on `path`. A full device, an exhausted quota and a
+    /// file at its size limit become [`Error::DiskFull`].
     pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         let shortage = match source.kind() {
             io::ErrorKind::StorageFull => Shortage::Device,
@@ -377,7 +377,7 @@ impl Error {
         Self::DiskFull { path: path.to_owned(), shortage, held: None }
     }
 
-    /// `found` stands at `path`, where a new database is to be made.
+    /// `found` exists at `path`, where a new database was to be created.
     pub fn exists(path: &Path, found: impl Into<String>) -> Self {
         Self::Exists { path: path.to_owned(), found: found.into() }
     }
@@ -403,13 +403,13 @@ impl Error {
         Self::InvalidArgument { what: what.into() }
     }
 
-    /// The error by which the closure of [`crate::Db::transact`] stops: nothing is written, and
-    /// nothing is tried again.
+    /// The error with which the closure of [`crate::Db::transact`] stops it: nothing is written,
+    /// and there is no new attempt.
     pub fn aborted(reason: impl Into<String>) -> Self {
         Self::Aborted { reason: reason.into() }
     }
 
-    /// Whether a transaction that ended so may succeed if it is begun again.
+    /// Whether a transaction that ended with this error may succeed in a new attempt.
     pub fn wants_retry(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Deadlock { .. })
     }

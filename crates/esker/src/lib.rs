@@ -4,7 +4,7 @@
 //!
 //! Modules are layers; each imports only modules above it in this list (a test checks that).
 
-// The models use a part of what is compiled for them.
+// The models use only a part of the code that is compiled for them.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 pub mod error;
@@ -25,12 +25,12 @@ pub mod run;
 
 pub mod manifest;
 
+pub mod compaction;
 pub mod iter;
-pub mod merge;
 
 pub mod commit;
-// Under the model checker only the protocols are compiled, not what is built on them: of the
-// database, what its threads share in memory.
+// Under the model checker only the protocols are compiled, not what is built on them. Of the
+// database it compiles what the threads share in memory.
 #[cfg(not(loom))]
 pub mod db;
 #[cfg(loom)]

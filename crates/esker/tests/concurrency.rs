@@ -1,5 +1,5 @@
 //! Readers, writers and iterators against a database whose buffers are so small that flushes,
-//! merges, splits and evictions never stop.
+//! compactions, splits and evictions never stop.
 //!
 //! Every test states what each reader must see whatever the schedule is, and checks at its end
 //! that there was background work to race with. The schedule is the system's, so a seed repeats
@@ -54,7 +54,7 @@ fn orders() -> Options {
 fn assert_busy(db: &Db, flushes: u64) {
     let stats = db.stats();
     assert!(stats.flushes >= flushes, "only {} flushes: nothing was raced", stats.flushes);
-    assert!(stats.merges > 0, "no merges: nothing was raced");
+    assert!(stats.compactions > 0, "no compactions: nothing was raced");
 }
 
 fn assert_sound(db: &Db) {
@@ -732,9 +732,9 @@ fn nothing_reappears_in_a_keyspace_that_was_dropped() {
 // Snapshots
 
 #[test]
-fn snapshots_stay_as_they_were_while_merges_run() {
+fn snapshots_stay_as_they_were_while_compactions_run() {
     const KEYS: u64 = 400;
-    let seed = seed("snapshots_stay_as_they_were_while_merges_run");
+    let seed = seed("snapshots_stay_as_they_were_while_compactions_run");
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), orders()).unwrap();
     let plain = db.keyspace("plain").unwrap();

@@ -6,7 +6,7 @@
 //! kill, all that was acknowledged. The opening itself is cut off too and tried again; then the
 //! database is used, cut off once more, and opened again.
 //!
-//! `ESKER_CRASH_POINTS` sets how many clones are checked (4,000 unless told), `ESKER_SEED` replays
+//! `ESKER_CRASH_POINTS` sets how many clones are checked (4,000 by default), `ESKER_SEED` replays
 //! the workload of one seed.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
@@ -394,7 +394,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("the variable holds a number"))
 }
 
-/// Runs workloads until so many points are checked.
+/// Runs workloads until enough points are checked.
 fn campaign(name: &str, first: u64, wanted: u64, workload: impl Fn(u64) -> u64 + Sync) {
     if let Some(seed) = number("ESKER_SEED") {
         workload(seed);

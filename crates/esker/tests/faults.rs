@@ -1,7 +1,7 @@
 //! Calls of the file system that fail, one after the other (C2, C7, C8; R2, R7, R8).
 //!
 //! A sweep makes the n-th call of each kind fail, once or for good, while a fixed workload opens a
-//! database, writes, flushes, merges, reads and closes it, and ends when the workload makes no
+//! database, writes, flushes, compacts, reads and closes it, and ends when the workload makes no
 //! n-th call. Whatever fails: each call ends with success or a typed error, nothing acknowledged
 //! is lost, reads are right, and the database opens again when the disk is well.
 //!
@@ -78,7 +78,7 @@ fn is_live(found: &Model, ops: &[Op]) -> bool {
     matches!(ops, [Op::Create(slot)] if found.map(*slot).is_some())
 }
 
-/// Opens, writes, flushes, merges, reads and closes, and goes on whatever fails.
+/// Opens, writes, flushes, compacts, reads and closes, and goes on whatever fails.
 fn workload(fs: &FaultFs, seed: u64) -> Tried {
     let mut tried = Tried::default();
     let mut make = Generator::new(seed, 60);
@@ -353,16 +353,16 @@ fn run_files(fs: &FaultFs) -> Vec<String> {
 }
 
 #[test]
-fn a_flush_or_merge_that_fails_at_its_end_leaves_no_file() {
+fn a_flush_or_compaction_that_fails_at_its_end_leaves_no_file() {
     for (call, path) in [(Call::SyncData, ".run"), (Call::SyncDir, "data")] {
         for merge in [false, true] {
-            let what = format!("{call:?} of {path}, merge {merge}");
+            let what = format!("{call:?} of {path}, compaction {merge}");
             let disk = CrashFs::new();
             let fs = FaultFs::over(&disk);
             let db = Db::open_with(PATH, options(&fs, 1)).unwrap();
             (0..200).for_each(|n| db.insert(format!("{n:03}"), [b'1'; 40]).unwrap());
             if merge {
-                // A delta so small that only a compaction merges it.
+                // A delta so small that only `compact` rewrites it.
                 db.compact().unwrap();
                 db.insert("100", "2").unwrap();
                 db.flush().unwrap();
@@ -374,7 +374,7 @@ fn a_flush_or_merge_that_fails_at_its_end_leaves_no_file() {
             let result = if merge { db.compact() } else { db.flush() };
             assert!(result.is_err(), "{what}");
             assert!(!fs.fired().is_empty(), "{what}");
-            // Afterwards nobody tries again in the background.
+            // Afterwards the background does not try again.
             let _ = db.close();
             assert_eq!(run_files(&fs), before, "{what}");
             drop(db);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; groups are set apart by `|` for the eye only.
 const LAYERS: &str = "error base | fs sync | block filter wal memtable | cache run | manifest | \
-                      iter merge | commit | db | repair inspect | api";
+                      iter compaction | commit | db | repair inspect | api";
 
 const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;

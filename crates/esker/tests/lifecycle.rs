@@ -384,7 +384,7 @@ fn writers_on_a_full_disk_get_an_error_and_go_on_when_space_returns() {
         assert!(found >= written.load(Ordering::Relaxed));
         written.store(found, Ordering::Relaxed);
         disk.set_capacity(None);
-        // Whoever comes now may still meet the old failure, until the retry has succeeded.
+        // A call that comes now may still meet the old failure, until the retry has succeeded.
         let key = (round << 48 | 1 << 40).to_be_bytes();
         while let Err(error) = db.insert(key, padded(0, 200)) {
             assert_eq!(error.kind(), ErrorKind::DiskFull, "{error}");
@@ -458,7 +458,7 @@ fn a_database_may_have_more_files_than_may_be_open() {
     let mut options = tiny();
     options.fs = disk.as_fs();
     use_many_files(&options, Path::new("/db"), 300);
-    // What the bound leaves over is taken by somebody else in the process.
+    // What the bound leaves over is taken by other parts of the process.
     let db = Db::open_with(Path::new("/db"), options).unwrap();
     let open = || disk.as_fs().open(Path::new("/db/LOCK"), OpenMode::Read);
     let others: Vec<_> = (disk.handles()..45).map(|_| open().unwrap()).collect();

@@ -1,5 +1,5 @@
 //! Only one handle at a time has a database open (C6), whatever the path by which it comes and
-//! whichever process it lives in; whoever comes too late changes nothing.
+//! whichever process it lives in; a handle that comes too late changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
@@ -156,7 +156,7 @@ fn of_those_that_open_at_once_exactly_one_wins() {
                         opened.fetch_add(1, Ordering::SeqCst);
                         db.insert(round.to_be_bytes(), opener.to_be_bytes()).unwrap();
                     }
-                    // Whoever is open stays so until all have tried.
+                    // An open handle stays open until all have tried.
                     done.wait();
                     match db {
                         Ok(db) if opener % 2 == 0 => db.close().unwrap(),

@@ -1,8 +1,8 @@
 //! Programs and test suites that others wrote for LevelDB, run unchanged on LevelDB's own library
-//! and on ours. The first run judges the second: what LevelDB does not pass is not asked of us.
+//! and on ours. The first run judges the second: ours need not pass what LevelDB fails.
 //!
-//! Versions are pinned (`tests/clients`), and each client must have run at least as many tests or
-//! checks as is known of it, so that a run of nothing does not pass.
+//! Versions are pinned (`tests/clients`), and each client must run at least its known number of
+//! tests or checks, so that a run of nothing does not pass.
 
 use crate::Result;
 use crate::dropin::{self, call, cc};
@@ -17,7 +17,7 @@ const STOCK_HEADERS: &str = "/usr/include/leveldb/db.h";
 /// Debian's Python, for which its packages are built.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// What a client needs beside a compiler.
+/// The needs of a client besides a compiler.
 struct Needs {
     what: &'static str,
     here: fn() -> bool,
@@ -91,7 +91,7 @@ struct Bench {
     place: tempfile::TempDir,
 }
 
-/// Runs all clients, and prints what came of each.
+/// Runs all clients, and prints the result of each.
 pub(crate) fn run(workspace: &Path, all: bool) -> Result<()> {
     if !Path::new(STOCK_HEADERS).exists() {
         let what = "LevelDB itself is not here (Debian: apt-get install libleveldb-dev)";
@@ -144,13 +144,13 @@ fn left_out(what: &str, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a program is here and does what it is asked for.
+/// Whether a program is installed and runs with these arguments.
 fn answers(program: &str, arguments: &[&str]) -> bool {
     let output = Command::new(program).args(arguments).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// What a command prints; an error if it fails.
+/// The output of a command; an error if it fails.
 fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().display().to_string();
     let output = command.output().map_err(|error| format!("cannot run {name}: {error}"))?;
@@ -162,7 +162,7 @@ fn output(command: &mut Command) -> Result<String> {
     Err(format!("{name}: {}\n{text}{errors}", output.status))
 }
 
-/// How many checks a program says that it made; an error if it says that one failed.
+/// The number of checks that a program reports; an error if it reports a failed one.
 fn checks_in(text: &str) -> Result<usize> {
     let last = text.lines().last().unwrap_or_default();
     let count = last.strip_suffix(" checks, 0 failed").and_then(|count| count.parse().ok());

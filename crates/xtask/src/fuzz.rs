@@ -1,7 +1,7 @@
 //! Fuzzing with a stable compiler: the coverage that libFuzzer follows is an LLVM pass, which
 //! stable rustc takes as a flag, so neither cargo-fuzz nor a nightly toolchain is needed.
 //!
-//! `cargo fuzz run TARGET` works on the same targets for whoever has both.
+//! `cargo fuzz run TARGET` works on the same targets if both are installed.
 
 use crate::Result;
 use crate::dropin::{call, target};
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is asked for.
+/// The arguments.
 pub(crate) struct Fuzz {
     /// One of `TARGETS`.
     pub name: String,
@@ -28,7 +28,7 @@ const TARGETS: &[(&str, &[u8])] = &[
     ("c_calls", &[0, 0, 0, 1, 0, 1, 1, 0, 2, 1, 0, 3, 2, 0, 3, 65, 7, 0, 6, 0, 65]),
 ];
 
-/// What makes a build report its coverage, as cargo-fuzz asks for it.
+/// The flags that make a build report its coverage, as cargo-fuzz passes them.
 const COVERAGE: &[&str] = &[
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -96,7 +96,7 @@ fn build(workspace: &Path, directory: &Path, name: &str, address: bool) -> Resul
     Ok(directory.join(host).join("release").join(name))
 }
 
-/// What the compiler calls this machine.
+/// The compiler's name of this machine.
 fn host() -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-vV").output().map_err(|e| format!("no rustc: {e}"))?;

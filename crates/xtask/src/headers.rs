@@ -1,7 +1,7 @@
-//! Headers: what C programs see of the C interfaces, generated from their Rust sources.
+//! Headers of the C interfaces, generated from their Rust sources.
 //!
 //! They are checked in, so that nobody needs this program to use the library; `--check` generates
-//! them again and compares, so that they are never behind.
+//! them again and compares, so that they are always up to date.
 
 use crate::Result;
 use std::fs;
@@ -48,7 +48,7 @@ pub(crate) fn run(workspace: &Path, check: bool) -> Result<()> {
     Err(format!("{} is not what its source says: run `cargo xtask headers`", behind.join(", ")))
 }
 
-/// Without what generates them, nothing is compared.
+/// Without the generator, nothing is compared.
 #[cfg(not(feature = "headers"))]
 fn generate(_: &Path) -> Result<String> {
     Err("build this with `--features headers`, as `cargo xtask` does".to_owned())

@@ -1,5 +1,5 @@
-//! How fast `esker import` brings a LevelDB directory over: LevelDB makes one, the program imports
-//! it some times into new databases.
+//! How fast `esker import` imports a LevelDB directory: LevelDB makes one, the program imports it
+//! several times into new databases.
 
 use crate::Result;
 use crate::dropin::{self, call, cc};

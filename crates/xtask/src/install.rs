@@ -7,13 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is asked for.
+/// The arguments.
 pub(crate) struct Install {
     /// Where the files stand when they are used.
     pub prefix: PathBuf,
     /// The directory of libraries below it.
     pub libdir: String,
-    /// A directory that stands for the root, for those who make packages.
+    /// A directory in place of the root, for package builders.
     pub destdir: Option<PathBuf>,
     /// The profile of cargo.
     pub profile: String,
@@ -80,7 +80,7 @@ pub(crate) fn run(workspace: &Path, install: &Install) -> Result<()> {
     write(&libraries.join("pkgconfig/esker.pc"), text.as_bytes())
 }
 
-/// The libraries, made by cargo; answers with their directory.
+/// Builds the libraries with cargo and returns their directory.
 fn build(workspace: &Path, profile: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -137,7 +137,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     write(to, &fs::read(from).map_err(|e| format!("cannot read {}: {e}", from.display()))?)
 }
 
-/// A name that leads to a file beside it.
+/// Makes a link to a file beside it.
 fn replace_link(file: &str, link: &Path) -> Result<()> {
     if fs::symlink_metadata(link).is_ok() {
         fs::remove_file(link).map_err(|e| format!("cannot remove {}: {e}", link.display()))?;

@@ -1,4 +1,4 @@
-//! What LevelDB's C interface costs on Esker: one C program over `leveldb/c.h`, on LevelDB and on
+//! The cost of LevelDB's C interface on Esker: one C program over `leveldb/c.h`, on LevelDB and on
 //! Esker, and the same work in Rust through Esker's own interface, in turns.
 
 use crate::Result;

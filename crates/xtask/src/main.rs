@@ -1,7 +1,7 @@
 //! Chores of the workspace that need more than cargo. `cargo xtask help` lists them.
 //!
-//! Each chore is a module with a function that does it and says in words what went wrong; this
-//! file only reads the command line.
+//! Each chore is a module with a function that runs it and returns an error message; this file only
+//! reads the command line.
 
 mod clients;
 mod dropin;
@@ -31,50 +31,51 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Runs a fuzz target, with the compiler that is there. It needs a C++ compiler.
+    /// Runs a fuzz target, with the installed compiler. It needs a C++ compiler.
     Fuzz {
-        /// Which: a file in fuzz/fuzz_targets.
+        /// The target: a file in fuzz/fuzz_targets.
         #[arg(long, default_value = "c_calls")]
         target: String,
         /// How long, once it is built.
         #[arg(long, default_value_t = 60)]
         seconds: u64,
-        /// Watches memory with AddressSanitizer, too.
+        /// Also checks memory with AddressSanitizer.
         #[arg(long)]
         address: bool,
-        /// Runs one input that failed, instead.
+        /// Runs only one input that failed.
         #[arg(long)]
         input: Option<PathBuf>,
     },
     /// Builds libesker and installs it for C: header, shared and static library, and a file for
     /// pkg-config.
     InstallC {
-        /// Where to.
+        /// The directory to install to.
         #[arg(long, default_value = "/usr/local")]
         prefix: PathBuf,
         /// The directory of libraries below it.
         #[arg(long, default_value = "lib")]
         libdir: String,
-        /// A directory that stands for the root, to make a package of.
+        /// A directory in place of the root, to make a package.
         #[arg(long)]
         destdir: Option<PathBuf>,
         /// The profile to build with.
         #[arg(long, default_value = "release", conflicts_with = "built")]
         profile: String,
-        /// Builds nothing, and takes the libraries that cargo made in this directory: for
-        /// libraries that were built for another system.
+        /// Builds nothing, and takes the libraries from this directory of cargo: for libraries
+        /// built for another system.
         #[arg(long)]
         built: Option<PathBuf>,
     },
     /// Makes target/leveldb-dropin/libleveldb.so.1d, which takes the place of LevelDB's library.
     /// It needs a C++ compiler and LevelDB's headers (Debian: libleveldb-dev).
     LeveldbDropin {
-        /// Leaves the C++ half out, into target/leveldb-dropin/c; a C compiler is enough then.
+        /// Leaves out the C++ half and writes to target/leveldb-dropin/c; this needs only a C
+        /// compiler.
         #[arg(long)]
         c_only: bool,
     },
-    /// Measures one C program over LevelDB's interface on LevelDB and on Esker, and the same work in
-    /// Rust, in turns. It needs LevelDB (Debian: libleveldb-dev).
+    /// Measures one C program over LevelDB's interface on LevelDB and on Esker, and the same work
+    /// in Rust, in turns. It needs LevelDB (Debian: libleveldb-dev).
     LeveldbBench {
         /// Entries of 16 + 100 bytes.
         #[arg(long, default_value_t = 1_000_000)]
@@ -86,7 +87,7 @@ enum Chore {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
-    /// Measures how fast `esker import` brings a LevelDB directory over. It needs LevelDB (Debian:
+    /// Measures how fast `esker import` imports a LevelDB directory. It needs LevelDB (Debian:
     /// libleveldb-dev).
     ImportBench {
         /// Entries of 16 + 100 bytes.
@@ -96,15 +97,15 @@ enum Chore {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
-    /// Runs the tests with one deliberate defect at a time, and prints which test noticed it. It is
-    /// an hour's work, and goes on where it was interrupted.
+    /// Runs the tests with one deliberate defect at a time, and prints which test noticed it. This
+    /// takes an hour; an interrupted run continues.
     Mutants {
         /// Only defects whose names contain one of these.
         only: Vec<String>,
-        /// Forgets what earlier runs found about them.
+        /// Discards the results of earlier runs about them.
         #[arg(long)]
         again: bool,
-        /// Only names them.
+        /// Only lists them.
         #[arg(long)]
         list: bool,
         /// Prints the table as JSON.
@@ -112,15 +113,15 @@ enum Chore {
         json: bool,
     },
     /// Runs programs and test suites of other projects, unchanged, on LevelDB's own library and on
-    /// ours. What they are made of comes from the package registries.
+    /// ours. Their sources come from the package registries.
     Clients {
-        /// Fails where something is missing, instead of leaving out what needs it.
+        /// Fails if something is missing, instead of leaving out the clients that need it.
         #[arg(long)]
         all: bool,
     },
 }
 
-/// Why a chore was not done, in words.
+/// The error message of a chore.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// The directory of the workspace.

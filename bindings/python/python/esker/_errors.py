@@ -25,7 +25,7 @@ class Error(Exception):
 
 
 class IOError(Error, builtins.IOError):
-    """The operating system refused something. ``operation`` says what, ``errno`` why."""
+    """The operating system refused an operation, ``operation``, with the error ``errno``."""
 
     kind = "io"
     operation: str | None = None
@@ -44,25 +44,25 @@ class MissingError(IOError, FileNotFoundError):
 
 
 class ExistsError(IOError, FileExistsError):
-    """There already is something."""
+    """Something exists there already."""
 
     kind = "exists"
 
 
 class UnfinishedError(Error):
-    """The directory holds a part of what a repair that was cut off would have put there."""
+    """The directory holds the incomplete output of an interrupted repair."""
 
     kind = "unfinished"
 
 
 class DiskFullError(IOError):
-    """The device has no room. Writes go on by themselves when there is."""
+    """The device is full. Writes go on by themselves when it has space again."""
 
     kind = "disk-full"
 
 
 class CorruptionError(Error):
-    """Bytes on disk are not what was written.
+    """Bytes on disk differ from what was written.
 
     ``section`` names the part of the format, ``key_range`` bounds the keys concerned.
     """
@@ -74,13 +74,13 @@ class CorruptionError(Error):
 
 
 class IteratorInvalidError(Error):
-    """A raw iterator stands on no entry."""
+    """The raw iterator is on no entry."""
 
     kind = "iterator-invalid"
 
 
 class NotADatabaseError(Error):
-    """The directory holds something else; it was left alone."""
+    """The directory holds something else than a database; it was not changed."""
 
     kind = "not-a-database"
     found: str | None = None
@@ -108,13 +108,13 @@ class KeyTooLongError(LimitError):
 
 
 class ValueTooLargeError(LimitError):
-    """A value is too large for the memory that the database was given."""
+    """A value is too large for the memory budget of the database."""
 
     kind = "value-too-large"
 
 
 class BatchTooLargeError(LimitError):
-    """A batch is too large for the memory that the database was given."""
+    """A batch is too large for the memory budget of the database."""
 
     kind = "batch-too-large"
 
@@ -144,7 +144,7 @@ class KeyspaceDroppedError(Error):
 
 
 class ComparatorError(Error):
-    """The order of a keyspace is not the one that was asked for. ``comparator`` is the stored one."""
+    """The keyspace's comparator is not the given one. ``comparator`` is the stored name."""
 
     comparator: str | None = None
     asked: str | None = None
@@ -175,7 +175,7 @@ class BranchMissingError(BranchError):
 
 
 class BranchExistsError(BranchError):
-    """There already is a branch or named snapshot of this name."""
+    """A branch or named snapshot of this name exists already."""
 
     kind = "branch-exists"
 
@@ -200,7 +200,7 @@ class MergeOperatorMismatchError(MergeError):
 
 
 class MergeFailedError(MergeError):
-    """A merge operator could not apply operands, which are kept. ``detail`` is what it says."""
+    """A merge operator could not apply operands, which are kept. ``detail`` is its message."""
 
     kind = "merge-failed"
     detail: str | None = None
@@ -235,7 +235,7 @@ class ConflictError(TransactionError):
 
 
 class DeadlockError(TransactionError):
-    """Transactions wait for each other, and this one is to give way. Begin it again."""
+    """Transactions wait for each other, and this one must end. Begin it again."""
 
     kind = "deadlock"
 
@@ -248,7 +248,7 @@ class LockTimeoutError(TransactionError, TimeoutError):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument is outside what the call accepts."""
+    """The call does not accept this argument."""
 
     kind = "invalid-argument"
 

@@ -109,11 +109,11 @@ class Keyspace(KeyspaceBase, MutableMapping[bytes, bytes]):
         return _Values(self)
 
     def clear(self) -> None:
-        """Removes everything; costs the same whatever is there."""
+        """Removes everything; the cost does not depend on the number of entries."""
         self.delete_range()
 
     def update(self, other: Any = (), /, **kwargs: Any) -> None:
-        """Puts what another mapping, or pairs, hold: all of it or nothing."""
+        """Puts all entries of another mapping, or of pairs, or none."""
         if kwargs:
             raise TypeError("keys are bytes, so they cannot be given as keyword arguments")
         pairs: Iterable[tuple[bytes, bytes]]

@@ -1,4 +1,4 @@
-"""The asyncio face: the same calls, awaited.
+"""The asyncio interface: the same calls, awaited.
 
 Every call runs on a thread of a pool that belongs to the database, so the event loop goes on
 meanwhile; iterating fetches many entries per trip to the pool.
@@ -152,7 +152,7 @@ def _or_end(call: Callable[[], Any]) -> Any:
 
 
 class _Reader(_Calls):
-    """What databases, keyspaces and snapshots have in common."""
+    """The common part of databases, keyspaces and snapshots."""
 
     __slots__ = ("_real",)
     _real: Any
@@ -167,7 +167,7 @@ class _Reader(_Calls):
         return found
 
     async def contains(self, key: Buffer) -> bool:
-        """Whether ``key`` is there."""
+        """Whether ``key`` exists."""
         return await self._call(self._real.__contains__, key)
 
     def iterator(self, **options: Any) -> Iterator[Any]:
@@ -218,11 +218,11 @@ class WriteBatch(_Calls):
         *,
         keyspace: Store | None = None,
     ) -> None:
-        """Adds the removal of every key from ``start`` up to and without ``stop``."""
+        """Adds a range delete of all keys from ``start`` up to, not including, ``stop``."""
         self._real.delete_range(start, stop, keyspace=_real(keyspace))
 
     def clear(self) -> None:
-        """Forgets all operations."""
+        """Removes all operations."""
         self._real.clear()
 
     def __len__(self) -> int:
@@ -256,11 +256,11 @@ class Snapshot(_Reader):
         self._real = real
 
     async def keyspace(self, name: str) -> Snapshot:
-        """What the same moment shows of another keyspace."""
+        """The state of another keyspace at the same moment."""
         return Snapshot(self._pool, await self._call(self._real.keyspace, name))
 
     async def close(self) -> None:
-        """Lets go of the state."""
+        """Releases the snapshot."""
         await self._call(self._real.close)
 
     async def __aenter__(self) -> Self:
@@ -271,7 +271,7 @@ class Snapshot(_Reader):
 
 
 class Store(_Reader):
-    """What databases and keyspaces have in common."""
+    """The common part of databases and keyspaces."""
 
     __slots__ = ()
 
@@ -282,55 +282,55 @@ class Store(_Reader):
         await self._call(self._real.put, key, value, sync=sync, ttl=ttl)
 
     async def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None:
-        """Gives ``operand`` to the merge operator."""
+        """Writes ``operand`` for the merge operator."""
         await self._call(self._real.merge, key, operand, sync=sync)
 
     async def compare_and_set(
         self, key: Buffer, expected: Buffer | None, new: Buffer | None
     ) -> bool:
-        """Puts ``new`` under ``key`` if ``expected`` is there; returns whether it was."""
+        """Puts ``new`` under ``key`` if its value is ``expected``; returns whether it was put."""
         done: bool = await self._call(self._real.compare_and_set, key, expected, new)
         return done
 
     async def insert_if_absent(self, key: Buffer, value: Buffer) -> bool:
-        """Puts ``value`` under ``key`` if that has none; returns whether it had none."""
+        """Puts ``value`` under ``key`` if the key has none; returns whether it was put."""
         done: bool = await self._call(self._real.insert_if_absent, key, value)
         return done
 
     async def update_with(
         self, key: Buffer, function: Callable[[bytes | None], Buffer | None]
     ) -> bytes | None:
-        """Replaces the value under ``key`` by what ``function`` makes of it, on a thread of the
-        pool."""
+        """Replaces the value under ``key`` by the result of ``function`` on it, which runs on a
+        thread of the pool."""
         new: bytes | None = await self._call(self._real.update_with, key, function)
         return new
 
     async def delete(self, key: Buffer, *, sync: bool = False) -> None:
-        """Removes ``key``, if it is there."""
+        """Removes ``key``, if it exists."""
         await self._call(self._real.delete, key, sync=sync)
 
     async def delete_range(
         self, start: Buffer | None = None, stop: Buffer | None = None, *, sync: bool = False
     ) -> None:
-        """Removes every key from ``start`` up to and without ``stop``."""
+        """Removes all keys from ``start`` up to, not including, ``stop``."""
         await self._call(self._real.delete_range, start, stop, sync=sync)
 
     def write_batch(
         self, *, transaction: bool = True, sync: bool = False, durability: Any = None
     ) -> WriteBatch:
-        """A batch of writes that happen together or not at all. If its block raises, it is dropped,
-        unless ``transaction`` is false."""
+        """Makes a batch of writes that are applied together or not at all. If its block raises, it
+        is dropped, unless ``transaction`` is false."""
         real = self._real.write_batch(transaction=transaction, sync=sync, durability=durability)
         return WriteBatch(self._pool, real, transaction)
 
     async def snapshot(self) -> Snapshot:
-        """The state at this moment."""
+        """Takes a snapshot: the state at this moment."""
         return Snapshot(self._pool, await self._call(self._real.snapshot))
 
     async def compact_range(
         self, *, start: Buffer | None = None, stop: Buffer | None = None
     ) -> None:
-        """Merges what lies between two keys."""
+        """Compacts the entries between two keys."""
         await self._call(self._real.compact_range, start=start, stop=stop)
 
 
@@ -387,19 +387,19 @@ class Transaction(_Calls):
         keyspace: Store | None = None,
         ttl: float | None = None,
     ) -> None:
-        """Puts ``value`` under ``key``; it is gone ``ttl`` seconds after the commit."""
+        """Puts ``value`` under ``key``; it expires ``ttl`` seconds after the commit."""
         await self._call(self._real.put, key, value, keyspace=_real(keyspace), ttl=ttl)
 
     async def merge(self, key: Buffer, operand: Buffer, *, keyspace: Store | None = None) -> None:
-        """Gives ``operand`` to the merge operator."""
+        """Writes ``operand`` for the merge operator."""
         await self._call(self._real.merge, key, operand, keyspace=_real(keyspace))
 
     async def delete(self, key: Buffer, *, keyspace: Store | None = None) -> None:
-        """Removes ``key``, if it is there."""
+        """Removes ``key``, if it exists."""
         await self._call(self._real.delete, key, keyspace=_real(keyspace))
 
     async def entries(self, *, keyspace: Store | None = None, **options: Any) -> list[Any]:
-        """What the transaction sees of a range, with the options of
+        """The entries of a range as the transaction sees them, with the options of
         :meth:`esker.Transaction.iterator`."""
         real = _real(keyspace)
         return await self._call(lambda: list(self._real.iterator(keyspace=real, **options)))
@@ -412,7 +412,7 @@ class Transaction(_Calls):
         await self._call(self._real.__exit__, None, None, None)
 
     async def rollback(self) -> None:
-        """Gives everything up."""
+        """Rolls back all writes."""
         await self._call(self._real.rollback)
 
     async def __aenter__(self) -> Self:
@@ -447,7 +447,7 @@ class DB(Store):
         return self.real.closed
 
     async def keyspace(self, name: str, **options: Any) -> Keyspace:
-        """The keyspace of this name, made on first use."""
+        """Opens the keyspace of this name, and makes it on first use."""
         return Keyspace(self._pool, await self._call(self._real.keyspace, name, **options))
 
     async def keyspaces(self) -> list[str]:
@@ -498,7 +498,7 @@ class DB(Store):
         return DB(self._pool, await self._call(self.real.branch, name))
 
     async def open_branch(self, name: str) -> DB:
-        """A branch that was made before."""
+        """Opens a branch that was made before."""
         return DB(self._pool, await self._call(self.real.open_branch, name))
 
     async def branches(self) -> list[str]:
@@ -506,11 +506,11 @@ class DB(Store):
         return await self._call(self.real.branches)
 
     async def drop_branch(self, name: str) -> bool:
-        """Drops a branch with all it holds."""
+        """Drops a branch and all its entries."""
         return await self._call(self.real.drop_branch, name)
 
     async def checkpoint(self, path: Any) -> None:
-        """Makes a second database with what this one holds now."""
+        """Copies the present state of the database into another directory."""
         await self._call(self.real.checkpoint, path)
 
     async def sync(self) -> None:
@@ -522,11 +522,11 @@ class DB(Store):
         await self._call(self._real.flush)
 
     async def stats(self) -> dict[str, Any]:
-        """What the database knows about itself."""
+        """The database's statistics."""
         return await self._call(self.real.stats)
 
     async def verify(self) -> dict[str, Any]:
-        """Reads everything that is stored and returns what is damaged."""
+        """Reads everything that is stored and reports damage."""
         return await self._call(self.real.verify)
 
     async def close(self) -> None:

@@ -189,7 +189,7 @@ pub(crate) fn turns(engines: usize, round: usize) -> impl Iterator<Item = usize>
     (0..engines).map(move |turn| (turn + round - 1) % engines)
 }
 
-/// Whether a failure is the disk's. Engines put it into words of their own, so the disk is asked.
+/// Whether a full disk caused a failure. Engines word it differently, so the disk is checked too.
 pub(crate) fn disk_is_full(message: &str, dir: &Path) -> bool {
     let told = ["No space left", "os error 28", "ENOSPC", "disk is full", "disk full"];
     told.iter().any(|words| message.contains(words))

@@ -50,7 +50,7 @@ impl Stop {
 
     fn watch(&self, child: Option<Arc<SharedChild>>) {
         let mut place = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever asked before the child was known could not end it.
+        // A request that came before the child was known could not end it.
         if let Some(child) = child.as_ref().filter(|_| self.asked()) {
             let _ = child.kill();
         }

@@ -1,8 +1,8 @@
 //! Esker through its public interface, with no option set that the user did not set.
 //!
 //! *Transactions* are those that [`Db::begin`] makes: they lock nothing and are checked when they
-//! commit. That is the default, and the choice for work in which transactions seldom meet: two of
-//! LinkBench's meet if they change links of the same id and type.
+//! commit. That is the default, and suits work in which transactions seldom conflict: two of
+//! LinkBench's conflict if they change links of the same id and type.
 
 use super::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};
 use super::{Cursor, Direction, Engine, EngineBytes, EngineSpec, OpenOptions, Session};
@@ -100,7 +100,7 @@ impl Engine for EskerEngine {
             user: written.user,
             log: written.log,
             flush: written.flush,
-            merge: written.merge,
+            merge: written.compaction,
             other: written.manifest,
         })
     }

@@ -82,7 +82,7 @@ pub struct EngineBytes {
     pub log: u64,
     /// Flushes of memory to files.
     pub flush: u64,
-    /// Merges (compaction).
+    /// Compactions.
     pub merge: u64,
     /// Everything else.
     pub other: u64,

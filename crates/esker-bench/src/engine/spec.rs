@@ -122,7 +122,7 @@ impl EngineSpec {
         names.map(Self::parse).collect()
     }
 
-    /// Parses one name. Whether this build has the engine is asked later ([`Self::available`]).
+    /// Parses one name. [`Self::available`] says whether this build has the engine.
     pub fn parse(text: &str) -> Result<Self> {
         let (head, library) = match text.split_once(':') {
             Some((head, path)) => (head, Some(path)),

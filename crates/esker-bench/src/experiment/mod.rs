@@ -39,7 +39,7 @@ pub struct Experiment {
     pub source: &'static str,
     /// What a scale counts.
     pub unit: &'static str,
-    /// The scale if none is asked for.
+    /// The default scale.
     pub scale: u64,
     /// What a finished write survives, as published.
     pub durability: Durability,

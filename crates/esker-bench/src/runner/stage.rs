@@ -38,8 +38,8 @@ pub struct Stage {
 pub type Loop<'a> = &'a (dyn Fn(usize, &mut Meter<'_>) -> Result<()> + Sync);
 
 impl Runner<'_> {
-    /// Runs a stage; its report, and the checksum of what its threads returned. Its results are
-    /// checked by whoever knows them.
+    /// Runs a stage; returns its report and the checksum of its threads' results, which the caller
+    /// checks.
     pub fn stage(&mut self, stage: &Stage, body: Loop<'_>) -> Result<(WorkloadReport, Checksum)> {
         let kind = if stage.maintenance { Kind::Compact } else { Kind::FillRandom };
         let workload = Workload { kind, threads: None };

@@ -11,8 +11,8 @@ use esker_bench::{Durability, EngineSpec, Error, Result, Settings, Workload};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The longest that a workload of the standard list takes if nothing was asked for: nine of them end
-/// in under two minutes on any machine.
+/// The longest time for a workload of the standard list by default: all nine end in under two
+/// minutes on any machine.
 const STANDARD_LIMIT: Duration = Duration::from_secs(12);
 /// Bytes of a record of YCSB.
 const YCSB_RECORD: usize = 1_000;
@@ -21,7 +21,7 @@ const YCSB_RECORD: usize = 1_000;
 #[derive(Debug, Clone, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
-    /// What else can be done
+    /// Other actions
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
     #[command(flatten)]
@@ -39,27 +39,27 @@ pub enum BenchCommand {
     Child,
 }
 
-/// Compare engines under rules that the program keeps: rounds interleave, results are checked, every
-/// run has a process of its own
+/// Compare engines under fixed rules: rounds interleave, results are checked, every run has its own
+/// process
 #[derive(Debug, Clone, clap::Args)]
 pub struct CompareArgs {
     #[command(flatten)]
     pub flags: BenchFlags,
-    /// Open every engine with its defaults, or as its documentation recommends to those who want it
-    /// fast (default: as it is named)
+    /// Open every engine with its defaults, or as its documentation recommends for speed (default:
+    /// as the engine's name says)
     #[arg(long, value_enum, value_name = "HOW")]
     pub tuning: Option<TuningFlag>,
-    /// Bytes of memory that the process of a run may use, the system's cache of its files included
-    /// (needs the administrator's rights)
+    /// Bytes of memory that the process of a run may use, including the system's cache of its files
+    /// (needs administrator rights)
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
-    /// Empty the system's cache of files before each workload (needs the administrator's rights)
+    /// Empty the system's cache of files before each workload (needs administrator rights)
     #[arg(long)]
     pub drop_caches: bool,
     /// Operations of a batch for engines whose single writes are not cheap; their rows say so
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub batch_instead: usize,
-    /// Keep the databases, also of a comparison that was interrupted
+    /// Keep the databases, also those of an interrupted comparison
     #[arg(long)]
     pub keep: bool,
 }
@@ -73,7 +73,7 @@ pub enum TuningFlag {
 }
 
 impl CompareArgs {
-    /// The settings that these options ask for.
+    /// The settings of these options.
     pub fn settings(&self) -> Result<Settings> {
         let mut settings = self.flags.settings()?;
         if let Some(tuning) = self.tuning {
@@ -94,28 +94,28 @@ impl CompareArgs {
 /// The options of all runs of workloads.
 #[derive(Debug, Clone, clap::Args)]
 pub struct BenchFlags {
-    /// Workloads to run in order on one database, separated by commas; `readrandom:16` runs one with
-    /// 16 threads (--list explains them; default: a standard list of nine)
+    /// Workloads to run in order on one database, separated by commas; `readrandom:16` uses 16
+    /// threads (--list explains them; default: a standard list of nine)
     #[arg(long, alias = "benchmarks", value_name = "LIST")]
     pub workloads: Option<String>,
     /// Explain the workloads and the engines, and end
     #[arg(long)]
     pub list: bool,
     /// Engines to run, separated by commas (--list explains them): esker, mem (a locked map), null
-    /// (what the harness itself costs), and the peers that are built in
+    /// (measures the cost of the harness), and the peers that are built in
     #[arg(long, default_value = "esker", value_name = "LIST")]
     pub engine: String,
-    /// How often each engine runs the list; with several, rounds interleave and medians are compared
+    /// How often each engine runs the list; several rounds interleave, and medians are compared
     #[arg(long, visible_alias = "repeat", default_value_t = 1, value_name = "N")]
     pub rounds: usize,
-    /// Keys; also the operations of a workload that writes, over all its threads
+    /// Number of keys, and of operations of a workload that writes, over all its threads
     #[arg(long, default_value = "1M", value_parser = count, value_name = "N")]
     pub num: u64,
     /// Operations of a workload that reads, over all its threads (default: --num)
     #[arg(long, value_parser = count, value_name = "N")]
     pub reads: Option<u64>,
-    /// Seconds that a workload without a natural end runs, and the longest for the others, but for
-    /// loads of a comparison, which run to their end
+    /// Seconds that a workload without a natural end runs, and the limit for the others; loads of a
+    /// comparison run to their end
     #[arg(long, value_name = "SECONDS")]
     pub duration: Option<f64>,
     /// Threads of a workload that does not name its own
@@ -127,25 +127,25 @@ pub struct BenchFlags {
     /// How numbers become keys: decimal digits (LevelDB's db_bench) or big-endian bytes (RocksDB's)
     #[arg(long, value_enum, default_value_t = Style::Decimal)]
     pub key_style: Style,
-    /// Bytes of a value (default: 100; 1000 if the list names workloads of YCSB, whose records have ten
-    /// fields of 100 bytes)
+    /// Bytes of a value (default: 100; 1000 if the list names workloads of YCSB, whose records have
+    /// ten fields of 100 bytes)
     #[arg(long, value_name = "BYTES")]
     pub value_size: Option<usize>,
-    /// The fraction of its size that a compressor leaves of a value
+    /// The compressed size of a value as a fraction of its size
     #[arg(long, default_value_t = 0.5, value_name = "0..1")]
     pub compression_ratio: f64,
-    /// How often which key is asked for
+    /// The distribution of the keys that operations use
     #[arg(long, value_enum, default_value_t = Shape::Uniform)]
     pub distribution: Shape,
-    /// Which records the workloads of YCSB ask for (default: as YCSB says of each)
+    /// The distribution of records in workloads of YCSB (default: as YCSB defines each workload)
     #[arg(long, value_enum, value_name = "SHAPE")]
     pub ycsb_distribution: Option<Shape>,
-    /// An open loop: operations are due at this rate a second, whether or not those before are done,
-    /// and latencies count from then (workloads that time can end)
+    /// Open loop: operations are due at this rate per second, whether or not earlier ones are done,
+    /// and latencies count from the due time (for workloads that a time limit can end)
     #[arg(long, value_name = "RATE", conflicts_with = "rate_percent")]
     pub rate: Option<f64>,
-    /// The same at these shares of the rate that the workload sustains, which is measured just before;
-    /// 50,80,95 for instance
+    /// Open loop at these percentages of the rate that the workload sustains, which is measured
+    /// just before; for instance 50,80,95
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     pub rate_percent: Vec<f64>,
     /// The exponent of the zipfian and latest distributions
@@ -157,7 +157,7 @@ pub struct BenchFlags {
     /// Entries that a seek reads
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub scan_length: usize,
-    /// Writes a second beside readwhilewriting and seekrandomwhilewriting; 0 for no limit
+    /// Writes per second during readwhilewriting and seekrandomwhilewriting; 0 for no limit
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub write_rate: u64,
     /// The seed of all random streams
@@ -166,10 +166,10 @@ pub struct BenchFlags {
     /// What a finished write survives
     #[arg(long, value_enum, default_value_t = Class::Process)]
     pub durability: Class,
-    /// Memory for the engine, 512M for instance (default: a quarter of the machine's)
+    /// Memory budget of the engine, for instance 512M (default: a quarter of the machine's memory)
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     pub memory: Option<u64>,
-    /// Where to make the databases, which then remain (default: a fresh directory, removed at the end)
+    /// Where to make the databases, which are kept (default: a new directory, removed at the end)
     #[arg(long, alias = "db", value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Use the database that an earlier run left in --dir
@@ -232,7 +232,7 @@ pub enum Class {
 }
 
 impl BenchFlags {
-    /// The settings that these options ask for.
+    /// The settings of these options.
     pub fn settings(&self) -> Result<Settings> {
         let defaults = Settings::default();
         let duration = self.duration.map(seconds).transpose()?;

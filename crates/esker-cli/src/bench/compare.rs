@@ -1,7 +1,7 @@
 //! `esker bench compare`: the command around a comparison.
 //!
-//! It starts this program again for every run, ends the run under way when somebody presses Ctrl-C or
-//! the system asks it to end, and prints what there is in any case.
+//! It starts this program again for every run. Ctrl-C or a termination signal ends the present run.
+//! It always prints the results that it has.
 
 use super::args::CompareArgs;
 use super::{Follow, create, json, page, print, table};

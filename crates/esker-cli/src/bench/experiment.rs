@@ -1,7 +1,7 @@
 //! `esker bench experiment`: the published experiments, each by one command.
 //!
-//! Results go into a directory step by step, so that an experiment of hours can be stopped, and the
-//! same command goes on where it was.
+//! Results go into a directory step by step. So an experiment of hours can be stopped, and the same
+//! command continues it.
 
 use super::args::{Class, bytes, class, count, seconds};
 use super::compare::host;
@@ -23,8 +23,8 @@ use std::time::Duration;
 
 /// Repeat an experiment that others published, and put their figures beside ours
 ///
-/// Every finished step of every engine is written into a directory. The same command goes on where an
-/// earlier one was stopped, and runs only what is new if an engine is added. The directory then holds
+/// Every finished step of every engine is written into a directory. The same command continues a
+/// stopped experiment, and runs only the new steps if an engine is added. The directory then holds
 /// `report.json`, `report.csv` and `report.html`. Exit code: 0, 1 if something failed, 2
 /// for a command line that cannot be carried out, 130 if it was interrupted.
 #[derive(Debug, Clone, clap::Args)]
@@ -38,33 +38,33 @@ pub struct ExperimentArgs {
     /// Engines to run, separated by commas; ratios are to the first
     #[arg(long, default_value = "esker", value_name = "LIST")]
     pub engine: String,
-    /// How large: 1M, 10M, … of what the experiment counts (--list)
+    /// The size: 1M, 10M, … of the unit that the experiment counts (--list)
     #[arg(long, value_parser = count, value_name = "N")]
     pub scale: Option<u64>,
-    /// Bytes of a value, in experiments that are published with several
+    /// Bytes of a value, in experiments that were published with several sizes
     #[arg(long, value_name = "BYTES")]
     pub value_size: Option<usize>,
-    /// Seconds that each step lasts that could go on for ever; loads run to their end
+    /// Seconds that a step without a natural end lasts; loads run to their end
     #[arg(long, value_name = "SECONDS")]
     pub duration: Option<f64>,
     /// What a finished write survives (default: as published)
     #[arg(long, value_enum)]
     pub durability: Option<Class>,
-    /// How often each engine runs all steps; rounds interleave and medians are compared
+    /// How often each engine runs all steps; rounds interleave, and medians are compared
     #[arg(long, visible_alias = "repeat", default_value_t = 1, value_name = "N")]
     pub rounds: usize,
     /// The seed of all random streams
     #[arg(long, default_value_t = 42)]
     pub seed: u64,
-    /// Memory for the engine, 512M for instance (default: a quarter of the machine's, or of
-    /// --memory-limit)
+    /// Memory budget of the engine, for instance 512M (default: a quarter of the machine's memory,
+    /// or of --memory-limit)
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     pub memory: Option<u64>,
-    /// Bytes of memory that the process of a run may use, the system's cache of its files included
-    /// (needs the administrator's rights)
+    /// Bytes of memory that the process of a run may use, including the system's cache of its files
+    /// (needs administrator rights)
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
-    /// Empty the system's cache of files before each step (needs the administrator's rights)
+    /// Empty the system's cache of files before each step (needs administrator rights)
     #[arg(long)]
     pub drop_caches: bool,
     /// Operations of a batch for engines whose single writes are not cheap; their rows say so
@@ -115,7 +115,7 @@ impl ExperimentArgs {
     }
 }
 
-/// A rate has held if no more than a fifth of it is lost.
+/// A rate was held if no more than a fifth of it is lost.
 const HELD: f64 = 0.8;
 
 /// Runs the experiment, or what is left of it, and prints its report.
@@ -141,7 +141,7 @@ pub fn execute(args: &ExperimentArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(if stop.asked() { ctrl_c::EXIT_CODE } else { 1 }))
 }
 
-/// Tells a terminal how it goes.
+/// Shows the progress on a terminal.
 struct Follow {
     terminal: bool,
 }
@@ -256,7 +256,7 @@ fn text(report: &CampaignReport) -> String {
     out.trim_end().to_owned()
 }
 
-/// Each step: what ours did, then what was published, with ratios within each group.
+/// Each step: our figures, then the published ones, with ratios within each group.
 fn published(report: &CampaignReport) -> Table {
     let columns = ["step", "engine", "at", "ops/s", "ratio", "WA", "device reads/op"];
     let mut rows = table::table(&columns, 2);
@@ -303,7 +303,7 @@ fn reads_per_op(report: &CampaignReport, engine: &EngineSpec, step: &str) -> Opt
     esker_bench::report::median(reads.collect())
 }
 
-/// What the names of figures of single kinds of requests begin with. The kind follows, then the figure.
+/// The prefix of the names of figures per kind of request. The kind follows, then the figure.
 const REQUEST: &str = "request_";
 
 /// A row for each kind of request, engine and round, if there are any.
@@ -333,7 +333,7 @@ fn requests(report: &CampaignReport) -> Option<Table> {
     (!kinds.is_empty()).then_some(rows)
 }
 
-/// What a workload's report has no place for: a row for each step and engine, a column for each name.
+/// Figures without a field in a workload's report: a row per step and engine, a column per name.
 fn figures(report: &CampaignReport) -> Table {
     let mut names: BTreeMap<&str, ()> = BTreeMap::new();
     for found in &report.figures {

@@ -7,7 +7,8 @@
 //! hyphens.
 //!
 //! Exit codes: 0 for a report, 1 if an engine, a file or the disk failed, 2 for a command line that
-//! cannot be carried out, 130 for a run that was interrupted. What ended early prints what it has.
+//! cannot be carried out, 130 for a run that was interrupted. A run that ended early prints what it
+//! has.
 
 mod args;
 mod compare;
@@ -75,7 +76,7 @@ fn execute(args: &BenchFlags) -> Result<ExitCode> {
     }
 }
 
-/// Has Ctrl-C end the suite behind the step under way, and a second one the program.
+/// Makes Ctrl-C end the suite after the present step, and a second one the program.
 fn listen(interrupt: &Interrupt) -> Result<()> {
     let asked = || {
         let again = "interrupted: ending the step under way; once more ends the program at once";
@@ -103,7 +104,7 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Tells a terminal how it goes, and writes time series as they come.
+/// Shows the progress on a terminal, and writes time series as they come.
 struct Follow {
     terminal: bool,
     interrupt: Interrupt,

@@ -1,8 +1,9 @@
-//! `esker bench report`, and the files that a run leaves: reports as JSON, and as a page for a browser.
+//! `esker bench report`, and the files that a run leaves: reports as JSON, and as a page for a
+//! browser.
 //!
-//! A page of reports is made before its file is touched, so that wrong input never costs an older
-//! page. Files for a report that is not there yet are made before it is measured: hours would be
-//! lost if there turned out to be no such directory.
+//! A page of reports is made before its file is touched, so that wrong input never destroys an
+//! older page. Files for a report are created before the measurement: otherwise hours of it would
+//! be lost if the directory did not exist.
 
 use super::args::BenchFlags;
 use super::{create, json, print};
@@ -17,11 +18,10 @@ const PAGE: &str = "report.html";
 
 /// Make one HTML page of reports that `esker bench --json` wrote
 ///
-/// The page holds everything it needs: no network, no other file. Reports that agree on machine and
-/// settings are put side by side, and rounds of the same engine, version and engine settings are
-/// counted together, whichever file they come from. What was measured differently stands in a
-/// comparison of its own. Exit code: 0, 1 if a file is unreadable or no report, 2 for a command
-/// line that makes no sense.
+/// The page needs no network and no other file. Reports with the same machine and settings are put
+/// side by side, and rounds of the same engine, version and engine settings are counted together,
+/// from all files. Other reports get a separate comparison. Exit code: 0, 1 if a file is unreadable
+/// or no report, 2 for a command line that makes no sense.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PageArgs {
     /// Reports as JSON
@@ -33,7 +33,8 @@ pub struct PageArgs {
     /// Make tables in Markdown instead, for a document: speed, losses and costs
     #[arg(long)]
     pub markdown: bool,
-    /// Keep the engines of each file apart, to compare a build with an earlier one of the same version
+    /// Keep the engines of each file apart, to compare a build with an earlier one of the same
+    /// version
     #[arg(long)]
     pub by_file: bool,
 }

@@ -1,8 +1,8 @@
 //! The report as a person reads it.
 //!
-//! Three tables for each run, rather than one that no terminal can hold: how fast, how evenly, and
-//! at what cost. With several engines or rounds a comparison of medians comes first, since it is the
-//! answer. What was not measured is a dash.
+//! Each run gets three tables (speed, evenness, cost), since one would be too wide for a terminal.
+//! With several engines or rounds a comparison of medians comes first, since it is the answer. A
+//! dash stands for a figure that was not measured.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
@@ -31,8 +31,8 @@ pub fn report(report: &Report) -> String {
     out.trim_end().to_owned()
 }
 
-/// A comparison: the rules, the medians, and what there is to know of each engine. The runs in detail
-/// are in the JSON.
+/// A comparison: the rules, the medians, and the facts about each engine. The JSON has the single
+/// runs.
 pub fn compare(report: &Report) -> String {
     let mut out = String::new();
     head(&mut out, report);
@@ -141,7 +141,7 @@ fn checks(report: &Report, figure: fn(&StepCheck) -> u64) -> f64 {
     steps.filter_map(|step| step.check.as_ref()).map(figure).sum::<u64>() as f64
 }
 
-/// How an engine stands to the first one, in words that fit a column.
+/// How an engine compares to the first one, in words that fit a column.
 fn verdict(median: &Median) -> &'static str {
     match median.verdict {
         Verdict::Base => "",
@@ -430,7 +430,7 @@ pub(super) fn whole(value: f64) -> String {
     out
 }
 
-/// Three digits that matter.
+/// Three significant digits.
 fn short(value: f64) -> String {
     match value {
         value if value >= 99.95 => whole(value),

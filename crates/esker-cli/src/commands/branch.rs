@@ -18,7 +18,7 @@ pub struct BranchArgs {
     /// Make a branch of this name
     #[arg(long, value_name = "NAME")]
     make: Option<String>,
-    /// Keep the present state under this name
+    /// Keep the present state as a named snapshot of this name
     #[arg(long, value_name = "NAME")]
     snapshot: Option<String>,
     /// Drop the branch or named snapshot of this name
@@ -61,7 +61,7 @@ fn list(args: &BranchArgs, out: &mut impl Write) -> Result<(), Failure> {
     }
     for (kind, names) in [("branch", branches), ("snapshot", snapshots)] {
         for name in names {
-            // A name is any UTF-8: one that could break the line is shown escaped.
+            // A name is any UTF-8: control characters, which could break the line, are replaced.
             writeln!(out, "{kind} {}", name.replace(|c: char| c.is_control(), "\u{fffd}"))?;
         }
     }

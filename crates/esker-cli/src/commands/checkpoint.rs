@@ -1,4 +1,4 @@
-//! `esker checkpoint`: makes a second database with what this one holds.
+//! `esker checkpoint`: copies a database into another directory.
 
 use crate::cli::{Target, WriteFlags};
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Makes a database of its own with what this one holds, sharing the data files where it can
+/// Copies a database into another directory, by hard links where possible
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  esker checkpoint DIR --to NEW")]
 pub struct CheckpointArgs {

@@ -1,4 +1,4 @@
-//! `esker compact`: merges a database, a keyspace or a range of keys now.
+//! `esker compact`: compacts a database, a keyspace or a range of keys now.
 
 use crate::cli::{KeyspaceFlag, RangeFlags, Target, WriteFlags};
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use crate::output;
 use clap::Args;
 use std::io::Write;
 
-/// Merges everything in a keyspace, or a range of its keys, and gives dead space back
+/// Compacts everything in a keyspace, or a range of its keys, and frees dead space
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  esker compact DIR --from a --to b")]
 pub struct CompactArgs {

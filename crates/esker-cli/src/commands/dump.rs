@@ -9,7 +9,7 @@ use esker_port::{DumpOptions, Form, Quiet};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Writes what a database holds as one stream, which `esker load` brings back
+/// Writes a database as one stream, which `esker load` reads back
 #[derive(Debug, Args)]
 #[command(after_help = "Without --out the stream goes to standard output. A dump to a file can \
     be gone on with (--resume) as long as the database was not changed.\n\nExamples:\n  \
@@ -23,7 +23,7 @@ pub struct DumpArgs {
     /// The file to write, which must not exist
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Go on with a dump to this file that was cut off
+    /// Continue an interrupted dump to this file
     #[arg(long, requires = "out")]
     resume: bool,
     /// Write lines of text

@@ -1,4 +1,4 @@
-//! `esker import`: brings a database of another kind over.
+//! `esker import`: copies a database of another engine into a new one.
 
 use crate::cli::{OpenFlags, keyspace_name};
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use esker_port::{Engine, Import, ImportOptions};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Brings a database of another kind over into a new one, and changes nothing in the old one
+/// Copies a database of another engine into a new one, and changes nothing in the old one
 #[derive(Debug, Args)]
 #[command(after_help = "What is stored is read back and compared with what was read. Keyspaces \
     keep their names. A kind that this build cannot read is said with the command that makes one \
@@ -23,7 +23,7 @@ pub struct ImportArgs {
     /// The new database's directory
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// The keyspace for what has no name there
+    /// The keyspace for entries that are in no named keyspace of the old database
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = keyspace_name)]
     keyspace: String,
     #[command(flatten)]

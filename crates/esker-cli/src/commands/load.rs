@@ -1,4 +1,4 @@
-//! `esker load`: brings a dump back.
+//! `esker load`: reads a dump back into a database.
 
 use crate::cli::{OpenFlags, keyspace_name};
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Brings a dump back into a new database
+/// Reads a dump back into a new database
 #[derive(Debug, Args)]
 #[command(
     after_help = "Both forms of a dump are recognised. A load that was cut off goes on when \
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
     esker dump OLD | esker load NEW"
 )]
 pub struct LoadArgs {
-    /// The database's directory, which is made
+    /// The database's directory, which the command makes
     dir: PathBuf,
     /// The dump; `-`: standard input
     #[arg(default_value = "-")]
@@ -28,10 +28,10 @@ pub struct LoadArgs {
     keyspace: Vec<String>,
     #[command(flatten)]
     open: OpenFlags,
-    /// Load into a database that holds something; what the dump holds too is replaced
+    /// Load into a database that is not empty; entries of the dump replace those with the same key
     #[arg(long)]
     existing: bool,
-    /// Then read everything that is stored and compare it with the dump
+    /// Read the loaded database afterwards and compare it with the dump
     #[arg(long, conflicts_with = "existing")]
     read_back: bool,
     /// Print what was done as JSON

@@ -1,7 +1,7 @@
 //! The commands that do one thing and end.
 //!
-//! Each lives in a file of its own: its arguments, and a function that opens the database, does
-//! the work and prints the answer. Commands that read open read-only and change no byte.
+//! Each has its own file with its arguments and a function that opens the database, does the work
+//! and prints the answer. Commands that only read open the database read-only and change no byte.
 
 pub mod branch;
 pub mod checkpoint;
@@ -25,7 +25,7 @@ use crate::{bench, shell};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-/// Runs the command that was asked for.
+/// Runs the given command.
 pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let result = match cli.command {

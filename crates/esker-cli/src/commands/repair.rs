@@ -1,4 +1,4 @@
-//! `esker repair`: says what a damaged database lost, and saves the rest into a new one.
+//! `esker repair`: reports what a damaged database lost, and saves the rest into a new one.
 
 use crate::cli::OpenFlags;
 use crate::failure::{Failure, one_line};
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Says what can be saved of a damaged database, or saves it; changes nothing in it
+/// Reports what of a damaged database can be saved, or saves it; never changes that database
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --plan the exit code is 1 if something would be lost; the lines that \
@@ -20,11 +20,11 @@ use std::path::PathBuf;
 pub struct RepairArgs {
     /// The damaged database's directory
     dir: PathBuf,
-    /// Only say what is damaged and what can be saved
+    /// Only report what is damaged and what can be saved
     #[arg(long)]
     plan: bool,
-    /// Save what can be saved to this directory, which must not exist or be what an interrupted
-    /// repair left
+    /// Save what can be saved to this directory, which must not exist, unless an interrupted repair
+    /// left it
     #[arg(long, value_name = "NEW")]
     to: Option<PathBuf>,
     #[command(flatten)]

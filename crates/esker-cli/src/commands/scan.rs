@@ -16,13 +16,13 @@ pub struct ScanArgs {
     target: Target,
     #[command(flatten)]
     range: RangeFlags,
-    /// Only keys that begin with this
+    /// Only keys with this prefix
     #[arg(long, value_parser = key, conflicts_with_all = ["from", "to"])]
     prefix: Option<Bytes>,
     /// At most this many entries
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// From the last key to the first
+    /// Go from the last key to the first
     #[arg(long)]
     reverse: bool,
     #[command(flatten)]

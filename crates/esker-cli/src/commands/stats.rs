@@ -1,4 +1,4 @@
-//! `esker stats`: prints what a database knows about itself.
+//! `esker stats`: prints the statistics of a database.
 
 use crate::cli::Target;
 use crate::failure::Failure;

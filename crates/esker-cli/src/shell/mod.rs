@@ -1,12 +1,13 @@
-//! `esker shell`: a database at the fingertips of people and of scripts.
+//! `esker shell`: commands on a database, for people and for scripts.
 //!
-//! On a terminal it edits lines, remembers them and prompts with the present keyspace. On a pipe
+//! On a terminal it edits lines, keeps a history and prompts with the present keyspace. On a pipe
 //! it speaks the line protocol of `protocol` and flushes every answer before it reads the next
-//! line, so that a program at the other end knows: what was answered is acknowledged. That is
-//! what the crash tests of this repository are built on.
+//! line. So a program at the other end knows that an answered command is acknowledged; the crash
+//! tests of this repository rely on that.
 //!
-//! On a terminal Ctrl-C ends what a command prints, and the shell takes the next one; what prints
-//! nothing, as a compaction, goes on until a second Ctrl-C ends the shell as a kill would.
+//! On a terminal Ctrl-C ends a command's output, and the shell takes the next command. A command
+//! that prints nothing, such as a compaction, goes on until a second Ctrl-C ends the shell as a
+//! kill would.
 //!
 //! The end of the input closes the database as `close` does; a batch that was not committed is
 //! forgotten.
@@ -54,7 +55,7 @@ pub fn run(args: ShellArgs) -> Result<(), Failure> {
     let mut session = Session::new(db);
     let person = io::stdin().is_terminal() && io::stdout().is_terminal();
     let taken = if person { interactive(&mut session) } else { piped(&mut session) };
-    // Also after a broken pipe: what was acknowledged is not at stake, a late error is.
+    // Also after a broken pipe: acknowledged writes are safe, but a late error must be reported.
     let closed = match taken {
         Ok(Step::End) => Ok(()),
         _ => session.close().map(|_| ()),
@@ -85,7 +86,7 @@ fn interactive(session: &mut Session) -> Result<Step, Failure> {
     let mut editor = DefaultEditor::new().map_err(editor_failure)?;
     let history = history_file();
     if let Some(file) = &history {
-        // There is none the first time, and a shell without its history still works.
+        // The first shell has no history file, and a shell without its history still works.
         let _ = editor.load_history(file);
     }
     let interrupt = Interrupt::default();
@@ -140,7 +141,7 @@ struct Until<'a, W> {
 impl<W: Write> Write for Until<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.interrupt.asked() {
-            // Not of the kind `Interrupted`, after which a writer is asked again.
+            // Not of the kind `Interrupted`, after which a write is tried again.
             return Err(io::Error::other("interrupted"));
         }
         self.out.write(bytes)

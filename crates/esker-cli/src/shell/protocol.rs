@@ -58,7 +58,7 @@ pub enum Command {
 /// The keys from the first bound up to, but not including, the second; `None` is no bound.
 pub type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-/// Why a line has no effect: the kind and the message of the `err` answer.
+/// Why a line was refused: the kind and the message of the `err` answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// One word for scripts.
@@ -106,7 +106,7 @@ pub const HELP: &[(&str, &str)] = &[
     ("keyspaces", "prints the names of all keyspaces"),
     ("drop KEYSPACE", "removes a keyspace and all it holds"),
     ("flush", "writes what is in memory to files of runs"),
-    ("compact [A B]", "merges everything, or the keys from A to B of this keyspace"),
+    ("compact [A B]", "compacts everything, or the keys from A to B of this keyspace"),
     ("sync", "makes everything written so far survive power loss"),
     ("verify", "reads all files and checks them"),
     ("stats", "prints the statistics"),

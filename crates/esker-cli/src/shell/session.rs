@@ -1,9 +1,9 @@
 //! A session: what the shell remembers between lines, and what each command does.
 //!
 //! The same session serves people, pipes and tests: it takes a line and writes the answer, and
-//! does no other input or output. Every line that is not blank is answered by lines of data, if
-//! any, and one closing line. After an `err` the session goes on; what an error of the engine
-//! means for the write that met it says the contract (C2).
+//! does no other input or output. The answer to a line that is not blank is lines of data, if
+//! any, and one closing line. After an `err` the session goes on; the contract (C2) says what an
+//! error of the engine means for the write that met it.
 
 use super::protocol::{self, Command, HELP, Range, Refusal};
 use crate::failure::one_line;
@@ -85,7 +85,7 @@ impl Session {
         Ok(step)
     }
 
-    /// Forgets an open batch, gives up the snapshots and closes the database.
+    /// Discards an open batch, releases the snapshots and closes the database.
     pub fn close(&mut self) -> esker::Result<String> {
         self.batch = None;
         self.snapshots.clear();

@@ -18,7 +18,7 @@ enum { leveldb_no_compression = 0, leveldb_snappy_compression = 1 };
 
 
 /*
- A cache. Esker has its own; the capacity of this one is taken as a wish for its size.
+ A cache. Esker has its own; the capacity of this one is a hint for its size.
  */
 typedef struct leveldb_cache_t leveldb_cache_t;
 
@@ -33,13 +33,12 @@ typedef struct leveldb_comparator_t leveldb_comparator_t;
 typedef struct leveldb_env_t leveldb_env_t;
 
 /*
- A filter policy. Esker has filters of its own, so its functions are never called, except for
- the destructor.
+ A filter policy. Esker has its own filters, so only the destructor is ever called.
  */
 typedef struct leveldb_filterpolicy_t leveldb_filterpolicy_t;
 
 /*
- An iterator, which stands on an entry or on none.
+ An iterator, which is on an entry or on none.
  */
 typedef struct leveldb_iterator_t leveldb_iterator_t;
 
@@ -49,7 +48,7 @@ typedef struct leveldb_iterator_t leveldb_iterator_t;
 typedef struct leveldb_logger_t leveldb_logger_t;
 
 /*
- What a database is opened, destroyed or repaired with.
+ Options to open, destroy or repair a database.
  */
 typedef struct leveldb_options_t leveldb_options_t;
 
@@ -69,7 +68,7 @@ typedef struct leveldb_snapshot_t leveldb_snapshot_t;
 typedef struct leveldb_t leveldb_t;
 
 /*
- Writes that happen together or not at all.
+ Writes that are applied together or not at all.
  */
 typedef struct leveldb_writebatch_t leveldb_writebatch_t;
 
@@ -93,7 +92,7 @@ leveldb_writebatch_t *leveldb_writebatch_create(void);
 void leveldb_writebatch_destroy(leveldb_writebatch_t *batch);
 
 /*
- Forgets the operations.
+ Removes all operations.
  */
 void leveldb_writebatch_clear(leveldb_writebatch_t *batch);
 
@@ -130,8 +129,8 @@ void leveldb_writebatch_append(leveldb_writebatch_t *destination,
                                const leveldb_writebatch_t *source);
 
 /*
- Makes a comparator of the program's functions. `name` is asked for at each open, and what it
- returns is stored in a new database and checked in an old one.
+ Makes a comparator from the program's functions. `name` is called at each open; its result is
+ stored in a new database and checked in an existing one.
  */
 leveldb_comparator_t *leveldb_comparator_create(void *state,
                                                 void (*destructor)(void*),
@@ -169,7 +168,7 @@ void leveldb_put(leveldb_t *db,
                  char **errptr);
 
 /*
- Removes a key, if it is there.
+ Removes a key, if it exists.
  */
 void leveldb_delete(leveldb_t *db,
                     const leveldb_writeoptions_t *options,
@@ -178,7 +177,7 @@ void leveldb_delete(leveldb_t *db,
                     char **errptr);
 
 /*
- Writes a batch: all of it or nothing. The batch stays as it is.
+ Writes a batch: all of it or nothing. The batch does not change.
  */
 void leveldb_write(leveldb_t *db,
                    const leveldb_writeoptions_t *options,
@@ -196,12 +195,12 @@ char *leveldb_get(leveldb_t *db,
                   char **errptr);
 
 /*
- The state of a database at this moment; NULL if that cannot be had.
+ Takes a snapshot of a database; NULL if that fails.
  */
 const leveldb_snapshot_t *leveldb_create_snapshot(leveldb_t *db);
 
 /*
- Gives a snapshot back.
+ Releases a snapshot.
  */
 void leveldb_release_snapshot(leveldb_t *db, const leveldb_snapshot_t *snapshot);
 
@@ -211,7 +210,7 @@ void leveldb_release_snapshot(leveldb_t *db, const leveldb_snapshot_t *snapshot)
 char *leveldb_property_value(leveldb_t *db, const char *propname);
 
 /*
- About how many bytes the keys of each range take, its limit not included.
+ Estimates the bytes that the keys of each range take, without its limit.
  */
 void leveldb_approximate_sizes(leveldb_t *db,
                                int num_ranges,
@@ -222,7 +221,7 @@ void leveldb_approximate_sizes(leveldb_t *db,
                                uint64_t *sizes);
 
 /*
- Merges what holds keys from `start_key` to `limit_key`; NULL: from the first, to the last.
+ Compacts the keys from `start_key` to `limit_key`; NULL: from the first, to the last.
  */
 void leveldb_compact_range(leveldb_t *db,
                            const char *start_key,
@@ -231,18 +230,18 @@ void leveldb_compact_range(leveldb_t *db,
                            size_t limit_key_len);
 
 /*
- Removes a database: the files of one, and the directory if nothing else is in it.
+ Removes a database's files, and its directory if nothing else is in it.
  */
 void leveldb_destroy_db(const leveldb_options_t *options, const char *name, char **errptr);
 
 /*
- Makes a damaged database usable again with all that can be read of it. The damaged one is kept
- beside it.
+ Replaces a damaged database by a new one with everything that can be read of it. The damaged one
+ is kept beside it.
  */
 void leveldb_repair_db(const leveldb_options_t *options, const char *name, char **errptr);
 
 /*
- An iterator over the database as of now or of the options' snapshot. It stands on no entry.
+ Makes an iterator over the present state or the options' snapshot. It is on no entry.
  */
 leveldb_iterator_t *leveldb_create_iterator(leveldb_t *db, const leveldb_readoptions_t *options);
 
@@ -252,7 +251,7 @@ leveldb_iterator_t *leveldb_create_iterator(leveldb_t *db, const leveldb_readopt
 void leveldb_iter_destroy(leveldb_iterator_t *iterator);
 
 /*
- Whether the iterator stands on an entry.
+ Whether the iterator is on an entry.
  */
 uint8_t leveldb_iter_valid(const leveldb_iterator_t *iterator);
 
@@ -267,7 +266,7 @@ void leveldb_iter_seek_to_first(leveldb_iterator_t *iterator);
 void leveldb_iter_seek_to_last(leveldb_iterator_t *iterator);
 
 /*
- Goes to the first entry at or behind a key.
+ Goes to the first entry at or after a key.
  */
 void leveldb_iter_seek(leveldb_iterator_t *iterator, const char *k, size_t klen);
 
@@ -277,17 +276,17 @@ void leveldb_iter_seek(leveldb_iterator_t *iterator, const char *k, size_t klen)
 void leveldb_iter_next(leveldb_iterator_t *iterator);
 
 /*
- Goes to the entry before.
+ Goes to the previous entry.
  */
 void leveldb_iter_prev(leveldb_iterator_t *iterator);
 
 /*
- The key and its length, in place until the iterator moves; NULL and 0 without an entry.
+ The key and its length, valid until the iterator moves; NULL and 0 without an entry.
  */
 const char *leveldb_iter_key(const leveldb_iterator_t *iterator, size_t *klen);
 
 /*
- The value and its length, in place until the iterator moves; NULL and 0 without an entry.
+ The value and its length, valid until the iterator moves; NULL and 0 without an entry.
  */
 const char *leveldb_iter_value(const leveldb_iterator_t *iterator, size_t *vlen);
 
@@ -317,14 +316,14 @@ leveldb_env_t *leveldb_create_default_env(void);
 void leveldb_env_destroy(leveldb_env_t *env);
 
 /*
- A directory for tests, which is made: that of the variable `TEST_TMPDIR`, or one of this user's
- under the temporary directory. To be released with `leveldb_free`; NULL if it cannot be made.
+ Makes a directory for tests, named by the variable `TEST_TMPDIR`, or for this user under the
+ temporary directory. Release the name with `leveldb_free`; NULL if the directory cannot be made.
  */
 char *leveldb_env_get_test_directory(leveldb_env_t *env);
 
 /*
- Makes a filter policy of the program's functions. Only `destructor` is ever called: Esker has
- filters of its own.
+ Makes a filter policy from the program's functions. Only `destructor` is ever called: Esker has
+ its own filters.
  */
 leveldb_filterpolicy_t *leveldb_filterpolicy_create(void *state,
                                                     void (*destructor)(void*),
@@ -346,7 +345,7 @@ leveldb_filterpolicy_t *leveldb_filterpolicy_create(void *state,
 void leveldb_filterpolicy_destroy(leveldb_filterpolicy_t *policy);
 
 /*
- A Bloom filter policy. Esker's runs have Bloom filters whether it is asked for or not.
+ A Bloom filter policy. Esker's runs have Bloom filters with or without it.
  */
 leveldb_filterpolicy_t *leveldb_filterpolicy_create_bloom(int bits_per_key);
 
@@ -356,12 +355,12 @@ leveldb_filterpolicy_t *leveldb_filterpolicy_create_bloom(int bits_per_key);
 void leveldb_free(void *ptr);
 
 /*
- The major version of the interface: that of the LevelDB whose interface this is.
+ The major version of the LevelDB whose interface this is.
  */
 int leveldb_major_version(void);
 
 /*
- The minor version of the interface: that of the LevelDB whose interface this is.
+ The minor version of the LevelDB whose interface this is.
  */
 int leveldb_minor_version(void);
 
@@ -381,17 +380,17 @@ void leveldb_options_destroy(leveldb_options_t *options);
 void leveldb_options_set_comparator(leveldb_options_t *options, leveldb_comparator_t *comparator);
 
 /*
- Takes a filter policy. Esker has filters of its own.
+ Takes a filter policy. Esker has its own filters.
  */
 void leveldb_options_set_filter_policy(leveldb_options_t *options, leveldb_filterpolicy_t *policy);
 
 /*
- Whether open makes a database where there is none. Default: 0.
+ Whether open makes a missing database. Default: 0.
  */
 void leveldb_options_set_create_if_missing(leveldb_options_t *options, uint8_t value);
 
 /*
- Whether open refuses a database that is there. Default: 0.
+ Whether open fails if the database exists. Default: 0.
  */
 void leveldb_options_set_error_if_exists(leveldb_options_t *options, uint8_t value);
 
@@ -421,8 +420,8 @@ void leveldb_options_set_write_buffer_size(leveldb_options_t *options, size_t si
 void leveldb_options_set_max_open_files(leveldb_options_t *options, int count);
 
 /*
- Takes a cache. The database then uses memory as the cache and the write buffers ask for, and
- at least 256 MiB; without one, a quarter of the machine's.
+ Takes a cache. The memory budget then follows from the cache and the write buffers, and is at
+ least 256 MiB; without a cache it is a quarter of the machine's memory.
  */
 void leveldb_options_set_cache(leveldb_options_t *options, leveldb_cache_t *cache);
 
@@ -432,17 +431,17 @@ void leveldb_options_set_cache(leveldb_options_t *options, leveldb_cache_t *cach
 void leveldb_options_set_block_size(leveldb_options_t *options, size_t size);
 
 /*
- Does nothing: blocks are searched otherwise.
+ Does nothing: Esker searches blocks in another way.
  */
 void leveldb_options_set_block_restart_interval(leveldb_options_t *options, int interval);
 
 /*
- Does nothing: files are as large as suits them.
+ Does nothing: Esker chooses the size of files.
  */
 void leveldb_options_set_max_file_size(leveldb_options_t *options, size_t size);
 
 /*
- 0: data is never compressed; 1 (the default): data that has settled is, though not by Snappy.
+ 0: data is never compressed; 1 (the default): settled data is compressed, but not by Snappy.
  */
 void leveldb_options_set_compression(leveldb_options_t *options, int compression);
 
@@ -462,7 +461,7 @@ void leveldb_readoptions_destroy(leveldb_readoptions_t *options);
 void leveldb_readoptions_set_verify_checksums(leveldb_readoptions_t *options, uint8_t value);
 
 /*
- Does nothing: scans do not drive out what is read often.
+ Does nothing: scans do not evict blocks that are read often.
  */
 void leveldb_readoptions_set_fill_cache(leveldb_readoptions_t *options, uint8_t value);
 

@@ -56,9 +56,9 @@ impl Log {
         self.torn
     }
 
-    /// The next record. A record that the file ends in the middle of was never written whole:
-    /// LevelDB and this reader take it for the end. Where whole records follow it in the block,
-    /// its length is what is damaged; LevelDB would lose them in silence.
+    /// The next record. A torn end, a record that was never written whole, counts as the end, as in
+    /// LevelDB. If whole records follow it in the block, its length is damaged; LevelDB would lose
+    /// those records in silence.
     pub fn next(&mut self) -> Result<Option<&[u8]>> {
         self.record.clear();
         let mut inside = false;

@@ -63,8 +63,8 @@ fn open(engine: Engine, directory: &Path) -> Result<Log> {
     Log::open(engine, &directory.join(format!("MANIFEST-{digits}")))
 }
 
-/// Proves that a manifest can be read to its end. RocksDB takes a damaged length for the end, in the
-/// middle too, and would show an older state, or none, without a word.
+/// Proves that a manifest can be read to its end. RocksDB takes a damaged length for the end, in
+/// the middle too, and would show an older state, or none, without a word.
 #[cfg(feature = "import-rocksdb")]
 pub(crate) fn prove(engine: Engine, directory: &Path) -> Result<()> {
     let mut log = open(engine, directory)?;

@@ -1,4 +1,4 @@
-//! What stands in LevelDB's logs only: it would be in its memtable.
+//! The entries that are only in LevelDB's logs: LevelDB would have them in its memtable.
 
 use super::log::Log;
 use super::{Order, Tag};

@@ -1,6 +1,6 @@
-//! Merging LevelDB's sources into what it would show.
+//! Merges LevelDB's sources into the entries that it would show.
 //!
-//! The sources stand in a list sorted by their present keys. Mostly the first one stays first for
+//! The sources are in a list sorted by their present keys. Mostly the first one stays first for
 //! many entries, so that a step costs one comparison with the second.
 
 use super::{Order, Table, Tag, bad, memory};

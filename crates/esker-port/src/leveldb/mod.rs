@@ -5,8 +5,8 @@
 //! sequence number, and nothing where that is a deletion. No file is made, renamed or written,
 //! not even `LOG`; while it is read, a shared lock on `LOCK` keeps LevelDB from opening it.
 //!
-//! 1. Every block and record is proved by its CRC-32C before it is used, every length and offset
-//!    is compared with the file.
+//! 1. Every block and record is verified by its CRC-32C before it is used, and every length and
+//!    offset is compared with the file.
 //! 2. Damage is an error, never a gap: LevelDB would drop a damaged record of the log in silence,
 //!    an import must not.
 //!
@@ -101,8 +101,8 @@ impl Tag {
     }
 }
 
-/// A stored key as the user's part and LevelDB's. It has at least the latter: whoever reads one
-/// from a file checks that.
+/// A stored key as the user's part and LevelDB's. It has at least the latter: the reader of the
+/// file checks that.
 #[inline]
 fn split(key: &[u8]) -> (&[u8], Tag) {
     let (user, word) = key.split_at(key.len() - TAG_BYTES);

@@ -10,7 +10,7 @@ pub(crate) const BLOCK: u64 = 4096;
 
 type Block = Arc<[u8; BLOCK as usize]>;
 
-/// What an allocated block holds that nobody has written to.
+/// The content of an allocated block that was never written.
 static ZEROS: LazyLock<Block> = LazyLock::new(|| Arc::new([0; BLOCK as usize]));
 
 /// A length and a block for each 4 KiB of it; `None` is a hole without space on the device.
@@ -86,7 +86,7 @@ impl Image {
 
     /// Writes, growing the file; stops with `StorageFull` when `room` new blocks are used up,
     /// having written what fitted. `copies`: what was written before is copied first, for which a
-    /// block must be free; allocated blocks that nobody wrote to are not.
+    /// block must be free; allocated blocks that were never written are not.
     pub(crate) fn write(
         &mut self,
         bytes: &[u8],

@@ -50,8 +50,8 @@ pub type Hook = Arc<dyn Fn(u64, &str) + Send + Sync>;
 
 /// Decides what an unsynced change comes to when the power goes.
 ///
-/// Changes of directory entries are asked about first, in the order in which they were made, then
-/// files in the order of their creation.
+/// It decides first about changes of directory entries, in the order in which they were made, then
+/// about files in the order of their creation.
 pub trait Fate {
     /// Whether a change of a directory survives; it also needs the earlier ones of its names.
     fn entry(&mut self, number: usize, what: &str) -> bool;
@@ -168,7 +168,7 @@ impl CrashFs {
         Self(Arc::new(Shared { state: Mutex::new(state), hook: Mutex::new(None) }))
     }
 
-    /// This disk as the engine takes it.
+    /// This disk as the engine's file system.
     pub fn as_fs(&self) -> Arc<dyn Fs> {
         Arc::new(self.clone())
     }
@@ -213,8 +213,8 @@ impl CrashFs {
         self.0.state.lock().persist(fate);
     }
 
-    /// Lets the background do so by itself, before about one in `every` mutating operations (`None`:
-    /// never), each time with another share of what is unsynced. Clones inherit it.
+    /// Lets the background write back by itself, before about one in `every` mutating operations
+    /// (`None`: never), each time with another share of what is unsynced. Clones inherit it.
     pub fn set_write_back(&self, seed: u64, every: Option<u64>) {
         let rng = Rng::new(seed);
         self.0.state.lock().settings.write_back = every.map(|every| (rng, every.max(1)));
@@ -269,12 +269,12 @@ impl CrashFs {
         self.0.state.lock().handles()
     }
 
-    /// Lets nothing more be stored than there is now: somebody else took the rest.
+    /// Lets nothing more be stored than there is now, as if another program took the rest.
     pub fn fill_up(&self) {
         self.0.state.lock().fill_up();
     }
 
-    /// Says this where there is no space: `StorageFull` unless told.
+    /// Sets the error for missing space; `StorageFull` by default.
     pub fn set_shortage(&self, kind: io::ErrorKind) {
         self.0.state.lock().settings.shortage = kind;
     }
@@ -290,7 +290,7 @@ impl CrashFs {
         self.0.state.lock().settings.copies_on_write = copies;
     }
 
-    /// Whether it does.
+    /// Whether blocks are copied when they are written to.
     pub fn copies_on_write(&self) -> bool {
         self.0.state.lock().settings.copies_on_write
     }
@@ -310,7 +310,7 @@ impl CrashFs {
         self.0.state.lock().settings.other_device = name.map(str::to_owned);
     }
 
-    /// Cuts mapped writes at multiples of `bytes` (4096 unless told), each piece an operation of
+    /// Cuts mapped writes at multiples of `bytes` (4096 by default), each piece an operation of
     /// its own, so that a kill between them leaves a torn record.
     pub fn set_mapped_chunk(&self, bytes: u64) {
         self.0.state.lock().settings.mapped_chunk = bytes.max(1);
@@ -481,7 +481,7 @@ impl Fs for CrashFs {
         Ok(Box::new(file::CrashLock(handle)))
     }
 
-    /// A quarter of all, as the operating system's.
+    /// A quarter of the limit, as on the operating system.
     fn open_files_max(&self) -> usize {
         let max = self.0.state.lock().settings.handles_max;
         max.map_or(usize::MAX, |max| max as usize / 4)

@@ -267,7 +267,7 @@ impl State {
         Ok(())
     }
 
-    /// Stops counting the space of a file that nobody can reach any more.
+    /// Stops counting the space of a file that no process can reach any more.
     fn uncount(&mut self, inode: u64) {
         if let Some(Node::File(file)) = self.nodes.get_mut(&inode)
             && file.names == 0

@@ -1,5 +1,5 @@
-//! What the machine expects of the files: when nobody reads and nothing is left to do, there are
-//! those that the manifest tells of, and no others.
+//! What the machine expects of the files: without readers and with nothing left to do, there are
+//! the files that the manifest names, and no others.
 
 use super::Machine;
 use esker::fs::Fs;
@@ -49,7 +49,7 @@ impl Machine {
         entries.iter().filter_map(|entry| entry.name.strip_suffix(".run")?.parse().ok()).collect()
     }
 
-    /// What the manifest on the disk tells of.
+    /// What the manifest on the disk refers to.
     fn live(&self) -> Live {
         let fs: Arc<dyn Fs> = self.disk.as_fs();
         let superblocks = Superblocks::read(fs.as_ref(), &self.path);

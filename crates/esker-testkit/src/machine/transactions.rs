@@ -12,8 +12,8 @@ use esker::{Durability, Error, Transaction, TransactionOptions};
 use std::ops::Bound;
 
 impl Machine {
-    /// A transaction that writes, looks at what it sees, goes back to savepoints, and commits, gives
-    /// up, or is overtaken by somebody who writes what it read.
+    /// A transaction that writes, reads, goes back to savepoints, and commits, rolls back, or meets
+    /// a conflict with a writer of what it read.
     pub(super) fn transaction(&mut self) {
         let mut options = TransactionOptions::default();
         options.pessimistic = self.percent(30);
@@ -64,7 +64,7 @@ impl Machine {
         match (self.below(10), read) {
             (0, _) => tx.rollback(),
             (1 | 2, Some((slot, key))) if !ops.is_empty() => {
-                // Removing an empty range writes nothing, and what writes nothing meets no conflict.
+                // Removing an empty range writes nothing, so it meets no conflict.
                 if harness::write_in(self.db(), &tx, &count(LOGGED, 0)).is_err() {
                     return;
                 }

@@ -13,7 +13,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Moves one end by so many entries.
+    /// Moves one end by some entries.
     pub(super) fn run(&mut self, forward: bool, count: usize) {
         for _ in 0..count {
             let left = self.front < self.back;

@@ -1,7 +1,7 @@
 //! Threads that run random transactions on few keys, and what they saw and did.
 //!
 //! 1. Every value is unique: a number that is never drawn twice.
-//! 2. Every thread counts its commits in a key of its own, which nobody else touches, in the same
+//! 2. Every thread counts its commits in its own key, which no other thread touches, in the same
 //!    transaction; after a crash this tells which of its transactions survived.
 //! 3. What a transaction read from itself is no read of the history.
 
@@ -47,7 +47,7 @@ pub struct Plan {
     pub crashes: u64,
     /// Which transactions lock.
     pub locking: Locking,
-    /// Whether reads go past the transaction, so that nothing is validated: for the test of the test.
+    /// Whether reads bypass the transaction, so that nothing is validated: to test the test.
     pub unwatched: bool,
 }
 
@@ -258,7 +258,7 @@ impl Life<'_> {
             Locking::Mixed => rng.percent(50),
             Locking::Always => true,
         };
-        // Whoever waits for a cycle would wait for ever.
+        // A thread that waits for a cycle would wait for ever.
         options.lock_timeout = Duration::MAX;
         let tx = self.db.begin_with(options)?;
         let beside = self.plan.unwatched.then(|| self.db.snapshot()).transpose()?;
@@ -318,7 +318,7 @@ impl Life<'_> {
                 }
                 None => conflicts += 1,
             }
-            // Nobody listens any more once the disk was copied.
+            // No thread listens any more once the disk was copied.
             let _ = tell.send(());
         }
         Ok((done, conflicts))

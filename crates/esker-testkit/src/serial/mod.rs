@@ -1,13 +1,13 @@
 //! Whether a history of transactions is serializable: the dependency graph, and cycles in it.
 //!
-//! Every write of a history writes a value that nobody else writes, so a read names the
+//! Every write of a history writes a value that no other write has, so a read names the
 //! transaction whose write it saw. The universe of keys is small and known: a range that was read
 //! is a read of every key in it, those that were absent included, so predicates need no edges of
 //! their own. After Adya ("Weak consistency", 1999), with the edges
 //!
 //! - *ww*: from the writer of a version to the writer of the next version of the key,
-//! - *wr*: from the writer of a version to whoever read it,
-//! - *rw*: from whoever read a version to the writer of the next one,
+//! - *wr*: from the writer of a version to each reader of it,
+//! - *rw*: from each reader of a version to the writer of the next one,
 //!
 //! a history is serializable exactly if the graph of its committed transactions has no cycle. The
 //! order of the versions of a key is that of the positions that the commits returned. That a read

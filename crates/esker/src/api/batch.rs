@@ -1,4 +1,4 @@
-//! Batches: several writes that happen together or not at all.
+//! Batches: several writes that take effect together or not at all.
 
 use crate::base::{Bytewise, KeyOrder, Kind, Millis, join};
 use crate::db::catalog::{KeyspaceState, Order};
@@ -11,11 +11,10 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Writes that are committed together: after a crash either all of them are there or none, over
-/// any number of keyspaces. Later operations in a batch win over earlier ones.
+/// Writes to any number of keyspaces that are committed together: after a crash all of them are
+/// there or none. Later operations in a batch override earlier ones.
 ///
-/// Keys and values are checked when the batch is written, by [`crate::Db::write`], and so is that
-/// all keyspaces belong to that database.
+/// [`crate::Db::write`] checks the keys and values, and that all keyspaces belong to its database.
 ///
 /// # Example
 /// ```
@@ -35,21 +34,21 @@ use std::time::Duration;
 pub struct Batch {
     payload: Vec<u8>,
     keyspaces: Vec<Arc<KeyspaceState>>,
-    /// The database of the keyspaces. While it is known, no other one has its address.
+    /// The database of the keyspaces. The weak reference keeps its address from being reused.
     owner: Option<Weak<Core>>,
-    /// Whether some keyspace belongs to another database than the first.
+    /// Whether the keyspaces belong to different databases.
     mixed: bool,
     operations: u32,
     counts: [u64; 4],
     longest_key: usize,
     largest_value: u64,
-    /// Why some operand cannot be written.
+    /// Why an operand cannot be written.
     cannot_merge: Option<Error>,
-    /// Where a value that expires is put together.
+    /// The buffer in which the stored form of a value that expires is built.
     stored: Vec<u8>,
 }
 
-/// A range as it is stored: first key, and first key behind it.
+/// A range as it is stored: its first key, and the first key after it.
 pub(super) type HalfOpen = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Batch {
@@ -69,8 +68,8 @@ impl Batch {
         state.id
     }
 
-    /// Adds the insertion of a value under a key. In a keyspace with a time to live, it counts
-    /// from now.
+    /// Adds the insertion of a value under a key. The keyspace's time to live, if any, counts from
+    /// now.
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
         if let Some(expiry) = keyspace.expiry() {
@@ -84,7 +83,7 @@ impl Batch {
         self.counts[3] += (key.len() + value.len()) as u64;
     }
 
-    /// Adds the insertion of a value that is gone after `ttl`, counted from now, as
+    /// Adds the insertion of a value that expires after `ttl`, counted from now; see
     /// [`Keyspace::insert_with_ttl`].
     pub fn insert_with_ttl(
         &mut self,
@@ -97,7 +96,7 @@ impl Batch {
         self.special(keyspace, Kind::ExpiringPut, key.as_ref(), Some(expiry), value.as_ref());
     }
 
-    /// Adds an operand for the merge operator of the keyspace, as [`Keyspace::merge`].
+    /// Adds an operand for the keyspace's merge operator; see [`Keyspace::merge`].
     pub fn merge(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
         let operand = operand.as_ref();
         if let Err(error) = keyspace.check_merge(operand) {
@@ -137,11 +136,12 @@ impl Batch {
         self.counts[3] += key.len() as u64;
     }
 
-    /// Adds the removal of every key in a range. It costs the same whatever the range holds.
+    /// Adds the removal of every key in a range. The cost does not depend on how many keys the
+    /// range holds.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the keyspace has a comparator and the range is not of the
-    /// form `a..b`, `a..`, `..b` or `..`: such orders have no next key.
+    /// [`Error::InvalidArgument`] if the keyspace has a custom comparator and the range is not of
+    /// the form `a..b`, `a..`, `..b` or `..`: a custom comparator does not tell the next key.
     pub fn remove_range<K: AsRef<[u8]>>(
         &mut self,
         keyspace: &Keyspace,
@@ -152,7 +152,7 @@ impl Batch {
         let (start, end) = (start.as_deref(), end.as_deref());
         Op::DeleteRange { keyspace: id, start, end }.encode(&mut self.payload);
         for bound in [start, end].into_iter().flatten() {
-            // A bound may be the successor of a longest key.
+            // A bound may be the successor of a key of the greatest length.
             self.longest_key = self.longest_key.max(bound.len().saturating_sub(1));
             self.counts[3] += bound.len() as u64;
         }
@@ -160,17 +160,17 @@ impl Batch {
         Ok(())
     }
 
-    /// How many operations it holds.
+    /// How many operations the batch holds.
     pub fn len(&self) -> usize {
         self.operations as usize
     }
 
-    /// Whether it holds none.
+    /// Whether the batch holds no operations.
     pub fn is_empty(&self) -> bool {
         self.operations == 0
     }
 
-    /// Forgets all operations, and keeps the memory for new ones.
+    /// Removes all operations and keeps the memory for new ones.
     pub fn clear(&mut self) {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
@@ -247,7 +247,7 @@ impl Batch {
     }
 }
 
-/// The stored form of a value; `joined` takes it if it expires.
+/// The stored form of a value. That of a value that expires is built in `joined`.
 pub(super) fn stored_form<'v>(
     expiry: Option<Millis>,
     value: &'v [u8],
@@ -259,14 +259,14 @@ pub(super) fn stored_form<'v>(
     joined
 }
 
-/// The error of a merge where there is no operator.
+/// The error of a `merge()` into a keyspace without a merge operator.
 pub(super) fn no_operator(keyspace: &str) -> Error {
     let what = format!("keyspace {keyspace:?} has no merge operator: give it one when opening it");
     Error::invalid(what)
 }
 
-/// The range as first key and first key behind it. In byte order the key behind `k` is `k` with a
-/// zero byte; other orders have no such key.
+/// The range as its first key and the first key after it. In byte order the next key after `k` is
+/// `k` with a zero byte; under a custom comparator no such key is known.
 pub(super) fn half_open<K: AsRef<[u8]>>(
     order: &Order,
     range: &impl RangeBounds<K>,
@@ -274,7 +274,7 @@ pub(super) fn half_open<K: AsRef<[u8]>>(
     let bytewise = matches!(order, Order::Bytewise);
     let behind = |key: &K| -> Result<Vec<u8>> {
         if !bytewise {
-            let what = "this keyspace has an order of its own: give ranges of the form a..b";
+            let what = "this keyspace has a custom comparator: give ranges of the form a..b";
             return Err(Error::invalid(what));
         }
         check_key(key.as_ref())?;

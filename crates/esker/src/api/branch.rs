@@ -6,23 +6,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Branches and named snapshots.
 ///
-/// A branch is a `Db` of its own inside the same directory: its keyspaces begin as copies of all
-/// keyspaces of the handle that it was made from, as they were at one moment, and go their own way
-/// from there. Making one copies no data, however much there is: branches share files until they
-/// rewrite them. All branches share one log, one cache and the background work, so
+/// A branch is a separate `Db` in the same directory. Its keyspaces begin as copies of all
+/// keyspaces of the handle that it was made from, as they were at one moment, and then change
+/// independently. Making a branch copies no data: branches share files until they rewrite them.
+/// All branches share one log, one cache and the background work, so
 ///
 /// - a batch over keyspaces of several branches is atomic, and [`Db::snapshot`] shows all of them;
-/// - [`Db::sync`], [`Db::flush`] and [`Db::close`] act on all of them, whichever handle they are
-///   called on; counters of [`Db::stats`] count all of them, its trees are those of the branch.
+/// - [`Db::sync`], [`Db::flush`] and [`Db::close`] act on all of them, on whichever handle they are
+///   called; the counters of [`Db::stats`] count all of them, its trees are those of the branch.
 ///
 /// A named snapshot is a branch that cannot be written to. Both survive reopening, and names are
 /// unique among both.
 ///
-/// Space that was shared returns when nobody refers to it: no branch, snapshot or iterator.
-/// Partitions that are due for a merge when a branch is made are merged once for each.
+/// Shared space is freed when no branch, snapshot or iterator refers to it any more. Partitions
+/// that are due for a compaction when a branch is made are compacted once for each branch.
 impl Db {
-    /// Makes a branch of this database (or branch) as it is now. When it returns, the branch is
-    /// durable, with everything that was written before the call.
+    /// Makes a branch of this database (or branch) as it is now. The branch holds everything that
+    /// was written before the call and is durable when the call returns.
     ///
     /// # Errors
     /// [`crate::Error::BranchExists`] if there is a branch or named snapshot of this name,
@@ -50,7 +50,7 @@ impl Db {
         self.at_branch(branch)
     }
 
-    /// A branch that was made before, also in an earlier life of the database.
+    /// Opens an existing branch, also one that was made before the database was last opened.
     ///
     /// # Errors
     /// [`crate::Error::BranchMissing`], [`crate::Error::Closed`].
@@ -68,7 +68,7 @@ impl Db {
         self.at_branch(self.core().find_branch(name, BranchKind::Branch)?)
     }
 
-    /// The names of all branches of the directory, whichever branch this handle is, in order.
+    /// The names of all branches of the directory, in order, whichever branch this handle is.
     ///
     /// # Errors
     /// [`crate::Error::Closed`].
@@ -79,9 +79,9 @@ impl Db {
         self.names(BranchKind::Branch)
     }
 
-    /// Drops a branch with all it holds; says whether there was one. Handles on it are refused
-    /// from then on; iterators that are open go on. Its branches, and the one that it was made
-    /// from, keep what they share with it. Space returns in the background.
+    /// Drops a branch and its data, and returns whether it existed. Handles on it return errors
+    /// from then on; open iterators go on. Branches made from it, and the one that it was made
+    /// from, keep what they share with it. The background frees the space.
     ///
     /// # Errors
     /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Poisoned`].
@@ -92,8 +92,8 @@ impl Db {
         self.core().drop_branch(name, BranchKind::Branch)
     }
 
-    /// Keeps the present state of this database (or branch) under a name: a branch that cannot be
-    /// written to. When it returns, it is durable.
+    /// Makes a named snapshot of this database (or branch) as it is now: a branch that cannot be
+    /// written to. It is durable when the call returns.
     ///
     /// # Errors
     /// As [`Db::branch`].
@@ -117,8 +117,8 @@ impl Db {
         self.core().make_branch(self.branch_state(), name, BranchKind::Snapshot).map(drop)
     }
 
-    /// A named snapshot, to read from. Writes to it fail with [`crate::Error::ReadOnly`]; a branch
-    /// can be made of it.
+    /// Opens a named snapshot. Writes to it fail with [`crate::Error::ReadOnly`]; branches can be
+    /// made from it.
     ///
     /// # Errors
     /// [`crate::Error::BranchMissing`], [`crate::Error::Closed`].
@@ -140,7 +140,7 @@ impl Db {
         self.names(BranchKind::Snapshot)
     }
 
-    /// Drops a named snapshot; says whether there was one.
+    /// Drops a named snapshot, and returns whether it existed.
     ///
     /// # Errors
     /// As [`Db::drop_branch`].
@@ -151,8 +151,8 @@ impl Db {
         self.core().drop_branch(name, BranchKind::Snapshot)
     }
 
-    /// When this branch or named snapshot was made, by the system's clock then; `None` for the
-    /// database itself.
+    /// When this branch or named snapshot was made, by the system's clock at that time; `None` for
+    /// the database itself.
     ///
     /// # Example
     /// ```
@@ -169,8 +169,7 @@ impl Db {
         made_at.filter(|_| branch.id != crate::db::catalog::DEFAULT_KEYSPACE_ID)
     }
 
-    /// The name of the branch or named snapshot that this handle is of; `None` for the database
-    /// itself.
+    /// The name of this handle's branch or named snapshot; `None` for the database itself.
     ///
     /// # Example
     /// ```

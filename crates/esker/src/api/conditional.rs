@@ -1,16 +1,16 @@
-//! Writes to one key that depend on what stands there.
+//! Writes to one key that depend on its present value.
 //!
-//! Each is a transaction of one read and one write: the key is read, and the write takes place only
-//! if nobody has written the key since (R20); otherwise it is read again. Nobody is locked out,
-//! and whoever has to try again lost to somebody who wrote.
+//! Each is a transaction of one read and one write: it reads the key and writes only if nobody has
+//! written the key since (R20); otherwise it reads the key again. It takes no lock, and a call
+//! retries only after another writer succeeded.
 
 use crate::db::txn::reads::ReadSet;
 use crate::{Batch, Error, Keyspace, Result};
 
 impl Keyspace {
-    /// Puts `new` under a key if what stands there is `expected`; says whether it was. `None`
-    /// stands for an absent key on either side. Reading and writing happen at one moment,
-    /// whoever else writes, by whichever call.
+    /// Sets a key to `new` if its value is `expected`, and returns whether it was. In both, `None`
+    /// stands for an absent key. The comparison and the write are atomic with respect to all other
+    /// writes.
     ///
     /// # Errors
     /// As [`Keyspace::insert`] and [`Keyspace::get`].
@@ -41,7 +41,7 @@ impl Keyspace {
         Ok(matched)
     }
 
-    /// Inserts a value under a key unless there is one; says whether it was inserted.
+    /// Inserts a value under a key if the key is absent, and returns whether it was.
     ///
     /// # Errors
     /// As [`Keyspace::compare_and_set`].
@@ -61,8 +61,8 @@ impl Keyspace {
         self.compare_and_set(key, None, Some(value.as_ref()))
     }
 
-    /// Replaces what stands under a key by what `f` makes of it, and returns that; `None` stands
-    /// for an absent key on either side. `f` runs again if somebody else wrote the key meanwhile.
+    /// Calls `f` with the value of a key, writes the result, and returns it. `None` stands for an
+    /// absent key in both. `f` runs again if another write changed the key meanwhile.
     ///
     /// # Errors
     /// As [`Keyspace::compare_and_set`].
@@ -88,8 +88,8 @@ impl Keyspace {
         Ok(changed.flatten())
     }
 
-    /// Writes what `decide` says of the present value, if nobody writes in between, and returns
-    /// it; `None`: nothing is written.
+    /// Writes what `decide` returns for the present value, if nobody writes in between, and
+    /// returns it; `None`: nothing is written.
     fn change(
         &self,
         key: &[u8],
@@ -97,7 +97,7 @@ impl Keyspace {
     ) -> Result<Option<Option<Vec<u8>>>> {
         let core = &self.handle.core;
         loop {
-            // A write between here and the read is taken for one after it, which is harmless.
+            // A write between here and the read counts as one after it, which is harmless.
             let since = core.visible();
             let found = self.get(key)?;
             let Some(new) = decide(found.as_deref()) else { return Ok(None) };

@@ -9,15 +9,15 @@ use crate::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
 
-/// A position in a keyspace that moves both ways, over the keyspace as it was when the cursor was
-/// made.
+/// A position in a keyspace that moves in both directions. The cursor shows the keyspace as it was
+/// when the cursor was made.
 ///
-/// Where an [`crate::Iter`] hands out entries from its two ends, a cursor stands on one entry,
-/// whose key and value stay readable until it moves: the shape that other stores and languages
-/// call an iterator. It begins on no entry; [`Cursor::seek`] and its kin place it. It holds no
-/// lock. After an error it stands on no entry, and steps repeat the error until the cursor is
-/// placed anew; but the error of a single entry, whose operands cannot be combined, is that
-/// entry's, and a step goes on beside it.
+/// An [`crate::Iter`] returns entries from its two ends; a cursor stands on one entry, whose key
+/// and value stay readable until it moves. Other stores and languages call this an iterator. A new
+/// cursor stands on no entry; [`Cursor::seek`] and the other seeks place it. It holds no lock.
+/// After an error it stands on no entry, and steps repeat the error until a seek places the cursor
+/// again. The exception is the error of a single entry whose operands cannot be combined: a step
+/// then goes on to that entry's neighbour.
 ///
 /// # Example
 /// ```
@@ -40,7 +40,7 @@ use std::sync::Arc;
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Cursor {
-    /// Goes before the scope, whose end tells the workers that the state is free.
+    /// Dropped before the scope, whose drop tells the workers that the state is free.
     inner: Inner,
     scope: Option<Scope>,
     error: Option<Error>,
@@ -111,7 +111,7 @@ impl Cursor {
         scan!(&self.inner, scan => scan.value(), &[])
     }
 
-    /// The error that the last move ended with, if it did.
+    /// The error of the last move, if it failed.
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
@@ -119,7 +119,7 @@ impl Cursor {
     /// Goes to the first entry.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.go(Scan::seek_to_first, Scan::seek_to_first)
     }
@@ -132,7 +132,7 @@ impl Cursor {
         self.go(Scan::seek_to_last, Scan::seek_to_last)
     }
 
-    /// Goes to the first entry at or behind `key`.
+    /// Goes to the first entry at or after `key`.
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
@@ -163,7 +163,7 @@ impl Cursor {
         if self.stands() { self.go(Scan::next, Scan::next) } else { Ok(()) }
     }
 
-    /// Goes to the entry before. A cursor on no entry stays where it is.
+    /// Goes to the previous entry. A cursor on no entry stays where it is.
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
@@ -173,7 +173,7 @@ impl Cursor {
         if self.stands() { self.go(Scan::prev, Scan::prev) } else { Ok(()) }
     }
 
-    /// A step from an error goes nowhere, unless it is the error of one entry.
+    /// Returns the error of the last move again, unless it is the error of one entry.
     #[inline]
     fn check_step(&self) -> Result<()> {
         match &self.error {
@@ -192,7 +192,7 @@ impl Cursor {
         scan!(&self.inner, scan => scan.refused().is_some(), false)
     }
 
-    /// Moves the scan and keeps what it came to.
+    /// Moves the scan and keeps its error.
     #[inline]
     fn go(
         &mut self,
@@ -201,7 +201,7 @@ impl Cursor {
     ) -> Result<()> {
         let moved = self.handle.core.check_open().and_then(|()| match &mut self.inner {
             Inner::Bytewise(scan) => bytewise(scan),
-            // What was compared counts only while the order can be trusted (R15).
+            // A result counts only while the comparator can be trusted (R15).
             Inner::Custom(scan) => custom(scan).and_then(|()| scan.trust()),
             Inner::Gone => Ok(()),
         });
@@ -214,7 +214,7 @@ impl Cursor {
 fn at_or_before<O: DbOrder>(scan: &mut Scan<O>, key: &[u8]) -> Result<()> {
     let found = scan.seek(key);
     match scan.refused() {
-        // What cannot be shown stands behind the place that is asked for.
+        // The entry that cannot be shown stands after `key`.
         Some(refused) if scan.order().compare(refused, key).is_gt() => return scan.prev(),
         _ => found?,
     }
@@ -226,8 +226,8 @@ fn at_or_before<O: DbOrder>(scan: &mut Scan<O>, key: &[u8]) -> Result<()> {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        // What a cursor lets go of may take locks, which in a forked child may be held by a
-        // thread that is not there (R26).
+        // Dropping the scan may take locks, which in a forked child may be held by a thread that
+        // does not exist there (R26).
         if self.handle.core.is_forked() {
             std::mem::forget(std::mem::replace(&mut self.inner, Inner::Gone));
             std::mem::forget(self.scope.take());

@@ -15,11 +15,11 @@ use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An open database: a directory, named keyspaces in it, and their background work.
+/// An open database: a directory, its keyspaces, and the background work.
 ///
 /// Handles are cheap to clone and may be used from any thread. The database closes when the last
-/// handle, keyspace, snapshot and iterator is gone; [`Db::close`] closes it at once for all of
-/// them and is the only way to hear of a failure.
+/// handle, keyspace, snapshot and iterator is dropped. [`Db::close`] closes it at once for all of
+/// them and returns an error if closing fails; a drop can only log it.
 ///
 /// Methods that take no keyspace work on the keyspace `default`.
 ///
@@ -59,7 +59,7 @@ impl Drop for Handle {
 }
 
 impl Db {
-    /// Opens the database in a directory, or makes one, with the default options.
+    /// Opens the database in a directory, or creates one, with the default options.
     ///
     /// # Errors
     /// [`crate::Error::Locked`] if it is open elsewhere, [`crate::Error::NotADatabase`] if the
@@ -73,7 +73,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::open`], and [`crate::Error::Missing`], [`crate::Error::Exists`],
-    /// [`crate::Error::InvalidArgument`] as the options ask.
+    /// [`crate::Error::InvalidArgument`] depending on the options.
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         super::traits::check_names(&options)?;
         let core = Core::open(path.as_ref(), &options)?;
@@ -82,7 +82,7 @@ impl Db {
         Ok(Self { default: Keyspace { handle, state }, branch: BranchState::main() })
     }
 
-    /// The part of the database that a branch is.
+    /// A handle on a branch.
     pub(super) fn at_branch(&self, branch: Arc<BranchState>) -> Result<Self> {
         let state = self.core().default_keyspace(&branch)?;
         let handle = self.default.handle.clone();
@@ -102,8 +102,8 @@ impl Db {
         self.core().path()
     }
 
-    /// What tells this database from every other: 16 random bytes that were drawn when it was
-    /// made. A copy of its directory has the same.
+    /// The identity of the database: 16 random bytes that were drawn when it was created. A copy
+    /// of its directory has the same identity.
     ///
     /// # Example
     /// ```
@@ -119,19 +119,20 @@ impl Db {
         self.core().id()
     }
 
-    /// The keyspace of this name, made on first use, in byte order unless it was made otherwise.
+    /// Opens the keyspace of this name, or creates it in byte order. An existing keyspace keeps the
+    /// order that it was created with.
     ///
     /// # Errors
     /// [`crate::Error::InvalidArgument`] unless the name has 1 to 255 bytes,
-    /// [`crate::Error::ComparatorMissing`] if its order was not given, and as
-    /// [`Keyspace::insert`] if it has to be made.
+    /// [`crate::Error::ComparatorMissing`] if its custom comparator was not given at open, and as
+    /// [`Keyspace::insert`] if it has to be created.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         let state = self.core().keyspace_in(&self.branch, name, None, &Asked::default())?;
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 
-    /// The keyspace of this name, made on first use, in the order of a comparator. Its name is
-    /// stored and must be the same at every later use.
+    /// Opens the keyspace of this name, or creates it with a custom comparator. The comparator's
+    /// name is stored and must be the same at every later use.
     ///
     /// # Errors
     /// As [`Db::keyspace`], and [`crate::Error::ComparatorMismatch`].
@@ -158,12 +159,12 @@ impl Db {
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 
-    /// The keyspace of this name, made on first use, with what the options say; of one that is
-    /// there, they may change some traits (see [`KeyspaceOptions`]).
+    /// Opens the keyspace of this name, or creates it with these options. They can change some
+    /// options of an existing keyspace (see [`KeyspaceOptions`]).
     ///
     /// # Errors
     /// As [`Db::keyspace`]; [`crate::Error::ComparatorMismatch`] and
-    /// [`crate::Error::MergeOperatorMismatch`] if it was made with others,
+    /// [`crate::Error::MergeOperatorMismatch`] if it was created with others,
     /// [`crate::Error::MergeOperatorMissing`] if its operator was not given at open,
     /// [`crate::Error::InvalidArgument`] for a filter that was not given or a ttl of zero, and
     /// [`crate::Error::ReadOnly`] if something would change.
@@ -176,7 +177,7 @@ impl Db {
         Ok(Keyspace { handle: self.default.handle.clone(), state })
     }
 
-    /// The keyspace `default`, which is always there.
+    /// The keyspace `default`, which always exists.
     pub fn default_keyspace(&self) -> Keyspace {
         self.default.clone()
     }
@@ -189,8 +190,8 @@ impl Db {
         self.core().keyspace_names(&self.branch)
     }
 
-    /// Drops a keyspace with all it holds; says whether there was one. This takes no longer for a
-    /// large one; its space returns in the background. Its name may be used again at once.
+    /// Drops a keyspace and its entries, and returns whether it existed. A large keyspace takes no
+    /// longer: the background frees its space. Its name may be used again at once.
     ///
     /// # Errors
     /// As [`Keyspace::insert`]; [`crate::Error::InvalidArgument`] for `default`.
@@ -302,8 +303,8 @@ impl Db {
         self.default.last_key_value()
     }
 
-    /// Commits a batch, given or lent: all of it or nothing. Returns a number to wait on with
-    /// [`Db::wait_durable`], greater than those of all batches before it; 0 if the batch is empty.
+    /// Commits a batch, owned or borrowed, atomically. Returns a position for [`Db::wait_durable`]
+    /// that is greater than those of all earlier batches; 0 if the batch is empty.
     ///
     /// # Errors
     /// As [`Keyspace::insert`], and [`crate::Error::BatchTooLarge`].
@@ -314,7 +315,7 @@ impl Db {
         batch.borrow().write(self.core(), self.core().durability())
     }
 
-    /// Like [`Db::write`], with its own durability class.
+    /// Like [`Db::write`], with a given durability class.
     ///
     /// # Errors
     /// As [`Db::write`].
@@ -341,9 +342,9 @@ impl Db {
         Transaction::begin(&self.default.handle, &options)
     }
 
-    /// Runs `f` in a transaction and commits it. After a conflict everything begins anew, so `f`
-    /// should have no effect but through its transaction. Where `f` returns an error nothing is
-    /// written and that error is returned; [`crate::Error::aborted`] makes one.
+    /// Runs `f` in a transaction and commits it. After a conflict `f` runs again in a new
+    /// transaction, so it should have no other effects. If `f` returns an error, nothing is written
+    /// and the error is returned; [`crate::Error::aborted`] makes one.
     ///
     /// # Errors
     /// What `f` returns, and as [`Transaction::commit`]; [`crate::Error::Conflict`] only after
@@ -387,13 +388,13 @@ impl Db {
         super::transaction::transact(&self.default.handle, &options, f)
     }
 
-    /// Waits until a batch survives power loss, with everything that was logged before it;
-    /// `position` is what [`Db::write`] or [`Transaction::commit`] returned. One of class
-    /// [`Durability::Buffered`] is flushed for that, since the log does not hold it.
+    /// Waits until a batch, and everything that was logged before it, survives power loss;
+    /// `position` is what [`Db::write`] or [`Transaction::commit`] returned. A batch of class
+    /// [`Durability::Buffered`] is flushed, since it is not in the log.
     ///
     /// # Errors
     /// [`crate::Error::Poisoned`] if the sync fails; [`crate::Error::DiskFull`] if there is no room
-    /// for the flush; [`crate::Error::InvalidArgument`] for a position behind all writes.
+    /// for the flush; [`crate::Error::InvalidArgument`] for a position after all writes.
     ///
     /// # Example
     /// ```
@@ -411,7 +412,7 @@ impl Db {
         self.core().wait_durable(position)
     }
 
-    /// Makes everything written so far survive power loss, `Buffered` writes too.
+    /// Makes everything written so far survive power loss, including `Buffered` writes.
     ///
     /// # Errors
     /// [`crate::Error::Poisoned`] if the sync fails, [`crate::Error::DiskFull`].
@@ -419,7 +420,7 @@ impl Db {
         self.core().sync()
     }
 
-    /// The state of the whole database at this moment.
+    /// A snapshot of the whole database as of now.
     ///
     /// # Errors
     /// [`crate::Error::Closed`].
@@ -427,16 +428,16 @@ impl Db {
         Snapshot::new(&self.default.handle)
     }
 
-    /// Makes a database of its own in another directory, with what this one holds at one moment
-    /// over all keyspaces, while reads and writes go on. Everything written before the call is in
-    /// it. When the call returns, it is durable.
+    /// Copies the database, as it is at one moment, to another directory, while reads and writes
+    /// go on. The copy holds everything written before the call and is durable when the call
+    /// returns.
     ///
-    /// What is in memory is flushed first. Data files are shared by hard links, so that this takes
-    /// neither long nor space, or copied where the target lies on another device or the file
-    /// system has no links. Neither database depends on the other afterwards.
+    /// The call flushes the memtables first. Hard links share the data files, which takes little
+    /// time and space; on another device, or a file system without links, they are copied.
+    /// Afterwards neither database depends on the other.
     ///
     /// # Errors
-    /// [`crate::Error::Exists`] if anything stands at the path, and nothing is changed;
+    /// [`crate::Error::Exists`] if the path exists, and nothing is changed;
     /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Io`],
     /// [`crate::Error::Poisoned`]. After an error there is no database at the path.
     ///
@@ -458,7 +459,7 @@ impl Db {
         self.core().checkpoint(path.as_ref())
     }
 
-    /// Writes what is in memory to runs.
+    /// Flushes the memtables: writes their entries as runs.
     ///
     /// # Errors
     /// [`crate::Error::DiskFull`], [`crate::Error::Io`], [`crate::Error::Poisoned`].
@@ -466,7 +467,7 @@ impl Db {
         self.core().flush()
     }
 
-    /// Flushes, and merges whatever a merge can make smaller.
+    /// Flushes, and compacts whatever a compaction can make smaller.
     ///
     /// # Errors
     /// As [`Keyspace::compact`].
@@ -474,15 +475,15 @@ impl Db {
         self.core().compact(self.branch.id, None, &Bounds::default())
     }
 
-    /// Waits until the background has nothing more to do.
+    /// Waits until there is no background work left.
     ///
     /// # Errors
-    /// What stops the background for good.
+    /// The error that stopped the background work for good.
     pub fn wait_until_idle(&self) -> Result<()> {
         self.core().wait_until_idle()
     }
 
-    /// What the database knows about itself.
+    /// Statistics of the database.
     ///
     /// # Example
     /// ```
@@ -497,10 +498,10 @@ impl Db {
         self.core().stats(self.branch.id)
     }
 
-    /// Reads everything that is stored and reports what is damaged.
+    /// Reads all stored data and reports what is damaged.
     ///
     /// # Errors
-    /// Only if the search itself cannot go on; damage is in the report.
+    /// Only if the check itself cannot go on; the report lists the damage.
     ///
     /// # Example
     /// ```
@@ -514,13 +515,13 @@ impl Db {
         self.core().verify()
     }
 
-    /// Closes the database for every handle: ends background work, writes what is in memory, and
-    /// reports what went wrong. Later calls return the same result; other calls then return
-    /// [`crate::Error::Closed`].
+    /// Closes the database for every handle: ends background work, flushes the memtables, and
+    /// returns the first failure. Later calls of `close` return the same result; all other calls
+    /// return [`crate::Error::Closed`].
     ///
     /// # Errors
-    /// The first failure of what was still under way; what was acknowledged is in the log and
-    /// comes back at the next open.
+    /// The first failure of the remaining work. Acknowledged writes are in the log, and the next
+    /// open replays them.
     pub fn close(&self) -> Result<()> {
         self.core().close()
     }

@@ -16,10 +16,10 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 /// An iterator over the entries of a keyspace, from both ends.
 ///
 /// It shows the keyspace as it was when the iterator was made, holds no lock, and never stops
-/// early without an error. An error is returned once. One that concerns a single entry
-/// (its operands cannot be combined: [`Error::MergeFailed`], [`Error::MergeOperatorMissing`], an
-/// operator that panics) leaves the others to be read: the next call goes on behind that entry. After any other error that end of the iterator has
-/// nothing more to return until it is repositioned with [`Iter::seek`].
+/// early without an error. It returns an error once. An error of a single entry (its operands
+/// cannot be combined: [`Error::MergeFailed`], [`Error::MergeOperatorMissing`], an operator that
+/// panics) does not end the iteration: the next call goes on after that entry. After any other
+/// error that end of the iterator returns nothing more until [`Iter::seek`] repositions it.
 ///
 /// # Example
 /// ```
@@ -53,8 +53,8 @@ impl fmt::Debug for Iter {
     }
 }
 
-/// The two ends of an iterator. Each end is a scan of its own, made when it is first used; once
-/// both are in use, each stops where the other one stands.
+/// The two ends of an iterator. Each end has its own scan, which is made at first use. When both
+/// are in use, each stops where the other stands.
 struct Ends<O: DbOrder> {
     make: Box<dyn Fn() -> Scan<O> + Send + Sync>,
     order: O,
@@ -62,18 +62,18 @@ struct Ends<O: DbOrder> {
     back: End<O>,
 }
 
-/// Where an end stands.
+/// The position of an end.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// Nowhere yet.
     Outside,
     /// On the entry that it returns next.
     Before,
-    /// On the entry that it returned last, or whose error it returned.
+    /// On the entry that it returned last, or on one whose error it returned.
     Behind,
-    /// Behind the last entry there is for it.
+    /// After the last entry that is left for it.
     Done,
-    /// It failed and said so: it has nothing more until it is placed anew.
+    /// It failed and returned the error: it returns nothing more until it is repositioned.
     Failed,
 }
 
@@ -87,7 +87,7 @@ impl<O: DbOrder> End<O> {
         self.scan.get_or_insert_with(make)
     }
 
-    /// Whether an entry at `key`, which an end moving `forward` came to, was passed by this end.
+    /// Whether this end has passed `key`, which the other end reached moving `forward`.
     fn has_passed(&self, order: &O, key: &[u8], forward: bool) -> bool {
         let scan = self.scan.as_ref();
         let own =
@@ -106,7 +106,7 @@ impl<O: DbOrder> End<O> {
 }
 
 impl<O: DbOrder> Ends<O> {
-    /// Gives up everything without letting go of it.
+    /// Leaks everything instead of dropping it.
     fn leak(&mut self) {
         std::mem::forget((self.front.scan.take(), self.back.scan.take()));
         let nothing = Box::new(|| -> Scan<O> { unreachable!("the iterator is being dropped") });
@@ -124,7 +124,7 @@ impl<O: DbOrder> Ends<O> {
         let valid = scan.valid();
         self.front.place = match &sought {
             Ok(()) if valid => Place::Before,
-            // Behind everything: the back has nothing left either.
+            // After the last entry: the back has nothing left either.
             Ok(()) => Place::Done,
             Err(_) if scan.refused().is_some() => Place::Behind,
             Err(_) => Place::Failed,
@@ -132,7 +132,7 @@ impl<O: DbOrder> Ends<O> {
         sought
     }
 
-    /// Moves one end on. Returns its scan if it then stands on an entry to return.
+    /// Advances one end. Returns its scan if it then stands on an entry to return.
     #[inline]
     fn advance(&mut self, forward: bool) -> Result<Option<&Scan<O>>> {
         let (this, other) =
@@ -151,10 +151,10 @@ impl<O: DbOrder> Ends<O> {
         if let Err(error) = moved.and_then(|()| scan.trust()) {
             let refused = scan.refused().map(|key| other.has_passed(&self.order, key, forward));
             this.place = match refused {
-                // The ends met, and the error of this entry was the other one's to return.
+                // The ends met, and the other end returns the error of this entry.
                 Some(true) => Place::Before,
                 Some(false) => Place::Behind,
-                // Seeded: the error that ended an iterator comes again for ever.
+                // Seeded: an iterator returns the error that ended it for ever.
                 None if bug!("api_ended_iterator_fails_again") => Place::Outside,
                 None => Place::Failed,
             };
@@ -165,7 +165,7 @@ impl<O: DbOrder> Ends<O> {
             return Ok(None);
         }
         if passed {
-            // The ends met. A seek may part them again, so this one stays on its entry.
+            // The ends met. A seek may separate them again, so this end stays on its entry.
             this.place = Place::Before;
             return Ok(None);
         }
@@ -203,11 +203,11 @@ impl Iter {
         Ok(Self { inner, handle: handle.clone() })
     }
 
-    /// Places the front on the first key at or behind `key`, forward or back, within the range
-    /// of the iterator. `next` then returns that entry.
+    /// Moves the front, forward or back, to the first key at or after `key` within the range of
+    /// the iterator. `next` then returns that entry.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         self.handle.core.check_open()?;
         match &mut self.inner {
@@ -216,19 +216,19 @@ impl Iter {
         }
     }
 
-    /// The next entry from the front, without a copy: it is borrowed until the next call.
+    /// The next entry from the front, borrowed until the next call, without a copy.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         self.entry(true)
     }
 
-    /// The next entry from the back, without a copy: it is borrowed until the next call.
+    /// The next entry from the back, borrowed until the next call, without a copy.
     ///
     /// # Errors
-    /// What reading can fail with: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
     #[inline]
     pub fn next_back_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         self.entry(false)
@@ -237,7 +237,7 @@ impl Iter {
     #[inline]
     fn entry(&mut self, forward: bool) -> Result<Option<(&[u8], &[u8])>> {
         if let Err(error) = self.handle.core.check_open() {
-            // Said once, too.
+            // This error is returned once, too.
             let place = self.place(forward);
             let told = matches!(place, Place::Done | Place::Failed);
             *place = Place::Failed;
@@ -249,7 +249,7 @@ impl Iter {
         })
     }
 
-    /// Whether an end goes on after the error that it returned last.
+    /// Whether an end can go on after the error that it returned last.
     pub(super) fn goes_on(&mut self, forward: bool) -> bool {
         !matches!(self.place(forward), Place::Failed)
     }
@@ -271,8 +271,8 @@ impl Iter {
 
 impl Drop for Iter {
     fn drop(&mut self) {
-        // What an iterator lets go of may take locks, which in a forked child may be held by a
-        // thread that is not there (R26).
+        // Dropping the scans may take locks, which in a forked child may be held by a thread that
+        // does not exist there (R26).
         if self.handle.core.is_forked() {
             match &mut self.inner {
                 Inner::Bytewise(ends) => ends.leak(),

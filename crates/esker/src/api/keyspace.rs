@@ -40,11 +40,11 @@ pub struct Keyspace {
 }
 
 thread_local! {
-    /// Where a single write is encoded.
+    /// The buffer in which a thread encodes single writes.
     static PAYLOAD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A thread keeps no larger buffer than this.
+/// A thread keeps buffers up to this size.
 const PAYLOAD_KEPT_BYTES: usize = 1 << 20;
 
 impl Keyspace {
@@ -52,12 +52,12 @@ impl Keyspace {
         &self.state
     }
 
-    /// Its name.
+    /// The keyspace's name.
     pub fn name(&self) -> &str {
         &self.state.name
     }
 
-    /// The name of the comparator that orders it, as it is stored; `None`: byte order.
+    /// The stored name of the keyspace's custom comparator; `None` for byte order.
     ///
     /// # Example
     /// ```
@@ -71,11 +71,11 @@ impl Keyspace {
         self.state.comparator_name()
     }
 
-    /// Inserts a value under a key, in place of the one that is there.
+    /// Inserts a value under a key and replaces the existing value, if any.
     ///
     /// # Errors
     /// [`Error::KeyTooLong`] above 65,535 bytes and [`Error::ValueTooLarge`] above an eighth of
-    /// the memory number; [`Error::DiskFull`], [`Error::Poisoned`], [`Error::KeyspaceDropped`],
+    /// the memory budget; [`Error::DiskFull`], [`Error::Poisoned`], [`Error::KeyspaceDropped`],
     /// [`Error::ReadOnly`], [`Error::Closed`]. After an error the write may be there or not (C2).
     ///
     /// # Example
@@ -84,7 +84,7 @@ impl Keyspace {
         self.insert_with(key, value, self.handle.core.durability())
     }
 
-    /// Like [`Keyspace::insert`], with its own durability class.
+    /// Like [`Keyspace::insert`], with a given durability class.
     ///
     /// # Errors
     /// As [`Keyspace::insert`].
@@ -104,12 +104,13 @@ impl Keyspace {
         self.write_one(&Op::Put { keyspace: self.state.id, key, value }, durability, counts)
     }
 
-    /// Inserts a value that is gone after `ttl`, counted from now, whatever the keyspace says.
+    /// Inserts a value that expires after `ttl`, counted from now. The keyspace's own time to
+    /// live does not apply to it.
     ///
-    /// From then on it is as if the key had been removed: for gets, iterators, and snapshots that
-    /// are made later. A snapshot or iterator that was made before shows it as long as it lives.
-    /// Times are whole milliseconds, rounded up, of [`crate::Options::clock`]. Its space returns
-    /// when a merge comes across it.
+    /// Gets, iterators and snapshots that are made after the expiry do not see the value, as if
+    /// the key had been removed. Snapshots and iterators that were made before it keep seeing the
+    /// value. [`crate::Options::clock`] gives the time, in whole milliseconds, rounded up. A
+    /// compaction frees the space of the expired value.
     ///
     /// # Errors
     /// As [`Keyspace::insert`]; the value may be 8 bytes shorter.
@@ -138,18 +139,18 @@ impl Keyspace {
         self.write_special(Kind::ExpiringPut, key, Some(expiry), value, durability)
     }
 
-    /// Writes an operand, which the merge operator of the keyspace applies to what is there, now
-    /// or later: a change of a value that costs no read.
+    /// Writes an operand, which the keyspace's merge operator later applies to the value. So this
+    /// changes a value without reading it.
     ///
-    /// Every write expires for itself: in a keyspace with a time to live, an operand counts as not
-    /// written once its own has passed, and a value that it was applied to as removed. So a
-    /// counter there counts what happened within that time.
+    /// In a keyspace with a time to live every write expires on its own: an expired operand counts
+    /// as not written, and an expired value under it as removed. So a counter there counts what
+    /// happened within that time.
     ///
     /// # Errors
     /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] if the keyspace has no merge
     /// operator, [`Error::MergeFailed`] if the operator refuses the operand
-    /// ([`crate::MergeOperator::check_operand`]). What can be told only when the operand meets a
-    /// value, who reads the key is told.
+    /// ([`crate::MergeOperator::check_operand`]). Errors that show only when the operator applies
+    /// the operand to a value are returned by reads of the key.
     ///
     /// # Example
     /// See [`crate::CounterU64`] and [`crate::MergeOperator`].
@@ -157,7 +158,7 @@ impl Keyspace {
         self.merge_with(key, operand, self.handle.core.durability())
     }
 
-    /// Like [`Keyspace::merge`], with its own durability class.
+    /// Like [`Keyspace::merge`], with a given durability class.
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -173,8 +174,8 @@ impl Keyspace {
         self.write_special(kind, key.as_ref(), expiry, operand.as_ref(), durability)
     }
 
-    /// Sets how long writes to the keyspace live that do not say it themselves; `None`: for ever.
-    /// It is stored, and holds for later writes only.
+    /// Sets the default time to live of writes to the keyspace; `None`: they never expire. The
+    /// setting is stored and applies to later writes only.
     ///
     /// # Errors
     /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] for a time of zero.
@@ -195,17 +196,17 @@ impl Keyspace {
         self.handle.core.set_ttl(&self.state, ttl)
     }
 
-    /// How long writes to the keyspace live that do not say it themselves; `None`: for ever.
+    /// The default time to live of writes to the keyspace; `None`: they never expire.
     pub fn ttl(&self) -> Option<Duration> {
         Some(self.state.ttl()).filter(|ttl| *ttl != 0).map(Duration::from_millis)
     }
 
-    /// The name of its merge operator.
+    /// The name of the keyspace's merge operator, if it has one.
     pub fn merge_operator(&self) -> Option<String> {
         Some(self.state.traits().stored.operator.clone()).filter(|name| !name.is_empty())
     }
 
-    /// When a write that is made now expires.
+    /// When a write made now expires.
     #[inline]
     pub(super) fn expiry(&self) -> Option<Millis> {
         match self.state.ttl() {
@@ -214,7 +215,7 @@ impl Keyspace {
         }
     }
 
-    /// When a write that is made now with this time to live expires.
+    /// When a write made now with this time to live expires.
     pub(super) fn expiry_after(&self, ttl: Duration) -> Millis {
         self.handle.core.now().saturating_add(millis(ttl))
     }
@@ -244,7 +245,7 @@ impl Keyspace {
         self.write_one(&op, durability, counts)
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key, if it exists.
     ///
     /// # Errors
     /// As [`Keyspace::insert`].
@@ -252,7 +253,7 @@ impl Keyspace {
         self.remove_with(key, self.handle.core.durability())
     }
 
-    /// Like [`Keyspace::remove`], with its own durability class.
+    /// Like [`Keyspace::remove`], with a given durability class.
     ///
     /// # Errors
     /// As [`Keyspace::insert`].
@@ -282,7 +283,7 @@ impl Keyspace {
         })
     }
 
-    /// Removes every key in a range; it costs the same whatever the range holds.
+    /// Removes every key in a range. The cost does not depend on how many keys the range holds.
     ///
     /// # Errors
     /// As [`Keyspace::insert`] and [`Batch::remove_range`].
@@ -309,7 +310,7 @@ impl Keyspace {
     /// The value under a key.
     ///
     /// # Errors
-    /// [`Error::Corruption`] and [`Error::Io`] where the data cannot be read,
+    /// [`Error::Corruption`] and [`Error::Io`] if the data cannot be read,
     /// [`Error::KeyspaceDropped`], [`Error::Closed`].
     ///
     /// # Example
@@ -318,8 +319,8 @@ impl Keyspace {
         self.handle.core.get(&self.state, key.as_ref(), None, |value| value.bytes().to_vec())
     }
 
-    /// Puts the value under a key into a buffer, in place of what the buffer held; says whether
-    /// there is one. A buffer that is used again saves the allocation.
+    /// Replaces the content of a buffer by the value under a key, and returns whether there is a
+    /// value. Reusing a buffer saves allocations.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -331,12 +332,11 @@ impl Keyspace {
         Ok(self.handle.core.get(&self.state, key.as_ref(), None, copy)?.is_some())
     }
 
-    /// Hands the value under a key to `take`, without a copy in between; says what `take` made of
-    /// it, or `None` if there is no value.
+    /// Calls `take` with the value under a key, without copying it, and returns the result of
+    /// `take`; `None` if there is no value.
     ///
-    /// `take` may do what it likes, for as long as it likes, also call the database: of what the
-    /// database gives up meanwhile only the one block stays that the value stands in. A value that
-    /// has not been flushed yet is copied first.
+    /// `take` may run for any time and may call the database: it only keeps the block with the
+    /// value in memory. A value that has not been flushed yet is copied first.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -368,7 +368,7 @@ impl Keyspace {
         Ok(self.handle.core.get(&self.state, key.as_ref(), None, |_| ())?.is_some())
     }
 
-    /// The values under several keys, in their order, all as of one moment.
+    /// The values under several keys, in the order of the keys, all as of one moment.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -421,8 +421,8 @@ impl Keyspace {
     /// The entries whose keys begin with `prefix`, in key order.
     ///
     /// # Errors
-    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] if the keyspace has a comparator:
-    /// in such an order, keys with a common prefix need not stand together.
+    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] if the keyspace has a custom
+    /// comparator, which need not keep keys with a common prefix together.
     ///
     /// # Example
     /// ```
@@ -441,7 +441,7 @@ impl Keyspace {
 
     pub(super) fn prefix_at(&self, prefix: &[u8], at: Option<Moment>) -> Result<Iter> {
         if !matches!(self.state.order, Order::Bytewise) {
-            let what = "this keyspace has an order of its own: ask for a range instead of a prefix";
+            let what = "this keyspace has a custom comparator: use a range instead of a prefix";
             return Err(Error::invalid(what));
         }
         check_key(prefix)?;
@@ -449,7 +449,7 @@ impl Keyspace {
         Iter::new(&self.handle, &self.state, bounds(range), at)
     }
 
-    /// A cursor, on no entry yet, over every entry as of now.
+    /// A cursor over every entry as of now. It does not stand on an entry yet.
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
@@ -460,7 +460,7 @@ impl Keyspace {
         self.cursor_in::<&[u8]>(..)
     }
 
-    /// A cursor that stands nowhere yet and keeps within a range of keys.
+    /// A cursor over a range of keys as of now. It does not stand on an entry yet.
     ///
     /// # Errors
     /// As [`Keyspace::range`].
@@ -493,10 +493,10 @@ impl Keyspace {
         self.iter()?.next_back().transpose()
     }
 
-    /// Flushes, and merges whatever a merge can make smaller in this keyspace.
+    /// Flushes, and compacts whatever a compaction can make smaller in this keyspace.
     ///
     /// # Errors
-    /// What reading and writing can fail with; [`Error::Corruption`] if some of it is damaged.
+    /// The errors of reading and writing; [`Error::Corruption`] if data is damaged.
     pub fn compact(&self) -> Result<()> {
         self.compact_range::<&[u8]>(..)
     }
@@ -511,9 +511,9 @@ impl Keyspace {
         self.handle.core.compact(branch, Some(&self.state), &bounds)
     }
 
-    /// About how many bytes the entries of a range take: in files by whole blocks, without the
-    /// indexes and filters of segments that the range covers in part, and in memory, where the
-    /// entries that wait for their flush are counted one by one.
+    /// About how many bytes the entries of a range take. In files it counts whole blocks, without
+    /// the indexes and filters of run segments that the range covers only in part; in memory it
+    /// counts every entry that waits for its flush.
     ///
     /// # Errors
     /// As [`Keyspace::range`].
@@ -536,7 +536,7 @@ impl Keyspace {
         self.handle.core.approximate_size(&self.state, range.0.as_deref(), range.1.as_deref())
     }
 
-    /// The segments that hold the entries, partition after partition and in each from new to old.
+    /// The run segments of the keyspace, by partition; within each from new to old.
     ///
     /// # Errors
     /// [`Error::Closed`].

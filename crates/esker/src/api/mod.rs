@@ -1,8 +1,8 @@
 //! The public interface: a database, its keyspaces, batches, snapshots, iterators.
 //!
-//! Everything here is a thin skin over `db`: it checks arguments, encodes operations and turns
-//! ranges into bounds. Handles are reference-counted and share one core, so the database closes
-//! when the last of them is gone; nothing here holds a lock while it calls down.
+//! This is a thin layer over `db`: it checks arguments, encodes operations and turns ranges into
+//! bounds. Handles are reference-counted and share one core, so the database closes when the last
+//! of them is dropped. No code here holds a lock while it calls `db`.
 
 mod batch;
 mod branch;

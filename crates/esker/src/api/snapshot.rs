@@ -7,9 +7,9 @@ use crate::{Cursor, Error, Iter, Keyspace, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-/// The state of the whole database at one moment, over all keyspaces.
+/// A read-only view of all keyspaces of a database at one moment.
 ///
-/// It costs nothing to make. While it lives, merges keep the versions that it sees.
+/// Making one costs nothing. While it lives, compactions keep the versions that it sees.
 ///
 /// # Example
 /// ```
@@ -37,7 +37,7 @@ struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // In a forked child the list may be locked by a thread that is not there (R26).
+        // In a forked child the list may be locked by a thread that does not exist there (R26).
         if !self.handle.core.is_forked() {
             self.handle.core.release_snapshot(self.moment.seq);
         }
@@ -50,13 +50,13 @@ impl Snapshot {
         Ok(Self { registration: Arc::new(Registration { handle: handle.clone(), moment }) })
     }
 
-    /// The position that it shows.
+    /// The snapshot's sequence number.
     pub(super) fn seq(&self) -> crate::base::Seq {
         self.registration.moment.seq
     }
 
-    /// The moment that it shows, for a keyspace of this database: positions of another one mean
-    /// nothing here.
+    /// The snapshot's moment, for a keyspace of the same database: positions in another database
+    /// mean nothing.
     pub(super) fn at(&self, keyspace: &Keyspace) -> Result<Option<Moment>> {
         if !Arc::ptr_eq(&keyspace.handle.core, &self.registration.handle.core) {
             let what = "the keyspace belongs to another database: take its snapshot";
@@ -65,8 +65,8 @@ impl Snapshot {
         Ok(Some(self.registration.moment))
     }
 
-    /// The log position of this moment: the snapshot sees exactly what was written before it. Two
-    /// snapshots of one database at one position see the same.
+    /// The snapshot's log position: the snapshot sees exactly the writes before it. Two snapshots
+    /// of one database at the same position see the same.
     ///
     /// # Example
     /// ```
@@ -82,7 +82,7 @@ impl Snapshot {
         self.registration.moment.seq
     }
 
-    /// The value that a key had.
+    /// The value under a key in the snapshot.
     ///
     /// # Errors
     /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
@@ -91,7 +91,7 @@ impl Snapshot {
         core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.bytes().to_vec())
     }
 
-    /// Hands the value that a key had to `take`, as [`Keyspace::get_with`] does.
+    /// Calls `take` with the value under a key, as [`Keyspace::get_with`] does.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -107,7 +107,7 @@ impl Snapshot {
         Ok(held.map(|held| take(held.bytes())))
     }
 
-    /// Whether a key had a value.
+    /// Whether a key has a value in the snapshot.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -116,7 +116,7 @@ impl Snapshot {
         Ok(core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |_| ())?.is_some())
     }
 
-    /// The values that several keys had, in the order of the keys.
+    /// The values under several keys, in the order of the keys.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -128,7 +128,7 @@ impl Snapshot {
         keys.into_iter().map(|key| self.get(keyspace, key)).collect()
     }
 
-    /// Every entry that there was, in key order.
+    /// Every entry of the snapshot, in key order.
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
@@ -136,7 +136,7 @@ impl Snapshot {
         self.range::<&[u8]>(keyspace, ..)
     }
 
-    /// The entries that there were within a range of keys, in key order.
+    /// The snapshot's entries within a range of keys, in key order.
     ///
     /// # Errors
     /// As [`Keyspace::range`].
@@ -148,7 +148,7 @@ impl Snapshot {
         keyspace.range_at(range, self.at(keyspace)?)
     }
 
-    /// The entries that there were under keys beginning with `prefix`, in key order.
+    /// The snapshot's entries whose keys begin with `prefix`, in key order.
     ///
     /// # Errors
     /// As [`Keyspace::prefix`].
@@ -156,7 +156,7 @@ impl Snapshot {
         keyspace.prefix_at(prefix.as_ref(), self.at(keyspace)?)
     }
 
-    /// A cursor, on no entry yet, over every entry that there was.
+    /// A cursor over every entry of the snapshot. It does not stand on an entry yet.
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
@@ -164,7 +164,7 @@ impl Snapshot {
         self.cursor_in::<&[u8]>(keyspace, ..)
     }
 
-    /// A cursor as of then that stands nowhere yet and keeps within a range of keys.
+    /// A cursor over the snapshot's entries in a range. It does not stand on an entry yet.
     ///
     /// # Errors
     /// As [`Keyspace::range`].
@@ -176,7 +176,7 @@ impl Snapshot {
         keyspace.cursor_at(range, self.at(keyspace)?)
     }
 
-    /// The entry with the smallest key that there was.
+    /// The snapshot's entry with the smallest key.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -184,7 +184,7 @@ impl Snapshot {
         self.iter(keyspace)?.next().transpose()
     }
 
-    /// The entry with the greatest key that there was.
+    /// The snapshot's entry with the greatest key.
     ///
     /// # Errors
     /// As [`Keyspace::get`].

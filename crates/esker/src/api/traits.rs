@@ -1,4 +1,4 @@
-//! What a keyspace is made with, beside its name.
+//! The options of a keyspace.
 
 use crate::base::Millis;
 use crate::db::catalog::check_name;
@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a keyspace is made with, or opened with, beside its name. All of it is stored with the
-/// keyspace; what is `None` stays as it is in one that is there, and is absent from a new one.
+/// The options with which a keyspace is created or opened. They are stored with the keyspace.
+/// `None` leaves the option of an existing keyspace as it is, and unset in a new one.
 ///
 /// # Example
 /// ```
@@ -28,37 +28,37 @@ use std::time::Duration;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct KeyspaceOptions {
-    /// The order of the keys; a keyspace that is there must have it. Default: byte order.
+    /// A custom comparator, which an existing keyspace must have too. Default: byte order.
     pub comparator: Option<Arc<dyn Comparator>>,
-    /// The name of the merge operator: one that comes with the engine, or one in
-    /// [`crate::Options::merge_operators`]. A keyspace without one may get one later; one that has
-    /// one keeps it. Default: none, and [`crate::Keyspace::merge`] is refused.
+    /// The name of the merge operator: a built-in one, or one in
+    /// [`crate::Options::merge_operators`]. It can be set later, but not changed. Default: none,
+    /// and [`crate::Keyspace::merge`] is refused.
     pub merge_operator: Option<String>,
     /// The name of the compaction filter, which must be in
-    /// [`crate::Options::compaction_filters`]. It may be changed. Default: none.
+    /// [`crate::Options::compaction_filters`]. It can be changed. Default: none.
     pub compaction_filter: Option<String>,
-    /// How long writes live that do not say it themselves. It may be changed, here or by
-    /// [`crate::Keyspace::set_ttl`], and holds for later writes. Default: for ever.
+    /// The default time to live of writes. It can be changed, here or by
+    /// [`crate::Keyspace::set_ttl`], for later writes. Default: writes never expire.
     pub ttl: Option<Duration>,
 }
 
 impl KeyspaceOptions {
-    /// With a merge operator.
+    /// Options with a merge operator.
     pub fn merging(operator: impl Into<String>) -> Self {
         Self { merge_operator: Some(operator.into()), ..Self::default() }
     }
 
-    /// With a compaction filter.
+    /// Options with a compaction filter.
     pub fn filtered(filter: impl Into<String>) -> Self {
         Self { compaction_filter: Some(filter.into()), ..Self::default() }
     }
 
-    /// With a time that writes live.
+    /// Options with a time to live.
     pub fn expiring(ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..Self::default() }
     }
 
-    /// With an order of its own.
+    /// Options with a custom comparator.
     pub fn ordered(comparator: Arc<dyn Comparator>) -> Self {
         Self { comparator: Some(comparator), ..Self::default() }
     }
@@ -81,7 +81,7 @@ impl fmt::Debug for KeyspaceOptions {
     }
 }
 
-/// Checks the names of user code that is given in the options.
+/// Checks the names of the user code in the options.
 pub(super) fn check_names(options: &crate::Options) -> Result<()> {
     for comparator in &options.comparators {
         check_name("name of the comparator", comparator.name())?;
@@ -100,7 +100,7 @@ pub(super) fn millis(ttl: Duration) -> Millis {
     u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// The time to live of a keyspace, which cannot be nothing.
+/// The time to live of a keyspace, which must not be zero.
 pub(super) fn keyspace_ttl(ttl: Duration) -> Result<Millis> {
     match millis(ttl) {
         0 => Err(Error::invalid("the ttl is zero: give how long writes live, or none")),

@@ -1,7 +1,7 @@
 //! Transactions.
 //!
-//! The lower half is `db::txn`; here stand the handle, its reads and its end, in `writes` what it
-//! writes.
+//! This module holds the handle, its reads and its end; `writes` holds its writes. `db::txn` is
+//! the layer below.
 
 mod writes;
 
@@ -25,18 +25,17 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct TransactionOptions {
-    /// Whether keys are locked: those that are written, and those that are read with
+    /// Whether the transaction locks keys: those that it writes, and those that it reads with
     /// [`Transaction::get_for_update`] or [`Transaction::get_for_share`].
     pub pessimistic: bool,
-    /// How long a lock is waited for.
+    /// How long the transaction waits for a lock.
     pub lock_timeout: Duration,
-    /// Asked some twenty times a second while a lock is waited for, on the thread that waits: true
-    /// ends the wait with [`Error::LockTimeout`] at once. It is for programs that have to answer a
-    /// signal meanwhile.
+    /// Called about twenty times a second by a thread that waits for a lock. If it returns true,
+    /// the wait ends at once with [`Error::LockTimeout`]. Programs use it to handle signals.
     pub interrupted: Option<fn() -> bool>,
-    /// What the commit must survive; `None`: what the database says.
+    /// The durability class of the commit; `None`: that of the database.
     pub durability: Option<Durability>,
-    /// How often [`crate::Db::transact_with`] begins before it gives up and returns the conflict.
+    /// How often [`crate::Db::transact_with`] tries before it returns the conflict.
     pub attempts: u32,
 }
 
@@ -60,31 +59,29 @@ struct Patience {
     interrupted: Option<fn() -> bool>,
 }
 
-/// Reads and writes that happen as if at one moment, over any number of keyspaces.
+/// Reads and writes over any number of keyspaces that happen as if at one moment.
 ///
-/// A transaction reads the database as it was when it began, together with its own writes, which
-/// nobody else sees before [`Transaction::commit`]. The commit succeeds only if nothing that the
-/// transaction read was written meanwhile, by a transaction or by a plain write: keys, whether
-/// they were there or not, and ranges, as far as its iterators came. So transactions are
-/// serializable: together they have the effect that they would have one after the other, in the
-/// order of their commits. Otherwise the commit fails with [`Error::Conflict`] and nothing is
-/// written; [`crate::Db::transact`] begins anew then. A transaction that only reads, or only
-/// writes, never conflicts.
+/// A transaction reads the database as it was when the transaction began, and its own writes, which
+/// nobody else sees before [`Transaction::commit`]. The commit succeeds only if no other
+/// transaction or plain write has changed what the transaction read: keys, present or absent, and
+/// ranges, as far as its iterators came. Otherwise the commit fails with [`Error::Conflict`] and
+/// writes nothing; [`crate::Db::transact`] then tries again. So transactions are serializable:
+/// their effect is as if they ran one after the other, in the order of their commits. A
+/// transaction that only reads, or only writes, never conflicts.
 ///
-/// Nobody waits for such a transaction: it holds no lock. With
-/// [`TransactionOptions::pessimistic`] it locks keys, and transactions of that kind wait for each
-/// other instead of conflicting. Plain writes, and transactions that do not lock, do not look at
-/// locks: a locked key that they write is a conflict when the locking transaction commits. What is
-/// read under a lock is read as it stands when the lock is held, everything else as of the first
-/// read without one. Locks are held until the transaction ends; [`Transaction::remove_range`] takes
-/// none.
+/// Such a transaction is optimistic: it holds no lock, and nobody waits for it. With
+/// [`TransactionOptions::pessimistic`] a transaction locks keys, and locking transactions wait for
+/// each other instead of conflicting. Plain writes and optimistic transactions ignore locks: if
+/// they write a locked key, the locking transaction conflicts when it commits. A read under a lock
+/// sees the value at the time when the lock is held; all other reads see the state as of the first
+/// read without a lock. Locks are held until the transaction ends; [`Transaction::remove_range`]
+/// takes none.
 ///
-/// While it is open, merges keep the versions
-/// that it reads, and flushed memtables are kept in memory, up to a sixteenth of the memory
-/// number. One that stays open while much more is written cannot be checked any more and conflicts
-/// ([`crate::ConflictCause::HistoryTooOld`]).
+/// While a transaction is open, compactions keep the versions that it reads, and flushed memtables
+/// stay in memory, up to a sixteenth of the memory budget. If much more is written meanwhile, the
+/// transaction can no longer be checked and conflicts ([`crate::ConflictCause::HistoryTooOld`]).
 ///
-/// Its writes are held in memory and are as large as a batch may be, at most. Dropping a
+/// A transaction holds its writes in memory; they can be as large as a batch. Dropping a
 /// transaction rolls it back.
 ///
 /// # Example
@@ -106,12 +103,12 @@ struct Patience {
 /// ```
 pub struct Transaction {
     inner: Mutex<Inner>,
-    /// What it reads without locks; taken at the begin, or later if it locks.
+    /// The snapshot for reads without locks; taken at the begin, or later if it locks.
     snapshot: OnceLock<Snapshot>,
     durability: Durability,
     /// How it waits for locks; `None`: it does not lock.
     pessimistic: Option<Patience>,
-    /// Held while it waits for a lock: it waits for one at a time.
+    /// Held while the transaction waits for a lock, so that it waits for one at a time.
     locking: Mutex<()>,
     open: Open,
 }
@@ -125,7 +122,7 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // In a forked child the list may be locked by a thread that is not there (R26).
+        // In a forked child the list may be locked by a thread that does not exist there (R26).
         if !self.handle.core.is_forked() {
             self.handle.core.end_transaction(self.begin, self.number);
         }
@@ -135,11 +132,11 @@ impl Drop for Open {
 struct Inner {
     reads: ReadSet,
     spaces: Vec<Space>,
-    /// How to take operations back, from the first savepoint on.
+    /// How to undo operations, from the first savepoint on.
     undo: Vec<(usize, Undo)>,
     savepoints: Vec<Savepoint>,
     next_savepoint: u64,
-    /// Whether something was read as of another moment than that of the snapshot.
+    /// Whether something was read as of another moment than the snapshot's.
     mixed: bool,
 }
 
@@ -149,7 +146,7 @@ struct Space {
     writes: Arc<OwnWrites>,
 }
 
-/// A point within a transaction that [`Transaction::rollback_to`] goes back to.
+/// A point in a transaction to which [`Transaction::rollback_to`] goes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Savepoint {
     transaction: u64,
@@ -167,7 +164,7 @@ impl Transaction {
     pub(super) fn begin(handle: &Arc<Handle>, options: &TransactionOptions) -> Result<Self> {
         let core = &handle.core;
         let (begin, number) = core.begin_transaction()?;
-        // Registered first: from the snapshot's position on every write is at hand.
+        // Registered first, so that every write from the snapshot's position on is kept.
         let open = Open { handle: handle.clone(), begin, number };
         let snapshot = OnceLock::new();
         let patience = Patience { timeout: options.lock_timeout, interrupted: options.interrupted };
@@ -197,7 +194,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// The moment that it sees without locks.
+    /// The snapshot for reads without locks.
     fn snapshot(&self) -> Result<&Snapshot> {
         if let Some(snapshot) = self.snapshot.get() {
             return Ok(snapshot);
@@ -206,7 +203,7 @@ impl Transaction {
         Ok(self.snapshot.get_or_init(|| new))
     }
 
-    /// Locks a key, if the transaction locks at all.
+    /// Locks a key, if the transaction is pessimistic.
     fn lock(&self, keyspace: &Keyspace, key: &[u8], mode: Mode) -> Result<()> {
         let Some(Patience { timeout, interrupted }) = self.pessimistic else { return Ok(()) };
         let (core, order) = (&self.open.handle.core, order_of(keyspace)?);
@@ -236,8 +233,8 @@ impl Transaction {
         Ok(core.locks().has(self.open.number, keyspace.state.id, &order, key))
     }
 
-    /// The value under a key, which is about to be written: a transaction that locks takes an
-    /// exclusive lock first, and reads the value that then stands there. In others this is
+    /// The value under a key that the transaction is about to write. A pessimistic transaction
+    /// first takes an exclusive lock and then reads the present value. In others this is
     /// [`Transaction::get`].
     ///
     /// # Errors
@@ -276,8 +273,8 @@ impl Transaction {
         self.get(keyspace, key)
     }
 
-    /// Like [`Transaction::get_for_update`], with a shared lock: others may have one as well, and
-    /// nobody an exclusive one.
+    /// Like [`Transaction::get_for_update`], with a shared lock: other transactions may hold shared
+    /// locks too, but no exclusive one.
     ///
     /// # Errors
     /// As [`Transaction::get_for_update`].
@@ -312,11 +309,11 @@ impl Transaction {
         }
     }
 
-    /// What the database holds under a key, noted as read.
+    /// The value that the database holds under a key. The key counts as read.
     fn get_below(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
         if self.has_locked(keyspace, key)? {
-            // Under its lock no other transaction changes the key, so what stands there now is
-            // what will stand there at the commit.
+            // No other locking transaction changes a locked key, so the present value is also the
+            // value at the commit.
             let now = self.open.handle.core.visible();
             let mut inner = self.inner.lock();
             inner.mixed = true;
@@ -371,14 +368,14 @@ impl Transaction {
         self.iter_within(keyspace, bounds)
     }
 
-    /// The entries that the transaction sees under keys beginning with `prefix`, in key order.
+    /// The entries that the transaction sees whose keys begin with `prefix`, in key order.
     ///
     /// # Errors
     /// As [`Keyspace::prefix`].
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionIter> {
         let prefix = prefix.as_ref();
         if keyspace.state.has_own_order() {
-            let what = "this keyspace has an order of its own: ask for a range instead of a prefix";
+            let what = "this keyspace has a custom comparator: use a range instead of a prefix";
             return Err(Error::invalid(what));
         }
         check_key(prefix)?;
@@ -441,16 +438,16 @@ impl Transaction {
         point
     }
 
-    /// Takes back every write since a savepoint, which may be used again. What was read since
-    /// counts on as read.
+    /// Undoes every write since a savepoint. The savepoint may be used again. Reads since then
+    /// still count as reads.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a savepoint of another transaction, or one that came after
-    /// a savepoint to which the transaction already went back.
+    /// [`Error::InvalidArgument`] for a savepoint of another transaction, or one made after a
+    /// savepoint to which the transaction already rolled back.
     pub fn rollback_to(&self, savepoint: &Savepoint) -> Result<()> {
         let mut inner = self.inner.lock();
         let Some(at) = inner.savepoints.iter().position(|known| known == savepoint) else {
-            let what = "the savepoint is none of this transaction, or was rolled back itself";
+            let what = "the savepoint is of another transaction, or was itself rolled back";
             return Err(Error::invalid(what));
         };
         inner.savepoints.truncate(at + 1);
@@ -462,13 +459,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits: all writes happen at one moment, or, after an error, none of them. Returns a number
-    /// to wait on with [`crate::Db::wait_durable`]; 0 if there are no writes.
+    /// Commits: all writes happen at one moment, or, after an error, none of them. Returns a
+    /// position for [`crate::Db::wait_durable`]; 0 if there are no writes.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if something that was read has changed: begin anew. As [`Keyspace::insert`]
-    /// otherwise; after [`Error::Poisoned`] the writes may be there or not once the database is
-    /// reopened, but then all of them (C2).
+    /// [`Error::Conflict`] if something that the transaction read has changed: run it again. As
+    /// [`Keyspace::insert`] otherwise; after [`Error::Poisoned`] either all writes or none are
+    /// there once the database is reopened (C2).
     ///
     /// # Example
     /// ```
@@ -492,7 +489,7 @@ impl Transaction {
             batch.extend_from(keyspace, writes)?;
         }
         if batch.is_empty() {
-            // If everything was read at one moment, that is when the transaction took place.
+            // If everything was read at one moment, the transaction took place at that moment.
             return if inner.mixed {
                 core.check_unchanged(&inner.reads).map(|()| 0)
             } else {
@@ -503,7 +500,7 @@ impl Transaction {
         batch.write_if_unchanged(core, self.durability, reads)
     }
 
-    /// Gives everything up. Dropping the transaction does the same.
+    /// Discards all writes. Dropping the transaction does the same.
     pub fn rollback(self) {
         drop(self);
     }
@@ -515,7 +512,7 @@ impl Inner {
         space.map(|space| &space.writes)
     }
 
-    /// The place of a keyspace among those that are written.
+    /// The index of a keyspace in `spaces`.
     fn space(&mut self, keyspace: &Keyspace) -> Result<usize> {
         let id = keyspace.state.id;
         if let Some(at) = self.spaces.iter().position(|space| space.keyspace.state.id == id) {
@@ -527,7 +524,7 @@ impl Inner {
     }
 }
 
-/// What operands make of a value.
+/// Applies operands to a value.
 pub(super) fn fold(
     keyspace: &Keyspace,
     key: &[u8],
@@ -558,7 +555,7 @@ pub(super) fn transact<R>(
         match outcome {
             Err(error) if error.wants_retry() && attempt < options.attempts => {
                 attempt += 1;
-                // Whoever won may have more to do with the same keys.
+                // The transaction that won may have more to do with the same keys.
                 std::thread::yield_now();
             }
             other => return other,

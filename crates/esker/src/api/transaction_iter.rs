@@ -1,4 +1,4 @@
-//! Iterators of transactions: what the database held, with the transaction's own writes over it.
+//! Iterators of transactions: the entries of the snapshot with the transaction's writes over them.
 
 use super::iterator::Pair;
 use super::transaction::fold;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// An iterator over what a transaction sees of a keyspace, from both ends.
 ///
-/// It shows the transaction's writes as they were when it was made. How far it came, and that
-/// there was nothing in between, counts as read when the transaction commits. Errors are returned
-/// as [`Iter`] returns them: once, and behind that of a single entry it goes on.
+/// It shows the transaction's writes as they were when the iterator was made. The range that it
+/// passed, gaps included, counts as read when the transaction commits. It returns errors as
+/// [`Iter`] does: once, and after the error of a single entry it goes on.
 ///
 /// # Example
 /// ```
@@ -43,23 +43,23 @@ pub struct TransactionIter {
     back: End,
 }
 
-/// One end: an iterator over the database that only this end uses, and how far it came.
+/// One end: its own iterator over the database, and how far the end came.
 #[derive(Default)]
 struct End {
     base: Option<Iter>,
-    /// The entry of the database that comes next, if it is known.
+    /// The next entry of the database, if it is known.
     ahead: Ahead,
-    /// Where this end stands: it showed everything before.
+    /// The position of this end: it has shown everything before.
     place: Option<Bound<Vec<u8>>>,
-    /// Whether an error ended it, which it has returned.
+    /// Whether an error, which was returned, ended it.
     failed: bool,
 }
 
 /// Why an end shows no entry.
 enum Failure {
-    /// One entry cannot be shown; the end goes on behind it.
+    /// One entry cannot be shown; the end goes on after it.
     Entry(Error),
-    /// Nothing can be shown any more.
+    /// The end can show nothing more.
     End(Error),
 }
 
@@ -103,7 +103,7 @@ impl TransactionIter {
         Self { snapshot, keyspace, bounds, own, read, front, back }
     }
 
-    /// The lower bound of what is left: behind what the front showed.
+    /// The lower bound of what is left: after what the front showed.
     fn low(&self) -> Bound<&[u8]> {
         key_of(self.front.place.as_ref().unwrap_or(&self.bounds.low))
     }
@@ -113,8 +113,8 @@ impl TransactionIter {
         key_of(self.back.place.as_ref().unwrap_or(&self.bounds.high))
     }
 
-    /// Places the front on the first key at or behind `key`, forward or back, within the range
-    /// of the iterator. `next` then returns that entry.
+    /// Moves the front, forward or back, to the first key at or after `key` within the range of
+    /// the iterator. `next` then returns that entry.
     ///
     /// # Errors
     /// As [`Iter::seek`].
@@ -169,8 +169,8 @@ impl TransactionIter {
         found.map_err(|(Failure::Entry(error) | Failure::End(error))| error)
     }
 
-    /// The next entry that is left for an end: the nearer one of what the database holds and what
-    /// the transaction wrote; of the same key what the transaction wrote.
+    /// The next entry for an end: the nearer one of the next entry of the database and the
+    /// transaction's next write. For equal keys the transaction's write wins.
     fn find(&mut self, forward: bool) -> Result<Option<Pair>, Failure> {
         loop {
             self.look_ahead(forward)?;
@@ -194,7 +194,7 @@ impl TransactionIter {
             let own = own.filter(|_| order.is_le());
             let own = own.map(|(key, value)| (key.to_vec(), value.clone()));
             let end = self.end(forward);
-            // What the transaction wrote over an entry is shown in its place.
+            // A write of the transaction replaces the database's entry.
             let ahead = if order.is_ge() { std::mem::take(&mut end.ahead) } else { Ahead::Unknown };
             let entry = if let Ahead::Entry(entry) = ahead { Some(entry) } else { None };
             let Some((key, own)) = own else { return Ok(entry) };
@@ -221,13 +221,13 @@ impl TransactionIter {
             };
             match shown {
                 Some(value) => return Ok(Some((key, value))),
-                // It is not there: on to the next one.
+                // The key has no value: go on to the next one.
                 None => self.end(forward).place = Some(Bound::Excluded(key)),
             }
         }
     }
 
-    /// Makes the next entry of the database known that the transaction has not removed.
+    /// Finds the next entry of the database that the transaction has not removed.
     fn look_ahead(&mut self, forward: bool) -> Result<(), Failure> {
         while matches!(self.end(forward).ahead, Ahead::Unknown) {
             let base = self.base(forward)?;
@@ -268,7 +268,8 @@ impl TransactionIter {
         self.end(forward).base.as_mut().ok_or(Error::Closed)
     }
 
-    /// Lets an end go on at the other side of a removed stretch; `None`: there is nothing there.
+    /// Moves an end to the far side of a range that the transaction deleted; `None`: that range
+    /// has no end.
     fn leap(&mut self, forward: bool, to: Option<Vec<u8>>) -> Result<()> {
         let Some(to) = to else {
             self.end(forward).ahead = Ahead::Nothing;

@@ -1,15 +1,15 @@
-//! Defects on purpose, one at a time, that show whether the tests notice.
+//! Seeded bugs, enabled one at a time, that show whether the tests find them.
 //!
-//! A site reads `bug!("name")`, which is true where the test-only build with `--cfg esker_bugs`
-//! runs under `ESKER_BUG=name`, or `bug!("name", wrong)`, which does the wrong thing there. In
-//! every other build the first is the literal `false` and the second is code behind it: it is
-//! checked by the compiler and leaves no instruction.
+//! A site reads `bug!("name")`, which is true when the test-only build with `--cfg esker_bugs`
+//! runs under `ESKER_BUG=name`, or `bug!("name", wrong)`, which does the wrong thing then. In every
+//! other build the first is the literal `false` and the second is code behind it: the compiler
+//! checks it and emits no instruction.
 //!
 //! `cargo xtask mutants` finds the sites in the sources, builds once, and runs the tests with each
-//! bug. So a site stands in one line; what would go wrong for a user stands in the comment above
-//! it, which begins with `Seeded:`. Names are unique, and begin with the layer they are in.
+//! bug. So a site must fit in one line. The comment above it begins with `Seeded:` and says what
+//! would go wrong for a user. Names are unique and begin with the name of their layer.
 
-/// Whether the bug of this name was chosen for this process.
+/// Whether the bug of this name is enabled in this process.
 #[cfg(esker_bugs)]
 pub fn is_chosen(name: &str) -> bool {
     std::env::var("ESKER_BUG").is_ok_and(|chosen| chosen == name)

@@ -1,9 +1,9 @@
-//! Merge operators that come with the engine. They need not be registered: their names are known.
+//! Built-in merge operators. They need not be registered: the engine knows their names.
 
 use crate::base::{Associative, AssociativeOperator, MergeOperator, OperatorResult};
 use std::sync::Arc;
 
-/// The operator with this name, if it comes with the engine.
+/// The built-in operator with this name, if there is one.
 pub fn builtin(name: &str) -> Option<Arc<dyn MergeOperator>> {
     Some(match name {
         CounterU64::NAME => Arc::new(Associative(CounterU64)),
@@ -60,7 +60,7 @@ macro_rules! counter {
 }
 
 counter! {
-    /// Adds unsigned numbers of 64 bits, stored little-endian; wraps around at 2^64.
+    /// Adds unsigned 64-bit numbers, stored little-endian; wraps around at 2^64.
     ///
     /// # Example
     /// ```
@@ -78,7 +78,7 @@ counter! {
 }
 
 counter! {
-    /// Adds signed numbers of 64 bits, stored little-endian; wraps around at both ends.
+    /// Adds signed 64-bit numbers, stored little-endian; wraps around at both ends.
     CounterI64, i64, "esker.counter-i64"
 }
 
@@ -123,10 +123,10 @@ pub struct Append {
 
 impl Append {
     const PREFIX: &'static str = "esker.append:";
-    /// Longer separators are cut, so that the name stays a name.
+    /// Longer separators are cut, so that the name stays within its limit.
     const SEPARATOR_BYTES_MAX: usize = 64;
 
-    /// Puts `separator`, of up to 64 bytes (the rest is ignored), between operands.
+    /// An operator that puts `separator` between operands. Only its first 64 bytes are used.
     pub fn new(separator: impl AsRef<[u8]>) -> Self {
         let separator = separator.as_ref();
         let separator = separator[..separator.len().min(Self::SEPARATOR_BYTES_MAX)].to_vec();
@@ -134,12 +134,12 @@ impl Append {
         Self { separator, name: format!("{}{hex}", Self::PREFIX) }
     }
 
-    /// The name of the operator, which tells the separator in hexadecimal digits.
+    /// The name of the operator, which contains the separator in hexadecimal digits.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The one with this name.
+    /// The operator with this name, if it is one.
     fn named(name: &str) -> Option<Self> {
         let hex = name.strip_prefix(Self::PREFIX)?.as_bytes();
         if !hex.len().is_multiple_of(2) || hex.len() > 2 * Self::SEPARATOR_BYTES_MAX {

@@ -13,17 +13,17 @@ pub type Millis = u64;
 /// What a reader sees: the writes before a position, and expiry as of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// Sequence numbers less than this are seen.
+    /// The reader sees smaller sequence numbers.
     pub seq: Seq,
-    /// Entries that expire then or earlier are not.
+    /// The reader does not see entries that expire at this time or earlier.
     pub time: Millis,
 }
 
-/// Where the time of expiry comes from, in place of the system's clock: for tests, or for programs
-/// that keep a time of their own.
+/// A clock for expiry in place of the system's clock, for tests or for programs with their own
+/// time.
 ///
-/// It should not go back; if it does, the latest time it told counts until it catches up. It may
-/// be called from any thread.
+/// It should not go back; if it does, the latest time that it returned counts until it catches up.
+/// It may be called from any thread.
 ///
 /// # Example
 /// ```
@@ -62,15 +62,16 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that does not go back: what was expired once stays so while the database is open. A
-/// merge may have removed it by then, so a reader with an earlier time would see half of the past.
+/// A clock that does not go back: an expired entry stays expired while the database is open. A
+/// compaction may have removed it already, so a reader with an earlier time would see only a part
+/// of the past.
 pub struct SteadyClock {
     clock: Arc<dyn Clock>,
     latest: AtomicU64,
 }
 
 impl SteadyClock {
-    /// A steady clock behind another.
+    /// A steady clock that reads another clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, latest: AtomicU64::new(0) }
     }

@@ -26,7 +26,7 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// What did not fit while decoding; the caller adds file and offset.
+/// What was wrong while decoding; the caller adds file and offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError(pub &'static str);
 
@@ -52,12 +52,12 @@ impl<'a> Reader<'a> {
         Self { bytes, position: 0 }
     }
 
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// How many bytes are left.
+    /// The number of bytes that are left.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.position
     }
@@ -138,8 +138,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// XXH3 of `bytes`, salted with the place where they stand: a block that is read from the wrong
-/// place, or from a swapped file, has the wrong checksum.
+/// XXH3 of `bytes`, salted with their place: a block that is read from the wrong place, or from a
+/// swapped file, has the wrong checksum.
 pub fn checksum(salt: u64, offset: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, salt ^ offset.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }

@@ -1,4 +1,4 @@
-//! The one shape in which memtables and runs show their entries.
+//! The interface through which memtables and runs show their entries.
 
 use crate::base::{Kind, Seq};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::error::Result;
 /// A position among entries that are sorted by key (in the keyspace's order), and by sequence
 /// number **from new to old** within a key.
 ///
-/// A new cursor is not valid until it was positioned. The accessors `key`, `seq`, `kind` and
+/// A new cursor is not valid until it is positioned. The accessors `key`, `seq`, `kind` and
 /// `value` may be called only while `valid()`; what they return stays the same until the cursor
 /// moves. Moving past either end makes the cursor invalid, without an error. After an error the
 /// cursor is invalid, and every later move returns an error again until it is positioned anew.
@@ -19,7 +19,7 @@ pub trait Cursor {
     fn head(&self) -> u64;
     /// The sequence number of the entry; 0 where it is older than everything that is remembered.
     fn seq(&self) -> Seq;
-    /// What the entry says.
+    /// The kind of the entry.
     fn kind(&self) -> Kind;
     /// The value; empty for a delete.
     fn value(&self) -> &[u8];

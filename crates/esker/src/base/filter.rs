@@ -1,4 +1,4 @@
-//! Compaction filters: what a merge may leave out or change.
+//! Compaction filters: user code that drops or changes entries during compactions.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -6,25 +6,25 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What becomes of an entry that a merge writes.
+/// What a compaction does with an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It stays as it is.
+    /// The entry stays as it is.
     Keep,
-    /// It goes: from then on the key has no value.
+    /// The entry is removed: from then on the key has no value.
     Remove,
-    /// It gets this value; what it expires at stays.
+    /// The entry gets this value and keeps its expiry.
     Change(Vec<u8>),
 }
 
-/// Looks at the entries that merges write and may remove or change them.
+/// Removes or changes entries that compactions write.
 ///
-/// It is called in merges only, never in a flush, and only for the newest value of a key that no
-/// snapshot sees (R21). When that is, nobody knows: `Keyspace::compact` applies it to everything,
-/// the background to what it happens to merge, and an entry may be asked about many times. So it
-/// is right for data that nobody needs any more, not for data that must not be seen. It may be
-/// called from any thread. If it panics, it is not asked again until the database is reopened, the
-/// entries stay, and `compact` says so.
+/// A filter is called in compactions only, never in a flush, and only for the newest value of a key
+/// that no snapshot sees (R21). There is no promise when that is: `Keyspace::compact` applies the
+/// filter to everything, background compactions to what they rewrite, and the filter may be called
+/// many times for an entry. So it suits data that nobody needs any more, not data that must not be
+/// seen. It may be called from any thread. If it panics, it is not called again until the database
+/// is reopened, the entries stay, and `compact` returns an error.
 ///
 /// # Example
 /// ```
@@ -51,11 +51,11 @@ pub enum Decision {
 pub trait CompactionFilter: Send + Sync + 'static {
     /// The name that is stored with the keyspace; 1 to 255 bytes.
     fn name(&self) -> &str;
-    /// What becomes of an entry.
+    /// Decides what happens to an entry.
     fn filter(&self, key: &[u8], value: &[u8]) -> Decision;
 }
 
-/// A compaction filter behind a guard: what it unwinds with is caught here.
+/// A compaction filter behind a guard that catches its panics.
 #[derive(Clone)]
 pub struct Filter {
     code: Arc<dyn CompactionFilter>,
@@ -63,7 +63,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter behind a guard.
+    /// A guard around a filter.
     pub fn new(code: Arc<dyn CompactionFilter>) -> Self {
         Self { code, panicked: Arc::default() }
     }
@@ -73,7 +73,7 @@ impl Filter {
         self.code.name()
     }
 
-    /// What becomes of an entry; everything stays after a panic.
+    /// Decides what happens to an entry; after a panic every entry stays.
     pub fn decide(&self, key: &[u8], value: &[u8]) -> Decision {
         if self.panicked.load(Ordering::Acquire) {
             return Decision::Keep;

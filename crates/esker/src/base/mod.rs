@@ -1,9 +1,9 @@
-//! What every layer agrees on: sequence numbers, kinds of entries, key order, limits, and the
-//! checked decoding of bytes that come from a disk. Nothing here does I/O.
+//! Definitions that all layers share: sequence numbers, kinds of entries, key order, limits, and
+//! the checked decoding of bytes that come from a disk. Nothing here does I/O.
 //!
 //! A sequence number is a position in the log (R1), so it orders writes of all keyspaces, and a
-//! reader at `s` sees what is numbered below `s`. A key order is a type parameter from here up to
-//! the iterators: bytewise code is compiled without a trace of the other kind.
+//! reader at `s` sees the entries numbered below `s`. The key order is a type parameter from here
+//! up to the iterators, so bytewise code contains no code for custom comparators.
 
 #[macro_use]
 pub mod bugs;
@@ -29,14 +29,14 @@ pub use operator::{Associative, AssociativeOperator, MergeOperator, Operator, Op
 pub use order::{Bytewise, Comparator, CustomOrder, KeyOrder, head_of};
 pub use value::{EXPIRY_BYTES, Operands, expired, join, split};
 
-/// A position in the one endless log (R1), and so the sequence number of what stands there.
+/// A position in the one endless log (R1), and so the sequence number of the write there.
 ///
 /// Operation `i` of a batch whose record starts at `p` has sequence number `p + i`; a record is
 /// longer than its number of operations, so numbers never collide. A reader "at `s`" sees exactly
 /// the entries whose sequence number is **less than** `s`.
 pub type Seq = u64;
 
-/// A bound that every sequence number is below: reading at it sees everything.
+/// A bound above every sequence number: a reader at it sees everything.
 /// Sequence numbers fit 56 bits, so that a kind can share their word.
 pub const SEQ_MAX: Seq = 1 << 56;
 
@@ -54,11 +54,11 @@ pub enum Kind {
     Delete = 0,
     /// The key has this value from here on.
     Put = 1,
-    /// The keyspace's merge operator applies this operand to what is older.
+    /// The keyspace's merge operator applies this operand to the older entries.
     Merge = 2,
-    /// Like `Put`, until a time that stands before the value: from then on it is a delete.
+    /// Like `Put` until the time stored before the value; from then on a delete.
     ExpiringPut = 3,
-    /// Like `Merge`, until a time that stands before the operand: from then on it is nothing.
+    /// Like `Merge` until the time stored before the operand; from then on ignored.
     ExpiringMerge = 4,
 }
 
@@ -76,19 +76,19 @@ impl Kind {
         }
     }
 
-    /// Whether it is an operand, which means nothing without what is older.
+    /// Whether it is an operand, which means nothing without the older entries.
     #[inline]
     pub fn is_operand(self) -> bool {
         matches!(self, Self::Merge | Self::ExpiringMerge)
     }
 
-    /// Whether a time stands before the value.
+    /// Whether an expiry time is stored before the value.
     #[inline]
     pub fn expires(self) -> bool {
         matches!(self, Self::ExpiringPut | Self::ExpiringMerge)
     }
 
-    /// Bytes that stand before the value at least.
+    /// The least number of bytes of a stored value.
     #[inline]
     pub fn value_bytes_min(self) -> usize {
         if self.expires() { EXPIRY_BYTES } else { 0 }
@@ -99,8 +99,8 @@ impl Kind {
 pub mod limits {
     /// Longest key, in bytes (R19).
     pub const KEY_BYTES_MAX: usize = 65_535;
-    /// Longest bound of a range of keys: the longest key with a zero byte behind it, which is how
-    /// "up to and including this key" is said.
+    /// Longest bound of a range of keys: the longest key and a zero byte, which stands for "up to
+    /// and including this key".
     pub const BOUND_BYTES_MAX: usize = KEY_BYTES_MAX + 1;
     /// Largest value, in bytes, memory permitting (R19).
     pub const VALUE_BYTES_MAX: u64 = 1 << 30;

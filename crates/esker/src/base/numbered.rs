@@ -1,21 +1,21 @@
-//! File names that carry a number, and which number is free.
+//! Numbered file names, and which numbers are free.
 //!
-//! 1. A name is ours only if it is exactly what the number would be given: `0000000042.run` is,
-//!    `00000000042.run` is not, and then nobody reads, counts or removes it.
-//! 2. Numbers are given out one after the other, so one that is out of reach was not given out by
-//!    us, and does not move the next number to where it would run over.
+//! 1. A name is ours only if it is exactly the name that we make of its number: `0000000042.run`
+//!    is, `00000000042.run` is not. Nothing reads, counts or removes a foreign name.
+//! 2. We give out numbers one after the other. So a number that is out of reach is not ours, and
+//!    does not move the next number to where it would overflow.
 
-/// Numbers that no life of a database gives out all.
+/// More numbers than a database ever gives out.
 const REACH: u64 = 1 << 48;
 
 /// A kind of file name: a number between two fixed parts.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberedName {
-    /// What stands before the number.
+    /// The text before the number.
     pub prefix: &'static str,
-    /// Digits of small numbers, filled up with zeros.
+    /// The least number of digits; smaller numbers are padded with zeros.
     pub digits: usize,
-    /// What stands behind the number.
+    /// The text after the number.
     pub suffix: &'static str,
 }
 
@@ -35,14 +35,14 @@ impl NumberedName {
     }
 }
 
-/// Whether we may have given out `number`, when all before `next` were given out for sure.
+/// Whether we may have given out `number`, if all numbers before `next` were given out.
 pub fn within_reach(number: u64, next: u64) -> bool {
-    // Seeded: a foreign file with a great number uses the numbers up.
+    // Seeded: a foreign file with a large number uses up the numbers.
     bug!("base_every_number_is_ours") || number < next.saturating_add(REACH)
 }
 
-/// The first number from `next` on behind which all are free for as long as anybody counts. The
-/// numbers that are taken come in any order.
+/// The first number from `next` on after which all numbers within reach are free. `taken` may be
+/// in any order.
 pub fn first_free(next: u64, mut taken: Vec<u64>) -> u64 {
     taken.sort_unstable();
     taken.into_iter().fold(next, |next, number| {

@@ -1,20 +1,20 @@
-//! Merge operators: what a write does to the value that is there, told by name.
+//! Merge operators: how an operand changes a value. Operators are known by name.
 
 use crate::error::{Error, Result};
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// What user code answers; any error may be returned with `?`.
+/// The result of user code, which may return any error with `?`.
 pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// How operands change a value: `Keyspace::merge` writes an operand without reading, and readers
-/// and merges apply it later.
+/// and compactions apply it later.
 ///
-/// The same arguments must always give the same result, for as long as the name is stored, and
-/// nothing else may be read or changed. It may be called from any thread, at any time, and more
-/// than once for the same operands. An error or a panic is reported to whoever reads the key; the
-/// operands are kept until an operator takes them.
+/// The same arguments must always give the same result, for as long as the name is stored, and an
+/// operator must not read or change anything else. It may be called from any thread, at any time,
+/// and more than once for the same operands. Readers of the key get its errors and panics as
+/// errors; the operands are kept until an operator accepts them.
 ///
 /// # Example
 /// ```
@@ -47,14 +47,14 @@ pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + 
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub trait MergeOperator: Send + Sync + 'static {
-    /// The name that is stored with the keyspace and looked for at open; 1 to 255 bytes.
+    /// The name that is stored with the keyspace and looked up at open; 1 to 255 bytes.
     fn name(&self) -> &str;
 
-    /// The value of `key` after `operands`, from old to new (there is at least one), where
-    /// `existing` was before. `Ok(None)`: the key has no value then.
+    /// Applies `operands` (at least one, from old to new) to the value `existing` of `key`, and
+    /// returns the new value. `Ok(None)`: the key then has no value.
     ///
     /// # Errors
-    /// Whatever is wrong with the operands; readers get it as `Error::MergeFailed`.
+    /// What is wrong with the operands; readers get it as `Error::MergeFailed`.
     fn full_merge(
         &self,
         key: &[u8],
@@ -62,9 +62,9 @@ pub trait MergeOperator: Send + Sync + 'static {
         operands: &[&[u8]],
     ) -> OperatorResult<Option<Vec<u8>>>;
 
-    /// Says whether an operand can be applied at all. Writes ask before anything is written, so a
-    /// malformed operand reaches its writer and not every later reader of the key. Anything passes
-    /// unless the operator says otherwise.
+    /// Checks whether an operand can be applied at all. Writes call this first, so the writer gets
+    /// the error of a malformed operand, not every later reader of the key. By default every
+    /// operand passes.
     ///
     /// # Errors
     /// What is wrong with it; the writer gets it as `Error::MergeFailed`.
@@ -73,21 +73,21 @@ pub trait MergeOperator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// One operand that does what `operands`, from old to new (at least two), do one after the
-    /// other, if there is such a thing. It saves space where the value is not at hand.
+    /// One operand with the effect of `operands` (at least two, from old to new), if there is one.
+    /// It saves space when the value is not at hand.
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
         let _ = (key, operands);
         None
     }
 }
 
-/// A merge operator whose operands are values, and for which it does not matter where a row of
-/// them is put in brackets. [`Associative`] makes a [`MergeOperator`] of it.
+/// An associative merge operator, whose operands are values. [`Associative`] makes a
+/// [`MergeOperator`] of it.
 pub trait AssociativeOperator: Send + Sync + 'static {
     /// As [`MergeOperator::name`].
     fn name(&self) -> &str;
 
-    /// `operand` applied to `existing`; where there is no value, the operand becomes it.
+    /// Applies `operand` to `existing`. If there is no value, the operand becomes the value.
     ///
     /// # Errors
     /// As [`MergeOperator::full_merge`].
@@ -147,12 +147,12 @@ impl<T: AssociativeOperator> MergeOperator for Associative<T> {
     }
 
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
-        // What cannot be merged is kept as it is; who reads the key is told why.
+        // Operands that cannot be combined are kept; readers of the key get the error.
         self.full_merge(key, None, operands).ok().flatten()
     }
 }
 
-/// The merge operator of a keyspace, behind a guard: what it unwinds with is caught here (R15).
+/// The merge operator of a keyspace, behind a guard that catches its panics (R15).
 pub struct Operator {
     keyspace: String,
     name: String,
@@ -160,8 +160,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// The operator called `name` of a keyspace; without code it merges nothing. An empty name
-    /// stands for none.
+    /// The operator called `name` of a keyspace; without code it combines nothing. An empty name
+    /// means that the keyspace has none.
     pub fn new(keyspace: &str, name: &str, code: Option<Arc<dyn MergeOperator>>) -> Self {
         Self { keyspace: keyspace.to_owned(), name: name.to_owned(), code }
     }
@@ -201,9 +201,9 @@ impl Operator {
         merged.map_err(|error| self.failed(&*error))
     }
 
-    /// See [`MergeOperator::check_operand`]. Where the operator is not there, nobody can tell.
+    /// See [`MergeOperator::check_operand`]. Without the operator's code every operand passes.
     pub fn check_operand(&self, operand: &[u8]) -> Result<()> {
-        // Seeded: a malformed operand is taken, and makes its key unreadable.
+        // Seeded: a malformed operand is accepted and makes its key unreadable.
         bug!("base_operands_not_checked", return Ok(()));
         if !self.is_there() {
             return Ok(());
@@ -220,7 +220,7 @@ impl Operator {
         }
     }
 
-    /// See [`MergeOperator::partial_merge`]; a panic means that there is no such thing.
+    /// See [`MergeOperator::partial_merge`]; a panic means that there is no such operand.
     pub fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
         self.guarded(|code| code.partial_merge(key, operands)).ok().flatten()
     }

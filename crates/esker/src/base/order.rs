@@ -2,7 +2,7 @@
 //!
 //! Bytewise keyspaces are the fast path: every structure is compiled for [`Bytewise`] with heads,
 //! tags and prefix tricks (`O::BYTEWISE` is a constant, so the branches vanish). Keyspaces with a
-//! user's comparator use [`CustomOrder`] and none of those (R14, R15).
+//! custom comparator use [`CustomOrder`] and none of those (R14, R15).
 
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
@@ -17,12 +17,12 @@ pub trait KeyOrder: Clone + Send + Sync + fmt::Debug + 'static {
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// An error if the order was found unable to compare: what was compared since is worth nothing.
+    /// An error if a comparison has failed: all results since then are worthless.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// The head of a key under this order: its first 8 bytes as a number where order allows.
+    /// The head of a key: its first 8 bytes as a number in byte order, 0 otherwise.
     fn head(&self, key: &[u8]) -> u64 {
         if Self::BYTEWISE { head_of(key) } else { 0 }
     }
@@ -53,7 +53,7 @@ pub fn head_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(padded)
 }
 
-/// A user's key order.
+/// A custom comparator: a key order that the program supplies.
 ///
 /// It must be a total order that never changes for a stored name; keys that compare equal are the
 /// same key. It may be called from any thread. A panic in it poisons the database.
@@ -74,9 +74,9 @@ pub trait Comparator: Send + Sync + 'static {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 }
 
-/// A user's comparator as a [`KeyOrder`]. Unwinding out of the user's code is caught here: the
-/// first panic is remembered in the `panicked` flag, and byte order answers from then on, so that
-/// no structure of the engine ever sees a comparison that does not return (R15).
+/// A custom comparator as a [`KeyOrder`], which catches panics of the user's code: the first panic
+/// sets the `panicked` flag, and byte order is used from then on. So every comparison returns, for
+/// every structure of the engine (R15).
 #[derive(Clone)]
 pub struct CustomOrder {
     comparator: Arc<dyn Comparator>,
@@ -84,7 +84,7 @@ pub struct CustomOrder {
 }
 
 impl CustomOrder {
-    /// The order that `comparator` gives.
+    /// The order of `comparator`.
     pub fn new(comparator: Arc<dyn Comparator>) -> Self {
         Self { comparator, panicked: Arc::default() }
     }

@@ -1,16 +1,16 @@
-//! What the tests of several modules share.
+//! Helpers for the tests of several modules.
 
 use super::KeyOrder;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Byte order that counts how often it was asked.
+/// Byte order that counts its comparisons.
 #[derive(Debug, Clone, Default)]
 pub struct Counting(Arc<AtomicUsize>);
 
 impl Counting {
-    /// How often it was asked so far.
+    /// The number of comparisons so far.
     pub fn count(&self) -> usize {
         self.0.load(Relaxed)
     }

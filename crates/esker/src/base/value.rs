@@ -1,8 +1,8 @@
-//! Values as they are stored, and operands on their way to be applied.
+//! The stored form of values, and operands that wait to be applied.
 //!
-//! Every write expires for itself: a put that has expired counts as a delete, an operand that has
-//! expired counts as not written. So what a key holds follows from its entries and the time alone,
-//! whatever was merged in between.
+//! Every write expires on its own: an expired put counts as a delete, an expired operand counts as
+//! not written. So the value of a key depends only on its entries and the time, not on the
+//! compactions in between.
 
 use crate::base::{Kind, Millis, Operator, Seq};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::error::Result;
 /// Bytes before a value that expires: the time, in milliseconds since 1970, little-endian.
 pub const EXPIRY_BYTES: usize = 8;
 
-/// Takes a stored value apart: when it expires, if it does, and the value.
+/// Splits a stored value into its expiry, if it has one, and the value.
 #[inline]
 pub fn split(kind: Kind, stored: &[u8]) -> (Option<Millis>, &[u8]) {
     if !kind.expires() {
@@ -29,7 +29,7 @@ pub fn join(expiry: Millis, value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// Whether something that expires at `expiry` is gone at `time`.
+/// Whether an entry that expires at `expiry` has expired at `time`.
 #[inline]
 pub fn expired(expiry: Option<Millis>, time: Millis) -> bool {
     expiry.is_some_and(|expiry| expiry <= time)
@@ -44,7 +44,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Forgets them, and keeps the memory unless it is large.
+    /// Removes all operands and keeps the memory unless it is large.
     pub fn clear(&mut self) {
         const KEPT_BYTES: usize = 1 << 20;
         if self.bytes.capacity() > KEPT_BYTES {
@@ -54,31 +54,31 @@ impl Operands {
         self.list.clear();
     }
 
-    /// Adds an older one, in its stored form.
+    /// Adds an older operand in its stored form.
     pub fn push(&mut self, seq: Seq, kind: Kind, stored: &[u8]) {
         let (expiry, operand) = split(kind, stored);
         self.bytes.extend_from_slice(operand);
         self.list.push((seq, expiry, self.bytes.len()));
     }
 
-    /// How many there are.
+    /// The number of operands.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no operands.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The one with this index; 0 is the newest. Its sequence number, expiry and bytes.
+    /// Sequence number, expiry and bytes of the operand with this index; 0 is the newest.
     pub fn get(&self, index: usize) -> (Seq, Option<Millis>, &[u8]) {
         let (seq, expiry, end) = self.list[index];
         let start = if index == 0 { 0 } else { self.list[index - 1].2 };
         (seq, expiry, &self.bytes[start..end])
     }
 
-    /// Takes those away that have expired at `time`; says how many.
+    /// Removes the operands that have expired at `time`, and returns how many.
     pub fn drop_expired(&mut self, time: Millis) -> usize {
         if !self.list.iter().any(|(_, expiry, _)| expired(*expiry, time)) {
             return 0;
@@ -96,7 +96,7 @@ impl Operands {
         gone
     }
 
-    /// What a reader at `time` finds: those that have not expired, applied to `base`.
+    /// The value for a reader at `time`: the operands that have not expired, applied to `base`.
     pub fn read(
         &self,
         operator: &Operator,

@@ -54,7 +54,7 @@ impl Builder {
         self.key_ends.is_empty()
     }
 
-    /// About the length of the block if it ended after one more entry with so many bytes of key
+    /// About the length of the block if it ended after one more entry with this many bytes of key
     /// and value. Prefixes and fixed widths, known only at the end, make it smaller.
     #[inline]
     pub fn estimate_with(&self, bytes: usize) -> usize {

@@ -14,7 +14,7 @@
 //! 2. Entries are sorted by key, and from new to old within a key (kept by the writer, checked by
 //!    verification, and not needed for memory safety).
 //! 3. In a parsed block every kind is known, and what expires says when.
-//! 4. Blocks of custom orders have neither prefix, tags nor heads (R15).
+//! 4. Blocks under a custom comparator have neither prefix, tags nor heads (R15).
 
 mod builder;
 mod layout;

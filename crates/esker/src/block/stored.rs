@@ -160,7 +160,7 @@ impl Encoder {
         self.compress(codec, raw) != Codec::Raw
     }
 
-    /// Compresses into the buffer; answers the codec with which it is worth it.
+    /// Compresses into the buffer; returns the codec that is worth it.
     fn compress(&mut self, codec: Codec, raw: &[u8]) -> Codec {
         let used = match codec {
             Codec::Raw => return Codec::Raw,

@@ -2,7 +2,7 @@
 
 use crate::sync::Stripes;
 
-/// A sum that is shown and that nobody acts on: no model needs to follow it.
+/// A sum that is only shown, and that no code acts on: no model needs to follow it.
 pub(super) type Total = std::sync::atomic::AtomicU64;
 
 const HITS: usize = 0;

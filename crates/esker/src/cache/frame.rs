@@ -1,7 +1,7 @@
 //! Frames: the memory of one block, header and bytes in one allocation.
 //!
-//! A frame begins with 128 bytes of header. The first line is for those who count references or
-//! move the frame between queues; the second holds the block's layout and is read with it, and
+//! A frame begins with 128 bytes of header. The first line serves reference counts and moves
+//! between queues; the second holds the block's layout and is read with it, and
 //! the block's bytes follow at once. References are counted like those of an `Arc`, which cannot
 //! be used itself because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
@@ -221,7 +221,7 @@ impl Drop for FramePin {
     }
 }
 
-/// A frame that somebody else keeps alive for `'a`: an epoch, or a pin.
+/// A frame that an epoch or a pin keeps alive for `'a`.
 #[derive(Clone, Copy)]
 pub struct FrameView<'a> {
     frame: NonNull<Header>,

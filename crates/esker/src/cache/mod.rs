@@ -1,10 +1,10 @@
 //! The cache of blocks, without a hash table and without reference counts on the read path.
 //!
 //! Each loaded segment index has one *slot* per block: an atomic pointer to the block's *frame*,
-//! or nothing. The slots are the page table (pointer swizzling, as in LeanStore): whoever found a
-//! block in the index has its frame one load later. A reader inside an epoch may use the frame
-//! without counting; whoever needs it longer (an iterator, a value handed out) takes a pin inside
-//! the epoch, which is a reference count on the frame (R25).
+//! or nothing. The slots are the page table (pointer swizzling, as in LeanStore): a reader that
+//! found a block in the index has its frame one load later. Inside an epoch it may use the frame
+//! without counting; a longer use (an iterator, a value handed out) takes a pin inside the epoch,
+//! which is a reference count on the frame (R25).
 //!
 //! Admission follows S3-FIFO (Yang et al., SOSP 2023): new frames enter a small queue and move to
 //! the main queue only if they were used again; the bit that says so is written only when it is
@@ -77,7 +77,7 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// A cache that keeps about so many bytes of frames.
+    /// A cache that keeps about `capacity_bytes` of frames.
     pub fn new(capacity_bytes: u64) -> Self {
         let shards = (capacity_bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
         Self {
@@ -99,7 +99,7 @@ impl BlockCache {
         }
     }
 
-    /// What the cache has done and holds. Exact when nobody is using it.
+    /// The counters and contents of the cache. Exact when no thread uses it.
     pub fn stats(&self) -> CacheStats {
         let (hits, misses) = self.counters.sum();
         CacheStats {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// One slot per block of a segment.
 ///
-/// Frames hold their slots alive, so whoever owns the slots calls [`Slots::clear`] in the end.
+/// Frames hold their slots alive, so the owner of the slots calls [`Slots::clear`] in the end.
 pub struct Slots {
     cache: Arc<BlockCache>,
     slots: Box<[AtomicPtr<Header>]>,
@@ -32,7 +32,7 @@ fn is_frame(pointer: *mut Header) -> bool {
 }
 
 impl Slots {
-    /// So many empty slots of `cache`.
+    /// `count` empty slots of `cache`.
     pub fn new(cache: &Arc<BlockCache>, count: usize) -> Arc<Self> {
         let empty = || AtomicPtr::new(ptr::without_provenance_mut(1));
         Arc::new(Self { cache: Arc::clone(cache), slots: (0..count).map(|_| empty()).collect() })
@@ -87,7 +87,7 @@ impl Slots {
         self.cache.insert(self, i, frame)
     }
 
-    /// Takes all frames out of the cache. Nobody may load blocks of these slots any more.
+    /// Takes all frames out of the cache. No thread may load blocks of these slots any more.
     pub fn clear(&self) {
         self.cache.remove_all(self);
     }

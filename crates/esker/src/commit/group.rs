@@ -1,9 +1,9 @@
-//! One sync for all who wait for one (R5, R27).
+//! Group commit: one sync for all committers that wait for one (R5, R27).
 //!
 //! A committer that needs position P durable either finds a sync under way and sleeps, or leads
-//! one itself: for everything that is visible at that moment, so that those who arrive meanwhile
-//! share the next. Segments are synced from old to new. After a failure nobody syncs again: the
-//! latch is set, and all waiters get the error (R8).
+//! one itself for everything that is visible at that moment; committers that arrive meanwhile share
+//! the next. Segments are synced from old to new. After a failure no thread syncs again: the latch
+//! is set, and all waiters get the error (R8).
 
 use crate::base::Seq;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Told how long each sync took.
+/// Called with the time that each sync took.
 pub(super) type OnSync = Box<dyn Fn(Duration) + Send + Sync>;
 
 /// Shares syncs among committers.
@@ -27,7 +27,7 @@ pub(super) struct Group {
     pub(super) sync_nanos: AtomicU64,
 }
 
-/// Ends a leader's turn, also if it unwinds: then nobody knows what reached the device.
+/// Ends a leader's turn, also if it unwinds: then it is unknown what reached the device.
 struct Turn<'a> {
     group: &'a Group,
     finished: bool,

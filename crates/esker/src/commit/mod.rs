@@ -8,9 +8,9 @@
 //! Invariants:
 //! 1. Space is reserved only inside segments that are prepared and durable (R2, R4).
 //! 2. Every reserved ticket is completed, as a batch or as a void, or the pipeline is stopped and
-//!    every waiter is told (R2). Nobody hangs.
+//!    every waiter gets the error (R2). No thread hangs.
 //! 3. `visible` never passes a ticket that is not complete, and never goes back.
-//! 4. While the gate is closed nobody reserves; its holder sees one position that separates all
+//! 4. While the gate is closed no thread reserves; its holder sees one position that separates all
 //!    earlier writes from all later ones (R3).
 //! 5. A position is called synced only after everything before it is in files whose sync, called
 //!    later, succeeded, in the order of the log (R5). No file is synced again after a failure (R8).

@@ -32,7 +32,7 @@ const BUFFER_KEPT: usize = 1 << 20;
 pub enum Class {
     /// Nothing: the write takes up positions, and is not logged (R13).
     Buffered,
-    /// The death of the process.
+    /// The end of the process.
     Process,
     /// Power loss.
     Disk,
@@ -56,7 +56,7 @@ pub struct Pipeline {
     space: Space,
     group: Group,
     latch: Arc<Latch>,
-    /// Asked for room where a write into allocated space finds none.
+    /// Called to make room where a write into allocated space finds none.
     on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The plain log's lock and buffer; `None` for the mapped log.
     append: Option<Mutex<Vec<u8>>>,
@@ -136,15 +136,15 @@ impl Pipeline {
         })
     }
 
-    /// Logs `payload`, a batch of so many operations, applies it and publishes it. Returns the end
-    /// of its record once everything before that is visible; operation `i` has sequence number
+    /// Logs `payload`, a batch of `operations` operations, applies it and publishes it. Returns the
+    /// end of its record once everything before that is visible; operation `i` has sequence number
     /// `start + i`, where `start` is what the closures get.
     ///
     /// `check` runs after the reservation: if it fails or unwinds, the reserved stretch becomes a
-    /// void (R2), so what can be checked before should be. `apply` must not fail: if it does, or
-    /// unwinds, what is logged and what is in memory differ, and the database is poisoned. Neither
-    /// may write or seal. A sealed memtable set may meanwhile have been exchanged: `apply` picks the
-    /// set by the sequence number, not by which is the current one.
+    /// void (R2), so check whatever is possible before. `apply` must not fail: if it does, or
+    /// unwinds, log and memory differ, and the database is poisoned. Neither may write or seal. A
+    /// sealed memtable set may have been replaced meanwhile: `apply` picks the set by the sequence
+    /// number, not by which is the current one.
     pub fn write<T>(
         &self,
         payload: &[u8],
@@ -190,8 +190,8 @@ impl Pipeline {
     }
 
     /// Fails if a write of `payload` would be refused for its size, for an earlier failure or for
-    /// want of log space. For callers that change something before they write that cannot be
-    /// undone. Space that is there now may be taken by another writer.
+    /// lack of log space. For callers that make an irreversible change before they write. Another
+    /// writer may still take the space that is there now.
     pub fn check_room(&self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
         self.latch.check()?;
         let end = self.ring.reserved() + self.measure(payload, operations, class)?;

@@ -4,7 +4,7 @@
 //! position; one compare-and-swap on it reserves both. The *head word* packs a waiting bit, the
 //! first ticket that is not published and the visible position. Between them lies a ring of
 //! slots: the holder of a ticket completes it by storing the end of its record in its slot, and
-//! whoever completes moves the head over all slots that are complete.
+//! then moves the head over all slots that are complete.
 //!
 //! A slot is never cleared. A value belongs to the present round exactly if it is greater than
 //! the head's position, because positions only grow. A ticket is handed out only when its slot's
@@ -14,7 +14,7 @@
 //! fence, and then looks at the head's slot. Of two completers the one whose fence is later sees
 //! both stores, and moves the head over both. Why no sleeper is lost: a sleeper sets the waiting
 //! bit in the head word itself, under the parking lock, by the same operation that reads the
-//! position; who moves the head takes the bit off by compare-and-swap, and then must wake.
+//! position; a thread that moves the head clears the bit by compare-and-swap, and must then wake.
 
 use crate::base::Seq;
 use crate::sync::primitives::{AtomicBool, AtomicU64, Ordering, Parking, fence};
@@ -256,10 +256,10 @@ impl Ring {
         result
     }
 
-    /// Takes prepared space back that nobody reserved: everything behind `limit`, which is asked
-    /// for with the position that will then be reserved. `len` bytes are reserved with it, to be
-    /// made void, so that whoever looked at the old limit reserves nothing by it. `None`: nothing
-    /// was changed.
+    /// Takes back prepared space that is not reserved: everything behind `limit`, which is called
+    /// with the position that will then be reserved. `len` bytes are reserved with it, to be made
+    /// void, so that a thread that read the old limit reserves nothing by it. `None`: nothing was
+    /// changed.
     pub(crate) fn retreat(
         &self,
         len: u64,
@@ -286,7 +286,7 @@ impl Ring {
         Some(Ticket { number, start, end, published: position_of(head) })
     }
 
-    /// Closes the gate for good; returns the position where the log ends, and whether this call
+    /// Closes the gate for ever; returns the position where the log ends, and whether this call
     /// was the one that closed it.
     pub(crate) fn shut(&self) -> (Seq, bool) {
         let gate = self.gate.lock();
@@ -295,7 +295,7 @@ impl Ring {
         (position_of(word), word & FLAG == 0)
     }
 
-    /// Waits until whoever seals is done; false if the gate stays closed.
+    /// Waits until the thread that seals is done; false if the gate stays closed.
     pub(crate) fn wait_gate(&self) -> bool {
         let gate = self.gate.lock();
         let open = self.reserve.0.load(Ordering::Acquire) & FLAG == 0;

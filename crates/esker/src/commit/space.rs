@@ -7,8 +7,8 @@
 //!
 //! Segments start small and double while they fill faster than they are due (R1), never take more
 //! than an eighth of what is free, and shrink back to what fits when the device is full (R8). A
-//! failed preparation reserves nothing and leaves no file; its serial and file number are never used
-//! again. What a full device gets back, and in which order, is told in `spare`.
+//! failed preparation reserves nothing and leaves no file; its serial and file number are never
+//! used again. `spare` says what a full device gets back, and in which order.
 
 mod spare;
 
@@ -87,8 +87,8 @@ pub(super) struct Space {
 
 impl Space {
     /// Opens the log's space at `start`, in a fresh segment that continues `chain` (R7), and
-    /// removes segment files that are not part of it. Returns with `ring` open for reservation. Where
-    /// the device is full, what nobody needs goes before that, and then `on_full` is asked to make
+    /// removes segment files that are not part of it. Returns with `ring` open for reservation. If
+    /// the device is full, it first removes what is not needed and then calls `on_full` to make
     /// room.
     pub(super) fn open(
         fs: Arc<dyn Fs>,
@@ -183,7 +183,8 @@ impl Space {
         self.make_room(ring, end).is_ok()
     }
 
-    /// Whether a reservation up to `end` should wake whoever prepares ahead. True once per alarm.
+    /// Whether a reservation up to `end` should wake the thread that prepares ahead. True once per
+    /// alarm.
     #[inline]
     pub(super) fn alarm(&self, end: Seq) -> bool {
         end >= self.wake_at.load(Ordering::Relaxed)
@@ -277,7 +278,7 @@ impl Space {
             life: self.life.load(Ordering::Relaxed),
         };
         maker.next_serial += 1;
-        // Whoever gave a file a second name meanwhile keeps its bytes: another takes its place.
+        // A file that got a second name meanwhile keeps its bytes: another takes its place.
         while let Some(shared) = maker.pool.pop_if(|file| !file.is_ours_alone()) {
             let _ = self.fs.remove_file(shared.path());
         }
@@ -382,14 +383,14 @@ impl Space {
         }
         let gone = maker.retired.extract_if(.., |retired| retired.end <= position);
         unneeded.extend(gone.map(|retired| retired.path));
-        // Whoever prepares the next segment does not wait for the removal of large files (R27).
+        // Preparing the next segment does not wait for the removal of large files (R27).
         drop(maker);
         let remove = |path: &PathBuf| self.fs.remove_file(path).context("remove", path);
         unneeded.iter().map(remove).fold(Ok(()), Result::and)
     }
 
-    /// Writes the segments of earlier lives over themselves and syncs them: what a sync of them that
-    /// failed left in the page cache only, marked clean, is written then (R7).
+    /// Writes the segments of earlier lives over themselves and syncs them. This writes what a
+    /// failed sync left only in the page cache, marked clean (R7).
     pub(super) fn persist_retired(&self) -> Result<()> {
         let maker = self.maker.lock();
         let mut chunk = vec![0; REWRITE_BYTES as usize];

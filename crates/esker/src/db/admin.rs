@@ -34,7 +34,7 @@ impl Core {
         self.record_log()
     }
 
-    /// Flushes, if writes that no log holds are in memory.
+    /// Flushes, if memory holds writes that no log holds.
     pub fn flush_buffered(&self) -> Result<()> {
         if self.buffered_end.load(Ordering::Acquire) > self.store.lock().log_start() {
             self.flush()?;
@@ -42,8 +42,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a flush has anything to do: something is in memory, or stands in the log, if only as
-    /// the place of what was refused, or waits for the manifest to learn of it.
+    /// Whether a flush has anything to do: there is something in memory, or in the log, even if
+    /// only the place of a refused write, or something that the manifest does not record yet.
     fn has_unflushed(&self, pipeline: &Pipeline, state: &State) -> bool {
         let active = state.active();
         // Seeded: what refused writes took up in the log stays, however often somebody flushes.
@@ -106,8 +106,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until no flush or merge is due and no space waits to be given back, but for what iterators
-    /// keep.
+    /// Waits until no flush or compaction is due and no space waits to be given back, except what
+    /// iterators keep.
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
         self.files.try_again(usize::MAX);
@@ -124,21 +124,21 @@ impl Core {
                 if !self.state.retired.is_passing() {
                     return Ok(());
                 }
-                // Calls that look at an old state keep the files that went with it, for moments.
+                // Calls that use an old state keep its files, for moments.
                 self.give_all_back(PASSING_TRIES - 2);
                 self.check_open()?;
                 continue;
             }
-            // A merge that fails is tried again, but nobody is kept waiting for it (C8).
-            if let Some(error) = self.work.merge_error() {
+            // A failed compaction is tried again, but nobody is kept waiting for it (C8).
+            if let Some(error) = self.work.compaction_error() {
                 return Err(error);
             }
             self.wait_for_work(seen)?;
         }
     }
 
-    /// Flushes, then merges every partition of a branch that holds keys of `bounds` and has anything
-    /// to gain; `keyspace`: only that one.
+    /// Flushes, then compacts every partition of a branch that holds keys of `bounds` and can
+    /// become smaller; `keyspace`: only that one.
     pub fn compact(
         &self,
         branch: KeyspaceId,
@@ -149,14 +149,14 @@ impl Core {
         loop {
             let cut_up = self.relief.cuts.load(Ordering::Acquire);
             match self.compact_once(branch, keyspace, bounds) {
-                // What is hidden can go without a merge, and then there may be room for one.
+                // Hidden data can go without a compaction, and then there may be room for one.
                 Err(Error::DiskFull { .. }) if tries < COMPACT_TRIES && self.relieve_and_wait() => {
                     tries += 1;
                     continue;
                 }
                 compacted => compacted?,
             }
-            // The parts of a partition that did not fit as a whole are merged too.
+            // The parts of a partition that did not fit as a whole are compacted too.
             if self.relief.cuts.load(Ordering::Acquire) == cut_up {
                 return Ok(());
             }
@@ -197,7 +197,7 @@ impl Core {
             };
             let chosen = chosen.into_iter().map(|lower| (*id, lower));
             if let Some(filter) = filter {
-                // The filter sees everything, also what a merge would take over as it is.
+                // The filter sees everything, also what a compaction would take over as it is.
                 self.work.rewrite_whole(chosen.clone());
                 filters.push(filter);
             }
@@ -213,7 +213,7 @@ impl Core {
         }
     }
 
-    /// The lower bounds of the partitions within `bounds` that a merge could make smaller.
+    /// The lower bounds of the partitions within `bounds` that a compaction could make smaller.
     /// `whole`: all of them.
     fn choose<O: KeyOrder>(
         &self,
@@ -271,7 +271,7 @@ impl Core {
         }
         self.transactions.locks.close();
         for thread in self.threads.lock().drain(..) {
-            // A worker contains its panics; one that died all the same has nothing to report.
+            // A worker catches its panics; one that died all the same has nothing to report.
             let _ = thread.join();
         }
         let closed = self.close_quietly();
@@ -288,7 +288,7 @@ impl Core {
 
     fn close_quietly(&self) -> Result<()> {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
-        // Whoever is changing the description ends first; whoever comes later is refused.
+        // A change of the description that is under way ends first; later ones are refused.
         drop(self.store.lock());
         self.latch.check()?;
         let flushed = self.flush_everything(pipeline);
@@ -297,7 +297,7 @@ impl Core {
         let log = pipeline.close(&mark.encode())?;
         self.record_close(log)?;
         match flushed {
-            // A full disk took nothing from anybody: the log is kept and replayed.
+            // A full disk loses nothing: the log is kept and replayed.
             Err(Error::DiskFull { .. }) => Ok(()),
             other => other,
         }
@@ -341,7 +341,7 @@ impl Core {
             skipped: total(Counter::Skipped),
             syncs: log.syncs,
             flushes: load(&background.flushes),
-            merges: load(&background.merges),
+            compactions: load(&background.compactions),
             operands_folded: load(&background.operands_folded),
             entries_expired: load(&background.entries_expired),
             entries_filtered: load(&background.entries_filtered),
@@ -354,16 +354,16 @@ impl Core {
                 user: total(Counter::UserBytes),
                 log: log.bytes,
                 flush: load(&background.flush_bytes),
-                merge: load(&background.merge_bytes),
+                compaction: load(&background.compaction_bytes),
                 manifest: load(&background.manifest_bytes),
             },
             bytes_read: cache.bytes_read,
-            // Gets that a cached block of a run answered are counted by what they are not.
+            // Gets that a cached block answered are all gets without the others.
             cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
             cache_misses: cache.misses,
             stalls: Stalls {
                 flush_debt: nanos(&background.stall_flush_nanos),
-                merge_debt: nanos(&background.stall_merge_nanos),
+                compaction_debt: nanos(&background.stall_compaction_nanos),
                 memory: nanos(&background.stall_memory_nanos),
                 log_space: log.space_wait,
                 sync: log.sync_wait,
@@ -378,7 +378,7 @@ impl Core {
                 held: held_memory,
             },
             held,
-            merge_debt: self.work.debt_bytes(),
+            compaction_debt: self.work.debt_bytes(),
             data_file_bytes: self.files.allocated_bytes(),
             log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
             trees: self.shapes(branch, &state),

@@ -1,8 +1,8 @@
-//! The beginning of a life of the database: its manifest, and what is left of the life before.
+//! The beginning of a life of the database: its new manifest, and what the last life left.
 //!
 //! 1. Every open for writing begins a new manifest with the whole state (R7).
-//! 2. What nothing refers to goes only once that is sure: under a manifest that is whole. If it has
-//!    a torn end, that is set aside, because the end may be damage that nothing tells from a cut.
+//! 2. Orphans go only under a whole manifest, since only then they are surely orphans. If it has a
+//!    torn end, they are set aside, because the end may be damage that looks like a cut.
 
 use crate::base::FileId;
 use crate::db::files::{Files, set_aside};
@@ -84,9 +84,9 @@ fn begin_manifest(
     Ok(Store::new(new, log_start, &described.version))
 }
 
-/// The number of the manifest with a torn end, behind which an edit may have been lost that referred
-/// to files that now seem to be orphans. It is the present one, or one that an opening retired which
-/// was cut off before it had set them aside: it removes that manifest last.
+/// The number of the manifest with a torn end, behind which an edit may have been lost that
+/// referred to files that now seem to be orphans. It is the present one, or one that an opening
+/// retired which was cut off before it had set them aside: it removes that manifest last.
 fn torn_manifest(fs: &dyn Fs, path: &Path, described: &Described) -> Result<Option<u64>> {
     let present = described.manifest.number;
     let known = described.superblocks.current().known;

@@ -10,10 +10,9 @@
 //!    shared. Replay seals its memtables at the points too. The log itself needs no record of the
 //!    branch.
 //! 3. Trees are shared as they are, partition by partition; the edit names the copied keyspaces
-//!    and no segment. Merges of one of them leave the others as they were.
-//! 4. Space returns when nothing refers to it, whoever did (R22): references are counted in
-//!    `store`.
-//! 5. A named snapshot is a branch that nobody writes to and no merge works on.
+//!    and no segment. A compaction of one of them leaves the others as they were.
+//! 4. Space returns when nothing in any branch refers to it (R22): `store` counts references.
+//! 5. A named snapshot is a branch that is neither written to nor compacted.
 
 use crate::base::{KeyspaceId, Seq};
 use crate::commit::Pipeline;
@@ -77,7 +76,7 @@ impl Core {
             self.work.keep_still(record.copies.iter().map(|(copy, _)| *copy));
         }
         if let Err(error) = self.make_change(&mut store, change, ()) {
-            // The numbers are free again, and the next to have them may be merged.
+            // The numbers are free again, and the next keyspaces with them may be compacted.
             let copies = record.copies.iter();
             copies.for_each(|(copy, _)| self.judge(*copy, None));
             return Err(error);
@@ -143,7 +142,7 @@ impl Core {
         }
     }
 
-    /// Drops a branch or named snapshot; says whether there was one.
+    /// Drops a branch or named snapshot; returns whether there was one.
     pub fn drop_branch(&self, name: &str, kind: BranchKind) -> Result<bool> {
         let pipeline = self.writable()?;
         let mut store = self.store.lock();
@@ -154,7 +153,7 @@ impl Core {
         let Some(branch) = found else { return Ok(false) };
         let keyspaces = catalog.of_branch(branch.id);
         let live: Vec<_> = catalog.live(branch.id).cloned().collect();
-        // Whoever reserves behind this position sees the marks and fails (R16).
+        // A write that reserves behind this position sees the marks and fails (R16).
         let position = pipeline.seal(|position| {
             live.iter().for_each(|keyspace| keyspace.mark_dropped(position));
             position
@@ -200,7 +199,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Tells the background which trees stay as they are; at open.
+    /// Tells the background, at open, which trees stay as they are.
     pub(super) fn keep_snapshots_still(&self) {
         let catalog = self.catalog.lock();
         for branch in catalog.branches().filter(|branch| branch.kind == BranchKind::Snapshot) {

@@ -34,13 +34,13 @@ pub const DEFAULT_KEYSPACE_ID: KeyspaceId = 0;
 pub enum Order {
     /// Byte order.
     Bytewise,
-    /// A user's comparator.
+    /// A custom comparator.
     Custom(CustomOrder),
-    /// A user's comparator that was not given at open: nothing can be read or written (R15).
+    /// A custom comparator that was not given at open: nothing can be read or written (R15).
     Missing(String),
 }
 
-/// What may change about a keyspace while it lives, with the code that it names.
+/// The traits of a keyspace, which may change while it lives, with the code that they name.
 #[derive(Debug)]
 pub struct LiveTraits {
     /// As they are stored.
@@ -60,15 +60,15 @@ pub struct KeyspaceState {
     pub name: String,
     /// Its order.
     pub order: Order,
-    /// Where it belongs, and under which numbers its entries stand.
+    /// Its branch, and the numbers under which its entries stand.
     pub home: Home,
     /// For a named snapshot, when it was made (milliseconds since 1970): nothing can be written.
     pub frozen_at: Option<Millis>,
     dropped_at: AtomicU64,
     traits: RwLock<Arc<LiveTraits>>,
-    /// The time that writes live, again, for writers; 0: for ever.
+    /// A copy of the time to live, for writers; 0: for ever.
     ttl: AtomicU64,
-    /// Whether there is a merge operator, again, for writers.
+    /// A copy, for writers, of whether there is a merge operator.
     merges: AtomicBool,
 }
 
@@ -94,7 +94,7 @@ impl KeyspaceState {
         self.dropped_at.load(Ordering::Acquire) <= seq
     }
 
-    /// Whether its keys are in another order than that of their bytes.
+    /// Whether it has a custom comparator.
     #[inline]
     pub fn has_own_order(&self) -> bool {
         !matches!(self.order, Order::Bytewise)
@@ -126,7 +126,7 @@ impl KeyspaceState {
         self.traits.read().clone()
     }
 
-    /// How long writes live that do not say it themselves; 0: for ever.
+    /// The time to live of writes that do not give one; 0: for ever.
     #[inline]
     pub fn ttl(&self) -> Millis {
         self.ttl.load(Ordering::Acquire)
@@ -138,7 +138,7 @@ impl KeyspaceState {
         self.merges.load(Ordering::Acquire)
     }
 
-    /// The same keyspace with the order that it lacked, all that is known of it included.
+    /// The same keyspace with the comparator that it lacked; everything else stays.
     fn with_order(&self, order: Order) -> Self {
         Self {
             id: self.id,
@@ -197,14 +197,14 @@ pub struct Catalog {
     by_name: BTreeMap<KeyspaceId, BTreeMap<String, Arc<KeyspaceState>>>,
     by_id: HashMap<KeyspaceId, Arc<KeyspaceState>>,
     branches: BTreeMap<KeyspaceId, Arc<BranchState>>,
-    /// Homes of keyspaces, known before the keyspaces are.
+    /// Homes of keyspaces, known before the keyspaces themselves.
     homes: HashMap<KeyspaceId, Home>,
     /// The copies of each keyspace, and their copies, which may read what stands under its number.
     heirs: HashMap<KeyspaceId, Vec<KeyspaceId>>,
     next_id: KeyspaceId,
     pending: Vec<(Seq, Change)>,
     comparators: Vec<Arc<dyn Comparator>>,
-    /// With their names, so that no user code runs when traits are looked up.
+    /// With their names, so that looking up traits runs no user code.
     operators: Vec<(String, Arc<dyn MergeOperator>)>,
     filters: Vec<(String, Filter)>,
     /// Traits that the manifest knows; those of other keyspaces are the default.
@@ -267,7 +267,7 @@ impl Catalog {
     }
 
     fn insert(&mut self, id: KeyspaceId, name: &str, comparator: &str) -> Arc<KeyspaceState> {
-        // One that is known already only gets its comparator.
+        // A known keyspace only gets its comparator.
         let known = self.by_id.get(&id).map(|known| known.traits());
         let traits = known.unwrap_or_else(|| self.live_traits(name, Traits::default()));
         let given = self.comparators.iter().find(|known| known.name() == comparator);
@@ -345,8 +345,8 @@ impl Catalog {
         self.next_id
     }
 
-    /// Adds a comparator that is given only now. Keyspaces that lacked it can be used from now on:
-    /// answers which these are.
+    /// Adds a comparator that is given only now. Returns the keyspaces that lacked it, which can be
+    /// used from now on.
     pub fn register(&mut self, comparator: Arc<dyn Comparator>) -> Vec<KeyspaceId> {
         let name = comparator.name().to_owned();
         if self.comparators.iter().any(|known| known.name() == name) {
@@ -358,7 +358,8 @@ impl Catalog {
         for state in &waiting {
             let order = Order::Custom(CustomOrder::new(comparator.clone()));
             let state = Arc::new(state.with_order(order));
-            // One that was dropped stays dropped, and its name stays free or another one's (R16).
+            // A dropped keyspace stays dropped; its name stays free, or another keyspace has it
+            // (R16).
             let names = self.by_name.get_mut(&state.home.branch);
             let named = names.and_then(|names| names.get_mut(&state.name));
             if let Some(named) = named.filter(|named| named.id == state.id) {
@@ -371,7 +372,7 @@ impl Catalog {
         waiting.iter().map(|state| state.id).collect()
     }
 
-    /// Which of these keyspaces have an order that is known.
+    /// Those of these keyspaces whose comparator is known.
     pub fn with_known_order(&self, ids: impl Iterator<Item = KeyspaceId>) -> Vec<KeyspaceId> {
         let known = |id: &KeyspaceId| {
             self.by_id.get(id).is_some_and(|state| !matches!(state.order, Order::Missing(_)))
@@ -379,17 +380,17 @@ impl Catalog {
         ids.filter(known).collect()
     }
 
-    /// Whether changes before `seq` wait for the flush that tells the manifest of them.
+    /// Whether changes before `seq` wait for the flush that records them in the manifest.
     pub fn has_pending_before(&self, seq: Seq) -> bool {
         self.pending.iter().any(|(at, _)| *at < seq)
     }
 
-    /// Whether changes wait for the flush that tells the manifest of them.
+    /// Whether changes wait for the flush that records them in the manifest.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Whether drops wait for the flush that tells the manifest of them.
+    /// Whether drops wait for the flush that records them in the manifest.
     pub fn has_pending_drops(&self) -> bool {
         self.pending.iter().any(|(_, change)| matches!(change, Change::Dropped(_)))
     }
@@ -435,7 +436,7 @@ impl Catalog {
         }
     }
 
-    /// Forgets where a keyspace belonged that is gone.
+    /// Forgets the home of a keyspace that is gone.
     fn forget_home(&mut self, gone: &KeyspaceState) {
         self.homes.remove(&gone.id);
         for (_, original) in &gone.home.older {
@@ -455,8 +456,7 @@ impl Catalog {
         self.by_id.get(&id)
     }
 
-    /// An error if there are as many keyspaces as there may be; the manifest could not be read with
-    /// more.
+    /// Fails if there are as many keyspaces as allowed: a manifest with more could not be read.
     pub fn check_room(&self, more: usize) -> Result<()> {
         let max = crate::base::limits::KEYSPACES_MAX;
         if self.by_id.len() + more > max {
@@ -475,8 +475,8 @@ impl Catalog {
         self.by_name.get(&branch).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// The changes before `seq` that the manifest has to learn: made and dropped keyspaces. One
-    /// that was made and dropped since appears only as dropped.
+    /// The changes before `seq` that the manifest does not have yet: made and dropped keyspaces. A
+    /// keyspace that was made and dropped since appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
         let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
         let dropped: Vec<_> = due()
@@ -491,7 +491,7 @@ impl Catalog {
         (created, dropped)
     }
 
-    /// The traits that the manifest has to learn before `seq`, in order.
+    /// The traits before `seq` that the manifest does not have yet, in order.
     pub fn pending_traits_before(&self, seq: Seq) -> Vec<(KeyspaceId, Traits)> {
         let (_, dropped) = self.pending_before(seq);
         let due = self.pending.iter().filter(|(at, _)| *at < seq);
@@ -502,7 +502,7 @@ impl Catalog {
         .collect()
     }
 
-    /// The traits that a new manifest has to tell, of the keyspaces in `records`.
+    /// The traits, of the keyspaces in `records`, that a new manifest has to hold.
     pub fn durable_traits(
         &self,
         log_start: Seq,
@@ -536,10 +536,10 @@ impl Catalog {
         }
     }
 
-    /// What a new manifest has to say: the keyspaces that the old manifest knows and that the
+    /// What a new manifest has to hold: the keyspaces of the old manifest and those that the
     /// changes before `log_start` made; later changes are still in the log.
     pub fn durable_records(&self, log_start: Seq) -> Vec<KeyspaceRecord> {
-        // There may be many changes, so that this must not look at all of them for each keyspace.
+        // There may be many changes, so this must not look at all of them for each keyspace.
         let outside: HashSet<KeyspaceId> = self
             .pending
             .iter()

@@ -1,4 +1,5 @@
-//! Checkpoint: a second database, at another path, with what this one holds at one moment (R23).
+//! Checkpoint: a second database, at another path, with the content of this one at one moment
+//! (R23).
 //!
 //! 1. What is in memory is flushed first, so that the moment is the position at which the log
 //!    begins: the manifest's state describes all of it, over all keyspaces, and no log is needed.
@@ -32,7 +33,7 @@ const COPY_BYTES: u64 = 1 << 20;
 type Slices = Vec<(u64, u64)>;
 
 impl Core {
-    /// Makes a database at `target`, where nothing may stand yet, with what this one holds now.
+    /// Makes a database at `target`, where nothing may stand yet, with the present content.
     pub fn checkpoint(&self, target: &Path) -> Result<()> {
         self.writable()?;
         if let Some(found) = occupant(self.fs.as_ref(), target)? {
@@ -48,8 +49,8 @@ impl Core {
         let exists = || Error::exists(target, "a database");
         let fs = self.fs.as_ref();
         fs.create_dir(target).context("create", target)?;
-        // Whoever else makes a database here at the same time, or opens this one too early, meets
-        // the lock.
+        // Others who make a database here at the same time, or open this one too early, find it
+        // locked.
         let lock_path = target.join(LOCK_NAME);
         let lock = match fs.lock(&lock_path) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(exists()),
@@ -89,7 +90,8 @@ impl Core {
         let data = target.join(DATA_DIRECTORY);
         fs.create_dir(&data).context("create", &data)?;
         let mut files: BTreeMap<FileId, (Arc<RunFile>, Slices)> = BTreeMap::new();
-        // Also those of branches that are left out: their files cost a link and go at the next open.
+        // Also those of branches that are left out: their files cost a link and go at the next
+        // open.
         for segment in version.segments() {
             let (file, meta) = (segment.file(), segment.meta());
             let new = || (file.clone(), vec![(0, HEADER_BYTES as u64)]);
@@ -129,8 +131,8 @@ fn take_over(fs: &dyn Fs, file: &RunFile, slices: Slices, directory: &Path) -> R
     }
 }
 
-/// Whether this is how a file system says that it has no link to offer here. Some that have no
-/// links at all say that they are not permitted; a copy then tells whether anything is.
+/// Whether the error means that the file system cannot link here. File systems without links may
+/// return "not permitted"; a copy then shows whether anything is permitted.
 fn cannot_link(kind: io::ErrorKind) -> bool {
     use io::ErrorKind as Kind;
     matches!(

@@ -1,15 +1,19 @@
-//! Merge: the deltas of a partition and its base become a new base.
+//! Compaction: the deltas of a partition and its base become a new base.
 //!
-//! 1. A merge always takes *all* deltas that the partition has when it begins, so its output lies
-//!    at the bottom: nothing older exists below.
-//! 2. Segments that overlap nothing are taken over by reference; only what overlaps is read and
-//!    written (`merge::plan`), and what a flush left uncompressed that compression makes smaller.
+//! 1. A compaction always takes *all* deltas that the partition has when it begins, so its output
+//!    lies at the bottom: nothing older exists below.
+//! 2. Segments that overlap nothing are taken over by reference. Only segments that overlap are
+//!    read and written (`compaction::plan`), and those that a flush left uncompressed and that
+//!    compression makes smaller.
 //! 3. Deltas that arrive meanwhile stay on top of the result. Nothing else may touch the
 //!    partition while it is busy, so the result fits in its place.
 //! 4. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Millis, Seq};
+use crate::compaction::{
+    CompactionStream, Depth, Interval, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
+};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, LiveTraits, Order};
 use crate::db::flush::give_up;
@@ -18,9 +22,6 @@ use crate::db::store::{Change, missing_order};
 use crate::db::work::PartitionKey;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, TreeEdit};
-use crate::merge::{
-    Depth, Interval, MergeStream, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
-};
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
 use std::cell::Cell;
@@ -30,10 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Entries, and bytes of values, between two looks at the rest of the world: about 2 ms of work.
+/// Entries, and bytes of values, between two calls of `between_steps`: about 2 ms of work.
 const STEP_ENTRIES: usize = 8192;
 const STEP_BYTES: usize = 1 << 20;
-/// Entries between two looks at how many bytes there were.
+/// Entries between two looks at the number of bytes.
 const STRIDE: usize = 32;
 
 /// The result for one partition.
@@ -45,24 +46,24 @@ struct Merged {
     filtered_under: Option<Vec<Seq>>,
 }
 
-/// A partition to merge.
+/// A partition to compact.
 struct Job<'p> {
     keyspace: &'p KeyspaceState,
     old: &'p Partition,
     /// Whether everything is rewritten.
     whole: bool,
-    /// Whether the keyspace's filter is asked.
+    /// Whether the keyspace's compaction filter is called.
     filtering: bool,
 }
 
-/// The partitions whose merges are installed together: only those whose results are in place may
-/// be joined with others.
+/// The partitions whose compactions are installed together: only those whose results are in place
+/// may be joined with others.
 struct Batch {
     own: HashSet<PartitionKey>,
     to_come: HashSet<PartitionKey>,
 }
 
-/// Segments that are merged.
+/// Segments that are compacted.
 struct Rewrite<'p> {
     old: &'p Partition,
     runs: Vec<Vec<Arc<Segment>>>,
@@ -80,17 +81,17 @@ struct Output<'w> {
 }
 
 impl Core {
-    /// Merges these partitions into one file.
-    pub(super) fn merge_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
-        if self.merge_into_file(keys, true)? || self.merge_into_file(keys, false)? {
+    /// Compacts these partitions into one file.
+    pub(super) fn compact_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
+        if self.compact_into_file(keys, true)? || self.compact_into_file(keys, false)? {
             return Ok(());
         }
-        Err(Error::invalid("a merge without filters was refused: this is a defect of the engine"))
+        Err(Error::invalid("compacting without filters was refused: a defect of the engine"))
     }
 
-    /// Merges these partitions into one file. False: a snapshot was made meanwhile that sees what
+    /// Compacts these partitions into one file. False: a snapshot was made meanwhile that sees what
     /// filters removed or changed, and nothing was done (R21).
-    fn merge_into_file(&self, keys: &[PartitionKey], filtering: bool) -> Result<bool> {
+    fn compact_into_file(&self, keys: &[PartitionKey], filtering: bool) -> Result<bool> {
         let started = Instant::now();
         let mut writer = None;
         let mut merged = Vec::new();
@@ -106,9 +107,9 @@ impl Core {
             let whole = self.work.is_whole(&(*id, lower.clone()));
             let job = Job { keyspace: &keyspace, old: &old, whole, filtering };
             let base = match &keyspace.order {
-                Order::Bytewise => self.merge_partition(&Bytewise, &job, &mut writer),
+                Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
-                    let merged = self.merge_partition(order, &job, &mut writer);
+                    let merged = self.compact_partition(order, &job, &mut writer);
                     // Disorder that the writer refused may come from a panic (R15).
                     self.trust(order).and(merged)
                 }
@@ -125,35 +126,35 @@ impl Core {
         }
         let background = &self.counters.background;
         if let Some(writer) = &writer {
-            background.merge_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
+            background.compaction_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
         }
         let count = merged.len() as u64;
         let mut installed = true;
         let made = made_by(writer.as_ref(), &merged);
         self.conclude(writer, made, || {
-            installed = self.install_merges(merged)?;
+            installed = self.install_compactions(merged)?;
             Ok(())
         })?;
         if !installed {
             return Ok(false);
         }
-        background.merges.fetch_add(count, Ordering::Relaxed);
+        background.compactions.fetch_add(count, Ordering::Relaxed);
         self.pacer.merged(delta_bytes, started.elapsed());
         self.update_pace();
         Ok(true)
     }
 
-    /// Merges one partition; answers the new base, and the snapshots that were respected if the
+    /// Compacts one partition. Returns the new base, and the snapshots that were respected if the
     /// filter removed or changed anything.
-    fn merge_partition<O: KeyOrder>(
+    fn compact_partition<O: KeyOrder>(
         &self,
         order: &O,
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, Option<Vec<Seq>>)> {
         let Job { keyspace, old, whole, filtering } = *job;
-        let gc = self.merge_rule().at(Depth::Bottom);
-        self.gate(Point::MergeReads);
+        let gc = self.compaction_rule().at(Depth::Bottom);
+        self.gate(Point::CompactionReads);
         let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
@@ -165,7 +166,7 @@ impl Core {
             segment_bytes: u64::from(self.settings.segment_bytes),
         };
         let pieces = plan(order, &sources, &tombstones, &gc, limits);
-        self.check_merge_fits(&pieces)?;
+        self.check_compaction_fits(&pieces)?;
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
             match piece {
@@ -205,9 +206,9 @@ impl Core {
         Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
     }
 
-    /// An error where what a merge may write does not fit into what is free: then it is not begun, so
-    /// that what is free stays for those who need less (C7).
-    fn check_merge_fits(&self, pieces: &[Piece<Arc<Segment>>]) -> Result<()> {
+    /// Fails if what a compaction may write does not fit into the free space. It does not begin
+    /// then, so that the space stays for work that needs less (C7).
+    fn check_compaction_fits(&self, pieces: &[Piece<Arc<Segment>>]) -> Result<()> {
         let written = |piece: &Piece<Arc<Segment>>| match piece {
             Piece::Drop(_) => 0.0,
             Piece::Reuse(segment) if self.is_unsettled(segment) => segment.meta().len as f64,
@@ -216,7 +217,7 @@ impl Core {
                 let metas = || runs.iter().flatten().map(|segment| segment.meta());
                 let (bytes, entries) =
                     metas().fold((0, 0), |(b, e), meta| (b + meta.len, e + meta.entries));
-                // A delete goes, with what it hides.
+                // A delete and the entry that it hides both go.
                 let gone = 2 * metas().map(|meta| meta.deletes).sum::<u64>();
                 bytes as f64 * entries.saturating_sub(gone) as f64 / entries.max(1) as f64
             }
@@ -227,18 +228,18 @@ impl Core {
             if bytes <= free as f64 {
                 return Ok(());
             }
-            // What the log keeps ahead for writers goes first, where that makes the difference.
+            // The log gives up its prepared segments first, if that makes enough room.
             let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes());
             if bytes > (free + log) as f64 || !self.give_up_unused() {
                 break;
             }
         }
         let full = std::io::ErrorKind::StorageFull;
-        Err(Error::io("merge into", self.files.directory(), full.into()))
+        Err(Error::io("compact into", self.files.directory(), full.into()))
     }
 
     /// Whether a segment was written for a short life and is about to stay: it is not compressed,
-    /// and would be smaller if it were. Damage is left to who needs what is damaged.
+    /// and would be smaller if it were. Damage is left to those who read the data.
     pub(super) fn is_unsettled(&self, segment: &Segment) -> bool {
         // Seeded: data that arrived in key order is never compressed.
         bug!("db_sorted_data_stays_raw", return false);
@@ -268,10 +269,11 @@ impl Core {
             RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
         };
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
-        let mut stream = MergeStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
-            .with_operator(traits.operator.clone())
-            .with_filter(traits.filter.clone().filter(|_| filtering))
-            .within(old.lower.clone(), old.upper.clone());
+        let mut stream =
+            CompactionStream::new(order.clone(), cursors, tombstones.to_vec(), gc.clone())
+                .with_operator(traits.operator.clone())
+                .with_filter(traits.filter.clone().filter(|_| filtering))
+                .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, true)?;
         let bytes = Cell::new(0);
         let mut out = |key: &[u8], seq, kind, value: &[u8]| {
@@ -288,21 +290,21 @@ impl Core {
         }
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;
-        self.counters.note_merge(&counts);
+        self.counters.note_compaction(&counts);
         Ok(())
     }
 
     /// Puts the results in the places of their partitions. False: they do not respect a snapshot
     /// that was made meanwhile.
-    fn install_merges(&self, merged: Vec<Merged>) -> Result<bool> {
+    fn install_compactions(&self, merged: Vec<Merged>) -> Result<bool> {
         if merged.is_empty() {
             return Ok(true);
         }
-        self.gate(Point::MergeInstalls);
+        self.gate(Point::CompactionInstalls);
         self.try_change(|state, _| {
             let mut change = Change::default();
-            // Of several merges that began one after the other, only snapshots that all of them
-            // knew are respected by all.
+            // Several compactions began one after the other: all of them respect only the
+            // snapshots that all of them knew.
             let respected = merged.iter().filter_map(|merged| merged.filtered_under.clone());
             change.respects =
                 respected.reduce(|a, b| a.into_iter().filter(|seq| b.contains(seq)).collect());
@@ -310,7 +312,7 @@ impl Core {
             let mut batch =
                 Batch { own: merged.iter().map(key).collect(), to_come: Default::default() };
             batch.to_come.clone_from(&batch.own);
-            // Each tree is copied once, however many of its partitions were merged.
+            // Each tree is copied once, however many of its partitions were compacted.
             let mut drafts: BTreeMap<KeyspaceId, Draft> = BTreeMap::new();
             for result in merged {
                 let id = result.keyspace.id;
@@ -353,13 +355,13 @@ impl Core {
         let Some((at, now)) = now.filter(|(_, now)| {
             Arc::ptr_eq(&now.base, &old.base) && now.deltas.len() >= old.deltas.len()
         }) else {
-            let what = "a partition changed while it was merged: this is a defect of the engine";
+            let what = "a partition changed while being compacted: a defect of the engine";
             return Err(Error::invalid(what));
         };
         let newer = &now.deltas[..now.deltas.len() - old.deltas.len()];
-        // Seeded: deltas that were flushed during a merge are lost.
-        let newer = if bug!("db_merge_loses_newer_deltas") { &newer[..0] } else { newer };
-        let parts = shape::after_merge(order, &now, merged.base, newer, &self.settings);
+        // Seeded: deltas that were flushed during a compaction are lost.
+        let newer = if bug!("db_compaction_loses_newer_deltas") { &newer[..0] } else { newer };
+        let parts = shape::after_compaction(order, &now, merged.base, newer, &self.settings);
         let mut edits = vec![shape::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
         let count = parts.len();
         tree.replace(at, 1, parts.into_iter().map(Arc::new).collect());
@@ -399,7 +401,7 @@ fn partition_at(
     Ok(at.map(|at| tree.partitions()[at].clone()))
 }
 
-/// The segments that were written for these merges, without those that were taken over.
+/// The segments that these compactions wrote, without those that were taken over.
 fn made_by(writer: Option<&RunWriter>, merged: &[Merged]) -> Vec<Arc<Segment>> {
     let Some(file) = writer.map(RunWriter::id) else { return Vec::new() };
     let runs = merged.iter().map(|merged| &merged.base);

@@ -1,11 +1,11 @@
 //! Statistics that are always on (R29).
 //!
 //! Counters are exact: each thread adds to a stripe of its own, so nothing is shared on the hot
-//! path; whoever asks sums the stripes. One call in [`SAMPLE_EVERY`] is timed, because two clock
+//! path; a query sums the stripes. One call in [`SAMPLE_EVERY`] is timed, because two clock
 //! reads would cost a tenth of a fast get.
 
+use crate::compaction::CompactionCounts;
 use crate::db::stats::Latency;
-use crate::merge::MergeCounts;
 use crate::sync::{Lane, Stripes};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 /// One call in this many is timed.
 pub const SAMPLE_EVERY: u64 = 64;
 
-/// Whether the call with this number is timed. The numbers are spread by the golden ratio (Fibonacci
-/// hashing, Knuth) instead of taken at regular distances, or a program that alternates between two
-/// kinds of calls would have only one kind timed.
+/// Whether the call with this number is timed. The golden ratio spreads the numbers (Fibonacci
+/// hashing, Knuth): at regular distances, a program that alternates between two kinds of calls
+/// would have only one kind timed.
 #[inline]
 fn is_sampled(call: u64) -> bool {
     call.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLE_EVERY
@@ -124,13 +124,13 @@ impl Histogram {
 #[allow(missing_docs)] // Each is named like the field of `Stats` that shows it.
 pub struct Background {
     pub flushes: AtomicU64,
-    pub merges: AtomicU64,
+    pub compactions: AtomicU64,
     pub segments_adopted: AtomicU64,
     pub flush_bytes: AtomicU64,
-    pub merge_bytes: AtomicU64,
+    pub compaction_bytes: AtomicU64,
     pub manifest_bytes: AtomicU64,
     pub stall_flush_nanos: AtomicU64,
-    pub stall_merge_nanos: AtomicU64,
+    pub stall_compaction_nanos: AtomicU64,
     pub stall_memory_nanos: AtomicU64,
     pub operands_folded: AtomicU64,
     pub entries_expired: AtomicU64,
@@ -146,7 +146,7 @@ pub struct Counters {
     pub background: Background,
 }
 
-/// The clock reading at the begin of a call, if it is among those that are timed.
+/// The clock reading at the beginning of a call, if the call is timed.
 #[inline]
 fn sample(count: u64) -> Option<Instant> {
     if is_sampled(count) { start_clock() } else { None }
@@ -158,7 +158,7 @@ fn start_clock() -> Option<Instant> {
 }
 
 impl Counters {
-    /// Counts a call and says when it began, if it is to be timed.
+    /// Counts a call and returns when it began, if it is to be timed.
     #[inline]
     pub fn begin(&self, call: Counter) -> Option<Instant> {
         if cfg!(feature = "bench-no-stats") {
@@ -173,7 +173,7 @@ impl Counters {
         self.calls.lane()
     }
 
-    /// Counts a call in a lane and says when it began, if it is to be timed.
+    /// Counts a call in a lane and returns when it began, if it is to be timed.
     #[inline]
     pub fn begin_in(lane: Lane<'_, COUNTERS>, call: Counter) -> Option<Instant> {
         if cfg!(feature = "bench-no-stats") {
@@ -219,8 +219,8 @@ impl Counters {
         self.histograms[timed as usize].record(took);
     }
 
-    /// Adds what a flush or merge did with operands and with entries that expire.
-    pub fn note_merge(&self, counts: &MergeCounts) {
+    /// Adds what a flush or compaction did with operands and with entries that expire.
+    pub fn note_compaction(&self, counts: &CompactionCounts) {
         let background = &self.background;
         for (counter, count) in [
             (&background.operands_folded, counts.folded),

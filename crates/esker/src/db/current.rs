@@ -1,10 +1,10 @@
-//! The present state, and the one way to another.
+//! The present state, and the one way to replace it.
 //!
-//! 1. A reader loads the state inside an epoch, or owns it. States are exchanged as a whole, one at
-//!    a time, each made from the one before, so nobody's change is lost.
+//! 1. A reader loads the state inside an epoch, or owns it. States are replaced as a whole, one at
+//!    a time, each made from the one before, so no change is lost.
 //! 2. A state and a position fit together if the position was read while the state was the present
 //!    one (R17). A position that is read later than the state is good for a look at what is in
-//!    memory; who needs both for longer asks for [`Current::view`].
+//!    memory; a caller that needs both for longer uses [`Current::view`].
 //! 3. Old states are kept until nobody reads them (`retired`).
 
 use crate::base::Seq;

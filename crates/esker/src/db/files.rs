@@ -4,12 +4,12 @@
 //! 1. the edit that dropped it is synced (it is marked obsolete after that), and
 //! 2. the last reader let go of it (the mark takes effect when the last reference is dropped).
 //!
-//! Both are only noted here; a worker does the system calls.
+//! This module only notes both; a worker does the system calls.
 //!
-//! 3. What cannot be given back yet (a checkpoint has the file too, or the system refuses) is kept
-//!    and tried again: a few with each collection, a few whenever the background has had nothing to
-//!    do for a while, and all of it when somebody waits for the background. What a process does not
-//!    live to give back shows at the next open as a gap between live slices.
+//! 3. Space that cannot be given back yet (a checkpoint has the file too, or the system refuses) is
+//!    noted and tried again: a few pieces with each collection, a few whenever the background has
+//!    had nothing to do for a while, and all when somebody waits for the background. What a process
+//!    does not live to give back shows at the next open as a gap between live slices.
 
 use crate::base::{FileId, first_free, within_reach};
 use crate::error::{IoContext, Result};
@@ -25,10 +25,10 @@ use std::sync::{Arc, Weak};
 
 /// Dead slices below this size are not worth a system call; their file goes in the end.
 const PUNCH_BYTES_MIN: u64 = 64 << 10;
-/// What file systems give back as a whole.
+/// The unit in which file systems give space back.
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// How much of what could not be given back is tried again at a time.
+/// How many pieces that could not be given back are tried again at a time.
 pub const TRIED_AGAIN: usize = 8;
 
 /// Something whose space can be given back now.
@@ -127,15 +127,15 @@ impl Files {
         })
     }
 
-    /// Has dead slices punched that are smaller than usual, where segments are.
+    /// Lets smaller dead slices be punched than usual, if segments are smaller than usual.
     pub fn punch_for_segments_of(&self, segment_bytes: u32) {
         let bytes = (u64::from(segment_bytes) / 16).clamp(PAGE_BYTES, PUNCH_BYTES_MIN);
         self.punch_bytes_min.store(bytes, Ordering::Relaxed);
     }
 
     /// Notes what lies between the slices of files that are referred to, each named with its file,
-    /// offset and length: what died there in an earlier life of the database and was not given back.
-    /// It is looked at later, so that an open does not wait for it.
+    /// offset and length: what died there in an earlier life of the database and was not given
+    /// back. It is looked at later, so that an open does not wait for it.
     pub fn note_gaps(&self, live: impl Iterator<Item = (FileId, u64, u64)>) {
         let mut live: Vec<_> = live.collect();
         live.sort_unstable();
@@ -195,7 +195,7 @@ impl Files {
         RunFile::new(&self.fs, &self.directory, id, Some(reclaim), Some(self.open.clone()))
     }
 
-    /// Has up to `most` of what could not be given back tried again.
+    /// Makes the next collection try up to `most` pieces again that could not be given back.
     pub fn try_again(&self, most: usize) {
         let mut postponed = self.postponed.lock();
         let most = most.min(postponed.len());
@@ -235,7 +235,7 @@ impl Files {
         true
     }
 
-    /// As [`Self::collect`]; if another thread is at it, that one ends first.
+    /// Like [`Self::collect`]; if another thread is at it, waits for that one first.
     pub fn collect_now(&self) {
         let _one_at_a_time = self.collecting.lock();
         self.collect_alone();
@@ -315,7 +315,7 @@ impl Files {
     /// off. Only called after the check that the log covers what the manifest says (R11). Where a
     /// live file is missing, nothing is removed: what is there may be needed for a repair. `torn`:
     /// the manifest of this number has a torn end, and what was lost with it might have referred to
-    /// them, so they are set aside under other names. Says whether any are set aside for it.
+    /// them, so they are set aside under other names. Returns whether any are.
     pub fn remove_orphans(
         &self,
         live: &HashSet<FileId>,

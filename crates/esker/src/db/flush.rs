@@ -4,15 +4,16 @@
 //! 1. The oldest sealed set goes first, once everything below its end is published (R3).
 //! 2. The log before its end is given back only after the edit is synced (R3).
 //! 3. A piece that overlaps nothing in its partition becomes part of the base by reference, so a
-//!    sequential load is written once. Since that is foreseen, it is compressed at once; other
-//!    pieces are raw, because they are merged soon.
+//!    sequential load is written once. The flush foresees that and compresses such a piece at once;
+//!    other pieces are raw, because they are compacted soon.
 //! 4. Bounds may move while a flush is written. Then a piece is added to every partition that it
 //!    touches, and each sees its own part (`slices`).
-//! 5. A failed flush leaves nothing behind; the next attempt takes a new file. Only if nobody knows
-//!    whether the manifest refers to its file, the file stays, and the next open decides.
+//! 5. A failed flush leaves nothing behind; the next attempt takes a new file. Only if it is
+//!    unknown whether the manifest refers to the file, the file stays, and the next open decides.
 
 use crate::base::rangedel::{Cutter, Fragments};
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
+use crate::compaction::{CompactionRule, CompactionStream, Depth};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::headroom::Use;
@@ -25,7 +26,6 @@ use crate::db::stretch::{Stretch, stretches};
 use crate::error::{IoContext, Result};
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
-use crate::merge::{Depth, MergeRule, MergeStream};
 use crate::run::{Role, Run, RunWriter, Segment};
 use crate::sync::Point;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes everything in `set` to one file, made when the first entry comes.
+    /// Writes everything in `set` to one file, which it makes when the first entry comes.
     fn write_slices(&self, set: &MemSet, writer: &mut Option<RunWriter>) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
@@ -84,7 +84,7 @@ impl Core {
             // What was written to a keyspace goes with it if this flush also carries the drop. A
             // later drop is only in the log and may still be lost.
             // Time is read first: a named snapshot that is not among the readers was made later.
-            let mut rule = self.merge_rule();
+            let mut rule = self.compaction_rule();
             let mut readers = self.catalog.lock().readers_of(id, set.start);
             readers.retain(|reader| !dropped.contains(&reader.id));
             // The tree of one of them says where to cut; another may have other bounds.
@@ -96,7 +96,7 @@ impl Core {
             let named = named.map(|(time, home)| Moment { seq: home.born, time });
             rule.snapshots.extend(named);
             // Seeded: what has expired since a named snapshot was made is flushed away from it.
-            bug!("db_flush_ignores_named_snapshots", rule = self.merge_rule());
+            bug!("db_flush_ignores_named_snapshots", rule = self.compaction_rule());
             // Looked at after the reader was found: a branch that was made a moment ago has its
             // tree by then, and what lies in it must not be taken for nothing.
             let tree = self.state_now().version.tree(keyspace.id).cloned().unwrap_or_default();
@@ -123,7 +123,7 @@ impl Core {
         readers: &[Arc<KeyspaceState>],
         id: KeyspaceId,
         set: &MemSet,
-        (tree, rule): (&Tree, &MergeRule),
+        (tree, rule): (&Tree, &CompactionRule),
         writer: &mut Option<RunWriter>,
     ) -> Result<Vec<Slice>> {
         let Some(table) = O::table(set, id) else { return Ok(Vec::new()) };
@@ -140,7 +140,7 @@ impl Core {
             let last = partitions.last().unwrap_or(first);
             let (lower, upper) = (first.lower.clone(), last.upper.clone());
             // Sets are flushed from old to new, so under an empty partition there is nothing. Where
-            // others share the slice, theirs may hold what is hidden and not merged away yet.
+            // others share the slice, theirs may hold what is hidden and not compacted away yet.
             let empty = readers.len() == 1
                 && partitions.iter().all(|partition| partition.runs().all(|run| run.is_empty()));
             // Seeded: a flush drops deletes although older entries lie below.
@@ -160,9 +160,10 @@ impl Core {
                 let settled = hides_below > 0 || lies_clear(order, first, &mut table.cursor(id))?;
                 writer.set_options(self.writer_options(settled))?;
                 let cursors = vec![table.cursor(id)];
-                let stream = MergeStream::new(order.clone(), cursors, vec![tombstones.clone()], gc)
-                    .with_operator(operator.clone())
-                    .within(lower.clone(), upper.clone());
+                let stream =
+                    CompactionStream::new(order.clone(), cursors, vec![tombstones.clone()], gc)
+                        .with_operator(operator.clone())
+                        .within(lower.clone(), upper.clone());
                 segments = self.write_entries(order, writer, stream)?;
             }
             // Seeded: range deletes do not survive their flush.
@@ -182,17 +183,17 @@ impl Core {
         &self,
         order: &O,
         writer: &mut RunWriter,
-        mut stream: MergeStream<MemCursor<O>, O, Arc<Fragments>>,
+        mut stream: CompactionStream<MemCursor<O>, O, Arc<Fragments>>,
     ) -> Result<Vec<Arc<Segment>>> {
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
-        self.counters.note_merge(&stream.counts());
+        self.counters.note_compaction(&stream.counts());
         writer.cut()?;
         Ok(self.take_segments(writer))
     }
 
-    /// The writer of this flush or merge, made when it is first needed.
+    /// The writer of this flush or compaction, made when it is first needed.
     pub(super) fn writer<'w>(
         &self,
         writer: &'w mut Option<RunWriter>,
@@ -303,11 +304,11 @@ impl Core {
         (tree, edits)
     }
 
-    /// Makes the file of a flush or merge durable and installs what it holds. If that fails, the
-    /// file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
-    /// begun, and an edit that was begun and failed has set the latch. Of the segments that were
-    /// `made` for trees that went meanwhile, with their keyspaces or branches, nobody will ever hear
-    /// again: their space returns, with the file if nothing else is in it (R22).
+    /// Makes the file of a flush or compaction durable and installs its segments. If that fails,
+    /// the file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
+    /// begun, and an edit that was begun and failed has set the latch. Nothing will ever refer to
+    /// segments that were `made` for trees that went meanwhile, with their keyspaces or branches:
+    /// their space returns, with the file if nothing else is in it (R22).
     pub(super) fn conclude(
         &self,
         mut writer: Option<RunWriter>,
@@ -344,8 +345,8 @@ impl Core {
     }
 }
 
-/// Whether no run of a partition has keys between the first and the last that the cursor has there:
-/// then they will be adopted, so that this is the time to compress them.
+/// Whether no run of a partition has keys between the cursor's first and last key there: then the
+/// base adopts the cursor's entries, so this is the time to compress them.
 fn lies_clear<O: KeyOrder>(
     order: &O,
     partition: &Partition,
@@ -369,9 +370,9 @@ fn lies_clear<O: KeyOrder>(
     Ok(cursor.valid() && segments.get(next).is_none_or(clear))
 }
 
-/// Removes the file of a flush or merge that failed: on a full disk its space is needed (C7).
+/// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
 pub(super) fn give_up(writer: Option<RunWriter>) {
     if let Some(Err(error)) = writer.map(RunWriter::abandon) {
-        log::warn!("the file of a failed flush or merge stays until the next open: {error}");
+        log::warn!("the file of a failed flush or compaction stays until the next open: {error}");
     }
 }

@@ -1,10 +1,10 @@
-//! Telling the files of other stores from anybody's files, so that whoever opens them by mistake
-//! hears what they are and how they are brought over. Nothing is changed.
+//! Recognizes the files of other stores, so that opening them by mistake fails with what they are
+//! and how to import them. It changes nothing.
 
 use crate::fs::{DirEntry, Fs, OpenMode};
 use std::path::Path;
 
-/// A store of another kind: its name, and how `esker import --from` calls it.
+/// A store of another kind: its name, and its name for `esker import --from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
     /// As people write it.

@@ -1,20 +1,21 @@
 //! What happens when the device is full (C7).
 //!
-//! 1. What is given up, in this order: files that nobody reads any more; log that the next records
-//!    do not need (`commit/space/spare.rs`); the reserve (`headroom`), of which everybody has a part.
-//! 2. While the reserve is not whole, writes of data are refused, and *relief* is under way: a worker
-//!    flushes what was deleted and then writes those segments again, one at a time, in which
+//! 1. The database gives up, in this order: files that nobody reads any more; log that the next
+//!    records do not need (`commit/space/spare.rs`); the reserve (`headroom`), of which each kind
+//!    of work has a part.
+//! 2. While the reserve is not whole, writes of data are refused, and *relief* is under way: a
+//!    worker flushes what was deleted and then rewrites, one at a time, the segments in which
 //!    something is hidden (`thin`). It goes on with the next segment only when the space of the one
-//!    before has returned, and ends when the reserve is whole and there is some space to write into,
+//!    before has returned. It ends when the reserve is whole and there is some space to write into,
 //!    or when nothing is left that would free any.
-//! 3. Merges are no part of that, and use no reserve. One begins only where what it may write fits
-//!    into what is free; a partition that is too large for that is cut up, and its parts are merged
-//!    one after the other.
-//! 4. A write of data is refused only when relief came to its end and freed nothing, at a time since
-//!    which nothing was written and no snapshot went. What frees space is refused when that is so,
-//!    and the log has no room in its part of the reserve.
-//! 5. Everything here ends: whoever waits goes on waiting only as long as space returns, and what
-//!    returns it was written before.
+//! 3. Compactions are no part of that, and use no reserve. One begins only where what it may write
+//!    fits into the free space. A partition that is too large for that is cut up, and its parts are
+//!    compacted one after the other.
+//! 4. A write of data is refused only when relief has ended and freed nothing, and since then
+//!    nothing was written and no snapshot went. A write that frees space is refused when that is
+//!    so, and the log has no room in its part of the reserve.
+//! 5. Everything here ends: a caller waits only as long as space returns, and what returns it was
+//!    written before.
 
 use crate::base::{Bytewise, Seq};
 use crate::commit::Pipeline;
@@ -35,16 +36,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often something is given up for one piece of work.
+/// How often one piece of work may have something given up for it.
 const ATTEMPTS: u32 = 8;
 /// What relief leaves free beside the reserve, if it can.
 const RELIEF_BYTES: u64 = 1 << 20;
-/// Unless somebody waits for less, a segment is written again when so much of it is hidden.
+/// Unless somebody waits for less, a segment is rewritten when so much of it is hidden.
 const EASY_PART: f64 = 0.125;
-/// How long it is believed that nothing can be freed: nobody tells when a checkpoint goes.
+/// How long the finding holds that nothing can be freed: a checkpoint goes without a signal.
 const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
-/// How long calls that look at old states are waited for where space is missing: so often, each time
-/// twice as long.
+/// How long work that lacks space waits for calls that use old states: so often, each time twice as
+/// long.
 pub(super) const PASSING_TRIES: u32 = 10;
 const PASSING_WAIT: Duration = Duration::from_millis(1);
 
@@ -63,7 +64,7 @@ pub struct Relief {
     exhausted: Mutex<Option<(Instant, Moment)>>,
     /// How often space returned.
     gains: AtomicU64,
-    /// How often partitions were cut into parts because they could not be merged as a whole.
+    /// How often partitions were cut into parts because they could not be compacted as a whole.
     pub(super) cuts: AtomicU64,
     pub(super) thinned: Mutex<Thinned>,
     pub(super) last_held: LastHeld,
@@ -77,7 +78,7 @@ pub struct Way {
 }
 
 impl Write<'_> {
-    /// Whether it only takes away.
+    /// Whether the write only deletes.
     pub(super) fn frees(&self) -> bool {
         self.counts[0] == 0
     }
@@ -102,7 +103,7 @@ impl Core {
         outcome
     }
 
-    /// Work has ended that may have used the reserve.
+    /// Notes the end of work that may have used the reserve.
     pub(super) fn end_way(&self, way: Way) {
         if way.claim.is_some() {
             drop(way);
@@ -110,8 +111,8 @@ impl Core {
         }
     }
 
-    /// Asks for relief after a write that frees space: at once if it may free much, else when enough
-    /// was deleted.
+    /// Asks for relief after a write that frees space: at once if it may free much, else when
+    /// enough was deleted.
     #[cold]
     pub(super) fn ask_relief_after(&self, ranges: u64) {
         if ranges > 0 || self.log_kept() >= FREEING_BYTES / 2 {
@@ -125,8 +126,8 @@ impl Core {
         reserved.saturating_sub(self.state.load_arc().log_start())
     }
 
-    /// Gives something up; says whether there was anything. What is given up of the reserve stays so
-    /// as long as `way` is there.
+    /// Gives something up; returns whether there was anything. What is given up of the reserve is
+    /// not put back as long as `way` is there.
     pub(super) fn give_up(&self, what: Use, way: &mut Way) -> bool {
         way.attempts += 1;
         if way.attempts < ATTEMPTS && self.give_up_unused() {
@@ -144,14 +145,14 @@ impl Core {
         given
     }
 
-    /// Gives up what nobody needs.
+    /// Gives up what is not needed.
     pub(super) fn give_up_unused(&self) -> bool {
         self.state.retired.collect();
         (self.files.has_garbage() && self.files.collect())
             || self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
     }
 
-    /// Makes the reserve whole again if that is possible now; says whether that was so.
+    /// Makes the reserve whole again if that is possible now; returns whether it was.
     pub(super) fn regain(&self) -> bool {
         let regained = self.headroom.is_tight() && self.headroom.restore();
         if regained {
@@ -161,8 +162,8 @@ impl Core {
         regained
     }
 
-    /// Notes that space returned. To make the reserve whole is none: work that goes on failing gives
-    /// it up again and again, and whoever waits for that would never be told (C8).
+    /// Notes that space returned. Making the reserve whole does not count: work that keeps failing
+    /// gives it up again and again, and a caller who waits would never get the error (C8).
     pub(super) fn note_gain(&self) {
         self.relief.gains.fetch_add(1, Ordering::AcqRel);
     }
@@ -173,7 +174,7 @@ impl Core {
         // Seeded: a full disk cannot be emptied.
         let frees = frees && !bug!("db_full_disk_refuses_deletes");
         if frees {
-            // What waits for its flush stays within the part of the reserve that it may have.
+            // What waits for its flush stays within its part of the reserve.
             if self.log_kept() > FREEING_BYTES {
                 self.relieve_so(false);
             }
@@ -192,8 +193,7 @@ impl Core {
         }
     }
 
-    /// Makes a change that frees space; where it finds none, it is tried again as long as some
-    /// returns.
+    /// Makes a change that frees space; if it finds none, tries again as long as some returns.
     pub(super) fn with_way<R>(&self, mut change: impl FnMut() -> Result<R>) -> Result<R> {
         let mut way = Way::default();
         let outcome = loop {
@@ -246,7 +246,7 @@ impl Core {
         again
     }
 
-    /// What is visible now, and to whom.
+    /// The present moment: what is visible, and the snapshots.
     fn moment(&self) -> Moment {
         Moment { visible: self.visible(), snapshots: self.snapshots.list() }
     }
@@ -261,8 +261,8 @@ impl Core {
         since < EXHAUSTED_FOR && *at == self.moment()
     }
 
-    /// Has freed what can be freed, and waits until some space has returned: first what is easily
-    /// had, then all. False: there was nothing.
+    /// Asks for relief and waits until some space has returned: first for what is easily freed,
+    /// then for all. False: there was nothing.
     pub(super) fn relieve_and_wait(&self) -> bool {
         self.relieve_so(false) || self.relieve_so(true)
     }
@@ -288,14 +288,13 @@ impl Core {
         }
     }
 
-    /// Whether a flush that failed is worth waiting for: because space is missing and something may
-    /// return some.
+    /// Whether a failed flush is worth waiting for: space is missing, and some may return.
     pub(super) fn is_shortage_passing(&self, error: &Error) -> bool {
         matches!(error, Error::DiskFull { .. }) && self.relieve_and_wait()
     }
 
-    /// Called with the error of a merge. If space was missing, and a partition is so large that its
-    /// parts would need less, those are merged one after the other instead.
+    /// Called with the error of a compaction. If space was missing, and a partition is so large
+    /// that its parts would need less, those are compacted one after the other instead.
     pub(super) fn cut_up_for_room(&self, keys: &[PartitionKey], error: Error) -> Result<()> {
         let ([(id, lower)], Error::DiskFull { .. }) = (keys, &error) else { return Err(error) };
         if self.work.yield_to_flush().is_err() {
@@ -334,14 +333,14 @@ impl Core {
         if parts.is_empty() {
             return Err(error);
         }
-        log::info!("a partition is merged in {} parts for want of space", parts.len());
+        log::info!("a partition is compacted in {} parts for want of space", parts.len());
         self.relief.cuts.fetch_add(1, Ordering::AcqRel);
         self.work.force(parts);
         Ok(())
     }
 
-    /// Called by a worker: frees what can be freed, if somebody asked for that. Says whether somebody
-    /// did.
+    /// Called by a worker: frees what can be freed, if somebody asked for it. Returns whether
+    /// somebody did.
     pub(super) fn relieve_if_asked(&self) -> bool {
         let Some(all) = self.work.begin_relief() else { return false };
         if !self.is_exhausted() {
@@ -363,7 +362,7 @@ impl Core {
                 return;
             }
             if self.work.is_relief_asked() {
-                // Maybe by somebody who deletes, and whose log a flush gives back.
+                // A caller who deletes may have asked: a flush gives back the log of deletes.
                 self.flush_all();
             }
             if self.thin_contained(&key) {
@@ -408,8 +407,8 @@ impl Core {
         while self.flush_if_due() {}
     }
 
-    /// Gives back all that nothing refers to, and waits for what only calls refer to that are under
-    /// way: those let go soon, but do not tell.
+    /// Gives back all that nothing refers to, and waits for what only running calls refer to: they
+    /// let go soon, but without a signal.
     pub(super) fn give_all_back(&self, tries: u32) {
         for attempt in 0..tries {
             let seen = self.work.signal().epoch();
@@ -427,7 +426,7 @@ impl Core {
         self.state.retired.settle();
     }
 
-    /// Sees to it that a flush of what is in memory will have room. False: the reserve cannot grow,
+    /// Ensures that a flush of what is in memory will have room. False: the reserve cannot grow,
     /// and the memtables are to be flushed at the size that it covers.
     pub(super) fn cover_flush(&self, state: &State) -> bool {
         let manifest = self.counters.background.manifest_bytes.load(Ordering::Relaxed);

@@ -1,27 +1,28 @@
 //! The reserve: space that nobody uses until the device is full (C7).
 //!
-//! A full device must still let go of what it holds: a delete takes log, its flush a run, its merge
-//! another one, and all of that a manifest. So a file without content, `wal/reserve`, keeps space
-//! for it, and gives it up when the device has no more.
+//! Deletes must work on a full device: a delete takes log, its flush a run, its compaction another
+//! one, and all of them the manifest. So a file without content, `wal/reserve`, keeps space for
+//! them, and gives it up when the device has no more.
 //!
 //! The invariant: **while the reserve is whole, what frees space can be written, flushed and made
 //! effective, one step after the other, and each step leaves what the next one needs.**
 //!
 //! 1. The reserve has four parts, given up in this order: [`FREEING_BYTES`], log for what frees
-//!    space; one flush of the largest memtable so far; one *unit*, the longest segment of a run there
-//!    is, because what is deleted returns segment by segment (`thin`); and [`OPEN_BYTES`] with the
-//!    manifest's size, for opening, records of the manifest, superblocks and close.
+//!    space; one flush of the largest memtable so far; one *unit*, the longest segment of a run
+//!    there is, because what is deleted returns segment by segment (`thin`); and [`OPEN_BYTES`]
+//!    with the manifest's size, for opening, records of the manifest, superblocks and close.
 //! 2. Each [`Use`] may have its own part and those before it, so a log of deletes never takes what
-//!    their flush needs, nor a flush what a unit needs. Merges have none: they take what is free.
+//!    their flush needs, nor a flush what a unit needs. Compactions have no part: they use free
+//!    space.
 //! 3. Ordinary writes never use it. While it is not whole the database is *tight*: they are refused
 //!    unless the reserve can be made whole again, which each of them tries.
-//! 4. Whoever uses a part holds a [`Claim`] until that work has ended, and while there are claims
-//!    nothing is put back: else a writer would take away what a flush under way was given. Then the
-//!    parts are put back from the last to the first, as far as there is space.
+//! 4. Work that uses a part holds a [`Claim`] until it ends. While there are claims nothing is put
+//!    back: else a writer would take away what a flush under way was given. Then the parts are put
+//!    back from the last to the first, as far as there is space.
 //! 5. It never shrinks while the database is open, and is cut at close to what an open begins with.
 //! 6. A reserve file of an earlier life is only ever removed, never written to: somebody may have
 //!    put something else in its place.
-//! 7. A reserve that cannot be made for another reason than space is no reason to refuse writes.
+//! 7. If the reserve cannot be made for another reason than space, writes are not refused.
 
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode};
@@ -41,7 +42,8 @@ pub const STEP_BYTES: u64 = 64 << 10;
 /// What a flush writes beyond the bytes of its memtables: headers, indexes, the manifest's next
 /// records.
 const FLUSH_EXTRA_BYTES: u64 = 64 << 10;
-/// What writing a segment again takes beyond its bytes: a header, and what no longer fits into a page.
+/// What writing a segment again takes beyond its bytes: a header, and what no longer fits into a
+/// page.
 const UNIT_EXTRA_BYTES: u64 = 64 << 10;
 /// The reserve grows ahead of what it covers only to this part of what is free.
 const SHARE_OF_FREE: u64 = 8;
@@ -121,8 +123,8 @@ impl Headroom {
         self.tight.load(Ordering::Acquire)
     }
 
-    /// Begins the life of the reserve; where there is no room for it, the database is tight. `unit`:
-    /// bytes of the longest segment.
+    /// Begins the life of the reserve; where there is no room for it, the database is tight.
+    /// `unit`: bytes of the longest segment.
     pub fn begin(&self, manifest: u64, unit: u64) {
         self.unit.fetch_max(unit_share(unit), Ordering::AcqRel);
         let wanted = self.base_share(manifest) + flush_share(0);
@@ -160,7 +162,7 @@ impl Headroom {
         })
     }
 
-    /// Sees to it that a segment of so many bytes can be written again. Where there is no room for
+    /// Ensures that a segment of so many bytes can be rewritten. Where there is no room for
     /// that, the database is tight.
     pub fn cover_unit(&self, bytes: u64) {
         let unit = unit_share(bytes);
@@ -199,7 +201,7 @@ impl Headroom {
         whole
     }
 
-    /// What stays of the reserve when somebody had his part.
+    /// What is left of the reserve after a use of this part.
     fn kept(&self, what: Use) -> u64 {
         let opening = self.opening.load(Ordering::Acquire);
         match what {
@@ -212,7 +214,7 @@ impl Headroom {
 
     /// Keeps the reserve from being put back.
     pub fn claim(self: &Arc<Self>) -> Claim {
-        // Under the lock: whoever puts it back now ends first.
+        // Under the lock: a thread that puts it back now ends first.
         let _inner = self.inner.lock();
         self.claims.fetch_add(1, Ordering::AcqRel);
         Claim(self.clone())
@@ -231,7 +233,7 @@ impl Headroom {
         }
     }
 
-    /// The giving up of the reserve, for those who write to allocated space.
+    /// A function that gives up the reserve, for writers to allocated space.
     pub fn yielding(self: &Arc<Self>) -> Box<dyn Fn() -> bool + Send + Sync> {
         let reserve = self.clone();
         Box::new(move || reserve.give_up(Use::All))
@@ -243,7 +245,7 @@ impl Headroom {
         self.inner.lock().refusal.clone().unwrap_or_else(full)
     }
 
-    /// Gives up as much as `what` may have; says whether there was anything.
+    /// Gives up as much as `what` may have; returns whether there was anything.
     pub fn give_up(&self, what: Use) -> bool {
         let mut inner = self.inner.lock();
         let kept = self.kept(what);
@@ -312,7 +314,7 @@ impl Headroom {
         file.allocate(bytes).context("allocate", &self.path)
     }
 
-    /// Cuts the file to `bytes`; what somebody else made goes as a whole.
+    /// Cuts the file to `bytes`; a file that another process made goes as a whole.
     fn cut(&self, inner: &mut Inner, bytes: u64) -> Result<()> {
         if bytes == 0 || !inner.ours {
             return self.remove(inner);

@@ -1,4 +1,4 @@
-//! Who holds space: asked when there is none (C7).
+//! Finds what holds space, when there is none left (C7).
 
 use crate::base::FileId;
 use crate::db::Core;

@@ -1,12 +1,12 @@
-//! Whether the files of a database are what is known of them: one judgement for everybody who asks,
-//! be it an open for writing or for reading, `verify` or a repair.
+//! Checks whether the files of a database agree with what is known of them. An open for writing or
+//! for reading, `verify` and a repair all use this one judgement.
 //!
 //! 1. The superblock that counts names the manifest, which holds at least what is known of it.
 //! 2. The log reaches at least as far as is known, from where the manifest says that it begins.
 //! 3. The manifest is not older than the log.
 //!
-//! What is not known, because no superblock says it (version 1) or the process was killed before
-//! one could, is left to the rules for torn ends (R6, R11).
+//! The rules for torn ends (R6, R11) decide what is not known, because no superblock says it
+//! (version 1) or the process was killed before one could.
 
 use crate::base::Seq;
 use crate::db::open::LOG_DIRECTORY;
@@ -38,8 +38,8 @@ impl Verdict {
 /// Judges superblocks, manifest and log of a database that nobody has open. Changes nothing.
 ///
 /// # Errors
-/// [`Error::Missing`] if there is no superblock, [`Error::UnknownFormat`] if a newer build wrote it,
-/// and what reading fails with. Damage is part of the verdict.
+/// [`Error::Missing`] if there is no superblock, [`Error::UnknownFormat`] if a newer build wrote
+/// it, and what reading fails with. Damage is part of the verdict.
 pub fn judge(fs: &dyn Fs, directory: &Path) -> Result<Verdict> {
     let mut verdict = Verdict::default();
     let (superblocks, manifest) = match read(fs, directory) {

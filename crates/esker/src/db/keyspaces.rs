@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 use crate::manifest::Traits;
 use std::sync::Arc;
 
-/// The traits that are asked for when a keyspace is made or opened; `None`: those that it has.
+/// The traits that a caller asks for when it makes or opens a keyspace; `None`: the present ones.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// The name of the merge operator.
     pub operator: Option<String>,
     /// The name of the compaction filter.
     pub filter: Option<String>,
-    /// How long writes live that do not say it themselves.
+    /// The time to live of writes that do not give one.
     pub ttl: Option<Millis>,
 }
 
@@ -30,12 +30,12 @@ impl Asked {
     }
 }
 
-/// What a change of a keyspace counts for when writers are paced: its record in the log.
+/// The bytes that a change of a keyspace counts for in pacing: its record in the log.
 const CHANGE_BYTES: u64 = 64;
 
 impl Core {
-    /// The keyspace of this name; made if it is missing. With `comparator`, it must have that
-    /// order.
+    /// The keyspace of this name; made if it is missing. If `comparator` is given, the keyspace
+    /// must have it.
     pub fn keyspace(
         &self,
         name: &str,
@@ -44,8 +44,8 @@ impl Core {
         self.keyspace_in(&BranchState::main(), name, comparator, &Asked::default())
     }
 
-    /// The keyspace that is always there. It is given out also if its merge operator is not known:
-    /// whoever reads an operand is told.
+    /// The keyspace that is always there. It is returned even if its merge operator is not known:
+    /// reading an operand fails then.
     pub fn default_keyspace(&self, branch: &BranchState) -> Result<Arc<KeyspaceState>> {
         self.check_open()?;
         let catalog = self.catalog.lock();
@@ -86,8 +86,8 @@ impl Core {
         found
     }
 
-    /// Waits as writers do (`db/pace.rs`), for a call that is about to log a change. The caller does
-    /// not hold the catalog, which flushes need.
+    /// Waits as writers do (`db/pace.rs`), for a call that is about to log a change. The caller
+    /// does not hold the catalog, which flushes need.
     fn admit_change(&self) -> Result<()> {
         if self.pacer.is_open() || self.pipeline.is_none() {
             return Ok(());
@@ -96,7 +96,7 @@ impl Core {
         self.wait_for_admission(CHANGE_BYTES, true)
     }
 
-    /// Seals the memtables when the log has become long, which no entry in them may tell: changes
+    /// Seals the memtables when the log has become long, which the memtables may not show: changes
     /// of keyspaces stand in the log alone. The caller does not hold the catalog.
     fn look_at_log(&self) {
         if let Some(pipeline) = &self.pipeline
@@ -171,7 +171,7 @@ impl Core {
         set
     }
 
-    /// Sets how long later writes to a keyspace live; 0: for ever.
+    /// Sets the time to live of later writes to a keyspace; 0: for ever.
     pub fn set_ttl(&self, state: &Arc<KeyspaceState>, ttl: Millis) -> Result<()> {
         self.check_open()?;
         self.admit_change()?;
@@ -220,7 +220,7 @@ impl Core {
         Ok(catalog.names(branch.id))
     }
 
-    /// Drops a keyspace; says whether there was one. Its space returns in the background.
+    /// Drops a keyspace; returns whether there was one. Its space returns in the background.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.drop_keyspace_in(&BranchState::main(), name)
     }
@@ -232,7 +232,7 @@ impl Core {
             let what = "the keyspace \"default\" is always there: remove its range instead";
             return Err(Error::invalid(what));
         }
-        // The catalog is not held while space is sought: flushes need it.
+        // The catalog is not held while looking for space: flushes need it.
         let dropped = self.with_way(|| self.drop_once(branch, name))?;
         if dropped && self.headroom.is_tight() {
             self.work.ask_relief(false);
@@ -246,7 +246,7 @@ impl Core {
         let mut catalog = self.catalog.lock();
         branch.check_writable()?;
         let Some(state) = catalog.by_name(branch.id, name).cloned() else { return Ok(false) };
-        // Whoever reserves behind this position sees the mark and fails (R16).
+        // A write that reserves behind this position sees the mark and fails (R16).
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
@@ -263,7 +263,7 @@ fn set_traits_op(keyspace: crate::base::KeyspaceId, traits: &Traits) -> Op<'_> {
     Op::SetTraits { keyspace, operator: &traits.operator, filter: &traits.filter, ttl: traits.ttl }
 }
 
-/// Checks that the code that is asked for is there.
+/// Checks that the requested code is given.
 fn check_asked(catalog: &Catalog, keyspace: &str, asked: &Asked) -> Result<()> {
     if let Some(operator) = &asked.operator {
         check_name("name of the merge operator", operator)?;
@@ -282,7 +282,7 @@ fn check_asked(catalog: &Catalog, keyspace: &str, asked: &Asked) -> Result<()> {
     Ok(())
 }
 
-/// The traits that a keyspace is to have: those asked for, or else those that it has.
+/// The traits that a keyspace is to have: the requested ones, or else the present ones.
 fn wanted_traits(state: &KeyspaceState, asked: &Asked) -> Result<Traits> {
     let live = state.traits();
     let stored = &live.stored;
@@ -306,7 +306,7 @@ fn wanted_traits(state: &KeyspaceState, asked: &Asked) -> Result<Traits> {
     })
 }
 
-/// Checks that a keyspace can be used, and with the order that is asked for.
+/// Checks that a keyspace can be used, and has the requested comparator.
 fn check_order(state: &Arc<KeyspaceState>, asked: Option<&str>) -> Result<Arc<KeyspaceState>> {
     let stored = state.comparator_name();
     match (&state.order, asked) {

@@ -1,5 +1,5 @@
 //! The memtables that are sealed together (R14): one for all bytewise keyspaces, and one for each
-//! keyspace with an order of its own, made when it is first written.
+//! keyspace with a custom comparator, made when it is first written.
 //!
 //! A set covers the sequence numbers from its `start` to the position where it was sealed. It is
 //! flushed once everything below that position is published (R3).
@@ -16,9 +16,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// A memtable is sealed when the log behind its start has so many times the memtable's size. Entries
-/// take less room in the log than in memory, so this counts only for what fills no memtable: writes
-/// that were refused behind their reservation, and changes of keyspaces.
+/// A memtable is sealed when the log behind its start has so many times the memtable's size.
+/// Entries take less room in the log than in memory, so this counts only for what fills no
+/// memtable: writes that were refused behind their reservation, and changes of keyspaces.
 pub const LOG_PER_MEMTABLE: u64 = 2;
 
 /// One memtable per order, sealed at one log position.
@@ -43,7 +43,7 @@ impl MemSet {
         Self::from_tables(start, capacity_bytes, pool, bytewise, BTreeMap::new())
     }
 
-    /// As [`Self::new`], with what is in these tables.
+    /// Like [`Self::new`], with the content of these tables.
     pub fn from_tables(
         start: Seq,
         capacity_bytes: u64,
@@ -75,7 +75,7 @@ impl MemSet {
         self.sealed_at.store(at, Ordering::Release);
     }
 
-    /// Since when it waits for its flush.
+    /// When it began to wait for its flush.
     pub fn sealed_since(&self) -> Option<Instant> {
         self.sealed_since.get().copied()
     }
@@ -117,7 +117,7 @@ impl MemSet {
         &self.bytewise
     }
 
-    /// The memtable of a keyspace with its own order, made if it is missing.
+    /// The memtable of a keyspace with a custom comparator, made if it is missing.
     pub fn custom_or_new(
         &self,
         keyspace: KeyspaceId,
@@ -133,7 +133,7 @@ impl MemSet {
         tables.entry(keyspace).or_insert_with(make).clone()
     }
 
-    /// The memtable of a keyspace with its own order, if it was written.
+    /// The memtable of a keyspace with a custom comparator, if it was written.
     pub fn custom(&self, keyspace: KeyspaceId) -> Option<Arc<Memtable<CustomOrder>>> {
         if !self.has_custom.load(Ordering::Acquire) {
             return None;
@@ -175,7 +175,7 @@ pub fn tombstone(start: Option<&[u8]>, end: Option<&[u8]>, seq: Seq) -> RangeTom
     RangeTombstone { start: start.map(<[u8]>::to_vec), end: end.map(<[u8]>::to_vec), seq }
 }
 
-/// An entry of a keyspace with its own order that waits for its sequence number (R15).
+/// An entry of a keyspace with a custom comparator that waits for its sequence number (R15).
 pub struct PendingEntry {
     /// Its memtable.
     pub table: Arc<Memtable<CustomOrder>>,

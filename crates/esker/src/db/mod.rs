@@ -3,9 +3,9 @@
 //! | file | what |
 //! |---|---|
 //! | `open`, `judge`, `begin`, `foreign`, `replay` | from a path to a running database |
-//! | `write`, `ops`, `memset`, `pace` | the way of a write |
-//! | `txn` | what a commit must know about the writes since its transaction began |
-//! | `read`, `scan`, `state`, `current`, `retired`, `snapshots` | the way of a read |
+//! | `write`, `ops`, `memset`, `pace` | the path of a write |
+//! | `txn` | transactions: reads, writes, validation, locks |
+//! | `read`, `scan`, `state`, `current`, `retired`, `snapshots` | the path of a read |
 //! | `flush`, `stretch`, `slices` | from memtables into the tree |
 //! | `compact`, `shape`, `store`, `files` | the tree and its changes |
 //! | `full`, `thin`, `headroom`, `held` | what happens when the device is full |
@@ -98,7 +98,7 @@ pub struct Core {
     pipeline: Option<Pipeline>,
     read_only_end: Seq,
     state: current::Current,
-    /// Held by writers of keyspaces with an order of their own, and by seals (R15).
+    /// Held by writers of keyspaces with a custom comparator, and by seals (R15).
     placing: Mutex<()>,
     catalog: Mutex<catalog::Catalog>,
     store: Mutex<store::Store>,
@@ -113,7 +113,7 @@ pub struct Core {
     pool: Arc<ChunkPool>,
     counters: Arc<counters::Counters>,
     pacer: pace::Pacer,
-    /// Space that is kept for what must work on a full device.
+    /// The reserve: space that is kept for what must work on a full device.
     headroom: Arc<headroom::Headroom>,
     relief: full::Relief,
     /// Notified when writers may have room again.
@@ -145,17 +145,17 @@ impl Core {
         &self.path
     }
 
-    /// What tells this database from every other.
+    /// The random bytes that distinguish this database from every other.
     pub fn id(&self) -> [u8; 16] {
         self.record.database()
     }
 
-    /// The class of writes that do not say one.
+    /// The durability class of writes that do not give one.
     pub fn durability(&self) -> options::Durability {
         self.settings.durability
     }
 
-    /// Whether calls are answered at all: not after close (C8), not in a forked child (R26).
+    /// Fails if calls are not answered: after close (C8), and in a forked child (R26).
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.fork.forked() {
@@ -195,19 +195,19 @@ impl Core {
         self.clock.now()
     }
 
-    /// What flushes and merges that begin now have to preserve.
-    fn merge_rule(&self) -> crate::merge::MergeRule {
+    /// What flushes and compactions that begin now have to preserve.
+    fn compaction_rule(&self) -> crate::compaction::CompactionRule {
         let (snapshots, now) = self.snapshots.moments(|| self.clock.now());
-        crate::merge::MergeRule { snapshots, now }
+        crate::compaction::CompactionRule { snapshots, now }
     }
 
-    /// Ends a snapshot. What it held back is merged away from now on.
+    /// Ends a snapshot. Compactions drop what it held back from now on.
     pub fn release_snapshot(&self, seq: Seq) {
         self.snapshots.release(seq);
     }
 
-    /// The state of readers and the moment that goes with it (R17). The time is read behind the
-    /// state: what a merge took for expired before the state was published is expired then.
+    /// The state of readers and the moment that goes with it (R17). The time is read after the
+    /// state: what a compaction took for expired before the state was published is expired then.
     pub(crate) fn view(&self, at: Option<Moment>) -> (Arc<state::State>, Moment) {
         let (state, seq) = self.state.view(|| at.map_or_else(|| self.visible(), |at| at.seq));
         (state, at.unwrap_or_else(|| Moment { seq, time: self.clock.now() }))
@@ -229,7 +229,7 @@ impl Core {
         }
     }
 
-    /// Says where the calling thread is; a test may hold it there.
+    /// Reports where the calling thread is; a test may hold it there.
     #[inline]
     fn gate(&self, point: Point) {
         if let Some(gates) = &self.gates {

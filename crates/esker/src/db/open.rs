@@ -1,13 +1,14 @@
-//! Open: find out what stands at a path, make a database or recover one.
+//! Open: find out what a path holds, make a database or recover one.
 //!
-//! 1. What the path holds is looked at before anything is made: a file, a foreign directory or a
-//!    database of an unknown version is left exactly as it is (C9).
-//! 2. The lock comes before the first byte that is read for good, so two opens never overlap (C6).
-//! 3. A new database gets its superblocks last; a directory without them, and without data, is one
-//!    whose creation was cut off and is made anew.
+//! 1. Open looks at the path before it makes anything: a file, a foreign directory or a database of
+//!    an unknown version stays exactly as it is (C9).
+//! 2. Open takes the lock before it reads anything that it relies on, so two opens never overlap
+//!    (C6).
+//! 3. A new database gets its superblocks last. In a directory without them, and without data, a
+//!    creation was cut off; the database is made anew.
 //! 4. Recovery reads the manifest, then the log from where the manifest says (R11), and holds both
-//!    against what is known of them (`judge`). Only when both are whole, orphans are removed, a new
-//!    manifest is begun, and what was replayed is flushed before the first write (R7).
+//!    against what is known of them (`judge`). Only when both are whole, it removes orphans, begins
+//!    a new manifest, and flushes what was replayed before the first write (R7).
 
 use crate::base::{Bytewise, Seq, SteadyClock};
 use crate::commit::{LogConfig, Pipeline};
@@ -53,7 +54,7 @@ pub const DATA_DIRECTORY: &str = "data";
 /// means "older than everything".
 pub const FIRST_POSITION: Seq = 64;
 
-/// What stands at a path.
+/// What a path holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -78,7 +79,7 @@ impl Core {
         Self::open_as(path, options, false)
     }
 
-    /// Opens, as [`Self::open`] does, a directory that was marked as unfinished and is filled now.
+    /// Like [`Self::open`], for a directory that was marked as unfinished and is filled now.
     pub fn open_to_fill(path: &Path, options: &Options) -> Result<Arc<Self>> {
         Self::open_as(path, options, true)
     }
@@ -128,7 +129,7 @@ impl Core {
         let described = describe(&fs, path, &files, options)?;
         let core = Self::recover(path, options, settings, described, files, signal, lock)?;
         if let Err(error) = core.start_threads() {
-            // Those that were started hold the database open.
+            // Threads that were started hold the database open.
             let _ = core.close();
             return Err(error);
         }
@@ -254,7 +255,7 @@ fn replay_log(
     Ok((recovered, memsets))
 }
 
-/// Holds the log against what is known of it, and answers what is known from now on.
+/// Checks the log against what is known of it, and returns what is known from now on.
 fn check_known(
     path: &Path,
     described: &Described,
@@ -331,13 +332,13 @@ fn tell_about_log(
     }));
 }
 
-/// Makes the name of the directory durable. An empty one that is already there may be what an
-/// open left that was cut off before it came to this.
+/// Makes the name of the directory durable. An existing empty directory may come from an open that
+/// was cut off before this.
 fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     match fs.sync_dir(parent) {
-        // Whoever made the directory for us may not let us read the one above it.
+        // We may not be allowed to read the directory above it.
         Err(error)
             if found == Found::Empty && error.kind() == std::io::ErrorKind::PermissionDenied =>
         {
@@ -366,7 +367,7 @@ pub(super) fn what_it_is(entries: &[DirEntry]) -> String {
     }
 }
 
-/// The refusal of what is not ours.
+/// The error for a path that is not ours.
 fn not_a_database(path: &Path, kind: Option<Foreign>, found: impl FnOnce() -> String) -> Error {
     let found = kind.map_or_else(found, |kind| format!("it is a database of {}", kind.name));
     let import = kind.map(|kind| kind.import);
@@ -442,8 +443,8 @@ fn check_kinds(path: &Path, entries: &[DirEntry]) -> Result<()> {
 }
 
 /// Whether there are runs, or a log that holds records or once held some: then this was a
-/// database, whatever became of its superblocks. A first log segment without records is what a
-/// creation leaves that was cut off.
+/// database, whatever became of its superblocks. A creation that was cut off leaves a first log
+/// segment without records.
 fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     let data = path.join(DATA_DIRECTORY);
     if fs.kind(&data).context("look at", &data)? == Some(PathKind::Directory) {
@@ -469,7 +470,7 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether somebody has the database open; a lock file is not made for this question.
+/// Whether somebody has the database open; this makes no lock file.
 fn is_locked(fs: &dyn Fs, path: &Path) -> bool {
     matches!(fs.kind(&path.join(LOCK_NAME)), Ok(Some(_)))
         && matches!(take_lock(fs, path, false), Err(Error::Locked { .. }))
@@ -520,7 +521,7 @@ pub(super) fn first_superblocks(fs: &dyn Fs, path: &Path, manifest: &Manifest) -
     Superblocks::create(fs, path, first).map(drop)
 }
 
-/// Reads what the manifest says, and checks that it makes sense.
+/// Reads the content of the manifest, and checks that it makes sense.
 pub(super) fn describe(
     fs: &Arc<dyn Fs>,
     path: &Path,
@@ -534,7 +535,7 @@ pub(super) fn describe(
     let mut trees = Trees::default();
     let (mut log_start, mut next_file) = (None, 1);
     let mut objects = Objects { files, by_id: HashMap::new(), segments: HashMap::new() };
-    // Each edit goes when it was applied: what it says stands in memory twice only until then.
+    // Each edit is freed after it is applied: until then its content is in memory twice.
     for edit in std::mem::take(&mut manifest.edits) {
         log_start = edit.log_start.or(log_start);
         next_file = edit.next_file.unwrap_or(next_file).max(next_file);
@@ -581,7 +582,7 @@ impl Objects<'_> {
     }
 }
 
-/// The error of a log that holds writes of a keyspace whose comparator is not known.
+/// The error of a log that holds writes of a keyspace whose comparator is missing.
 pub(super) fn unknown_order(keyspace: &crate::db::catalog::KeyspaceState) -> Option<Error> {
     match &keyspace.order {
         Order::Missing(name) => Some(missing_order(&keyspace.name, name)),

@@ -1,4 +1,4 @@
-//! The options of a database: few, and none of them needed.
+//! The options of a database; all have defaults.
 
 use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
 use crate::fs::Fs;
@@ -12,24 +12,24 @@ use std::time::Duration;
 pub enum Durability {
     /// Nothing until it is flushed: the write is not logged (R13).
     Buffered,
-    /// The death of the process.
+    /// The end of the process.
     #[default]
     Process,
-    /// Power loss: acknowledged after a sync that a group of writers shares.
+    /// A power cut: the write returns after a sync, which a group of writers shares.
     Disk,
 }
 
 /// How blocks of runs are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Compression {
-    /// Raw where data is young, LZ4 where it has settled.
+    /// No compression for young data, LZ4 for settled data.
     #[default]
     Auto,
-    /// Never.
+    /// No compression.
     None,
-    /// LZ4 everywhere.
+    /// LZ4 for all data.
     Lz4,
-    /// Zstandard, level 3, where data has settled; raw where it is young.
+    /// No compression for young data, Zstandard at level 3 for settled data.
     Zstd,
 }
 
@@ -38,14 +38,14 @@ pub use crate::commit::LogKind;
 /// What open does when the log is damaged (R30).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Recovery {
-    /// Refuses, and names the choices.
+    /// Refuses to open, with an error that names the choices.
     #[default]
     Refuse,
-    /// Keeps what stands before the damage and gives up the rest of the log.
+    /// Keeps the log up to the damage and discards the rest.
     KeepPrefix,
 }
 
-/// The options of a database. `Options::default()` is meant to be right.
+/// The options of a database. `Options::default()` suits most programs.
 ///
 /// # Example
 /// ```
@@ -62,16 +62,16 @@ pub enum Recovery {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Bytes of memory for everything: write buffers, cache, indexes, filters. Default: a quarter
-    /// of the machine's memory or of the control group's limit. At least 1 MiB.
+    /// The memory budget: bytes for write buffers, cache, indexes and filters together. Default: a
+    /// quarter of the machine's memory or of the control group's limit. At least 1 MiB.
     pub memory: Option<u64>,
-    /// What a write survives unless it says otherwise. Default: [`Durability::Process`].
+    /// The default durability class of writes. Default: [`Durability::Process`].
     pub durability: Durability,
-    /// Whether open makes a database where there is none. Default: true.
+    /// Whether open creates a database if there is none. Default: true.
     pub create_if_missing: bool,
-    /// Whether open refuses a database that is there. Default: false.
+    /// Whether open refuses an existing database. Default: false.
     pub error_if_exists: bool,
-    /// Opens without changing a byte: no writes, no background work. Default: false.
+    /// Whether open changes nothing: no writes, no background work. Default: false.
     pub read_only: bool,
     /// Background worker threads. Default: half the cores, at least one.
     pub workers: Option<usize>,
@@ -81,18 +81,18 @@ pub struct Options {
     pub log: LogKind,
     /// What open does about a damaged log. Default: [`Recovery::Refuse`].
     pub recovery: Recovery,
-    /// The longest that a `Process` write stays unsynced: bounds what a power cut can take.
-    /// Default: 5 seconds. `None`: only [`crate::Db::sync`] and the system decide.
+    /// The longest time that a `Process` write stays unsynced, which bounds what a power cut can
+    /// lose. `None`: only [`crate::Db::sync`] and the system sync it. Default: 5 seconds.
     pub sync_interval: Option<Duration>,
-    /// Comparators of the keyspaces that have one, found by their stored name. Default: none.
+    /// The custom comparators of keyspaces, found by their stored names. Default: none.
     pub comparators: Vec<Arc<dyn Comparator>>,
-    /// Merge operators of the keyspaces that have one, found by their stored name. Those that come
-    /// with the engine need not be given. Default: none.
+    /// The merge operators of keyspaces, found by their stored names. Built-in operators need not
+    /// be given. Default: none.
     pub merge_operators: Vec<Arc<dyn MergeOperator>>,
-    /// Compaction filters of the keyspaces that have one, found by their stored name. A keyspace
-    /// whose filter is not given can be used; its entries are not filtered. Default: none.
+    /// The compaction filters of keyspaces, found by their stored names. A keyspace can be used
+    /// without its filter; its entries are then not filtered. Default: none.
     pub compaction_filters: Vec<Arc<dyn CompactionFilter>>,
-    /// Where the time comes from by which entries expire. Default: the system's clock.
+    /// The clock by which entries expire. Default: the system's clock.
     pub clock: Arc<dyn Clock>,
     /// The file system. Default: the operating system's.
     pub fs: Arc<dyn Fs>,
@@ -100,13 +100,13 @@ pub struct Options {
     pub memtable_bytes: Option<u64>,
     /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
     pub partition_bytes: u64,
-    /// Bytes of one segment of a run. Default: 1 MiB. Small sizes are for tests.
+    /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
     pub segment_bytes: u32,
     /// Bytes of one block before compression. Default: 4 KiB.
     pub block_bytes: u32,
     /// Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
     pub log_segment_bytes: u32,
-    /// Holds the background at named points, for tests. Default: nobody does.
+    /// Holds the background work at named points, for tests. Default: none.
     #[doc(hidden)]
     pub gates: Option<Arc<dyn Gates>>,
 }

@@ -1,20 +1,20 @@
 //! Pacing: writers are slowed smoothly before anything is full, and stopped only by the memory
 //! limit.
 //!
-//! Two debts are watched. *Flush debt*: bytes in memtables against their budget. *Merge debt*:
-//! bytes in deltas against the bases under them. Below a knee nothing happens. Between the knee
-//! and the limit, writers get a rate that is a multiple of the measured drain rate and falls from
-//! twice that rate to a fraction of it: so the debt settles where the rate equals the drain, and
-//! there is no threshold at which everything stops (SILK and bLSM argue for the same shape).
+//! The pacer watches two debts. *Flush debt*: bytes in memtables against their budget. *Compaction
+//! debt*: bytes in deltas against the bases under them. Below a knee nothing happens. Between the
+//! knee and the limit, writers get a rate that is a multiple of the measured drain rate and falls
+//! from twice that rate to a fraction of it. So the debt settles where the rate equals the drain,
+//! and there is no threshold at which everything stops (SILK and bLSM argue for the same shape).
 //!
-//! The debt of memtables is what makes the log long too: the log is kept from where the oldest
-//! memtable begins. Writes that were refused behind their reservation fill the log and no
-//! memtable, so the bytes of the log have a budget of their own, and the fuller one counts.
+//! Flush debt also makes the log long: the log is kept from where the oldest memtable begins.
+//! Writes that were refused after their reservation fill the log and no memtable, so the bytes of
+//! the log have a budget of their own, and the fuller one counts.
 //!
-//! The rate is kept by a line in which every writer takes as many places as it has bytes. The
-//! head of the line moves on at the rate that holds now; a writer goes when the head has reached
-//! its first byte, so what it costs is waited for by those behind it. Whoever is woken asks again
-//! and keeps its place. While nobody is paced, all this is one load per write.
+//! Writers keep to the rate by a line in which each takes as many places as it has bytes. The head
+//! of the line moves on at the present rate. A writer goes when the head has reached its first
+//! byte, so those behind it wait for its bytes. A woken writer asks again and keeps its place.
+//! While nobody is paced, all this is one load per write.
 
 use crate::db::counters::Background;
 use parking_lot::Mutex;
@@ -23,29 +23,29 @@ use std::time::{Duration, Instant};
 
 const OPEN: u8 = 0;
 const PACED_BY_FLUSH: u8 = 1;
-const PACED_BY_MERGE: u8 = 2;
+const PACED_BY_COMPACTION: u8 = 2;
 const STOPPED: u8 = 3;
 const FULL: u8 = 4;
 
 /// Fill of the write buffers above which writers are paced.
 const FLUSH_KNEE: f64 = 0.5;
 /// Deltas over bases above which writers are paced.
-const MERGE_KNEE: f64 = 1.0;
+const COMPACTION_KNEE: f64 = 1.0;
 /// Deltas over bases at which the rate is lowest.
-const MERGE_LIMIT: f64 = 2.0;
+const COMPACTION_LIMIT: f64 = 2.0;
 /// Rate at the knee and at the limit, as multiples of the drain rate.
 const RATE_AT_KNEE: f64 = 2.0;
 const RATE_AT_LIMIT: f64 = 0.25;
-/// Waits shorter than this are not worth a system call; those behind wait for them.
+/// Waits shorter than this are not worth a system call; the writers behind wait for them.
 const WAIT_MIN: Duration = Duration::from_micros(300);
 /// After this time a writer asks again at the latest, since the rate may have risen.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// Time that is saved up while nobody writes: sleepers wake a little late.
+/// The head may run ahead by this time while nobody writes: sleepers wake a little late.
 const SAVED_MAX: Duration = Duration::from_millis(1);
 /// Rates are never below this, so that a wrong measurement cannot freeze writers.
 const RATE_MIN: f64 = (1 << 20) as f64;
 
-/// What the pacer decides from.
+/// The input of the pacer's decisions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Debts {
     /// Bytes in all memtables.
@@ -56,7 +56,7 @@ pub struct Debts {
     pub log: u64,
     /// Their budget.
     pub log_budget: u64,
-    /// Whether the device is full: writers have to ask, and are not slowed.
+    /// Whether the device is full: writers have to ask, but are not slowed.
     pub tight: bool,
     /// Bytes in all deltas.
     pub deltas: u64,
@@ -69,13 +69,13 @@ pub struct Debts {
 pub struct Pacer {
     mode: AtomicU8,
     /// Whether deltas are above the knee.
-    merges_late: AtomicBool,
+    compactions_late: AtomicBool,
     line: Mutex<Line>,
     epoch: Instant,
     /// When the last flush ended.
     flushed_at: Mutex<Instant>,
     flush_drain: AtomicU64,
-    merge_drain: AtomicU64,
+    compaction_drain: AtomicU64,
 }
 
 /// Writers that wait for the rate, in bytes.
@@ -99,7 +99,7 @@ impl Line {
         self.moved = self.moved.max(now);
     }
 
-    /// How long the head takes to a place.
+    /// How long the head takes to reach a place.
     fn time_to(&self, place: u64) -> Duration {
         let missing = (place as f64 - self.head).max(0.0);
         Duration::try_from_secs_f64(missing / self.rate.max(1.0)).unwrap_or(Duration::MAX)
@@ -122,13 +122,13 @@ impl Default for Pacer {
         let epoch = Instant::now();
         Self {
             mode: AtomicU8::new(OPEN),
-            merges_late: AtomicBool::new(false),
+            compactions_late: AtomicBool::new(false),
             line: Mutex::default(),
             epoch,
             flushed_at: Mutex::new(epoch),
             // Until something is measured: a slow disk's rate.
             flush_drain: AtomicU64::new(100 << 20),
-            merge_drain: AtomicU64::new(50 << 20),
+            compaction_drain: AtomicU64::new(50 << 20),
         }
     }
 }
@@ -147,21 +147,21 @@ fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
 }
 
 impl Pacer {
-    /// Learns how fast memtable bytes become free: so many did now, which had waited for their
-    /// flush since then. The time in which the worker did something else counts: writers may not
-    /// be faster than all of it.
+    /// Learns how fast memtable bytes become free: `bytes` did now, and had waited for their flush
+    /// since `waited_since`. The time in which the worker did something else counts: writers may
+    /// not be faster than all of it.
     pub fn flushed(&self, bytes: u64, waited_since: Instant) {
         let now = Instant::now();
         let before = std::mem::replace(&mut *self.flushed_at.lock(), now);
         blend(&self.flush_drain, bytes, now.saturating_duration_since(before.max(waited_since)));
     }
 
-    /// Learns how fast a merge took in delta bytes.
+    /// Learns how fast a compaction took in delta bytes.
     pub fn merged(&self, bytes: u64, took: Duration) {
-        blend(&self.merge_drain, bytes, took);
+        blend(&self.compaction_drain, bytes, took);
     }
 
-    /// Decides anew. Says whether some who wait may go on now.
+    /// Decides anew. Returns whether waiting writers may go on now.
     pub fn update(&self, debts: Debts) -> bool {
         self.update_at(debts, self.epoch.elapsed())
     }
@@ -173,17 +173,18 @@ impl Pacer {
         let drain = |rate: &AtomicU64| rate.load(Ordering::Relaxed) as f64;
         let by_flush =
             (fill > FLUSH_KNEE).then(|| drain(&self.flush_drain) * slope(fill, FLUSH_KNEE, 1.0));
-        let by_merge = (ratio > MERGE_KNEE)
-            .then(|| drain(&self.merge_drain) * slope(ratio, MERGE_KNEE, MERGE_LIMIT));
-        let (mode, rate) = match (by_flush, by_merge) {
+        let by_compaction = (ratio > COMPACTION_KNEE).then(|| {
+            drain(&self.compaction_drain) * slope(ratio, COMPACTION_KNEE, COMPACTION_LIMIT)
+        });
+        let (mode, rate) = match (by_flush, by_compaction) {
             _ if fill >= 1.0 => (STOPPED, 0.0),
             _ if debts.tight => (FULL, 0.0),
             (None, None) => (OPEN, 0.0),
-            (Some(flush), Some(merge)) if merge < flush => (PACED_BY_MERGE, merge),
+            (Some(flush), Some(merge)) if merge < flush => (PACED_BY_COMPACTION, merge),
             (Some(flush), _) => (PACED_BY_FLUSH, flush),
-            (None, Some(merge)) => (PACED_BY_MERGE, merge),
+            (None, Some(merge)) => (PACED_BY_COMPACTION, merge),
         };
-        self.merges_late.store(ratio > MERGE_KNEE, Ordering::Relaxed);
+        self.compactions_late.store(ratio > COMPACTION_KNEE, Ordering::Relaxed);
         let mut line = self.line.lock();
         line.advance(now);
         line.rate = if mode == STOPPED { 0.0 } else { rate.max(RATE_MIN) };
@@ -201,13 +202,13 @@ impl Pacer {
         self.mode.load(Ordering::Acquire) == OPEN
     }
 
-    /// Whether there is so much to merge that writers are slowed for it.
-    pub fn merges_are_late(&self) -> bool {
-        self.merges_late.load(Ordering::Relaxed)
+    /// Whether there is so much to compact that writers are slowed for it.
+    pub fn compactions_are_late(&self) -> bool {
+        self.compactions_late.load(Ordering::Relaxed)
     }
 
     /// What a writer of `bytes` has to do; called only while not open. `place` is the writer's
-    /// place in the line, which it gets when it asks first, and keeps when it asks again.
+    /// place in the line: it gets the place when it first asks, and keeps it when it asks again.
     pub fn admit(&self, bytes: u64, place: &mut Option<u64>) -> Admission {
         self.admit_at(bytes, place, self.epoch.elapsed())
     }
@@ -228,10 +229,10 @@ impl Pacer {
         if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX)) }
     }
 
-    /// The counter of the time that writers wait for the reason that holds now.
+    /// The counter of the time that writers wait for the present reason.
     pub fn reason<'c>(&self, counters: &'c Background) -> &'c AtomicU64 {
         match self.mode.load(Ordering::Acquire) {
-            PACED_BY_MERGE => &counters.stall_merge_nanos,
+            PACED_BY_COMPACTION => &counters.stall_compaction_nanos,
             STOPPED => &counters.stall_memory_nanos,
             _ => &counters.stall_flush_nanos,
         }

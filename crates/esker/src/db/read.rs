@@ -1,19 +1,19 @@
-//! The way of a point read (`docs/read-path.md`): memtables, then the partition's runs from new
-//! to old, until one of them knows the key.
+//! The path of a point read (`docs/read-path.md`): memtables, then the partition's runs from new
+//! to old, until one of them has the key.
 //!
 //! 1. The first attempt runs inside an epoch and touches only what is in memory: no lock, no
 //!    reference count, no I/O. If a block or index is missing, the attempt is repeated with owned
 //!    references and may read (no I/O ever happens inside an epoch).
-//! 2. Sources are asked from new to old, so the first entry found is the newest. A range tombstone
-//!    seen on the way hides everything older than itself: the newest one is carried along, and
-//!    every source that is still to come is older (R18).
+//! 2. The read goes through the sources from new to old, so the first entry found is the newest. A
+//!    range tombstone on the way hides everything older than itself: the read carries the newest
+//!    one along, and every later source is older (R18).
 //! 3. A value that expires is judged by the time that belongs to the position; the clock is read
-//!    only when such a value is found. An operand needs what is older too: then a scan of the one
-//!    key, over all sources, takes the place of the search.
+//!    only when such a value is found. An operand needs older entries too: then a scan of the one
+//!    key, over all sources, replaces the search.
 //! 4. The state is loaded before `visible` is read; see `state`.
 //! 5. Only the engine's own code runs inside the epoch: it copies a value or pins its block. What a
-//!    caller does with a value in place comes after that, since an epoch that lasts keeps all memory
-//!    that is given up meanwhile from being reused (R25).
+//!    caller does with a value in place comes after that, since an epoch that lasts keeps all
+//!    memory that is given up meanwhile from being reused (R25).
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ use crate::sync::pin;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// What an attempt came to.
+/// The result of an attempt.
 enum Answer<R> {
     NeedsIo,
     Absent,
@@ -131,7 +131,7 @@ impl Core {
         found
     }
 
-    /// An error, which also ends all writing, if a user's comparator has panicked (R15).
+    /// Fails, and ends all writing, if a custom comparator has panicked (R15).
     pub(crate) fn trust(&self, order: &impl KeyOrder) -> Result<()> {
         order.check().inspect_err(|error| self.latch.fail(error.clone()))
     }
@@ -217,7 +217,7 @@ impl Core {
         take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
     }
 
-    /// A read that came after the drop of its keyspace fails, whatever it found.
+    /// Fails a read that came after the drop of its keyspace, whatever it found.
     #[inline]
     fn checked<R>(
         &self,

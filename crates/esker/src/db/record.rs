@@ -1,12 +1,12 @@
 //! Recording how far manifest and log reach, so that a later open can tell damage and older files
 //! from an end (`manifest::Known`).
 //!
-//! 1. What is recorded is durable before (the statement is true for good), and what cannot be undone
-//!    comes after: old files go, and calls return, when the record is synced.
+//! 1. What is recorded is durable before (the statement is true for good), and what cannot be
+//!    undone comes after: old files go, and calls return, when the record is synced.
 //! 2. No write waits for a record: writes of class `Disk` sync the log, and a background thread
-//!    records that at most once a second.
+//!    records the syncs at most once a second.
 //! 3. A record that cannot be written for want of space is made good by the next one; after any
-//!    other failure nobody knows what the superblock holds, and nothing is written any more (C2).
+//!    other failure the superblock's content is unknown, and nothing is written any more (C2).
 
 use crate::commit::Pipeline;
 use crate::db::Core;
@@ -33,7 +33,7 @@ pub struct Record {
     wanted: Arc<Wanted>,
 }
 
-/// Tells the thread that records that there is something to record.
+/// Wakes the recording thread when there is something to record.
 #[derive(Debug)]
 pub struct Wanted {
     told: AtomicBool,
@@ -41,7 +41,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Wakes whoever waits on `signal`.
+    /// Wakes the threads that wait on `signal`.
     pub fn new(signal: Arc<Signal>) -> Arc<Self> {
         Arc::new(Self { told: AtomicBool::new(false), signal })
     }
@@ -53,8 +53,8 @@ impl Wanted {
         }
     }
 
-    /// Whoever syncs from here on tells again; what those synced who told before is seen now,
-    /// because both exchange the same flag.
+    /// Syncs from here on notify again; earlier syncs that notified are seen now, because both
+    /// sides exchange the same flag.
     fn listen(&self) {
         self.told.swap(false, Ordering::AcqRel);
     }
@@ -68,7 +68,7 @@ impl Record {
         Self { superblocks: Mutex::new(superblocks), log, wanted }
     }
 
-    /// What tells this database from every other.
+    /// The random bytes that distinguish this database from every other.
     pub fn database(&self) -> [u8; 16] {
         self.superblocks.lock().current().database
     }
@@ -153,7 +153,7 @@ impl Core {
         self.record_so(false, |_, known| known.raise_log(Some(log)))
     }
 
-    /// Records how far the log is synced, if that is due; otherwise, when it will be.
+    /// Records how far the log is synced, if that is due; otherwise returns when it will be.
     pub(super) fn record_if_due(&self, recorded_at: &mut Instant) -> Option<Duration> {
         // Seeded: what class Disk synced is recorded by the next flush only.
         bug!("db_synced_log_is_not_recorded", return None);
@@ -173,7 +173,7 @@ impl Core {
             log::error!("how far the log reaches cannot be recorded: {error}");
         }
         *recorded_at = Instant::now();
-        // What was synced meanwhile has told again.
+        // A sync in the meantime has notified again.
         None
     }
 

@@ -1,4 +1,4 @@
-//! Replay: the log's batches, from where the manifest says, into memtables.
+//! Replay: puts the log's batches, from where the manifest says, into memtables.
 //!
 //! A replayed operation gets the sequence number that it had. Memtables are sealed as they fill,
 //! at the same positions that a running database could have chosen, so their flush is the
@@ -41,7 +41,7 @@ struct Building {
 enum Table<'t> {
     /// Entries are sorted once, when all are there.
     Bytewise(&'t mut MemtableBuilder),
-    /// Comparing is the user's code; entries are inserted one by one.
+    /// Comparing runs user code; entries are inserted one by one.
     Custom(&'t Memtable<CustomOrder>),
 }
 
@@ -138,7 +138,7 @@ impl<'c> Replay<'c> {
                 self.catalog.place(keyspace, branch);
                 return Ok(());
             }
-            // Its branch was dropped since, which only the manifest tells.
+            // Its branch was dropped since, which only the manifest says.
             Op::CreateKeyspace { keyspace, .. } if !self.catalog.has_home(keyspace) => {
                 self.catalog.raise_next_id(keyspace.saturating_add(1));
                 return Ok(());

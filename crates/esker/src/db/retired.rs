@@ -5,9 +5,9 @@
 //! a reader. So a second reference to every old state is kept here, and a worker drops it when it
 //! is the last one.
 //!
-//! Where space is missing, somebody waits for what an old state holds. Calls that are under way let go
-//! of it soon, iterators do not, and only the first are worth waiting for: a state without iterators
-//! is *passing* until it was waited for once ([`Retired::settle`]).
+//! Where space is missing, somebody waits for what an old state holds. Calls that are under way let
+//! go of it soon, iterators do not, and only the first are worth waiting for: a state without
+//! iterators is *passing* until it was waited for once ([`Retired::settle`]).
 
 use crate::db::state::State;
 use crate::sync::pin;
@@ -32,7 +32,7 @@ pub struct Held {
 #[derive(Debug)]
 struct Old {
     state: primitives::Arc<State>,
-    /// Whether whoever still holds it, if it is no iterator, may be about to let go.
+    /// Whether its holders, if none is an iterator, may be about to let go.
     passing: bool,
 }
 
@@ -43,13 +43,13 @@ pub struct Retired {
 }
 
 impl Retired {
-    /// Keeps an old state until nobody else does.
+    /// Keeps an old state until nothing else holds it.
     pub fn push(&self, state: primitives::Arc<State>) {
         self.states.lock().push(Old { state, passing: true });
     }
 
-    /// What the old states hold that `present` does not. It looks at each memtable set, partition and
-    /// run once, however many states share it.
+    /// What the old states hold that `present` does not. It looks at each memtable set, partition
+    /// and run once, however many states share it.
     pub fn held(&self, present: &State) -> Held {
         let states = self.states.lock();
         let mut seen = Seen::default();
@@ -68,12 +68,12 @@ impl Retired {
         self.states.lock().iter().any(|old| old.passing && !old.state.has_iterators())
     }
 
-    /// Takes those that are left for held by somebody who does not let go.
+    /// Notes that the remaining states are held by somebody who does not let go.
     pub fn settle(&self) {
         self.states.lock().iter_mut().for_each(|old| old.passing = false);
     }
 
-    /// Drops the states that nobody else holds; says whether some are left.
+    /// Drops the states that nothing else holds; returns whether some are left.
     pub fn collect(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut free = Vec::new();

@@ -1,10 +1,10 @@
-//! The way of a scan: partition after partition, in each of them one merging iterator over the
-//! memtables and the partition's runs.
+//! The path of a scan: partition after partition, each with one merging iterator over the memtables
+//! and the partition's runs.
 //!
 //! An iterator owns the state that it was made with (memtables and version), so it holds no lock
-//! and nothing it needs goes away. It never stops early without an error (C3). The error of one
-//! entry, which its merge operator refuses, is that entry's: the next move goes on beside it. Every
-//! other error stays until the iterator is positioned anew.
+//! and nothing it needs goes away. It never stops early without an error (C3). If the merge
+//! operator refuses an entry, the error concerns only that entry: the next move goes on after it.
+//! Every other error stays until the iterator is positioned anew.
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Cursor, KeyOrder, Kind, Moment, SEQ_MAX, Seq};
@@ -130,7 +130,8 @@ enum Direction {
     Backward,
 }
 
-/// An iterator over what a position sees of one keyspace, in one direction at a time.
+/// An iterator over the entries of one keyspace that are visible at a position, in one direction at
+/// a time.
 pub struct Scan<O: DbOrder> {
     core: Arc<Core>,
     keyspace: Arc<KeyspaceState>,
@@ -143,7 +144,7 @@ pub struct Scan<O: DbOrder> {
     partition: usize,
     inner: Option<PartitionIter<O>>,
     memory_tombstones: Vec<AnyTombstones>,
-    /// Entries shown since the counters were last told.
+    /// Entries shown since the counters were last updated.
     shown: u64,
     /// Entries that the iterators of earlier partitions stepped over.
     steps: u64,
@@ -196,8 +197,8 @@ impl<O: DbOrder> Scan<O> {
         }
     }
 
-    /// Goes to the first entry within the bounds, whose lower end is `key`. It counts as no scan:
-    /// point reads go this way where they meet operands.
+    /// Goes to the first entry within the bounds, whose lower end is `key`. It does not count as a
+    /// scan: point reads use it where they meet operands.
     pub fn find(&mut self, key: &[u8]) -> Result<()> {
         self.enter(self.tree.find(&self.order, key))?;
         let found = self.inner.as_mut().map_or(Ok(()), |inner| inner.seek_to_first());
@@ -210,13 +211,13 @@ impl<O: DbOrder> Scan<O> {
         self.inner.as_ref().is_some_and(|inner| inner.valid())
     }
 
-    /// The key of the entry on which the iterator stands and which cannot be shown: the last move
-    /// returned that entry's error, and the next one goes on beside it.
+    /// The key of the refused entry on which the iterator stands: the last move returned that
+    /// entry's error, and the next one goes on after it.
     pub fn refused(&self) -> Option<&[u8]> {
         self.inner.as_ref()?.refused().map(|(key, _)| key)
     }
 
-    /// The error of that entry again.
+    /// The error of the refused entry, again.
     pub fn refusal(&self) -> Option<Error> {
         let (_, error) = self.inner.as_ref()?.refused()?;
         Some(self.locate(error.clone()))
@@ -234,7 +235,7 @@ impl<O: DbOrder> Scan<O> {
         self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.value())
     }
 
-    /// An error if the order of the keys was found unable to compare.
+    /// Fails if the comparator of the keys has failed.
     #[inline]
     pub fn trust(&self) -> Result<()> {
         if O::BYTEWISE { Ok(()) } else { self.core.trust(&self.order) }
@@ -446,7 +447,7 @@ pub struct Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         self.state.count_iterator(false);
-        // The last one to look at an old state lets the workers know.
+        // The last iterator over an old state wakes the workers.
         if !std::ptr::eq(self.core.state.load(&pin()), &*self.state) {
             self.core.work.notify();
         }

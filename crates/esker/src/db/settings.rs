@@ -1,12 +1,12 @@
-//! The options, resolved: every number that the engine works with follows from the one memory
-//! number here, by a fixed split.
+//! The resolved options: every size that the engine works with follows from the memory budget, by
+//! the fixed split below.
 //!
 //! | share of `memory` | for |
 //! |---|---|
 //! | 1/8 | memtables: one that takes writes and up to three that wait for their flush |
 //! | 1/16 | flushed memtables that open transactions may still need |
 //! | 1/2 | cached blocks |
-//! | the rest | indexes, filters, buffers of flushes and merges |
+//! | the rest | indexes, filters, buffers of flushes and compactions |
 
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::db::memset::LOG_PER_MEMTABLE;
@@ -21,15 +21,15 @@ const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
 pub const SEALED_MAX: u64 = 3;
 /// Memory of so many memtables may be kept, after their flush, for transactions that began before.
 pub const HISTORY_SETS: u64 = 2;
-/// The fraction of a base that its deltas may reach before they are merged: 1/3.
+/// The fraction of a base that its deltas may reach before they are compacted: 1/3.
 pub const LAZINESS: f64 = 1.0 / 3.0;
-/// Deltas above which a partition is merged whatever their size.
+/// Deltas above which a partition is compacted whatever their size.
 pub const DELTAS_MAX: usize = 8;
 
 /// Numbers that hold while the database is open.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The one memory number.
+    /// The memory budget.
     pub memory: u64,
     /// Bytes at which a memtable is sealed.
     pub memtable_bytes: u64,

@@ -1,12 +1,12 @@
 //! The rules by which partitions take in runs, split and join. Pure: nothing here does I/O.
 //!
 //! 1. A run that overlaps nothing in its partition joins the base by reference, if nothing in it
-//!    has to vanish there (no deletes, operands or tombstones) and its segments are not crumbs.
-//! 2. A base that exceeds its size by half is split at segment bounds. Deltas are referred to by
-//!    every part that they reach into.
+//!    would have to vanish there (no deletes, operands or tombstones) and no segment is a crumb.
+//! 2. A base that exceeds its size by half is split at segment bounds. Every part refers to the
+//!    deltas that reach into it.
 //! 3. Two small neighbours are joined, if no segment reaches from one into the other.
-//! 4. What a partition sees of a run are the segments that reach into it, those of range tombstones
-//!    included.
+//! 4. A partition sees those segments of a run that reach into it, including segments of range
+//!    tombstones.
 
 use crate::base::KeyOrder;
 use crate::db::settings::Settings;
@@ -105,8 +105,8 @@ fn adopted<O: KeyOrder>(
     disjoint.then(|| Run::new(Role::Base, segments, Vec::new()))
 }
 
-/// The partition with `run` on top, and the edit that says so. While a merge of the partition is
-/// under way (`busy`), its base must stay as it is.
+/// The partition with `run` on top, and the edit that says so. While the partition is being
+/// compacted (`busy`), its base must stay as it is.
 pub fn with_delta<O: KeyOrder>(
     order: &O,
     old: &Arc<Partition>,
@@ -115,7 +115,7 @@ pub fn with_delta<O: KeyOrder>(
     settings: &Settings,
 ) -> (Arc<Partition>, TreeEdit) {
     let (lower, upper) = (old.lower.clone(), old.upper.clone());
-    // Seeded: a flush changes the base of a partition that is being merged.
+    // Seeded: a flush changes the base of a partition that is being compacted.
     let busy = busy && !bug!("db_busy_partition_adopts");
     if !busy && let Some(base) = adopted(order, old, &run, settings) {
         let new = Partition { lower, upper, base: Arc::new(base), deltas: Vec::new() };
@@ -135,8 +135,8 @@ pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> Tree
     }
 }
 
-/// Splits every partition without deltas whose base is too big, unless it is busy; the edits say so. (Those with
-/// deltas are split by their next merge.)
+/// Splits every partition without deltas whose base is too big, unless it is busy; the edits say
+/// so. (Partitions with deltas are split by their next compaction.)
 pub fn split_full<O: KeyOrder>(
     order: &O,
     tree: Tree,
@@ -213,9 +213,9 @@ pub fn split_base<O: KeyOrder>(
         .collect()
 }
 
-/// The partitions that a merge of `old` leaves: `base` is its output, `newer` are deltas that
+/// The partitions that a compaction of `old` leaves: `base` is its output, `newer` are deltas that
 /// came while it ran.
-pub fn after_merge<O: KeyOrder>(
+pub fn after_compaction<O: KeyOrder>(
     order: &O,
     old: &Partition,
     base: Run,
@@ -225,8 +225,8 @@ pub fn after_merge<O: KeyOrder>(
     under_deltas(order, split_base(order, &Arc::new(base), old, settings), newer)
 }
 
-/// The parts of `old` that are to be merged one after the other, because there is no space to merge
-/// it as a whole: about a quarter of it each. Only one if it cannot be cut.
+/// The parts of `old` to compact one after the other, because there is no space to compact it as a
+/// whole: about a quarter of it each. Only one if it cannot be cut.
 pub fn cut_up<O: KeyOrder>(order: &O, old: &Partition, settings: &Settings) -> Vec<Partition> {
     let partition_bytes = (old.base.bytes() / 4).max(1);
     let settings = Settings { partition_bytes, ..settings.clone() };

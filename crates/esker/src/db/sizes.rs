@@ -1,4 +1,4 @@
-//! How much of the files a range of keys takes, and which segments there are.
+//! How many bytes of files a range of keys takes, and which segments there are.
 
 use crate::base::{Bytewise, Cursor, KeyOrder, SEQ_MAX};
 use crate::db::Core;

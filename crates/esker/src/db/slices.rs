@@ -2,8 +2,8 @@
 //!
 //! 1. A partition gets one delta at most, however many slices reach into it. The edit names a slice
 //!    once for all neighbours that get it.
-//! 2. A partition of which the flush hides everything older, for every reader, becomes empty at
-//!    once, and empty neighbours become one. Nothing is read, and no tombstone stays.
+//! 2. If the flush hides everything older in a partition from every reader, the partition becomes
+//!    empty at once, and empty neighbours become one. Nothing is read, and no tombstone stays.
 //! 3. The work grows with the slices and with the partitions that they reach, apart from one copy
 //!    of the array of partitions.
 
@@ -25,7 +25,7 @@ pub struct Slice {
     /// What it wrote; nothing in it lies outside of the bounds.
     pub run: Arc<Run>,
     /// Between the bounds, everything older than this is hidden from every reader, and that is all
-    /// that the tombstones say; 0: nothing of the kind is known.
+    /// that the tombstones say; 0: unknown.
     pub hides_below: Seq,
 }
 
@@ -108,7 +108,7 @@ struct Output {
 }
 
 impl Output {
-    /// Takes over partitions that nothing happens to.
+    /// Takes over unchanged partitions.
     fn keep(&mut self, partitions: &[Arc<Partition>]) {
         if !partitions.is_empty() {
             self.close();
@@ -147,8 +147,8 @@ impl Output {
         self.edits.push(edit);
     }
 
-    /// Puts a delta on a partition that has the same one as the partition before; false: it has
-    /// not.
+    /// Puts a delta on a partition that gets the same one as the partition before; false: it gets
+    /// another.
     fn repeat_delta(&mut self, old: &Partition, run: &Arc<Run>) -> bool {
         let same = self.delta.as_ref().is_some_and(|last| Arc::ptr_eq(last, run));
         let Some(TreeEdit::AddDelta { count, .. }) = self.edits.last_mut().filter(|_| same) else {
@@ -161,7 +161,7 @@ impl Output {
 }
 
 /// The tree with the slices of a flush in their partitions, and the edits that say so. While a
-/// merge of a partition is under way (`busy`), nothing but a delta may come.
+/// partition is being compacted (`busy`), only deltas may be added to it.
 pub fn with_slices<O: KeyOrder>(
     order: &O,
     tree: &Tree,

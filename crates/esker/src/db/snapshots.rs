@@ -1,9 +1,9 @@
-//! The sequence numbers that merges must preserve (R17).
+//! The sequence numbers that compactions must preserve (R17).
 //!
-//! Registration reads `visible` while it holds the same lock under which a merge copies the list.
-//! So a merge either sees the snapshot, or the snapshot was taken after the merge copied the list;
-//! then it is at or above everything the merge reads, and sees exactly the newest versions, which
-//! no merge drops.
+//! Registration reads `visible` under the lock under which a compaction copies the list. So a
+//! compaction either sees the snapshot, or the snapshot was taken after the compaction copied the
+//! list. Then it is at or above everything the compaction reads, and sees exactly the newest
+//! versions, which no compaction drops.
 
 use crate::base::{Millis, Moment, Seq};
 use crate::sync::primitives::Mutex;
@@ -65,10 +65,10 @@ impl Snapshots {
     }
 
     /// The registered moments, ascending, each position once with its earliest time; and the time
-    /// that `now` gives, which is not later than that of any snapshot registered after this.
+    /// that `now` gives, which is not later than that of any snapshot registered afterwards.
     pub fn moments(&self, now: impl FnOnce() -> Millis) -> (Vec<Moment>, Millis) {
-        // Seeded: merges do not know of snapshots.
-        bug!("db_merges_ignore_snapshots", return (Vec::new(), now()));
+        // Seeded: compactions do not know of snapshots.
+        bug!("db_compactions_ignore_snapshots", return (Vec::new(), now()));
         let counts = self.counts.lock();
         let moment = |(seq, (_, time)): (&Seq, &(usize, Millis))| Moment { seq: *seq, time: *time };
         (counts.iter().map(moment).collect(), now())

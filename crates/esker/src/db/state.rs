@@ -1,7 +1,7 @@
 //! What readers see: the memtables and the version, swapped together.
 //!
-//! A reader loads the state and then `visible`. Entries that a flush or merge dropped before the
-//! state was published were hidden by entries below that `visible`, so a state and any position
+//! A reader loads the state and then `visible`. Entries that a flush or compaction dropped before
+//! the state was published were hidden by entries below that `visible`, so a state and any position
 //! read after it fit together.
 
 use crate::base::Seq;

@@ -1,4 +1,4 @@
-//! What a database knows about itself: exact counters, sampled latencies, the shape of the tree.
+//! Statistics of a database: exact counters, sampled latencies, the shape of the tree.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Latency {
     pub p99: Duration,
     /// The 99.9th percentile.
     pub p999: Duration,
-    /// The longest that was sampled.
+    /// The longest sampled latency.
     pub max: Duration,
 }
 
@@ -28,8 +28,8 @@ pub struct BytesWritten {
     pub log: u64,
     /// Flushes of memtables.
     pub flush: u64,
-    /// Merges of deltas into bases.
-    pub merge: u64,
+    /// Compactions.
+    pub compaction: u64,
     /// The manifest and superblocks.
     pub manifest: u64,
 }
@@ -38,10 +38,10 @@ pub struct BytesWritten {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stalls {
-    /// Paced because memtables fill faster than they are flushed.
+    /// Paced because memtables fill faster than flushes empty them.
     pub flush_debt: Duration,
-    /// Paced because deltas arrive faster than they are merged.
-    pub merge_debt: Duration,
+    /// Paced because deltas arrive faster than compactions rewrite them.
+    pub compaction_debt: Duration,
     /// Stopped because all write buffers were full.
     pub memory: Duration,
     /// Waited for a log segment to be prepared.
@@ -54,30 +54,30 @@ pub struct Stalls {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
-    /// The one number that bounds the rest.
+    /// The memory budget.
     pub limit: u64,
     /// Memtables that take writes or wait for their flush.
     pub memtables: u64,
-    /// Blocks: those in the cache, and those that left it and that somebody still reads.
+    /// Blocks in the cache, and evicted blocks that are still being read.
     pub cache: u64,
     /// Indexes and filters of runs.
     pub indexes: u64,
-    /// Memtables that were flushed and that iterators and readers still hold.
+    /// Flushed memtables that iterators and other readers still hold.
     pub held: u64,
 }
 
-/// What readers keep from being given back.
+/// Memory and space that readers keep from being freed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldUse {
-    /// Moments that snapshots of this process hold: what was visible then is kept by compactions.
-    /// Named snapshots are branches, and not counted.
+    /// Moments that snapshots of this process hold: compactions keep what was visible then. Named
+    /// snapshots are branches and are not counted.
     pub snapshots: u64,
-    /// How long ago the oldest of them was.
+    /// The age of the oldest of these moments.
     pub oldest_snapshot: Duration,
-    /// Earlier states of the database that iterators and other readers still look at.
+    /// Earlier states of the database that iterators and other readers still use.
     pub states: u64,
-    /// Bytes in files of runs that only those states refer to.
+    /// Bytes in run files to which only those states refer.
     pub data: u64,
 }
 
@@ -87,7 +87,7 @@ pub struct HeldUse {
 pub struct TreeShape {
     /// The keyspace's name.
     pub keyspace: String,
-    /// How many partitions it has.
+    /// The number of partitions.
     pub partitions: u64,
     /// Bytes and entries of all bases.
     pub base: LevelShape,
@@ -99,9 +99,9 @@ pub struct TreeShape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelShape {
-    /// How many runs.
+    /// The number of runs.
     pub runs: u64,
-    /// How many segments.
+    /// The number of run segments.
     pub segments: u64,
     /// Bytes on disk.
     pub bytes: u64,
@@ -109,7 +109,7 @@ pub struct LevelShape {
     pub entries: u64,
 }
 
-/// One segment of a tree: a sorted piece of a file.
+/// One run segment of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentShape {
@@ -117,11 +117,11 @@ pub struct SegmentShape {
     pub age: u64,
     /// The number of the file that holds it.
     pub file: u64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// Entries, deletes included; or range tombstones, if it holds those.
+    /// The number of entries, deletes included, or of range tombstones, if it holds those.
     pub entries: u64,
     /// Its first key; for range tombstones the lowest bound, empty if there is none.
     pub smallest: Vec<u8>,
@@ -131,15 +131,15 @@ pub struct SegmentShape {
     pub tombstones: bool,
 }
 
-/// What a database knows about itself. Counters count since open.
+/// Statistics of a database. Counters count from open.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Entries put.
     pub puts: u64,
-    /// Entries deleted, one by one.
+    /// Point deletes.
     pub deletes: u64,
-    /// Ranges deleted.
+    /// Range deletes.
     pub range_deletes: u64,
     /// Batches committed, single writes included.
     pub commits: u64,
@@ -151,23 +151,23 @@ pub struct Stats {
     pub scans: u64,
     /// Entries that iterators returned.
     pub scanned: u64,
-    /// Entries that iterators passed on their way and did not return: deleted ones, older versions,
-    /// and what was written after the iterator's moment.
+    /// Entries that iterators skipped: deleted ones, older versions, and entries that were written
+    /// after the iterator's moment.
     pub skipped: u64,
     /// Log syncs.
     pub syncs: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Merges done.
-    pub merges: u64,
-    /// Operands that flushes and merges applied to a value or joined with another operand, with
-    /// the values that they were applied to.
+    /// Compactions done.
+    pub compactions: u64,
+    /// Operands that flushes and compactions applied to a value or combined with another operand,
+    /// and the values that they were applied to.
     pub operands_folded: u64,
-    /// Entries that flushes and merges removed because they had expired.
+    /// Entries that flushes and compactions removed because they had expired.
     pub entries_expired: u64,
     /// Entries that compaction filters removed or changed.
     pub entries_filtered: u64,
-    /// Segments that merges took over without rewriting them.
+    /// Run segments that compactions adopted without rewriting them.
     pub segments_adopted: u64,
     /// Latency of writes.
     pub put_latency: Latency,
@@ -181,8 +181,8 @@ pub struct Stats {
     pub written: BytesWritten,
     /// Bytes of blocks read from files.
     pub bytes_read: u64,
-    /// Point reads that a cached block answered with a value, and blocks that iterators found in
-    /// the cache.
+    /// Point reads that found their value in a cached block, and blocks that iterators found in the
+    /// cache.
     pub cache_hits: u64,
     /// Blocks read because they were not cached.
     pub cache_misses: u64,
@@ -190,11 +190,11 @@ pub struct Stats {
     pub stalls: Stalls,
     /// Memory by owner.
     pub memory: MemoryUse,
-    /// What readers keep from being given back.
+    /// Memory and space that readers keep from being freed.
     pub held: HeldUse,
-    /// Bytes that merges still have to write before the tree has its shape.
-    pub merge_debt: u64,
-    /// Bytes that files of runs take on the device.
+    /// Bytes that compactions which are due have to read.
+    pub compaction_debt: u64,
+    /// Bytes that run files take on the device.
     pub data_file_bytes: u64,
     /// Bytes that log files take on the device.
     pub log_file_bytes: u64,
@@ -203,12 +203,12 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Engine-counted write amplification without the log: bytes written by flushes and merges
-    /// per byte that users wrote; 0 before the first write.
+    /// The write amplification without the log: bytes that flushes and compactions wrote per byte
+    /// that users wrote; 0 before the first write.
     pub fn write_amplification(&self) -> f64 {
         if self.written.user == 0 {
             return 0.0;
         }
-        (self.written.flush + self.written.merge) as f64 / self.written.user as f64
+        (self.written.flush + self.written.compaction) as f64 / self.written.user as f64
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! 1. A change is an edit and the trees that result. The edit is appended and synced first; only
 //!    then readers see the new version, and only then what it dropped may be given back (R22).
-//! 2. How many trees have each partition, and how many partitions refer to each segment, is
-//!    counted here; a segment with no reference left
-//!    is marked, and goes when its last reader does. The same holds for files.
+//! 2. The store counts how many trees have each partition, and how many partitions refer to each
+//!    segment. A segment with no reference left is marked, and goes when its last reader does. The
+//!    same holds for files.
 //! 3. A failed manifest write poisons the database: nobody knows what the manifest holds (C2).
-//!    Running out of space does not (C7): room for the next edit, and for the name of a successor, is
-//!    allocated before; where that is no promise, what was written of the edit is cut off again.
+//!    Running out of space does not (C7): room for the next edit, and for the name of a successor,
+//!    is allocated before. Where allocation guarantees nothing, a partly written edit is cut off
+//!    again.
 
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::db::Core;
@@ -46,14 +47,14 @@ pub struct Totals {
 /// A change of the description.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// What is written; numbers that always move are filled in.
+    /// The edit to write; numbers that always move are filled in.
     pub edit: Edit,
     /// The trees that result; `None`: the tree goes.
     pub trees: Vec<(KeyspaceId, Option<Arc<Tree>>)>,
     /// The memtables whose content the change made durable.
     pub flushed: Option<Arc<MemSet>>,
-    /// The snapshots that the change respects, if it takes away what others would see: it is not
-    /// made while there are others (R21).
+    /// The snapshots that the change respects, if it removes what other snapshots would see: it is
+    /// not made while there are others (R21).
     pub respects: Option<Vec<Seq>>,
 }
 
@@ -116,7 +117,7 @@ impl Store {
     }
 
     fn add(&mut self, partition: &Partition) {
-        // The address is that of no other one as long as some tree has this one.
+        // No other partition has this address as long as some tree has this one.
         let trees = self.partitions.entry(std::ptr::from_ref(partition).addr()).or_default();
         *trees += 1;
         if *trees > 1 {
@@ -135,7 +136,7 @@ impl Store {
         }
     }
 
-    /// Takes the references of a partition away and collects what is referred to no more.
+    /// Takes the references of a partition away and collects what has no reference left.
     fn remove(&mut self, partition: &Partition, dead: &mut Dead) {
         // Seeded: dropping a branch gives back what its parent still refers to.
         bug!(
@@ -180,8 +181,8 @@ struct Dead {
 }
 
 impl Core {
-    /// Makes the change that `build` derives from the present state; `None`: nothing is to be
-    /// done. Changes are made one at a time.
+    /// Makes the change that `build` derives from the present state; `None`: there is nothing to
+    /// do. Changes are made one at a time.
     pub(super) fn change(
         &self,
         build: impl FnOnce(&State, &Store) -> Result<Option<Change>>,
@@ -189,7 +190,7 @@ impl Core {
         self.try_change(build).map(|_| ())
     }
 
-    /// As [`Self::change`]; false: the change does not respect a snapshot that there is.
+    /// Like [`Self::change`]; false: the change does not respect an existing snapshot.
     pub(super) fn try_change(
         &self,
         build: impl FnOnce(&State, &Store) -> Result<Option<Change>>,
@@ -198,9 +199,9 @@ impl Core {
         self.latch.check()?;
         let before = self.state.load_arc();
         let Some(mut change) = build(&before, &store)? else { return Ok(true) };
-        // Whoever takes a snapshot waits until the new state is published, and sees that one.
+        // A caller who takes a snapshot waits until the new state is published, and sees that one.
         let respects = change.respects.take();
-        // Seeded: a snapshot that is made during a merge loses what a filter removed.
+        // Seeded: a snapshot that is made during a compaction loses what a filter removed.
         let respects = respects.filter(|_| !bug!("db_filter_races_with_snapshots"));
         let held = match &respects {
             Some(known) => match self.snapshots.hold(known) {
@@ -217,7 +218,7 @@ impl Core {
     }
 
     /// Makes a change of the present state: durable first, then visible, then space may return.
-    /// Nobody takes a snapshot from when `held` was taken until the change is visible.
+    /// While `held` lives, until the change is visible, no snapshot is taken.
     pub(super) fn make_change(
         &self,
         store: &mut Store,
@@ -265,8 +266,8 @@ impl Core {
         Ok(())
     }
 
-    /// Marks what was written to `file` and is in no tree. What was in one and left it again is
-    /// marked already.
+    /// Marks what was written to `file` and is in no tree. What was in a tree and left it is marked
+    /// already.
     pub(super) fn release_unused(&self, file: &RunFile, made: &[Arc<Segment>]) {
         let store = self.store.lock();
         if !store.files.contains_key(&file.id()) {
@@ -343,7 +344,7 @@ pub(super) fn describe_all(
 }
 
 impl Store {
-    /// Moves references from the old trees to the new ones. Answers what nothing refers to any
+    /// Moves references from the old trees to the new ones. Returns what nothing refers to any
     /// more, and which partitions moved; `None`: the tree is gone.
     fn account(
         &mut self,
@@ -374,7 +375,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// What leads from `old` to `new`. What they begin and end with alike is only looked at.
+    /// The difference from `old` to `new`. Their common beginning and end are only compared.
     pub fn between(old: &[Arc<Partition>], new: &[Arc<Partition>]) -> Self {
         let same = |(a, b): &(&Arc<Partition>, &Arc<Partition>)| Arc::ptr_eq(a, b);
         let before = old.iter().zip(new).take_while(same).count();
@@ -389,7 +390,7 @@ impl Moved {
     }
 }
 
-/// The error of an edit that cannot be made because the keyspace's order is not known.
+/// The error of an edit that cannot be made because the keyspace's comparator is missing.
 pub(super) fn missing_order(name: &str, comparator: &str) -> Error {
     Error::ComparatorMissing { keyspace: name.to_owned(), comparator: comparator.to_owned() }
 }

@@ -2,7 +2,7 @@
 //!
 //! A flush cuts what it writes at the bounds of partitions. It finds them from what the memtable
 //! holds, not the other way round: its work grows with what it touches, and with the logarithm of
-//! everything else. A removed range that wholly covers many partitions in a row is one *stretch*:
+//! everything else. A range delete that wholly covers many partitions in a row is one *stretch*:
 //! they all refer to one slice.
 
 use crate::base::rangedel::{Cutter, compare_ends};
@@ -14,8 +14,8 @@ use std::ops::Range;
 /// Neighbouring partitions that get one slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
-    /// Their indexes. Where there are several, the same removed ranges cover all of them from end
-    /// to end.
+    /// Their indexes. Where there are several, the same range deletes cover all of them from end to
+    /// end.
     pub partitions: Range<usize>,
     /// Whether the memtable has entries there; then it is one partition.
     pub has_entries: bool,

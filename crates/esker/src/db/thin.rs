@@ -1,18 +1,21 @@
-//! Writing a segment again without what is hidden: how space returns where none is left for merges
-//! (C7).
+//! Rewriting a segment without its hidden entries: this frees space where none is left for
+//! compactions (C7).
 //!
-//! 1. A merge writes all that it reads before anything of it goes. Here one segment is written, in
-//!    its own place and with what newer runs hide left out (`merge::ThinStream`), and goes. So a step
-//!    takes no more than the longest segment, which is the *unit* of the reserve, and each that is
-//!    installed leaves more space than there was.
-//! 2. Only segments are written again below or beside deletes that came since they were looked at
-//!    last, and only where their bytes return: no other partition, branch or checkpoint may have
-//!    them. Base first, then deltas from old to new, because a delete goes when nothing older of its
-//!    key is left.
-//! 3. The partitions that refer to a segment are busy meanwhile, as in a merge. Each gets its part.
-//! 4. Less than a [`GAIN_DIVISOR`]th of a segment is not worth the edit: that stays until a merge.
+//! 1. A compaction writes all its output before its input goes. Here one segment is rewritten, in
+//!    its own place and without what newer runs hide (`compaction::ThinStream`), and then goes. So
+//!    a step takes no more than the longest segment, which is the *unit* of the reserve, and each
+//!    installed step leaves more free space than before.
+//! 2. A segment is rewritten only below or beside deletes that came since it was last looked at,
+//!    and only where its bytes return: no other partition, branch or checkpoint may have it. The
+//!    base comes first, then deltas from old to new, because a delete goes when nothing older of
+//!    its key is left.
+//! 3. The partitions that refer to a segment are busy meanwhile, as in a compaction. Each gets its
+//!    part.
+//! 4. Less than a [`GAIN_DIVISOR`]th of a segment is not worth the edit: it stays until a
+//!    compaction.
 
 use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Seq};
+use crate::compaction::{Depth, Stretch, ThinStream};
 use crate::db::Core;
 use crate::db::catalog::{KeyspaceState, Order};
 use crate::db::compact::tombstone_lists;
@@ -25,17 +28,16 @@ use crate::db::work::PartitionKey;
 use crate::db::worker::contain;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, Version};
-use crate::merge::{Depth, Stretch, ThinStream};
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The part of a segment that must be hidden, at least.
+/// The least part of a segment that must be hidden (1/this).
 const GAIN_DIVISOR: u64 = 64;
-/// What file systems give back as a whole.
+/// The unit in which file systems give space back.
 const PAGE_BYTES: u64 = 4 << 10;
-/// Entries between two looks at the rest of the world.
+/// Entries between two calls of `between_steps`.
 const STEP_ENTRIES: usize = 1024;
 
 /// A segment that may have something hidden in it, by what names it.
@@ -197,7 +199,7 @@ impl Core {
         }
     }
 
-    /// Writes the segments of partitions again for whose merge there is no room. Says whether one
+    /// Rewrites the segments of partitions whose compaction finds no room. Returns whether one
     /// became smaller.
     pub(super) fn thin_for(&self, keys: &[PartitionKey]) -> bool {
         let [(id, lower)] = keys else { return false };
@@ -222,7 +224,7 @@ impl Core {
         any
     }
 
-    /// Writes a segment again if it becomes smaller by that. Says whether it did.
+    /// Rewrites a segment if that makes it smaller. Returns whether it did.
     pub(super) fn thin_contained(&self, key: &ThinKey) -> bool {
         match self.thin(key) {
             Ok(thinned) => thinned,
@@ -239,7 +241,7 @@ impl Core {
         let Some(job) = self.thin_job(key)? else { return Ok(false) };
         let keys = job.keys();
         let taken = {
-            // As merges do: whoever changes the tree sees that they are busy.
+            // As for compactions: changes of the tree see that they are busy.
             let _one_at_a_time = self.store.lock();
             self.work.take(&keys)
         };
@@ -313,7 +315,7 @@ impl Core {
             installed = self.install_thinned(job)?;
             Ok(())
         })?;
-        self.counters.background.merge_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counters.background.compaction_bytes.fetch_add(bytes, Ordering::Relaxed);
         if installed {
             log::debug!("a segment of {len} bytes was written again in {bytes}");
             self.note_gain();
@@ -321,7 +323,7 @@ impl Core {
         Ok(installed)
     }
 
-    /// Writes what stays of a segment. False: that is not worth the while.
+    /// Writes what stays of a segment. False: the gain is too small.
     fn write_thinned<O: KeyOrder>(
         &self,
         order: &O,
@@ -352,8 +354,8 @@ impl Core {
                 end: part.upper.clone(),
                 last: Some(meta.max_key.clone()),
             };
-            // Read behind the partitions: no snapshot that is made from here on sees what they hide.
-            let gc = self.merge_rule().at(Depth::Upper);
+            // Read after the partitions: no snapshot made from here on sees what they hide.
+            let gc = self.compaction_rule().at(Depth::Upper);
             let mut stream = ThinStream::new(order.clone(), cursors, own, tombstones, gc, stretch);
             let mut out = |key: &[u8], seq, kind, value: &[u8]| {
                 self.writer(writer, true)?.add(order, key, seq, kind, value)
@@ -376,7 +378,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Puts what was written in the place of the segment. False: something else happened to that.
+    /// Puts what was written in the place of the segment. False: the segment changed meanwhile.
     fn install_thinned(&self, job: Job) -> Result<bool> {
         let mut installed = false;
         self.change(|state, store| {

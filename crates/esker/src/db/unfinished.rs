@@ -1,10 +1,10 @@
-//! The mark of a directory that is being filled: until it is gone, what stands there is a part of
-//! what was asked for, so nobody opens it.
+//! The mark of a directory that is being filled: until it is gone, the directory holds only a part,
+//! and opening it fails.
 //!
 //! 1. The mark is durable before the directory holds anything that an open could take for a
 //!    database.
 //! 2. It goes, durably, only when all that was to be filled in is durable.
-//! 3. Whoever fills the directory holds its lock while the mark is made and while it goes. What
+//! 3. The thread that fills the directory holds its lock while it makes and removes the mark. What
 //!    an earlier filling left may be removed under the lock while the mark stands.
 
 use super::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, what_it_is};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The name of the mark.
 pub const MARK_NAME: &str = "INCOMPLETE";
 
-/// What stands in it, for whoever looks.
+/// The content of the mark, for people who look.
 const TEXT: &[u8] = b"A repair into this directory was not finished. Run it again, and it begins \
 anew, or remove the directory.\n";
 
@@ -55,7 +55,7 @@ pub fn begin(fs: &Arc<dyn Fs>, path: &Path) -> Result<()> {
     // Seeded: what a repair that was cut off leaves opens as a whole database.
     bug!("db_repair_target_not_marked", return Ok(()));
     let mark = path.join(MARK_NAME);
-    // One that is there already may never have been synced.
+    // An existing mark may never have been synced.
     let (file, _) = open_to_change(fs, &mark).context("create", &mark)?;
     file.write_at(TEXT, 0).context("write", &mark)?;
     // Seeded: a power cut takes the mark of a repair that was cut off, and leaves its files.

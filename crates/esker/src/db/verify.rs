@@ -1,9 +1,9 @@
 //! Verify: read everything and check it against everything else.
 //!
-//! Every segment that the present version refers to is read with plain reads, past the cache:
-//! checksums against their referrers, order of keys, filters, counts. The log before the last
-//! sync and both superblocks are read again too. Nothing is changed, and damage in one place does
-//! not end the search (C3).
+//! Verify reads every segment of the present version with plain reads, past the cache, and checks
+//! checksums against their referrers, the order of keys, filters and counts. It also reads the log
+//! before the last sync and both superblocks again. It changes nothing, and damage in one place
+//! does not end the search (C3).
 
 use crate::base::Bytewise;
 use crate::db::Core;
@@ -38,7 +38,7 @@ pub struct VerifyReport {
     pub entries: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// What is wrong; empty: nothing.
+    /// The problems; empty: nothing is wrong.
     pub problems: Vec<Problem>,
 }
 
@@ -78,7 +78,7 @@ impl Core {
         // superblocks from being written.
         let store = self.store.lock();
         let superblocks = self.record.hold();
-        // One whose last write found no space is no damage: the next one makes it good.
+        // A superblock whose last write found no space is no damage: the next write repairs it.
         for name in superblocks.whole() {
             let path = self.path.join(name);
             report.files += 1;
@@ -96,7 +96,7 @@ impl Core {
         }
     }
 
-    /// Checks the log up to what is published now; writers go on behind that.
+    /// Checks the log up to what is published now; writers go on after that.
     fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
         let directory = self.path.join(LOG_DIRECTORY);
         let start = self.store.lock().log_start();

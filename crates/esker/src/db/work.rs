@@ -1,15 +1,15 @@
-//! What the background has to do, and who does it (`docs/compaction.md`).
+//! The background work that is due, and who does it (`docs/compaction.md`).
 //!
-//! 1. Order of work: flush, then merge, then giving space back. A merge looks up between its
-//!    steps and lets a flush go first, so that writers never wait for a merge to end.
-//! 2. A partition is merged by one worker at a time; it is *busy* meanwhile, and only deltas are
-//!    added to it.
+//! 1. Order of work: flush, then compact, then give space back. A compaction lets a due flush go
+//!    first between its steps, so that writers never wait for a compaction to end.
+//! 2. One worker at a time compacts a partition; the partition is *busy* meanwhile, and only deltas
+//!    are added to it.
 //! 3. Work that failed for want of space is tried again when space may have returned. A partition
-//!    whose merge failed for damage is left alone from then on, so that the rest goes on (C3), and
-//!    one whose comparator is not known until that is given;
-//!    merges that failed together are tried again one by one, to find out which of them it was.
-//! 4. Everybody waits on a signal; nobody polls. A worker that has nothing to do looks again when
-//!    the next segment may have expired.
+//!    whose compaction failed for damage is left alone from then on, so that the rest goes on (C3).
+//!    One whose comparator is missing is left alone until the comparator is given. Compactions that
+//!    failed together are tried again one by one, to find out which of them it was.
+//! 4. Threads wait on a signal; none polls. A worker that has nothing to do looks again when the
+//!    next segment may have expired.
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::settings::{DELTAS_MAX, LAZINESS, Settings};
@@ -27,15 +27,15 @@ pub type PartitionKey = (KeyspaceId, Option<Vec<u8>>);
 
 /// Bases smaller than this fraction of a partition count as this big when deltas are judged.
 const BASE_FLOOR_DIVISOR: u64 = 16;
-/// Small merges are taken together until their input reaches this many bytes, so that many small
-/// partitions do not become many small files (R28).
+/// Small compactions are taken together until their input reaches this many bytes, so that many
+/// small partitions do not become many small files (R28).
 const PACK_BYTES: u64 = 8 << 20;
 const PACK_COUNT: usize = 512;
 
-/// A merge that would do good.
+/// A compaction that is due.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
-    /// Deltas over what the laziness allows; 1 and more wants a merge.
+    /// Deltas over what the laziness allows; from 1 on, a compaction is due.
     score: f64,
     bytes: u64,
 }
@@ -44,31 +44,31 @@ struct Candidate {
 struct Inner {
     candidates: HashMap<PartitionKey, Candidate>,
     forced: HashSet<PartitionKey>,
-    /// Those of which every segment is to be rewritten.
+    /// Partitions of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
     /// When the next segment of a keyspace will have expired, or earlier: a segment that has gone
     /// since is still counted until its tree is judged as a whole.
     expiries: HashMap<KeyspaceId, Millis>,
     busy: HashSet<PartitionKey>,
-    /// Keyspaces that no merge works on.
+    /// Keyspaces that are not compacted.
     still: HashSet<KeyspaceId>,
     damaged: HashMap<PartitionKey, Error>,
-    /// Merges that failed in company.
+    /// Partitions whose compaction failed together with others.
     alone: HashSet<PartitionKey>,
-    /// Why merges that somebody waits for failed.
+    /// Why compactions that somebody waits for failed.
     failed: HashMap<PartitionKey, Error>,
     flushing: bool,
     merging: usize,
     flush_error: Option<Error>,
     retry: bool,
-    /// Somebody waits for space; `true`: so badly that little will do.
+    /// Somebody waits for space; `true`: even a little is worth freeing.
     relief: Option<bool>,
     relieving: bool,
-    /// A flush found no space while merges held some: they end, and it is tried again.
+    /// A flush found no space while compactions held some: they end, and it is tried again.
     yielding: bool,
 }
 
-/// What the background has to do.
+/// The background work that is due or under way.
 #[derive(Debug)]
 pub struct Work {
     signal: Arc<Signal>,
@@ -76,8 +76,8 @@ pub struct Work {
     inner: Mutex<Inner>,
 }
 
-/// How urgent the merge of a partition is; below 1 it can wait.
-pub fn merge_score(partition: &Partition, settings: &Settings) -> f64 {
+/// How urgent the compaction of a partition is; below 1 it can wait.
+pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
     if partition.deltas.is_empty() {
         return 0.0;
     }
@@ -100,9 +100,9 @@ pub fn merge_score(partition: &Partition, settings: &Settings) -> f64 {
     by_bytes.max(by_count)
 }
 
-/// How urgent the merge of a partition is for what has expired at `time`; below 1 it can wait. A
-/// quarter of dead space is too much. Only segments count of which everything that expires has:
-/// others would have to be rewritten again soon.
+/// How urgent the compaction of a partition is for what has expired at `time`; below 1 it can wait.
+/// A quarter of dead space is too much. A segment counts only if everything in it that can expire
+/// has expired: others would have to be rewritten again soon.
 pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
     let dead = |segment: &Arc<Segment>| {
         let meta = segment.meta();
@@ -122,7 +122,7 @@ impl Inner {
         settings: &Settings,
         time: Millis,
     ) {
-        let score = merge_score(partition, settings).max(expiry_score(partition, time));
+        let score = compaction_score(partition, settings).max(expiry_score(partition, time));
         let segments = partition.runs().flat_map(|run| run.segments());
         let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
         if let Some(next) = expiries.filter(|expiry| *expiry > time).min() {
@@ -163,7 +163,7 @@ impl Work {
         &self.done
     }
 
-    /// Lets no merge work on these keyspaces, as long as they have trees.
+    /// Keeps these keyspaces from being compacted, as long as they have trees.
     pub fn keep_still(&self, keyspaces: impl IntoIterator<Item = KeyspaceId>) {
         self.inner.lock().still.extend(keyspaces);
     }
@@ -197,8 +197,8 @@ impl Work {
         self.wake(inner);
     }
 
-    /// As [`Self::refresh`], for the partitions that a change has moved: it costs what they hold,
-    /// whatever the tree does.
+    /// Like [`Self::refresh`], for the partitions that a change has moved: the cost depends on what
+    /// they hold, not on the tree.
     pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
         let mut inner = self.inner.lock();
         for partition in &moved.gone {
@@ -217,7 +217,7 @@ impl Work {
         self.wake(inner);
     }
 
-    /// Wakes the workers if a merge is due.
+    /// Wakes the workers if a compaction is due.
     fn wake(&self, inner: MutexGuard<'_, Inner>) {
         let due = inner.candidates.keys().any(|key| !inner.damaged.contains_key(key));
         drop(inner);
@@ -238,17 +238,17 @@ impl Work {
         self.inner.lock().expiries.values().min().copied()
     }
 
-    /// Whether every segment of a partition that is being merged is to be rewritten.
+    /// Whether every segment of a partition that is being compacted is to be rewritten.
     pub fn is_whole(&self, key: &PartitionKey) -> bool {
         self.inner.lock().whole.contains(key)
     }
 
-    /// Has everything rewritten in the next merges of these partitions.
+    /// Makes the next compactions of these partitions rewrite everything.
     pub fn rewrite_whole(&self, keys: impl IntoIterator<Item = PartitionKey>) {
         self.inner.lock().whole.extend(keys);
     }
 
-    /// Asks for merges of these partitions whatever their score.
+    /// Asks for compactions of these partitions whatever their score.
     pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
         let mut inner = self.inner.lock();
         for key in keys {
@@ -259,8 +259,8 @@ impl Work {
         self.signal.notify();
     }
 
-    /// Whether a forced merge of one of these is still to come or under way; the error if one of
-    /// them cannot be merged.
+    /// Whether a forced compaction of one of these is still to come or under way; the error if one
+    /// of them cannot be compacted.
     pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
         let inner = self.inner.lock();
         let error = |key| inner.damaged.get(key).or_else(|| inner.failed.get(key));
@@ -270,8 +270,8 @@ impl Work {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Takes the merges that should come next, the most urgent first; small ones are packed.
-    pub fn take_merges(&self) -> Vec<PartitionKey> {
+    /// Takes the compactions that should come next, the most urgent first; small ones are packed.
+    pub fn take_compactions(&self) -> Vec<PartitionKey> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let free =
@@ -312,8 +312,8 @@ impl Work {
         taken
     }
 
-    /// Ends merges, well or badly.
-    pub fn end_merges(&self, keys: &[PartitionKey], error: Option<&Error>) {
+    /// Ends compactions; `error`: why they failed.
+    pub fn end_compactions(&self, keys: &[PartitionKey], error: Option<&Error>) {
         let mut inner = self.inner.lock();
         inner.merging -= keys.len();
         for key in keys {
@@ -332,14 +332,14 @@ impl Work {
                 Some(Error::Closed) => {}
                 None => {
                     inner.failed.remove(key);
-                    // Whoever asks again while the merge runs is answered by the next one.
+                    // A request that comes while the compaction runs is for the next one.
                     if !inner.forced.contains(key) {
                         inner.whole.remove(key);
                     }
                 }
                 Some(error) => {
                     inner.retry = true;
-                    // Whoever waits for this merge is told and not kept (C8).
+                    // Those who wait for this compaction get the error and wait no longer (C8).
                     inner.failed.insert(key.clone(), error.clone());
                 }
             }
@@ -348,8 +348,8 @@ impl Work {
         self.done.notify();
     }
 
-    /// Takes partitions that no merge works on; false: one of them is busy. As long as they are taken
-    /// only deltas are added to them.
+    /// Takes partitions that nobody compacts; false: one of them is busy. As long as they are
+    /// taken, only deltas are added to them.
     pub fn take(&self, keys: &[PartitionKey]) -> bool {
         let mut inner = self.inner.lock();
         let free = keys.iter().all(|key| !inner.busy.contains(key));
@@ -367,17 +367,17 @@ impl Work {
         inner.busy.retain(|key| !keys.contains(key));
         drop(inner);
         self.done.notify();
-        // Merges of them may be due.
+        // Compactions of them may be due.
         self.signal.notify();
     }
 
-    /// These keyspaces have the order that merges of them lacked.
+    /// These keyspaces now have the comparator that their compactions lacked.
     pub fn order_arrived(&self, keyspaces: &[KeyspaceId]) {
         if keyspaces.is_empty() {
             return;
         }
-        // Seeded: a partition that lacked its comparator once is never merged again.
-        bug!("db_late_comparator_resumes_no_merge", return);
+        // Seeded: a partition that lacked its comparator once is never compacted again.
+        bug!("db_late_comparator_resumes_no_compaction", return);
         let mut inner = self.inner.lock();
         inner.damaged.retain(|(id, _), error| {
             !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(id))
@@ -386,20 +386,20 @@ impl Work {
         self.signal.notify();
     }
 
-    /// Whether a merge of this partition is under way.
+    /// Whether a compaction of this partition is under way.
     pub fn is_busy(&self, keyspace: KeyspaceId, lower: Option<&[u8]>) -> bool {
         let inner = self.inner.lock();
         !inner.busy.is_empty() && inner.busy.contains(&(keyspace, lower.map(<[u8]>::to_vec)))
     }
 
-    /// Takes the right to flush, which one thread has at a time.
+    /// Takes the right to flush; one thread at a time has it.
     pub fn begin_flush(&self) -> bool {
         let mut inner = self.inner.lock();
         inner.yielding &= inner.flushing;
         !std::mem::replace(&mut inner.flushing, true)
     }
 
-    /// Ends a flush, well or badly.
+    /// Ends a flush; `error`: why it failed.
     pub fn end_flush(&self, error: Option<Error>) {
         let mut inner = self.inner.lock();
         inner.flushing = false;
@@ -415,7 +415,7 @@ impl Work {
         self.inner.lock().flush_error.clone()
     }
 
-    /// The error with which a merge ends so that a flush gets its space.
+    /// The error with which a compaction ends so that a flush gets its space.
     pub fn yield_to_flush(&self) -> Result<()> {
         let inner = self.inner.lock();
         if !inner.yielding {
@@ -424,12 +424,12 @@ impl Work {
         inner.flush_error.clone().map_or(Ok(()), Err)
     }
 
-    /// Why merges fail at the moment, if they do.
-    pub fn merge_error(&self) -> Option<Error> {
+    /// Why compactions fail at the moment, if they do.
+    pub fn compaction_error(&self) -> Option<Error> {
         self.inner.lock().failed.values().next().cloned()
     }
 
-    /// Asks for what frees space; `all`: also for what frees little.
+    /// Asks for relief; `all`: also where it frees little.
     pub fn ask_relief(&self, all: bool) {
         let mut inner = self.inner.lock();
         inner.relief = Some(all || inner.relief == Some(true));
@@ -437,7 +437,7 @@ impl Work {
         self.signal.notify();
     }
 
-    /// Takes up what was asked for; `None`: nothing was, or somebody else is at it.
+    /// Begins the relief that was asked for; `None`: none was, or another thread does it.
     pub fn begin_relief(&self) -> Option<bool> {
         let mut inner = self.inner.lock();
         let asked = if inner.relieving { None } else { inner.relief.take() };
@@ -445,18 +445,18 @@ impl Work {
         asked
     }
 
-    /// Whether it was asked for again.
+    /// Whether relief is asked for.
     pub fn is_relief_asked(&self) -> bool {
         self.inner.lock().relief.is_some()
     }
 
-    /// Relief has come to its end.
+    /// Ends relief.
     pub fn end_relief(&self) {
         self.inner.lock().relieving = false;
         self.done.notify();
     }
 
-    /// Whether no flush or merge is under way beside relief.
+    /// Whether no flush or compaction is under way beside relief.
     pub fn is_relief_alone(&self) -> bool {
         let inner = self.inner.lock();
         !inner.flushing && inner.merging == 0
@@ -478,7 +478,7 @@ impl Work {
         std::mem::take(&mut self.inner.lock().retry)
     }
 
-    /// Whether no merge is due or under way and no flush runs.
+    /// Whether no compaction is due or under way and no flush runs.
     pub fn is_quiet(&self) -> bool {
         let inner = self.inner.lock();
         let waits = |key: &PartitionKey| !inner.damaged.contains_key(key);
@@ -488,7 +488,7 @@ impl Work {
             && !inner.forced.iter().any(waits)
     }
 
-    /// Bytes that the merges that are due will have to read and write.
+    /// Bytes that the compactions that are due will have to read and write.
     pub fn debt_bytes(&self) -> u64 {
         self.inner.lock().candidates.values().map(|candidate| candidate.bytes).sum()
     }

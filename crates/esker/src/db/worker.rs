@@ -1,9 +1,9 @@
 //! The threads of a database: workers, and two that look after the log.
 //!
-//! Nothing else is started. One thread of the log prepares segments ahead of the writers, the
-//! other syncs what has waited for long, and records how far the log is synced. They are two because
-//! a sync may take seconds, and writers need the next segment meanwhile; and they are no workers, so
-//! that a slow disk under one of them does not hold up the tree, nor the other way round (R27).
+//! A database starts no other threads. One thread of the log prepares segments ahead of the
+//! writers; the other syncs what has waited for long, and records how far the log is synced. They
+//! are two because a sync may take seconds, and writers need the next segment meanwhile. They are
+//! not workers, so that a slow disk under the log does not hold up the tree, nor the reverse (R27).
 
 use crate::base::{KeyspaceId, Millis};
 use crate::db::Core;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often a worker looks again for readers that left their epoch.
+/// How often a worker checks again whether readers have left their epoch.
 const RETIRE_TRIES: u32 = 8;
 /// How long a worker waits before it tries again what failed for a passing reason.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
@@ -62,13 +62,13 @@ impl Core {
             }
             let relieved = self.relieve_if_asked();
             let flushed = self.flush_if_due() || relieved;
-            // Flushes come first, until merges are what writers are slowed for: then one follows
-            // each flush, or a lone worker would never come to them. Merges flush between their
+            // Flushes come first, until writers are slowed for compactions: then one follows each
+            // flush, or a lone worker would never come to them. Compactions flush between their
             // steps, so no flush waits long for one.
-            let may_merge = !flushed || self.pacer.merges_are_late();
-            let busy = (may_merge && self.merge_if_due()) || flushed;
-            // Between two jobs too: under load there is always another one due, and what nobody
-            // needs any more, in memory and on disk, would only grow.
+            let may_compact = !flushed || self.pacer.compactions_are_late();
+            let busy = (may_compact && self.compact_if_due()) || flushed;
+            // Between two jobs too: under load another job is always due, and unused memory and
+            // files would only grow.
             let retired = self.state.retired.collect();
             let collected = self.give_space_back();
             if collected {
@@ -85,7 +85,7 @@ impl Core {
             if self.gates.as_ref().is_some_and(|gates| gates.rest()) {
                 continue;
             }
-            // A reader that was inside an epoch lets go soon and does not tell; an iterator does.
+            // A reader inside an epoch lets go soon without a signal; an iterator gives one.
             tries = if retired { tries + 1 } else { 0 };
             if self.work.take_retry() || (retired && tries <= RETIRE_TRIES) {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
@@ -101,7 +101,7 @@ impl Core {
         }
     }
 
-    /// Gives back the space that nothing refers to. Says whether this thread did.
+    /// Gives back the space that nothing refers to. Returns whether this thread did.
     fn give_space_back(&self) -> bool {
         if !self.files.has_garbage() {
             return false;
@@ -110,16 +110,16 @@ impl Core {
         self.files.collect()
     }
 
-    /// Flushes the oldest sealed memtables if there are any and nobody else does it. Says whether
-    /// something was done.
+    /// Flushes the oldest sealed memtables if there are any and nobody else does it. Returns
+    /// whether something was done.
     pub(super) fn flush_if_due(&self) -> bool {
-        // Nothing can be installed any more, so nothing is written (R8).
+        // Nothing can be installed any more, so it writes nothing (R8).
         if self.latch.check().is_err() {
             return false;
         }
         let mut due = self.state_now().oldest_sealed().is_some();
         if !due && self.catalog.lock().has_pending_drops() {
-            // The manifest learns of a drop, and its space returns, with the next flush.
+            // The next flush records a drop in the manifest and returns its space.
             let state = self.state_now();
             due = self.pipeline.as_ref().is_some_and(|pipeline| self.seal(pipeline, &state));
         }
@@ -136,53 +136,53 @@ impl Core {
         self.work.end_flush(failure.map(|error| self.name_holders(error)));
         self.regain();
         self.update_pace();
-        // Those who were stopped ask again in any case: they may have a memtable to seal, or have
-        // to be told why none can be flushed.
+        // Stopped writers try again in any case: they may have a memtable to seal, or need the
+        // error that keeps flushes from succeeding.
         self.room.notify();
         done
     }
 
-    /// Merges what is most urgent. Says whether something was done.
-    fn merge_if_due(&self) -> bool {
+    /// Compacts what is most urgent. Returns whether something was done.
+    fn compact_if_due(&self) -> bool {
         if self.latch.check().is_err() {
             return false;
         }
-        // Changes of the tree look at what is busy and are published under this lock. So a merge
-        // that begins sees every change that did not see it.
+        // Changes of the tree look at what is busy and are published under this lock. So a
+        // compaction that begins sees every change that did not see it.
         let keys = {
             let _one_at_a_time = self.store.lock();
-            self.work.take_merges()
+            self.work.take_compactions()
         };
         if keys.is_empty() {
             return false;
         }
-        self.gate(Point::MergeBegins);
-        let result = contain(|| self.merge_partitions(&keys))
+        self.gate(Point::CompactionBegins);
+        let result = contain(|| self.compact_partitions(&keys))
             .or_else(|error| self.cut_up_for_room(&keys, error))
             .map_err(|error| self.name_holders(error));
         let yielded = self.work.yield_to_flush().is_err();
         if let Err(error) = &result {
             if !matches!(error, Error::Closed) {
-                log::warn!("merge failed: {error}");
+                log::warn!("compaction failed: {error}");
             }
-            // What was not merged is still to be merged.
+            // What was not compacted is still to be compacted.
             self.judge_again(&keys);
         }
         if result.is_ok() {
             self.note_gain();
         }
-        self.work.end_merges(&keys, result.as_ref().err());
+        self.work.end_compactions(&keys, result.as_ref().err());
         if let Err(error) = &result {
-            self.after_failed_merges(&keys, error);
+            self.after_failed_compactions(&keys, error);
         }
         let thinned =
             matches!(&result, Err(Error::DiskFull { .. })) && !yielded && self.thin_for(&keys);
         result.is_ok() || yielded || thinned
     }
 
-    /// What happened while a merge failed is not noticed by who noted the failure: keyspaces went,
-    /// and nobody will ever try those again, or the comparator came that was missing.
-    fn after_failed_merges(&self, keys: &[crate::db::work::PartitionKey], error: &Error) {
+    /// Handles what happened while a compaction failed, which `end_compactions` does not notice:
+    /// keyspaces went, and nobody will try those again, or the missing comparator came.
+    fn after_failed_compactions(&self, keys: &[crate::db::work::PartitionKey], error: &Error) {
         let state = self.state_now();
         let gone = keys.iter().map(|(id, _)| *id).filter(|id| state.version.tree(*id).is_none());
         gone.for_each(|id| self.judge(id, None));
@@ -203,12 +203,12 @@ impl Core {
         self.work.moved(id, moved, &self.settings, self.earliest_time());
     }
 
-    /// The time of the earliest reader: what has expired then has for everybody.
+    /// The time of the earliest reader: what has expired then has expired for everybody.
     pub(super) fn earliest_time(&self) -> Millis {
         self.snapshots.earliest_time(self.clock.now())
     }
 
-    /// Judges the trees anew of which something has expired. Says whether there were any.
+    /// Judges the trees anew in which something has expired. Returns whether there were any.
     pub(super) fn judge_expired(&self) -> bool {
         let ids = self.work.expired(self.earliest_time());
         self.judge_trees(&ids);
@@ -216,8 +216,8 @@ impl Core {
     }
 
     /// How long a worker with nothing to do may wait for something to expire. It looks again after
-    /// a while if a snapshot still sees what has, or if space could not be given back: nobody tells
-    /// when a snapshot ends or a checkpoint is removed.
+    /// a while if a snapshot still sees what has expired, or if space could not be given back: the
+    /// end of a snapshot or checkpoint gives no signal.
     fn wait_for_looking_again(&self) -> Option<Duration> {
         let expiry = self.work.next_expiry().map(|expiry| {
             let left = expiry.saturating_sub(self.clock.now());
@@ -241,20 +241,20 @@ impl Core {
         }
     }
 
-    /// Called by a merge between its steps.
+    /// Called by a compaction between its steps.
     pub(super) fn between_steps(&self) -> Result<()> {
         if self.closing.load(Ordering::Acquire) {
             return Err(Error::Closed);
         }
-        self.gate(Point::MergeSteps);
-        // A flush that found no space waits for some, perhaps for that which this merge frees.
+        self.gate(Point::CompactionSteps);
+        // A flush that found no space waits for some, perhaps for what this compaction frees.
         if self.work.flush_error().is_none() {
             self.flush_if_due();
         }
         self.work.yield_to_flush()
     }
 
-    /// Prepares segments of the log ahead of the writers. It syncs nothing but what it prepares.
+    /// Prepares segments of the log ahead of the writers. It syncs only what it prepares.
     fn run_log(&self) {
         let Some(pipeline) = &self.pipeline else { return };
         loop {

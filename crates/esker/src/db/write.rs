@@ -1,9 +1,9 @@
-//! The way of a write: admit, log, apply, publish (`docs/write-path.md`).
+//! The path of a write: admit, log, apply, publish (`docs/write-path.md`).
 //!
 //! 1. Everything that can fail or wait happens before reservation (R2): checks of sizes, pacing,
-//!    and, for keyspaces with an order of their own, the search for the place in the memtable
-//!    (R15). What is refused all the same, because somebody came in between, takes up log and maybe
-//!    memory; it is counted like what was written, and makes room by a flush.
+//!    and, for keyspaces with a custom comparator, the search for the place in the memtable (R15).
+//!    A write that is still refused, because another write came in between, takes up log and maybe
+//!    memory; it counts like any write, and a flush frees its room.
 //! 2. Which memtable set takes the write follows from its sequence number alone, so a set sealed
 //!    at a position holds exactly what stands before it (R3).
 //! 3. A set is sealed by the writer that filled it, or the log behind its start; a worker flushes
@@ -44,17 +44,17 @@ const NOT_LOGGED: u64 = 1;
 pub struct Write<'a> {
     /// The encoded operations.
     pub payload: &'a [u8],
-    /// How many there are.
+    /// How many operations there are.
     pub operations: u32,
     /// The keyspaces that they touch, each at least once.
     pub keyspaces: &'a [&'a KeyspaceState],
-    /// What the write must survive.
+    /// The durability class of the write.
     pub durability: Durability,
     /// What is counted: puts, deletes, range deletes, bytes of keys and values.
     pub counts: [u64; 4],
 }
 
-/// What must not have changed when a write takes its place, and up to where that is known.
+/// What must not have changed when a write gets its position, and up to where that was checked.
 #[derive(Debug, Clone, Copy)]
 struct Watch<'a> {
     reads: &'a ReadSet,
@@ -105,7 +105,7 @@ impl Core {
         &self.transactions.locks
     }
 
-    /// An error if anything in `reads` was written until now.
+    /// Fails if anything in `reads` was written until now.
     pub fn check_unchanged(&self, reads: &ReadSet) -> Result<()> {
         self.check_open()?;
         self.validate(reads, 0, self.visible(), Which::All)
@@ -145,7 +145,7 @@ impl Core {
         if !open {
             self.wait_for_admission(len, write.frees())?;
         }
-        // What can be judged now need not be judged while others wait, and a conflict that is seen
+        // What is checked now need not be checked while others wait, and a conflict that is found
         // here takes up no place in the log.
         let watch = reads.map(|reads| Watch { reads, seen: pipeline.visible() });
         if let Some(Watch { reads, seen }) = watch {
@@ -232,7 +232,7 @@ impl Core {
             // in the log.
             bug!("db_late_conflicts_not_seen", return Ok(()));
             if seen == seq {
-                // Nobody came in between.
+                // No other write came in between.
                 return Ok(());
             }
             // The log is the order of all writes: once those before this one are applied, the
@@ -291,15 +291,15 @@ impl Core {
         Ok(())
     }
 
-    /// The error of a batch whose bytes are not what its writer encoded. It is logged by then, and
-    /// a reader of the log would refuse it.
+    /// The error of a batch whose bytes are not what its writer encoded. The batch is logged by
+    /// then, and a reader of the log would refuse it.
     #[cold]
     fn undecodable(&self, position: Seq) -> Error {
         let detail = "a batch was damaged in memory, before or while it was written";
         Error::corruption(&self.path.join(LOG_DIRECTORY), position, "log operation", detail)
     }
 
-    /// Writes a batch that touches keyspaces with an order of their own: their entries are put in
+    /// Writes a batch that touches keyspaces with a custom comparator: their entries are put in
     /// place before reservation, invisible, and get their sequence numbers after it, so that no
     /// user code runs in between (R15).
     fn write_custom(
@@ -308,7 +308,7 @@ impl Core {
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
     ) -> Result<Seq> {
-        // An entry in its place cannot be taken back, so whatever can be refused is refused first.
+        // A placed entry cannot be taken back, so all refusals come first.
         let ops = Ops::new(write.payload).collect::<std::result::Result<Vec<_>, _>>();
         let ops = ops.ok().filter(|ops| ops.len() == write.operations as usize);
         let ops = ops.ok_or_else(|| self.undecodable(pipeline.reserved()))?;
@@ -318,8 +318,8 @@ impl Core {
         // Seals take this lock too: between placing and publishing, the set stays the same.
         let placing = self.placing.lock();
         if let Some(Watch { reads, seen }) = watch {
-            // Who writes to such keyspaces holds the lock until everything is applied, so all that
-            // will ever stand before this write in them is in their memtables now.
+            // Writers to such keyspaces hold the lock until everything is applied, so their
+            // memtables hold everything now that will ever stand before this write.
             self.validate(reads, seen, SEQ_MAX, Which::Custom)?;
         }
         let set = self.state.load_arc().active().clone();
@@ -371,7 +371,7 @@ impl Core {
                 Admission::Wait(wait) => wait,
                 Admission::Stop => {
                     if let Some(error) = self.work.flush_error() {
-                        // The space may have been that of work which has ended.
+                        // Work that has ended since may have held the space.
                         if !self.is_shortage_passing(&error) {
                             return Err(error);
                         }
@@ -379,7 +379,7 @@ impl Core {
                     }
                     self.seal_before_waiting()?;
                     self.gate(Point::CallerWaits);
-                    // Whoever frees memory notifies; the limit is for a flush that hangs.
+                    // Freeing memory notifies; the limit is for a flush that hangs.
                     Duration::from_secs(1)
                 }
             };
@@ -392,14 +392,14 @@ impl Core {
         }
     }
 
-    /// Seals full memtables that could not be sealed by the writer who filled them, because too
-    /// many waited for their flush then. If every writer waits, nobody else would do it.
+    /// Seals full memtables that the writer who filled them could not seal, because too many waited
+    /// for their flush then. If every writer waits, nothing else would do it.
     fn seal_before_waiting(&self) -> Result<()> {
         let pipeline = self.writable()?;
         let state = self.state.load_arc();
         let full = state.active().take_seal_request(pipeline.reserved());
         if full && !self.seal(pipeline, &state) {
-            // A flush is still to end, and its end wakes those who wait, to try again.
+            // A flush is still under way, and its end wakes the waiting writers to try again.
             state.active().renew_seal_request();
         }
         Ok(())
@@ -433,7 +433,7 @@ impl Core {
         true
     }
 
-    /// Tells the pacer the present debts. Writers that wait hear of it if they may go on.
+    /// Gives the pacer the present debts. Wakes waiting writers if they may go on.
     pub(super) fn update_pace(&self) {
         let state = self.state.load_arc();
         let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
@@ -464,7 +464,7 @@ fn class(durability: Durability) -> Class {
     }
 }
 
-/// Those of the keyspaces that have an order of their own, by number.
+/// Those of the keyspaces that have a custom comparator, by number.
 fn orders_of<'k>(keyspaces: &[&'k KeyspaceState]) -> Result<Vec<(KeyspaceId, &'k CustomOrder)>> {
     let order = |keyspace: &&'k KeyspaceState| match &keyspace.order {
         Order::Custom(order) => Some(Ok((keyspace.id, order))),

@@ -1,10 +1,10 @@
-//! What errors say: what failed and what to do about it, in one line.
+//! The messages of errors: what failed and what to do about it, in one line.
 
 use super::{ConflictCause, Corruption, Error};
 use std::fmt;
 use std::path::Path;
 
-/// What to do about a directory or file of something else.
+/// The message about a directory or file that is not a database.
 fn foreign(
     f: &mut fmt::Formatter<'_>,
     path: &Path,
@@ -66,7 +66,7 @@ impl fmt::Display for Error {
             | Self::MergeOperatorMismatch { .. }
             | Self::MergeFailed { .. } => self.fmt_of_keyspace(f),
             Self::UserCodePanicked { what } => {
-                write!(f, "{what} panicked: mend it and reopen the database")
+                write!(f, "{what} panicked: fix it and reopen the database")
             }
             Self::Conflict { .. }
             | Self::Deadlock { .. }
@@ -78,7 +78,7 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// The messages about what stands in a directory.
+    /// The messages about the content of a directory.
     fn fmt_of_directory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Locked { path } => {
@@ -142,7 +142,7 @@ impl Error {
             Self::MergeFailed { keyspace, operator, detail } => write!(
                 f,
                 "merge operator {operator:?} failed in keyspace {keyspace:?} ({detail}): \
-                 overwrite the key or mend the operator"
+                 overwrite the key or fix the operator"
             ),
             _ => Ok(()),
         }
@@ -193,7 +193,7 @@ impl fmt::Display for Corruption {
             write!(f, "; keyspace {keyspace:?}")?;
         }
         if let Some((low, high)) = &self.key_range {
-            // Keys may be secret: a message tells their lengths, the field holds the bytes.
+            // Keys may be secret: the message gives their lengths, the field holds the bytes.
             write!(f, "; keys of {}..{} bytes bound the range", low.len(), high.len())?;
         }
         write!(f, "; run `esker verify`, then `esker repair --plan` on the directory")

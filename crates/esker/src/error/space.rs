@@ -1,8 +1,8 @@
-//! What an error about missing space says: what is used up, and what of the database holds space.
+//! The content of an error about missing space: what has run out, and what holds space.
 
 use std::fmt;
 
-/// What is used up where there is no space left.
+/// What has run out when there is no space left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortage {
@@ -10,7 +10,7 @@ pub enum Shortage {
     Device,
     /// The quota of the user, group or project.
     Quota,
-    /// The size that this process, or the file system, lets one file have.
+    /// The limit of this process or of the file system on the size of one file.
     FileSize,
 }
 
@@ -24,20 +24,20 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// What of a database holds space.
+/// What holds space in a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpaceHeld {
-    /// Bytes of runs, those below included.
+    /// Bytes of runs, including those below.
     pub data: u64,
     /// Bytes of log files.
     pub log: u64,
-    /// Open snapshots, iterators and transactions among them: they keep old versions.
+    /// Open snapshots, including those of iterators and transactions. They keep old versions.
     pub snapshots: usize,
-    /// Branches and named snapshots, each with the bytes of runs that nothing but it refers to,
-    /// the largest first.
+    /// Branches and named snapshots, the largest first, each with the bytes of runs to which only
+    /// it refers.
     pub branches: Vec<(String, u64)>,
-    /// Bytes of runs that checkpoints share: they return when those are removed too.
+    /// Bytes of runs that checkpoints share: freed only when the checkpoints are removed too.
     pub checkpoints: u64,
 }
 

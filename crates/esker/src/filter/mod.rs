@@ -3,8 +3,8 @@
 //! The hash of a key (`base::codec::hash_key`) picks one line of 64 bytes and a few bits in it, so
 //! that a probe costs one cache miss whatever the size of the filter (Putze, Sanders, Singler:
 //! "Cache-, Hash- and Space-Efficient Bloom Filters", 2007; the way bits are drawn follows
-//! RocksDB's FastLocalBloom). Filters are built for bytewise keyspaces only: under a custom order
-//! different bytes may be the same key (R15).
+//! RocksDB's FastLocalBloom). Filters are built for bytewise keyspaces only: under a custom
+//! comparator different bytes may be the same key (R15).
 //!
 //! On disk a filter is its lines, as 8 little-endian words each; the number of probes stands
 //! beside it.

@@ -1,17 +1,17 @@
-//! The only door to the operating system.
+//! The engine's only access to the operating system.
 //!
 //! Every file access of the engine goes through [`Fs`] and [`File`], so that the tests can put a
 //! simulated disk (power cuts, torn writes, failing syncs) under the very same code. Paths are
 //! plain paths; nothing here knows the database's layout.
 //!
 //! A database's directory may hold what does not belong there: links to files elsewhere, pipes
-//! that nobody writes to, devices. Names are therefore judged in one place, below this trait:
+//! without a writer, devices. Names are therefore judged in one place, below this trait:
 //!
-//! 1. What [`Fs::open`] and [`Fs::lock`] answer is a regular file. Links are not followed, and
+//! 1. [`Fs::open`] and [`Fs::lock`] take only regular files. Links are not followed, and
 //!    what is not a regular file is not even opened, so no call blocks on a pipe or wakes a device.
 //! 2. Below the directory of a file system that [`within`] made, names are found from a handle of
 //!    that directory, and no link is followed on the way: nothing outside is read or written.
-//! 3. Whoever changes a file in place looks at [`File::links`] first.
+//! 3. Code that changes a file in place looks at [`File::links`] first.
 
 use crate::error::{Error, IoContext};
 use std::fmt;
@@ -76,15 +76,15 @@ impl Incarnation {
 /// A file system.
 pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// Opens a regular file. Parent directories must exist. New files are private to the user as
-    /// the process's umask says. What is no regular file is refused, unopened, with an error that
-    /// [`wrong_kind`] tells apart.
+    /// the process's umask says. Anything but a regular file is refused, unopened, with an error
+    /// that [`wrong_kind`] recognises.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates one directory; succeeds if it is there already.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Lists a directory, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
-    /// What stands at this path, if anything does. In a file system of [`within`], links are not
-    /// followed; elsewhere they are, as far as they lead somewhere.
+    /// The kind of what stands at this path, if anything does. In a file system of [`within`],
+    /// links are not followed; elsewhere they are, as far as they lead somewhere.
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
     /// Renames a file, replacing the target; both in directories of this file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -117,8 +117,8 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
         let _ = directory;
         Ok(None)
     }
-    /// How many files may be open at once for reading runs. The rest is for everything else that
-    /// the process opens.
+    /// How many files may be open at once for reading runs. The other descriptors are for
+    /// everything else that the process opens.
     fn open_files_max(&self) -> usize {
         usize::MAX
     }
@@ -134,9 +134,9 @@ pub fn within(fs: &Arc<dyn Fs>, directory: &Path) -> io::Result<Arc<dyn Fs>> {
     Ok(fs.rooted(directory)?.unwrap_or_else(|| fs.clone()))
 }
 
-/// Opens a file that is changed in place, or makes it; says whether it is a new one, whose name is
-/// not durable yet. A file that has other names is not changed, but another is made in its place:
-/// in a copy that was made of links, it is the original's, too.
+/// Opens a file that is changed in place, or makes it; returns whether it is new, with a name that
+/// is not durable yet. A file that has other names is not changed: a new file takes its place,
+/// since in a copy made of hard links it belongs to the original, too.
 pub(crate) fn open_to_change(fs: &dyn Fs, path: &Path) -> io::Result<(Arc<dyn File>, bool)> {
     // Seeded: a file that has another name is changed under both.
     let any = bug!("fs_linked_file_is_changed");
@@ -149,8 +149,8 @@ pub(crate) fn open_to_change(fs: &dyn Fs, path: &Path) -> io::Result<(Arc<dyn Fi
     Ok((fs.open(path, OpenMode::CreateNew)?, true))
 }
 
-/// Opens a file that the database says is there, for reading: that it is missing, or something
-/// else than a regular file, is damage (C3).
+/// Opens for reading a file that the database refers to: if it is missing or not a regular file,
+/// that is damage (C3).
 pub fn open_part(fs: &dyn Fs, path: &Path, section: &'static str) -> crate::Result<Arc<dyn File>> {
     part(fs.open(path, OpenMode::Read), path, section)
 }
@@ -189,7 +189,7 @@ pub trait File: Send + Sync + fmt::Debug {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Bytes that the device really holds for this file.
+    /// Bytes that the file occupies on the device.
     fn allocated(&self) -> io::Result<u64>;
     /// Truncates or extends (sparsely) to `len`.
     fn set_len(&self, len: u64) -> io::Result<()>;
@@ -209,8 +209,8 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Gives the device space of `len` bytes from `offset` back; they read as zeros. Fails with
     /// [`io::ErrorKind::Unsupported`] where that is not possible.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
-    /// Whether writing over allocated bytes never needs more space. It does where the file system
-    /// copies on write; there nothing is mapped, and nothing allocated is used twice.
+    /// Whether writing over allocated bytes never needs more space. It does need some where the
+    /// file system copies on write; there nothing is mapped, and nothing allocated is used twice.
     fn keeps_space(&self) -> bool {
         true
     }
@@ -254,7 +254,7 @@ pub trait LogMap: Send + Sync + fmt::Debug {
     }
 }
 
-/// Whether a file was not opened because the process, or the system, has too many open.
+/// Whether a file could not be opened because the process, or the system, has too many open.
 pub fn is_out_of_descriptors(error: &io::Error) -> bool {
     os::is_out_of_descriptors(error)
 }

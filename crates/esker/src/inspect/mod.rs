@@ -1,8 +1,8 @@
 //! Showing any file of a database to a human, field by field, without opening the database.
 //!
-//! The answer is a list of fields and values. A field is a path of names and offsets, such as
-//! `record[64].kind`, and no two are the same. What is damaged is shown as damaged, with its
-//! offset, and what stands behind it is still shown. Nothing is changed and nothing is locked: the
+//! The result is a list of fields and values. A field is a path of names and offsets, such as
+//! `record[64].kind`, and no two are the same. Damage is shown as such, with its offset, and
+//! what stands behind it is still shown. Nothing is changed and nothing is locked: the
 //! file of a running database is shown as it is at that moment. Numbers are decimal, nonces and
 //! checksums hexadecimal, keys escaped and cut where they are long.
 
@@ -20,11 +20,11 @@ use crate::wal;
 use std::path::Path;
 
 /// Shows a file of a database: a superblock, a manifest, a log segment, a run file or the lock.
-/// Files are told by their names; one that was renamed is told by its first bytes.
+/// Names tell the kind of a file; the first bytes tell it of a file that was renamed.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read, [`Error::UnknownFormat`] if a newer build wrote it, and
-/// [`Error::InvalidArgument`] if it is no file of a database.
+/// [`Error::InvalidArgument`] if it is not a file of a database.
 ///
 /// # Example
 /// ```

@@ -32,10 +32,10 @@ struct Contender {
     live: bool,
 }
 
-/// Marks a node at which nobody has arrived yet, while the tree is built.
+/// Marks a node without a contender, while the tree is built.
 const NOBODY: Contender = Contender { head: u64::MAX, source: u32::MAX, live: false };
 
-/// Merges cursors into one, in cursor order (keys ascending, sequence numbers descending).
+/// Interleaves cursors as one, in cursor order (keys ascending, sequence numbers descending).
 ///
 /// It is a [`Cursor`] itself and keeps its contract. No entry may stand in two cursors; if one
 /// does, both are shown, the one of the earlier cursor first.
@@ -84,12 +84,12 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         &self.cursors
     }
 
-    /// Gives the cursors back.
+    /// Returns the cursors.
     pub fn into_cursors(self) -> Vec<C> {
         self.cursors
     }
 
-    /// The error because of which the tree is not valid, if that is why.
+    /// The error that made the tree invalid, if there is one.
     pub fn check(&self) -> Result<()> {
         match &self.error {
             Some(error) => Err(error.clone()),

@@ -3,8 +3,8 @@
 //! A keyspace is spread over memtables, delta runs and base runs. Each shows its entries through
 //! a [`Cursor`](crate::base::Cursor): keys ascending, the versions of a key from new to old. Three
 //! pieces make one ordered map of them. [`LoserTree`] interleaves the cursors without regard to
-//! what the entries mean; merges use it too. [`Tombstones`] answers which range tombstone hides a
-//! key. [`VisibleIter`] puts a snapshot over both: of each key it shows the newest version that
+//! what the entries mean; compactions use it too. [`Tombstones`] tells which range tombstone hides
+//! a key. [`VisibleIter`] puts a snapshot over both: of each key it shows the newest version that
 //! the snapshot sees, unless that is a delete or a range tombstone hides it.
 //!
 //! Everything is generic over the cursor and the key order, so that the path of one entry holds

@@ -1,4 +1,4 @@
-//! Cursors over vectors, random numbers and small data sets, for the tests of `iter` and `merge`.
+//! Cursors over vectors, random numbers and small data sets, for tests of `iter` and `compaction`.
 
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{

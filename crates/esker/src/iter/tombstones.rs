@@ -1,8 +1,8 @@
 //! Which range tombstone hides a key (R18).
 //!
-//! Readers and merges ask the same two questions of every source's range tombstones: what is the
+//! Readers and compactions ask two questions of every source's range tombstones: which is the
 //! newest one, below a bound, that covers this key; and how far to both sides of the key does the
-//! answer hold. The second answer makes the first one cheap: neighbours of a key mostly lie in
+//! answer hold? The second answer makes the first one cheap: neighbours of a key mostly lie in
 //! the same span, so a walk asks once per span and then compares each key with its two ends.
 //! A tombstone of any source hides entries of every source, so the answers of all sources are
 //! combined: the newest number, the narrowest span.
@@ -42,8 +42,8 @@ impl<T: Tombstones> Tombstones for std::sync::Arc<T> {
     }
 }
 
-/// What a memtable holds: its levels, and the few that nobody fragmented yet, searched from end to
-/// end.
+/// The tombstones of a memtable: its levels, and the few that are not fragmented yet, searched from
+/// end to end.
 impl Tombstones for TombstoneView {
     fn is_empty(&self) -> bool {
         TombstoneView::is_empty(self)

@@ -6,9 +6,9 @@
 //! it. Backward, it comes last: the iterator copies it while it walks over the older ones, and
 //! then stands one entry before the key (the arrangement of LevelDB's `DBIter`).
 //!
-//! Long rows of entries that are not shown are leapt over: many versions of one key by a seek
-//! past them, the keys under a range tombstone by a seek of every source that holds nothing newer
-//! than the tombstone.
+//! The iterator seeks past long rows of entries that are not shown: past many versions of one key,
+//! and past the keys under a range tombstone in every source that holds nothing newer than the
+//! tombstone.
 //!
 //! A put that has expired counts as a delete. Operands count from the newest down to the first
 //! version that is none: they are collected, applied, and shown from a copy.
@@ -86,7 +86,7 @@ enum Place {
     Folded,
 }
 
-/// After so many entries that are not shown, in a row, a seek is cheaper than further steps.
+/// After this many entries in a row that are not shown, a seek is cheaper than further steps.
 const LEAP_AFTER: u32 = 8;
 
 /// An iterator over what a snapshot sees of one keyspace.
@@ -118,7 +118,8 @@ pub struct VisibleIter<C, O, T> {
 }
 
 impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
-    /// An iterator, not yet positioned, over what `reading` sees in `sources` within `bounds`. `tombstones` are those of all sources, in any order.
+    /// An iterator, not yet positioned, over what `reading` sees in `sources` within `bounds`.
+    /// `tombstones` are those of all sources, in any order.
     pub fn new(
         order: O,
         sources: Vec<Source<C>>,
@@ -264,7 +265,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.settle_forward()
     }
 
-    /// Goes to the entry before, with the same remarks as [`next`](Self::next).
+    /// Goes to the entry before; otherwise as [`next`](Self::next).
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
@@ -563,7 +564,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             return Ok(false);
         }
         let cover = self.cover.last_seq();
-        // Seeded: a scan that leaps over a removed range misses what was written there since.
+        // Seeded: a scan that leaps over a range tombstone misses what was written there since.
         let cover = if bug!("iter_leap_over_newer") { Seq::MAX } else { cover };
         let seq_bounds = &self.seq_bounds;
         let eligible = |source: usize| seq_bounds[source] <= cover;

@@ -106,7 +106,7 @@ fn a_flush_that_does_not_wait_is_found_out() {
     seal_and_flush(false);
 }
 
-/// The writer seals behind itself, as whoever fills a set does, and goes on in the next one.
+/// The writer seals behind itself, as a writer that fills a set does, and goes on in the next one.
 #[test]
 fn a_reader_sees_every_published_write_through_seal_and_flush() {
     model(3, || {

@@ -1,4 +1,4 @@
-//! Waiting without polling: [`Signal`] between whoever closes a database and those who wait.
+//! Waiting without polling: [`Signal`] between a thread that closes a database and its waiters.
 
 use super::model;
 use crate::sync::Signal;
@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
-/// Whoever waits wakes, or loom reports a deadlock: a waiter takes the signal's count before it
+/// Each waiter wakes, or loom reports a deadlock: a waiter takes the signal's count before it
 /// looks at the flag, as workers do.
 #[test]
 fn close_wakes_everybody() {

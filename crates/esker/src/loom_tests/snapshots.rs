@@ -1,15 +1,16 @@
-//! Snapshots and readers against merges (R17) and against changes that take away what a snapshot
-//! would see (R21): the registry, the merge's rule and stream, [`Current`] and the commit ring.
+//! Snapshots and readers against compactions (R17) and against changes that take away what a
+//! snapshot would see (R21): the registry, the rule and stream of compactions, [`Current`] and the
+//! commit ring.
 
 use super::{RECORD, memset, model, newest, put, put_value, reserve, ring};
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, Kind, Moment, Seq};
 use crate::commit::{Ring, Ticket};
+use crate::compaction::{CompactionRule, CompactionStream, Depth};
 use crate::db::current::Current;
 use crate::db::snapshots::Snapshots;
 use crate::db::state::State;
 use crate::manifest::Version;
-use crate::merge::{Depth, MergeRule, MergeStream};
 use loom::sync::Arc;
 use loom::thread;
 use std::sync::Arc as StdArc;
@@ -48,13 +49,13 @@ impl World {
         Self::find(&state, at.seq)
     }
 
-    /// Merges what is in memory, and puts the result in its place.
+    /// Compacts what is in memory, and puts the result in its place.
     fn merge(&self) {
         let (snapshots, now) = self.snapshots.moments(|| 0);
-        let gc = MergeRule { snapshots, now }.at(Depth::Bottom);
+        let gc = CompactionRule { snapshots, now }.at(Depth::Bottom);
         let cursor = self.current.load_arc().active().bytewise().cursor(0);
         let none = Vec::<StdArc<Fragments>>::new();
-        let mut stream = MergeStream::new(Bytewise, vec![cursor], none, gc);
+        let mut stream = CompactionStream::new(Bytewise, vec![cursor], none, gc);
         let merged = memset(RECORD);
         let mut out = |key: &[u8], seq: Seq, kind: Kind, value: &[u8]| {
             assert_eq!(kind, Kind::Put);
@@ -67,8 +68,8 @@ impl World {
     }
 }
 
-/// Version 2 is published, and a merge reads both versions, while somebody reads.
-fn read_while_merging(read: impl Fn(&World) + Copy + Send + Sync + 'static) {
+/// Version 2 is published, and a compaction reads both versions, while another thread reads.
+fn read_while_compacting(read: impl Fn(&World) + Copy + Send + Sync + 'static) {
     model(4, move || {
         let (world, second) = world();
         let merge = {
@@ -98,19 +99,19 @@ fn snapshot(world: &World, read_under_lock: bool) {
 }
 
 #[test]
-fn a_merge_keeps_what_a_snapshot_sees() {
-    read_while_merging(|world| snapshot(world, true));
+fn a_compaction_keeps_what_a_snapshot_sees() {
+    read_while_compacting(|world| snapshot(world, true));
 }
 
 #[test]
 #[should_panic(expected = "a snapshot lost its version")]
 fn a_position_read_before_the_lock_is_found_out() {
-    read_while_merging(|world| snapshot(world, false));
+    read_while_compacting(|world| snapshot(world, false));
 }
 
 #[test]
 fn of_two_snapshots_at_one_position_the_second_outlives_the_first() {
-    read_while_merging(|world| {
+    read_while_compacting(|world| {
         let first = world.snapshots.register(|| world.moment());
         let second = world.snapshots.register(|| first);
         world.snapshots.release(first.seq);
@@ -120,14 +121,14 @@ fn of_two_snapshots_at_one_position_the_second_outlives_the_first() {
 
 #[test]
 fn a_reader_without_a_snapshot_finds_what_was_newest() {
-    read_while_merging(|world| {
+    read_while_compacting(|world| {
         let (state, below) = world.current.view(|| world.ring.visible());
         assert_eq!(World::find(&state, below), Some(below - RECORD), "a reader found nothing");
     });
 }
 
 /// A filter takes the key away, which snapshots that it does not know must not see happen, as
-/// `db::store` makes such a change: nobody takes a snapshot until it is visible.
+/// `db::store` makes such a change: no thread takes a snapshot until it is visible.
 fn remove_under_hold(hold_until_visible: bool) {
     model(4, move || {
         let (world, second) = world();

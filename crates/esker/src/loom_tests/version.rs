@@ -1,4 +1,4 @@
-//! The swap of versions: [`EpochCell`], [`Current`], and the files that an old version leaves (R22).
+//! The swap of versions: [`EpochCell`], [`Current`], and the files of an old version (R22).
 
 use super::{memset, model, version};
 use crate::base::FileId;

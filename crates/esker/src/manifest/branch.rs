@@ -1,9 +1,9 @@
 //! Branches and named snapshots, as the manifest knows them.
 //!
 //! A branch is a set of keyspaces of its own that began as copies of its parent's, at one position
-//! of the log: its *point*. Trees are shared as they were there. What was in memory then is shared
-//! too: it stands in memtables, and after a crash in the log, under the number of the keyspace
-//! that it was copied from, before the point (R24).
+//! of the log: its *point*. The branch shares the trees as they were at that point, and the
+//! entries that were in memory then: they stand in memtables, and after a crash in the log, under
+//! the number of the keyspace that was copied, before the point (R24).
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::{KeyspaceId, SEQ_MAX, Seq};
@@ -66,7 +66,7 @@ impl Home {
         Self { branch, born: point, older }
     }
 
-    /// What a description needs of it whose log begins at `log_start`.
+    /// The part of it that a description needs whose log begins at `log_start`.
     #[must_use]
     pub fn from(&self, log_start: Seq) -> Self {
         if self.born <= log_start {

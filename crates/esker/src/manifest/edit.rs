@@ -17,14 +17,14 @@ pub struct KeyspaceRecord {
     pub comparator: Option<String>,
 }
 
-/// What may change about a keyspace while it lives.
+/// The properties of a keyspace that may change while it exists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traits {
     /// The name of its merge operator; empty: none.
     pub operator: String,
     /// The name of its compaction filter; empty: none.
     pub filter: String,
-    /// How long writes live that do not say it themselves; 0: for ever.
+    /// The time to live of writes that do not set their own; 0: for ever.
     pub ttl: Millis,
 }
 
@@ -70,7 +70,7 @@ pub enum TreeEdit {
         /// What stands in their place.
         partitions: Vec<PartitionRecord>,
     },
-    /// The tree consists of these pieces, some of which other trees have too.
+    /// The tree consists of these pieces, some of them shared with other trees.
     Share {
         /// In key order.
         pieces: Vec<TreePiece>,

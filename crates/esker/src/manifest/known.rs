@@ -1,13 +1,13 @@
 //! What a database is known to consist of: how far its manifest and its log once were durable.
 //!
-//! A manifest without its last edit, and a log without its last records, look like ones to which
-//! nothing more was ever written. So superblocks state how far both reach, and the end mark of the
-//! log says it of the manifest.
+//! A manifest without its last edit, or a log without its last records, looks as if nothing more
+//! had ever been written. So superblocks state how far both reach, and the end mark of the log
+//! states it for the manifest.
 //!
-//! 1. A statement is made only when it is true for good: what it speaks of is synced before. So it
-//!    may be older than the files, and never ahead of them.
-//! 2. Manifests only grow, and each has a nonce of its own; so one that does not hold what is
-//!    known of it is damaged, or another file.
+//! 1. A statement is made only after what it describes was synced, so it stays true. It may be
+//!    older than the files, and is never ahead of them.
+//! 2. Manifests only grow, and each has its own nonce; so one that does not hold what is known of
+//!    it is damaged, or another file.
 
 use crate::base::codec::{Decoded, Reader, checksum};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl Reach {
         Self { nonce, len, hash: nonce }
     }
 
-    /// Behind a record that stands at the end and takes so many bytes.
+    /// The reach behind a record that stands at the end and takes `bytes` bytes.
     pub(super) fn with_record(self, sum: u64, bytes: u64) -> Self {
         let hash = checksum(self.hash, self.len, &sum.to_le_bytes());
         Self { len: self.len + bytes, hash, ..self }
@@ -88,7 +88,7 @@ impl EndMark {
 }
 
 impl Recovered {
-    /// Holds the manifest that was read against what is known of it.
+    /// Compares the manifest that was read with what is known of it.
     ///
     /// # Errors
     /// [`Error::Corruption`] if it is shorter than that, or another one.
@@ -118,8 +118,8 @@ impl Recovered {
         Ok(())
     }
 
-    /// Holds the manifest against the log that was read: one that was begun, or closed, under a
-    /// later manifest proves that this one was put back.
+    /// Compares the manifest with the log that was read: a log that was begun, or closed, under a
+    /// later manifest proves that an older manifest was put back.
     ///
     /// # Errors
     /// [`Error::Corruption`] if it is older than the log.

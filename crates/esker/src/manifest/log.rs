@@ -60,7 +60,7 @@ pub struct Manifest {
     reach: Reach,
     first_record_bytes: u64,
     allocated: u64,
-    /// Whether an append failed in such a way that nobody knows whether its record is there.
+    /// Whether an append failed so that it is unknown whether its record is there.
     in_doubt: bool,
 }
 
@@ -158,18 +158,18 @@ impl Manifest {
         self.reach
     }
 
-    /// Whether an append failed in such a way that nobody knows whether its record is there.
+    /// Whether an append failed so that it is unknown whether its record is there.
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Whether it has grown so much that a fresh one should take its place.
+    /// Whether the manifest has grown so much that a new one should replace it.
     pub fn wants_rewrite(&self) -> bool {
         self.reach.len > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
     }
 
-    /// Makes room for an edit, and for the name of a successor behind it. Running out of space here leaves the manifest as it was, so it is
-    /// not a failure of the manifest (C7).
+    /// Makes room for an edit, and for the name of a successor behind it. Running out of space here
+    /// leaves the manifest as it was, so it is not a failure of the manifest (C7).
     pub fn reserve(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
@@ -184,16 +184,17 @@ impl Manifest {
         Ok(())
     }
 
-    /// Appends an edit and syncs it. After an error nobody knows whether the edit is there (C2), unless
-    /// it is one of space and the manifest is not [in doubt](Self::is_in_doubt): then it is as it was.
+    /// Appends an edit and syncs it. After an error it is unknown whether the edit is there (C2),
+    /// unless space ran out and the manifest is not [in doubt](Self::is_in_doubt): then it is as it
+    /// was.
     pub fn append(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
         self.append_record(KIND_EDIT, &payload, &mut || false)
     }
 
-    /// As [`Self::append`]. Where the write finds no space although it was reserved, as file systems
-    /// that copy on write let it, `make_room` is asked for some.
+    /// As [`Self::append`]. Calls `make_room` where the write finds no space although space was
+    /// reserved, which happens on file systems that copy on write.
     pub fn append_making_room(
         &mut self,
         edit: &Edit,
@@ -230,8 +231,8 @@ impl Manifest {
                 // The same bytes again, at the same place.
                 Err(Error::DiskFull { .. }) if make_room() => {}
                 Err(error @ Error::DiskFull { .. }) => {
-                    // Only a part of the record was written, if any. Without it the next one follows
-                    // what is there, whoever that is.
+                    // At most a part of the record was written. It is cut off, so that the next
+                    // record follows what was there before.
                     self.file.set_len(len).context("cut", &self.path)?;
                     self.allocated = 0;
                     self.in_doubt = false;
@@ -342,7 +343,7 @@ pub fn read_records(
     Ok((recovered, successor))
 }
 
-/// Decides between a torn tail and corruption behind the last whole record (R11).
+/// Decides between a torn end and corruption behind the last whole record (R11).
 fn check_tail(path: &Path, bytes: &[u8], recovered: &mut Recovered) -> Result<()> {
     if recovered.edits.is_empty() {
         let detail = "its first record, which holds the whole state, is damaged";

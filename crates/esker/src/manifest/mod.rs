@@ -10,8 +10,8 @@
 //!    is deleted (R12).
 //! 4. Every open for writing starts a new manifest with the whole state in its first record, so
 //!    nothing is ever appended behind bytes of an earlier life (R7).
-//! 5. After a failed append or sync of the manifest nobody knows what it holds: the latch refuses
-//!    all further writes until the database is reopened (C2).
+//! 5. After a failed append or sync of the manifest its content is unknown: the latch refuses all
+//!    further writes until the database is reopened (C2).
 
 mod branch;
 mod edit;

@@ -1,14 +1,14 @@
-//! Seeking whole records where none is known to begin.
+//! Searching for whole records where their beginnings are unknown.
 //!
-//! Every place might be a record's beginning, and what stands there says how long the record is,
-//! so a file whose bytes lie could have all of the rest summed up at each of them. What is summed
-//! up in vain is therefore bounded by the length of the file.
+//! A record may begin at every place, and the bytes there give its length, so a crafted file could
+//! have a checksum computed over the whole rest at each place. The bytes checksummed in vain are
+//! therefore bounded by the length of the file.
 
 use super::log::{RECORD_HEADER_LEN, record_at};
 
-/// Bytes that may be summed up in vain, for each byte of the file.
+/// Bytes that may be checksummed in vain, for each byte of the file.
 const VAIN_PER_BYTE: u64 = 16;
-/// And for the file.
+/// Bytes that may be checksummed in vain besides, for the whole file.
 const VAIN_BYTES: u64 = 1 << 20;
 /// Records begin at multiples of this.
 const STEP: usize = 8;
@@ -50,7 +50,7 @@ impl<'a> Search<'a> {
         self.left == 0
     }
 
-    /// Bytes that were summed up in vain.
+    /// Bytes that were checksummed in vain.
     #[cfg(test)]
     pub(super) fn vain(&self) -> u64 {
         self.bytes.len() as u64 * VAIN_PER_BYTE + VAIN_BYTES - self.left

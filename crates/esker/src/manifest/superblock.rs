@@ -1,4 +1,4 @@
-//! The two superblocks: where everything else is found from, and how far it is known to reach.
+//! The two superblocks: they name the manifest, and say how far manifest and log reach.
 //!
 //! Each is one small file, overwritten in place and synced; never both at the same time, so that at
 //! any moment at least one of them is whole (R12). The valid one with the greater generation
@@ -62,7 +62,7 @@ impl Superblock {
         bytes
     }
 
-    /// Decodes a superblock; an unknown version is told from damage (C9).
+    /// Decodes a superblock; distinguishes an unknown version from damage (C9).
     pub fn decode(path: &Path, bytes: &[u8]) -> Result<Self> {
         let damaged = |detail: &str| Error::corruption(path, 0, "superblock", detail);
         if bytes.len() < HEAD_LEN || bytes[..8] != MAGIC {

@@ -352,7 +352,7 @@ fn damage_before_a_whole_record_is_corruption() {
     manifest.append(&Edit { next_file: Some(9), ..Edit::default() }).unwrap();
     for at in (second + 4..third - 8).step_by(3) {
         place.damage(&place.file(1), |bytes| bytes[at] ^= 0x10);
-        let error = place.read(1).expect_err("damage is told from a torn tail");
+        let error = place.read(1).expect_err("damage is told from a torn end");
         let Error::Corruption(corruption) = &error else { panic!("byte {at}: {error}") };
         assert_eq!(corruption.offset as usize, second);
         place.damage(&place.file(1), |bytes| bytes[at] ^= 0x10);

@@ -41,7 +41,7 @@ pub struct Tree {
     heads: Vec<u64>,
 }
 
-/// A tree that several changes are made to before it is one.
+/// A tree under construction, while several changes are made to it.
 #[derive(Debug)]
 pub struct Draft {
     partitions: Vec<Arc<Partition>>,
@@ -106,7 +106,7 @@ pub fn run_record(run: &Run) -> RunRecord {
 }
 
 impl Default for Partition {
-    /// All keys, and nothing in it.
+    /// All keys, without entries.
     fn default() -> Self {
         let base = Arc::new(Run::new(Role::Base, Vec::new(), Vec::new()));
         Self { lower: None, upper: None, base, deltas: Vec::new() }
@@ -257,7 +257,7 @@ impl Version {
     }
 
     /// Applies an edit that was read from a manifest. `segment` turns a description into the one
-    /// segment object that stands for it. The error says what does not fit.
+    /// segment object for it. The error says what does not fit.
     pub fn apply(
         &self,
         edit: &Edit,

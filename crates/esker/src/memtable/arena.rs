@@ -176,7 +176,7 @@ impl Arena {
         let next = Self::new_chunk(wanted, self.pool.as_deref());
         chunks.push(next);
         self.finished.fetch_add(full_size, Ordering::Relaxed);
-        // Release: whoever sees the pointer sees the initialised chunk.
+        // Release: a thread that sees the pointer sees the initialised chunk.
         self.current.store(next.as_ptr(), Ordering::Release);
     }
 

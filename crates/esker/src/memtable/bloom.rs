@@ -5,8 +5,8 @@
 //! Space-Efficient Bloom Filters"), three in each of two of its words, so that an insert costs at
 //! most two atomic operations and none where the bits are already set.
 //!
-//! Ordering: bits are set with relaxed operations before `Memtable::insert` returns. A reader is
-//! owed an entry only once the writer has published its position, and that publication orders
+//! Ordering: bits are set with relaxed operations before `Memtable::insert` returns. A reader must
+//! find an entry only once the writer has published its position, and that publication orders
 //! the bits before the read as it orders the entry itself.
 
 use crate::base::KeyspaceId;
@@ -42,8 +42,8 @@ impl Bloom {
         Self { lines: zeroed_lines(lines) }
     }
 
-    /// A filter that says "maybe" to everything, for orders in which equal keys may have
-    /// different bytes (R15).
+    /// A filter that says "maybe" to everything, for custom comparators, under which equal keys may
+    /// have different bytes (R15).
     pub(super) fn off() -> Self {
         Self { lines: Box::default() }
     }

@@ -40,7 +40,7 @@ struct Row {
 }
 
 impl MemtableBuilder {
-    /// Nothing yet, for a table as [`Memtable::with_pool`] makes it.
+    /// Starts empty, for a table as [`Memtable::with_pool`] makes it.
     pub fn new(capacity_hint_bytes: usize, pool: Arc<ChunkPool>) -> Self {
         let table = Memtable::with_pool(Bytewise, capacity_hint_bytes, pool);
         Self { table, rows: Vec::new() }
@@ -61,17 +61,17 @@ impl MemtableBuilder {
         }
     }
 
-    /// Removes a range of a keyspace, from its sequence number down.
+    /// Adds a range tombstone: it hides the keys of its range up to its sequence number.
     pub fn delete_range(&mut self, keyspace: KeyspaceId, tombstone: RangeTombstone) {
         self.table.delete_range(keyspace, tombstone);
     }
 
-    /// The memory that the table will use; what building takes besides is 16 bytes an entry.
+    /// The memory that the table will use; building takes another 16 bytes per entry.
     pub fn bytes(&self) -> usize {
         self.table.bytes()
     }
 
-    /// The table with all that was added.
+    /// The table with all added entries.
     pub fn finish(mut self) -> Memtable<Bytewise> {
         sort(&self.table, &mut self.rows);
         self.table.list.link_staged(self.rows.iter().map(|row| row.node));

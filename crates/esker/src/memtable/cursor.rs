@@ -1,8 +1,8 @@
 //! The cursor over one keyspace of a memtable.
 //!
 //! It owns a reference to its table, so nodes stay in place under it. Entries may be inserted
-//! around it at any time; it meets them or not, and a reader never cares, because they are newer
-//! than anything it may see. The same holds for entries that are published while it stands on
+//! around it at any time; whether it meets them does not matter, because they are newer than
+//! anything its reader may see. The same holds for entries that are published while it stands on
 //! them, so the sequence number is read once, on arrival.
 //!
 //! Going back has no links to follow. One search finds a node some 16 entries before, and the

@@ -6,13 +6,13 @@
 //! reader may see is decided by the sequence number it reads at, never by timing.
 //!
 //! One table serves all bytewise keyspaces of a database, with the keyspace id before the key
-//! (R14, R16); each keyspace with a custom order has a table of its own, without heads and filter
+//! (R14, R16); each keyspace with a custom comparator has its own table, without heads and filter
 //! (R15).
 //!
 //! Memory ordering: a node's contents are written before it is linked with `Release` and links
-//! are followed with `Acquire`, so whoever finds an entry finds it whole. That an entry *is* found
-//! is owed only to readers that are ordered after the return of `insert` (through the commit
-//! pipeline's `visible`, say); the filter's bits rest on the same order and are relaxed.
+//! are followed with `Acquire`, so a reader that finds an entry finds it whole. Only readers that
+//! are ordered after the return of `insert` (through the commit pipeline's `visible`, say) are sure
+//! to find it; the filter's bits rest on the same order and are relaxed.
 //!
 //! Invariants of the parts stand at their heads: `arena`, `node`, `skiplist`, `tombstones`.
 
@@ -62,8 +62,8 @@ pub struct Found<'a> {
     pub value: &'a [u8],
 }
 
-/// An entry that was inserted but has no sequence number yet. Dropping it leaves the entry
-/// invisible for good.
+/// An entry that was inserted but has no sequence number yet. If it is dropped, the entry stays
+/// invisible.
 #[derive(Debug)]
 #[must_use = "an entry that is not published stays invisible"]
 pub struct Pending {
@@ -123,11 +123,11 @@ impl<O: KeyOrder> Memtable<O> {
     }
 
     /// Inserts a version of a key whose sequence number is not known yet: it is invisible until
-    /// [`Self::publish`]. This is how keyspaces with a custom order are written, since comparisons
-    /// run user code and so must happen before a place in the log is reserved (R15).
+    /// [`Self::publish`]. Keyspaces with a custom comparator are written in this way: comparisons
+    /// run user code, so they must happen before a place in the log is reserved (R15).
     ///
     /// The caller holds one lock from here until the numbers are reserved, so that versions of a
-    /// key get their numbers in the order of these calls, and lets nobody read at or above a
+    /// key get their numbers in the order of these calls, and lets no reader read at or above a
     /// reserved number before it is published or given up. Once a table has pending entries,
     /// every further entry is inserted this way.
     pub fn insert_pending(
@@ -158,8 +158,8 @@ impl<O: KeyOrder> Memtable<O> {
         self.list.publish(pending.node, seq);
     }
 
-    /// Removes a range of a keyspace, from its sequence number down. Every read that begins after
-    /// the return sees it, if it reads above that number.
+    /// Adds a range tombstone: it hides the keys of its range up to its sequence number. Every read
+    /// that begins after the return sees it, if it reads above that number.
     pub fn delete_range(&self, keyspace: KeyspaceId, tombstone: RangeTombstone) {
         self.tombstones.add(keyspace, tombstone);
     }
@@ -211,8 +211,7 @@ impl<O: KeyOrder> Memtable<O> {
         self.tombstones.view(&self.list.order, keyspace)
     }
 
-    /// The range tombstones of a keyspace in fragments, all in one list that is made for the
-    /// caller: a flush.
+    /// The range tombstones of a keyspace in fragments, all in one list that is made for a flush.
     pub fn fragments(&self, keyspace: KeyspaceId) -> Fragments {
         Fragments::build(&self.list.order, self.tombstones.all(keyspace))
     }
@@ -236,7 +235,7 @@ impl<O: KeyOrder> Memtable<O> {
         keyspaces
     }
 
-    /// The memory in use: entries with all that surrounds them, filter and range tombstones.
+    /// The memory in use: entries with their overhead, filter and range tombstones.
     pub fn bytes(&self) -> usize {
         self.list.bytes() + self.bloom.bytes() + self.tombstones.bytes()
     }

@@ -11,7 +11,7 @@
 //! 1. Everything but `seq` and the links is written before the node is first linked, and never
 //!    again.
 //! 2. A node is reached only through pointers that were stored with `Release` after that and are
-//!    loaded with `Acquire`; so whoever sees a node sees its fields and bytes.
+//!    loaded with `Acquire`; so a thread that sees a node sees its fields and bytes.
 //! 3. `link[i]` of a node points to a node that is higher than `i`, or to nothing.
 //! 4. A node lives as long as the arena: nodes are never removed.
 
@@ -68,7 +68,7 @@ impl PartialEq for NodeRef<'_> {
 }
 
 impl<'a> NodeRef<'a> {
-    /// Writes a node with empty links into the arena. Nobody else knows it yet.
+    /// Writes a node with empty links into the arena. No other thread knows it yet.
     pub(super) fn allocate(arena: &'a Arena, height: usize, entry: &Entry<'_>) -> Self {
         let links = height * size_of::<AtomicPtr<Header>>();
         let (key, value) = (entry.key, entry.value);
@@ -136,8 +136,8 @@ impl<'a> NodeRef<'a> {
         self.header().height.into()
     }
 
-    /// The sequence number. Acquire pairs with `publish`: whoever sees an entry as published also
-    /// sees everything its writer did before.
+    /// The sequence number. Acquire pairs with `publish`: a thread that sees an entry as
+    /// published also sees everything its writer did before.
     #[inline]
     pub(super) fn seq(self) -> Seq {
         self.header().seq.load(Ordering::Acquire)

@@ -6,15 +6,15 @@
 //! search then walks over half as many nodes again, each a cache miss on the lower levels; with
 //! 600,000 entries of 116 bytes inserts took a fifth longer (`examples/memtable_micro.rs`). A
 //! search fetches the node that follows one level below while the node on the present level is
-//! still on its way, so that a step down finds its node already there. Inserts remember, per group of threads, where they last inserted (a
-//! *finger*): runs of ascending keys, at the right edge or anywhere else, find their place there
-//! with two comparisons.
+//! still on its way, so that a step down finds its node already there. Inserts remember, per group
+//! of threads, where they last inserted (a *finger*): runs of ascending keys, at the right edge or
+//! anywhere else, find their place there with two comparisons.
 //!
 //! Invariants:
 //! 1. On every level nodes stand in the order (keyspace, key, sequence number descending).
 //! 2. A node linked on level `i` is linked on all levels below.
 //! 3. A finger's place for level `i` holds nothing or a node higher than `i`, linked on level `i`.
-//!    Whether it is any good is checked with comparisons at each use.
+//!    Whether it is useful is checked with comparisons at each use.
 //! 4. Pending entries (sequence number `PENDING`) stand before all other versions of their key
 //!    that were there when they were inserted. While they exist the order among versions of one
 //!    key is promised only for those a reader may see; therefore tables with pending entries are
@@ -305,7 +305,7 @@ impl<O: KeyOrder> Skiplist<O> {
                 }
             }
         }
-        // Release: who takes a node from the finger sees its contents.
+        // Release: a thread that takes a node from the finger sees its contents.
         for level in 0..height {
             finger.before[level].store(node.as_ptr().as_ptr(), Ordering::Release);
         }
@@ -321,7 +321,7 @@ impl<O: KeyOrder> Skiplist<O> {
     }
 
     /// Puts an entry into the arena without linking it: [`Self::link_staged`] does that for all.
-    /// Nobody else has the list, so it is as if the entry did not exist.
+    /// No other thread has the list, so it is as if the entry did not exist.
     pub(super) fn stage(&mut self, entry: &Entry<'_>) -> NonNull<Header> {
         let (_, height) = thread_draw();
         self.raise(height);

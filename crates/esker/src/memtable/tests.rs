@@ -466,7 +466,7 @@ fn no_key_is_compared_while_a_writer_would_have_to_wait() {
             let _ = table.tombstone_view(1).since(1).count();
         }
     }
-    assert!(!order.seen.load(Ordering::Relaxed), "the user's order ran under a writer's lock");
+    assert!(!order.seen.load(Ordering::Relaxed), "the custom comparator ran under a writer's lock");
 }
 
 /// Keyspaces this far apart share a bucket of the tombstone lists.

@@ -1,9 +1,9 @@
 //! The range tombstones of a memtable, per keyspace (R18).
 //!
-//! A range delete only puts its tombstone in front of a persistent list: it compares nothing, since
-//! for custom orders that would run user code in the wrong place (R15). The newest part of the
-//! list, the *tail*, stands in no fragments. The first read that meets a tail longer than
-//! `TAIL_MAX` moves it into fragments. Fragments stand in *levels*, each at least twice as large as
+//! A range delete only puts its tombstone in front of a persistent list. It compares nothing, since
+//! a custom comparator would run user code in the wrong place (R15). The newest part of the list,
+//! the *tail*, is not fragmented. The first read that meets a tail longer than `TAIL_MAX` moves it
+//! into fragments. Fragments stand in *levels*, each at least twice as large as
 //! the next (the logarithmic method of Bentley and Saxe), so that a tombstone is fragmented
 //! O(log n) times in its life however reads and range deletes alternate, and a read asks O(log n)
 //! levels. A scan takes levels and tail as they are and copies none of it.
@@ -15,8 +15,8 @@
 //!    and it is held for a few steps (R2, R15).
 //! 3. Every tombstone of a slot stands in its list, and, unless it is among the first `tail_len`,
 //!    in exactly one of the levels.
-//! 4. Levels are replaced only under the slot's `tidying` lock, which no writer takes. Nobody waits
-//!    for it: who finds it taken reads with the long tail.
+//! 4. Levels are replaced only under the slot's `tidying` lock, which no writer takes. No thread
+//!    waits for it: a reader that finds it taken reads with the long tail.
 
 #![allow(unsafe_code, reason = "states are published through crossbeam-epoch pointers")]
 
@@ -101,12 +101,12 @@ impl TombstoneView {
         levels.chain(self.tail().filter(move |tombstone| recent(tombstone)).cloned())
     }
 
-    /// Those that stand in fragments.
+    /// The tombstones that stand in fragments.
     pub fn levels(&self) -> &[Arc<Fragments>] {
         &self.levels
     }
 
-    /// Those that stand in no fragments yet: a few, unless many were just added.
+    /// The tombstones that are not fragmented yet: a few, unless many were just added.
     pub fn tail(&self) -> impl Iterator<Item = &RangeTombstone> {
         self.all().take(self.tail_len)
     }
@@ -166,7 +166,7 @@ impl Slot {
         unsafe { guard.defer_destroy(old) };
     }
 
-    /// The view, with a short tail unless somebody is about to shorten it.
+    /// The view, with a short tail unless another thread is about to shorten it.
     fn load_tidy<'g, O: KeyOrder>(&'g self, order: &O, guard: &'g Guard) -> &'g TombstoneView {
         let view = self.load(guard);
         if view.tail_len <= TAIL_MAX {
@@ -246,7 +246,7 @@ impl TombstoneLists {
             TombstoneView { levels: now.levels.clone(), list, tail_len: now.tail_len + 1 }
         });
         self.bytes.fetch_add(size, Ordering::Relaxed);
-        // Release, after the state: who sees the count sees the tombstone.
+        // Release, after the state: a thread that sees the count sees the tombstone.
         self.count.fetch_add(1, Ordering::Release);
     }
 
@@ -273,7 +273,7 @@ impl TombstoneLists {
         slot.load_tidy(order, &pin()).clone()
     }
 
-    /// Whether somebody holds the lock that writers take.
+    /// Whether a thread holds the lock that writers take.
     #[cfg(test)]
     pub(super) fn stops_writers(&self, keyspace: KeyspaceId) -> bool {
         self.slot(keyspace).is_some_and(|slot| slot.change.is_locked())

@@ -1,7 +1,7 @@
 //! What range tombstones of several runs cover, for keys that ascend.
 //!
-//! Each list is asked again only where its answer ends, so a walk over a partition costs one step
-//! for each stretch of each list, and not one for each list and entry.
+//! Each list is searched again only where its answer ends, so a walk over a partition costs one
+//! step for each stretch of each list, and not one for each list and entry.
 
 use super::heap::Heap;
 use crate::base::rangedel::Fragments;

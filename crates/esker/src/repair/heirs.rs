@@ -1,5 +1,5 @@
-//! Who reads what the log holds under the number of another keyspace: the copies that were made of
-//! it for branches behind that place (R24).
+//! Which keyspaces read what the log holds under the number of another one: its copies, made for
+//! branches behind that place (R24).
 
 use super::source::Source;
 use crate::base::{KeyspaceId, Seq};

@@ -149,7 +149,7 @@ fn batch<S: Sink>(
 }
 
 /// Gives an operation to its keyspace, and to the copies that were made of it later. It counts
-/// once, whoever takes it.
+/// once, however many take it.
 fn operation<S: Sink>(
     walk: &mut Walk<'_, S>,
     seen: &mut Seen,
@@ -168,7 +168,7 @@ fn operation<S: Sink>(
     let reads = |copy: &KeyspaceId| {
         *copy != own && homes.get(copy).is_some_and(|home| home.id_at(*copy, position) == own)
     };
-    // For a plan it is enough to know that somebody takes it.
+    // For a plan it is enough to know that one of them takes it.
     let copies = seen.heirs.of(own, position).take(if S::KEEPS { usize::MAX } else { 1 });
     for id in std::iter::once(own).chain(copies.filter(reads)) {
         match walk.spaces.get(&id).map(|space| space.number) {

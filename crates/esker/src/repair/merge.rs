@@ -1,10 +1,10 @@
 //! The newest readable version of every key, over segments of any overlap; where that is an
 //! operand, the older ones too, down to the first version that is none.
 //!
-//! Segments are opened in the order of their first keys and closed when they end, so that only
-//! those are held that overlap the present key. Each has a *rank*: a higher one means a newer run,
-//! whatever the sequence numbers say (those of bases are stripped). Within a rank sequence numbers
-//! decide, and then the number of the file.
+//! Segments are opened in the order of their first keys and closed when they end, so that only the
+//! segments that overlap the present key are held. Each has a *rank*: a higher one means a newer
+//! run, whatever the sequence numbers say (those of bases are stripped). Within a rank sequence
+//! numbers decide, and then the number of the file.
 //!
 //! 1. A segment is read once, from its first entry to its last, however many partitions name it:
 //!    partitions come in the order of their keys, and at the end of one its segments wait for the

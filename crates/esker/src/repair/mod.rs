@@ -1,24 +1,23 @@
 //! Ways out for a damaged database (R30): say what is lost, and save the rest.
 //!
-//! Where open refuses, the database is left exactly as it is. [`plan`] reads everything that can
-//! still be read and says what is whole, what is lost and what could be saved; [`salvage`] writes
-//! that into a new database. Both walk the same way, so that the plan is what would happen:
+//! An open that refuses leaves the database exactly as it is. [`plan`] reads everything that can
+//! still be read and reports what is whole, what is lost and what can be saved; [`salvage`] writes
+//! that into a new database. Both do the same steps, so the plan says what a salvage would do:
 //!
 //! 1. The description comes from the manifest; if it is damaged, from what can be read of it or of
 //!    an older one. Segments that the description does not know, although it should, are found by
 //!    their footers and saved apart, into keyspaces of their own.
 //! 2. Each block proves itself by its own checksum. The newest readable version of a key counts;
-//!    deletes and range tombstones count where they can be read. So a value that comes out was
-//!    once written for its key, but where something newer is lost, it may be an older one.
-//!    Operands are saved as operands, with what they stand on; if that is lost, they are applied to
-//!    what is left.
+//!    deletes and range tombstones count where they can be read. So a saved value was once written
+//!    for its key, but it may be an older one where something newer is lost. Operands are saved as
+//!    operands, with the value under them; if that is lost, they are applied to what is left.
 //! 3. The log follows, also behind damage.
 //! 4. The work of a plan is bounded by what is stored, whatever the description says: each segment
 //!    is read once, however often it is named (`tree.rs`).
 //!
 //! The damaged directory is never changed. Its lock is held meanwhile, if its lock file exists. The
-//! new one is marked as unfinished until everything in it is durable (`db/unfinished.rs`), so what a
-//! repair that was cut off leaves cannot be opened, and the next repair begins anew.
+//! new directory is marked as unfinished until everything in it is durable (`db/unfinished.rs`): it
+//! cannot be opened after an interrupted repair, and the next repair begins anew.
 
 mod covers;
 mod heap;
@@ -43,13 +42,13 @@ use crate::fs::{DirEntry, FileLock, Fs, PathKind, within};
 use crate::manifest::{self, SUPERBLOCK_NAMES, parse_manifest_name};
 use std::path::Path;
 
-/// Says what is whole in the database at `path`, what is lost, and what [`salvage`] would save.
+/// Reports what is whole in the database at `path`, what is lost, and what [`salvage`] would save.
 /// Changes nothing. Comparators are taken from the options.
 ///
 /// # Errors
 /// [`Error::Missing`] and [`Error::NotADatabase`] if there is none, [`Error::Locked`] if it is
-/// open, [`Error::UnknownFormat`] if a newer build wrote it, [`Error::Unfinished`] if a salvage into
-/// it was cut off. Damage is no error here.
+/// open, [`Error::UnknownFormat`] if a newer build wrote it, [`Error::Unfinished`] if a salvage
+/// into it was interrupted. Damage is not an error here.
 ///
 /// # Example
 /// ```
@@ -112,7 +111,7 @@ struct Opened {
     _lock: Option<Box<dyn FileLock>>,
 }
 
-/// Looks whether there is a database that nobody has open, without changing anything.
+/// Checks that there is a database and that it is not open, without changing anything.
 fn check_source(path: &Path, options: &Options) -> Result<Opened> {
     let fs = &options.fs;
     let refuse = |kind: Option<Foreign>, found: &str| Error::NotADatabase {
@@ -137,7 +136,7 @@ fn check_source(path: &Path, options: &Options) -> Result<Opened> {
     if !holds_files_of_ours(fs.as_ref(), path, &entries)? {
         return Err(refuse(foreign::directory(&entries), "it holds no file of one"));
     }
-    // Nobody who has the database open got past a lock file that is none.
+    // No process has the database open if its lock file is not a regular file.
     let lock = entries.iter().any(|entry| entry.name == LOCK_NAME && entry.is_file());
     let lock = match lock.then(|| fs.lock(&path.join(LOCK_NAME))) {
         Some(Ok(lock)) => Some(lock),
@@ -179,7 +178,7 @@ fn holds_files_of_ours(fs: &dyn Fs, path: &Path, entries: &[DirEntry]) -> Result
     Ok(false)
 }
 
-/// A first look, so that nothing is made where nothing can be saved.
+/// Checks the source first, so that nothing is created where nothing can be saved.
 fn check_target(path: &Path, to: &Path, fs: &dyn Fs) -> Result<()> {
     if fs.contains(path, to).context("look at", to)? {
         let what = format!("{} lies inside of the damaged database: name another", to.display());

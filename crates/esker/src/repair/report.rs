@@ -13,7 +13,7 @@ pub enum State {
     Damaged,
     /// This is lost.
     Lost,
-    /// This should be known.
+    /// This is worth knowing.
     Note,
 }
 
@@ -25,7 +25,7 @@ pub struct Finding {
     pub state: State,
     /// The file, where there is one.
     pub path: Option<PathBuf>,
-    /// The finding in words.
+    /// The finding as text.
     pub text: String,
 }
 

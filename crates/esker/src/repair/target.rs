@@ -17,9 +17,9 @@ const BATCH_BYTES: usize = 48 << 10;
 
 /// Takes what is saved, in the order in which it is to count.
 pub(super) trait Sink {
-    /// Whether anything is kept: then what several keyspaces share is given to each of them.
+    /// Whether the sink keeps anything: then each keyspace gets what several share.
     const KEEPS: bool;
-    /// Makes a keyspace, or finds the one that is there, and answers its number here.
+    /// Makes a keyspace, or finds the one that is there, and returns its number here.
     fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32>;
     /// Gives a keyspace traits.
     fn set_traits(&mut self, keyspace: u32, traits: &Traits) -> Result<()>;
@@ -115,7 +115,7 @@ impl Target {
         Ok(())
     }
 
-    /// Makes everything durable, takes the mark away and closes the database; answers how many
+    /// Makes everything durable, takes the mark away and closes the database; returns how many
     /// operations it took.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.write()?;

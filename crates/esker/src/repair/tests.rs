@@ -350,7 +350,7 @@ fn log_records_behind_damage_are_saved() {
     };
     let (log, at) = logs.iter().find_map(value_in).unwrap();
     flip(&log, at);
-    // In a copied directory the damage looks like a torn tail: open would take what is before it.
+    // In a copied directory the damage looks like a torn end: open would take what is before it.
     let (salvaged, content) = saved(&directory);
     assert_eq!(content["default"].len(), 99, "{salvaged}");
     assert!(!content["default"].contains_key(&b"key050"[..]));

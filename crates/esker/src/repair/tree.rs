@@ -1,13 +1,14 @@
 //! The trees of a damaged database.
 //!
-//! A description may name one segment often: neighbouring partitions do after a split, branches
-//! share all that they had, and a crafted one may do it a million times. Whatever it says,
+//! A description may name one segment often: neighbouring partitions share segments after a split,
+//! branches share all of theirs, and a crafted description may name one a million times. In any
+//! case,
 //!
 //! 1. a plan reads each segment once, in the first tree that names it, and
 //! 2. a salvage reads each segment once for every tree that is saved.
 //!
-//! So where a plan meets a partition with segments that another tree has, it does not merge it: it
-//! counts what the segments say that they hold, and says that there are *at most* so many entries.
+//! So a plan does not merge a partition with segments that another tree has: it adds up the counts
+//! in the descriptions of the segments, and reports *at most* that many entries.
 
 use super::covers::Cover;
 use super::merge::{Input, Merge, Place, judge};
@@ -65,7 +66,7 @@ struct Part<'t> {
     partition: &'t Arc<Partition>,
     data: Vec<Input>,
     tombstones: Vec<Input>,
-    /// Whether its entries are merged; otherwise what nobody else reads is only judged.
+    /// Whether its entries are merged; otherwise segments that no other tree reads are only judged.
     merged: bool,
 }
 
@@ -201,7 +202,7 @@ impl<S: Sink> Walk<'_, S> {
         Some(part)
     }
 
-    /// Counts what a partition holds at most, and judges what nobody else reads.
+    /// Counts what a partition holds at most, and judges the segments that no other tree reads.
     fn count<O: KeyOrder>(&mut self, order: &O, part: &Part<'_>, number: u32, kept: &mut Kept) {
         let merged = self.seen.entries.get(&Arc::as_ptr(part.partition)).copied();
         kept.entries += merged.unwrap_or_else(|| {

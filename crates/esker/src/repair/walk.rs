@@ -105,7 +105,7 @@ impl<S: Sink> Walk<'_, S> {
             cut -= 1;
         }
         let stem = &wanted[..cut];
-        // Thousands of keyspaces may have one name: whoever comes goes on where the last one was.
+        // Thousands of keyspaces may have one name: each search goes on where the last one ended.
         let number = self.last_numbers.entry(stem.to_owned()).or_insert(1);
         loop {
             *number = number.saturating_add(1);

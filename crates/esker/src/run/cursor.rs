@@ -2,8 +2,8 @@
 //!
 //! Within a block a step costs no call into the cache: the layout is copied out, the key is
 //! rebuilt in a buffer (prefix, head and remainder made contiguous), the value stays in the block.
-//! Blocks come either from the cache, or, for merges, straight from the file in large pieces that
-//! leave the cache alone.
+//! Blocks come either from the cache, or, for compactions, straight from the file in large pieces
+//! that leave the cache alone.
 
 use super::Run;
 use super::index::{Index, Place};
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that a merge reads in one request, at least, where so many blocks are left.
+/// Least bytes that a compaction reads in one request, where so many blocks are left.
 const PIECE_BYTES: u64 = 256 << 10;
 /// Most blocks that a scan reads ahead.
 const AHEAD_MAX: usize = 32;
@@ -37,7 +37,7 @@ enum Source {
     Scratch,
 }
 
-/// A piece of a segment, as merges read them.
+/// A piece of a segment, as compactions read them.
 #[derive(Debug, Default)]
 struct Piece {
     segment: usize,

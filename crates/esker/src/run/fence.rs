@@ -1,9 +1,9 @@
 //! Fences: short sorted keys that tell in which segment or block to look.
 //!
-//! The bytes that all fences share are taken off; of what remains, the first eight are kept as
+//! The common prefix of all fences is cut off; the first eight bytes of the rest are kept as
 //! numbers in a flat array, and the search runs over that array without a branch that depends on
-//! data. Only fences that tie with the key are compared in full. Under a custom order all fences
-//! are compared in full (R15).
+//! data. Only fences that tie with the key are compared in full. With a custom comparator all
+//! fences are compared in full (R15).
 
 use crate::base::{KeyOrder, head_of};
 use std::cmp::Ordering;

@@ -1,9 +1,9 @@
 //! Files that hold segments.
 //!
-//! A file is opened when something is read from it, and may be closed when others are wanted more
+//! A file is opened when something is read from it, and may be closed to make room for others
 //! (`open_files`): a database may have tens of thousands.
-//! Whoever drops the last reference to an obsolete file tells the database, which unlinks it after
-//! the manifest edit that dropped it is durable (R22).
+//! Dropping the last reference to an obsolete file notifies the database, which unlinks the file
+//! after the manifest edit that dropped it is durable (R22).
 
 use super::open_files::OpenFiles;
 use crate::base::codec::{Reader, checksum};
@@ -35,8 +35,8 @@ pub fn parse_run_name(name: &str) -> Option<FileId> {
     NAME.number(name)
 }
 
-/// Hears of what nothing refers to any more. Called where the last reference is dropped, which
-/// may be any thread: it should only take a note.
+/// Is notified of files and segments that nothing refers to any more. Called where the last
+/// reference is dropped, on any thread: it should only take a note.
 pub trait Reclaim: Send + Sync + fmt::Debug {
     /// An obsolete file can be unlinked.
     fn file(&self, id: FileId);
@@ -89,7 +89,7 @@ pub struct RunFile {
     /// The open file, if it is open.
     file: RwLock<Option<Arc<dyn File>>>,
     opening: Mutex<()>,
-    /// Whether something was read since the table asked last.
+    /// Whether something was read since the table last asked.
     used: AtomicBool,
     /// Whether the header was checked.
     checked: AtomicBool,
@@ -180,7 +180,7 @@ impl RunFile {
         Some(file)
     }
 
-    /// Whether something was read since this was asked last.
+    /// Whether something was read since the last call.
     pub(super) fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
@@ -190,7 +190,7 @@ impl RunFile {
         self.file.read().is_some()
     }
 
-    /// Takes the open file away; who reads from it keeps it until then.
+    /// Takes the open file away; readers that use it keep it until they are done.
     pub(super) fn take(&self) -> Option<Arc<dyn File>> {
         self.file.write().take()
     }

@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::sync::Guard;
 use std::sync::Arc;
 
-/// How a lookup may get at what it needs.
+/// How a lookup may access the data that it needs.
 #[derive(Debug, Clone, Copy)]
 pub enum Access<'g> {
     /// Only what is in memory, under an epoch; never any I/O.
     Cached(&'g Guard),
-    /// Reads what is missing. Not to be used inside an epoch.
+    /// Reads what is missing. Do not use it inside an epoch.
     Read,
 }
 
@@ -80,7 +80,7 @@ impl Found<'_> {
     }
 }
 
-/// What a lookup in one run answers.
+/// The result of a lookup in one run.
 #[derive(Debug)]
 pub enum Probe<'g> {
     /// The run has no visible version of the key.
@@ -93,7 +93,7 @@ pub enum Probe<'g> {
 
 impl Run {
     /// The newest version of `key` with a sequence number less than `below`. `hash` is
-    /// `base::codec::hash_key(key)` (any number under a custom order). Range tombstones are not
+    /// `base::codec::hash_key(key)` (any number with a custom comparator). Range tombstones are not
     /// applied.
     #[inline]
     pub fn get<'g, O: KeyOrder>(

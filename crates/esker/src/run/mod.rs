@@ -3,15 +3,15 @@
 //! A run is an ordered list of *segments* that do not overlap, possibly from several files, and
 //! perhaps some segments of range tombstones. A segment (about 1 MiB) is self-contained: blocks,
 //! then a tail of filter, index, description and footer. It is the unit of sharing: runs refer to
-//! segments, segments to their file, and whoever goes last reports what can be given back (R22).
+//! segments, segments to their file, and the last reference reports what can be given back (R22).
 //! Segments do not know their keyspace (R16); the manifest does.
 //!
-//! What names a part of a file repeats its checksum: the manifest that of each tail
+//! Each reference to a part of a file repeats its checksum: the manifest that of each tail
 //! ([`SegmentMeta`]), the index that of each block. Checksums are salted with file id and offset.
 //! So a part that was swapped, misplaced or taken from another file fails.
 //!
-//! Point reads come in two kinds ([`Access`]): inside an epoch, without I/O; and outside, reading
-//! what is missing. The file format is described in `docs/file-formats.md`.
+//! Point reads come in two kinds ([`Access`]): inside an epoch, without I/O; and outside, with
+//! reads of what is missing. The file format is described in `docs/file-formats.md`.
 //!
 //! 1. Segments of a run are in key order and do not overlap; all versions of a key stand in one
 //!    segment.

@@ -1,13 +1,13 @@
 //! How many run files are open at once.
 //!
-//! A database may have more files than a process may have descriptors, so a file is opened when
-//! something is read from it, and another one is closed for it when the bound is reached: one that
-//! nobody read from since the hand went past it last.
+//! A database may have more files than a process may have descriptors. So a file is opened when
+//! something is read from it, and when the bound is reached another one is closed: one from which
+//! nothing was read since the clock hand last passed it.
 //!
-//! 1. Open files that nobody reads from are at most `max`. A read holds the file that it reads
-//!    from, whatever happens here, so at most one more is open for each thread that reads.
-//! 2. Only what has a name is closed: a file is unlinked when no reader refers to it (R22), so it
-//!    can be opened again for as long as anybody may ask for it.
+//! 1. At most `max` files are open without a read in progress. A read holds its file in any case,
+//!    so at most one more is open for each thread that reads.
+//! 2. Only a file that has a name is closed: it is unlinked when no reader refers to it (R22), so
+//!    it can be opened again for as long as a reader may need it.
 //! 3. The lock is held for moments, never while a file is opened or closed.
 
 use super::file::RunFile;
@@ -16,19 +16,19 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// So many files that are in use are passed over for one that is not, so that opening a file costs
-/// the same however many are open.
+/// How many files in use the hand passes over at most, so that opening a file costs the same
+/// however many are open.
 const CHANCES_MAX: usize = 64;
-/// The ring is looked through for files that are gone when it has at least so many.
+/// The ring is searched for files that are gone only when it has at least this many.
 const PURGE_FILES_MIN: usize = 64;
 
 #[derive(Debug, Default)]
 struct Ring {
-    /// Those that are open, in the order in which the hand meets them.
+    /// The open files, in the order in which the hand meets them.
     files: VecDeque<Weak<RunFile>>,
-    /// Those that are being opened.
+    /// How many files are being opened.
     opening: usize,
-    /// At this length, entries of files that are gone are removed.
+    /// The length at which entries of files that are gone are removed.
     purge_at: usize,
 }
 
@@ -63,12 +63,12 @@ impl OpenFiles {
         Turn(self)
     }
 
-    /// Closes all, because others in this process took more descriptors than was thought.
+    /// Closes all, because others in this process took more descriptors than expected.
     pub(super) fn close_all(&self) {
         self.make_room(0, 0);
     }
 
-    /// Closes files until fewer than `max` are open, and notes that so many will be opened.
+    /// Closes files until fewer than `max` are open, and notes how many will be opened.
     fn make_room(&self, max: usize, opening: usize) {
         let mut closed = Vec::new();
         let mut ring = self.ring.lock();

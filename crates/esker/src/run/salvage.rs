@@ -1,15 +1,15 @@
-//! Reading what is whole of a damaged run file, for repair and for inspection.
+//! Reading the whole parts of a damaged run file, for repair and for inspection.
 //!
-//! Ordinary reads trust nothing that any referrer contradicts. Here the question is another one:
-//! what can still be read without ever reading something wrong? A stored block carries a checksum
-//! of its own, salted with file id and offset, so a block proves itself, whatever became of the
-//! manifest, of its file's header or of its segment's tail.
+//! Ordinary reads refuse whatever any reference contradicts. This module reads everything that can
+//! still be read without ever reading something wrong. A stored block has its own checksum, salted
+//! with file id and offset, so a block proves itself even where the manifest, the header of its
+//! file or the tail of its segment is lost.
 //!
 //! 1. Nothing is emitted that its own checksum does not cover.
 //! 2. A lost place never hides another: every block is sought where the index says; without a
 //!    usable index blocks are sought one behind the other, as they were written.
-//! 3. What is read and summed up in search is bounded by the length of what is searched, whatever
-//!    stands there ([`Effort`]).
+//! 3. The bytes read and checksummed in a search are bounded by the length of what is searched,
+//!    whatever stands there ([`Effort`]).
 
 use super::file::{HEADER_BYTES, check_header};
 use super::file_name;
@@ -30,13 +30,13 @@ const SCAN_BYTES: u64 = 1 << 20;
 const INFO_BYTES_MAX: u64 = 2 * limits::BOUND_BYTES_MAX as u64 + 256;
 /// Bytes in which a block is sought first.
 const WINDOW_BYTES: u64 = 16 << 10;
-/// What a search may read and sum up, for each byte that is searched, and besides.
+/// What a search may read and checksum, for each byte that is searched, and besides.
 const EFFORT_PER_BYTE: u64 = 64;
 const EFFORT_BYTES: u64 = 1 << 20;
-/// The fences of an index are kept only up to so many times its length: they are shortened there.
+/// Fences are shortened in an index, so they are kept only up to this many times its length.
 const FENCES_PER_BYTE: usize = 64;
 
-/// The bytes that a search may still read and sum up.
+/// The bytes that a search may still read and checksum.
 #[derive(Debug)]
 struct Effort {
     left: u64,
@@ -48,7 +48,7 @@ impl Effort {
         Self { left: len.saturating_mul(EFFORT_PER_BYTE).saturating_add(EFFORT_BYTES) }
     }
 
-    /// Takes bytes away; false: there are not so many left.
+    /// Takes bytes away; false if fewer are left.
     fn spend(&mut self, bytes: u64) -> bool {
         let enough = bytes <= self.left;
         self.left = self.left.saturating_sub(bytes);

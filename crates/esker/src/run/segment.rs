@@ -30,7 +30,7 @@ pub struct Segment {
     file: Arc<RunFile>,
     index: OnceLock<Index>,
     fragments: OnceLock<Arc<Fragments>>,
-    /// Whether it is raw and would shrink, once that was asked.
+    /// Whether it is raw and would shrink; set by the first call that asks.
     shrinks: OnceLock<bool>,
     loading: Mutex<()>,
     obsolete: AtomicBool,
@@ -60,7 +60,8 @@ impl Segment {
         &self.file
     }
 
-    /// Says that no durable state refers to the segment: the last reference reports its bytes.
+    /// Marks the segment as one to which no durable state refers: the last reference reports its
+    /// bytes.
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -106,7 +107,7 @@ impl Segment {
         self.index.get()
     }
 
-    /// The index; read if it is not in memory. Not to be called inside an epoch.
+    /// The index; read if it is not in memory. Do not call it inside an epoch.
     pub(super) fn index(&self, cache: &Arc<BlockCache>) -> Result<&Index> {
         if let Some(index) = self.index.get() {
             return Ok(index);
@@ -160,7 +161,7 @@ impl Segment {
         Ok(*self.shrinks.get_or_init(|| shrinks))
     }
 
-    /// Says that it was written by a writer that compresses, which needs no second look.
+    /// Marks the segment as written by a compressing writer: it needs no second look.
     pub fn note_compressed(&self) {
         self.shrinks.get_or_init(|| false);
     }

@@ -1,4 +1,4 @@
-//! Checking a segment against everything that is said about it.
+//! Checking a segment against its meta, index and filter.
 
 use super::index::{Index, Tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
@@ -33,7 +33,7 @@ impl Segment {
         self.verify_with(Some(order))
     }
 
-    /// As [`Self::verify`], for a keyspace whose comparator nobody has: everything but the order.
+    /// As [`Self::verify`], for a keyspace whose comparator is missing: everything but the order.
     pub fn verify_unordered(&self) -> Result<SegmentCounts> {
         self.verify_with::<Unknown>(None)
     }
@@ -70,7 +70,7 @@ impl Segment {
     }
 }
 
-/// The order of keys that nobody can compare.
+/// The order of keys whose comparator is missing.
 #[derive(Debug, Clone)]
 enum Unknown {}
 

@@ -379,7 +379,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Ends the last segment and makes the file's contents durable; answers the segments that
+    /// Ends the last segment and makes the file's contents durable; returns the segments that
     /// were not taken yet. The caller syncs the directory, and adds nothing more.
     pub fn finish(&mut self) -> Result<Vec<SegmentMeta>> {
         self.cut()?;

@@ -1,9 +1,9 @@
-//! What the model checker runs in place of `parking_lot` and `crossbeam-epoch`.
+//! The model checker runs this in place of `parking_lot` and `crossbeam-epoch`.
 //!
 //! Locks are loom's under the names and types of the others. The epoch is a stand-in that keeps
-//! the promise of the real one and no more: what is deferred runs when every guard that lived then
-//! is gone, and at that very moment, on the thread whose guard was the last. The real one is later,
-//! and its own orderings would multiply what has to be explored.
+//! the promise of the real one and no more: a deferred function runs at the moment when every guard
+//! that lived then is gone, on the thread whose guard was the last. The real one runs it later, and
+//! its own orderings would multiply what has to be explored.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -158,7 +158,7 @@ pub fn pin() -> Guard {
         guards.alive.push(number);
         number
     };
-    // As in the real one: whoever comes behind a collection sees what was unlinked before it.
+    // As in the real one: a thread that comes after a collection sees what was unlinked before it.
     fence(Ordering::SeqCst);
     Guard { number }
 }

@@ -1,4 +1,4 @@
-//! Where guards come from: `crossbeam-epoch`, or what the model checker runs in its place.
+//! The source of guards: `crossbeam-epoch`, or the model checker's replacement.
 
 #[cfg(not(loom))]
 pub use crossbeam_epoch::{Guard, pin};

@@ -9,9 +9,9 @@ use super::primitives::{Arc, AtomicPtr, Ordering};
 /// Holds one `Arc<T>` that can be replaced while others read it.
 ///
 /// 1. The pointer always comes from [`Arc::into_raw`] and the cell owns one count of it.
-/// 2. That count is given back only by a deferred function of the epoch collector, so whoever
-///    loaded the pointer under a guard may use it for as long as that guard lives, even if the
-///    cell itself is dropped meanwhile.
+/// 2. Only a deferred function of the epoch collector gives that count back, so a thread that
+///    loaded the pointer under a guard may use it as long as that guard lives, even if the cell
+///    itself is dropped meanwhile.
 ///
 /// Guards must come from [`pin`](crate::sync::pin) (the default collector).
 pub struct EpochCell<T: Send + Sync + 'static> {
@@ -66,8 +66,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         }
     }
 
-    /// Replaces the value. The old one is dropped when no reader can see it any more, on whatever
-    /// thread the collector runs then; its destructor must not depend on the thread.
+    /// Replaces the value. The old one is dropped when no reader can see it any more, on any thread
+    /// on which the collector runs then; its destructor must not depend on the thread.
     pub fn swap(&self, value: Arc<T>) {
         let new = Arc::into_raw(value).cast_mut();
         let old = self.pointer.swap(new, Ordering::AcqRel);

@@ -1,12 +1,12 @@
 //! Named points at which a test may hold the background.
 //!
-//! What the threads of a database do between two points happens as it always does; at a point they
-//! ask the [`Gates`] of the options, if there are any, and go on when these answer. So a test can
-//! have a flush wait between its choice of what to write and the writing, while snapshots,
-//! keyspaces and branches come and go. Without gates a point costs one look at an option that is
-//! `None`, and there is none on the way of a put or a get.
+//! Between two points the threads of a database run as usual. At a point they call the [`Gates`] of
+//! the options, if there are any, and go on when these return. So a test can make a flush wait
+//! between its choice of what to write and the writing, while snapshots, keyspaces and branches
+//! come and go. Without gates a point costs one look at an option that is `None`; puts and gets
+//! pass no points.
 //!
-//! No lock that a caller of the database takes is held at a point, except where it says so.
+//! At a point, no lock that callers of the database take is held, unless the point says so.
 
 use super::Signal;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ pub enum Point {
     FlushKnowsReaders,
     /// The file of a flush is written and synced; no manifest names it.
     FlushInstalls,
-    /// The manifest tells of a flush; the catalogue and the log do not know yet.
+    /// The manifest records a flush; the catalogue and the log do not know of it yet.
     FlushInstalled,
-    /// Merges were chosen, and nothing was read for them.
-    MergeBegins,
-    /// A merge knows what it has to preserve, and begins to read one partition.
-    MergeReads,
-    /// A merge looks up between its steps.
-    MergeSteps,
-    /// The file of a merge is written and synced; no manifest names it.
-    MergeInstalls,
+    /// Compactions were chosen, and nothing was read for them.
+    CompactionBegins,
+    /// A compaction knows what it has to preserve, and begins to read one partition.
+    CompactionReads,
+    /// A compaction pauses between its steps.
+    CompactionSteps,
+    /// The file of a compaction is written and synced; no manifest names it.
+    CompactionInstalls,
     /// A worker is about to give space back.
     SpaceReturns,
     /// The log is about to be synced because it has waited for long.
@@ -47,13 +47,13 @@ pub enum Point {
 
 /// Decides when threads go on.
 pub trait Gates: Send + Sync {
-    /// The database starts its workers, as many as this; `wake` wakes those that rest.
+    /// The database starts this many workers; `wake` wakes those that rest.
     fn begin(&self, workers: usize, wake: Arc<Signal>);
 
     /// The calling thread has come to a point; it goes on when this returns.
     fn pass(&self, point: Point);
 
-    /// The calling worker found nothing to do. Whether it looks again at once; else it sleeps until
+    /// The calling worker found nothing to do. True: it looks again at once; false: it sleeps until
     /// there is something.
     fn rest(&self) -> bool;
 }

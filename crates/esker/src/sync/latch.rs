@@ -1,4 +1,4 @@
-//! Where the first failure stays.
+//! Keeps the first failure.
 
 use std::sync::OnceLock;
 

@@ -1,16 +1,16 @@
 //! The few building blocks that threads share.
 //!
-//! Everything that a reader touches on its way is published by swapping one pointer
-//! ([`EpochCell`]): a reader pins an epoch, follows the pointer and writes to no shared line at
-//! all, and whoever replaces the pointee hands the old one to the epoch collector. Failures of
-//! the background end in one [`Latch`], so that every later caller gets the first cause. Threads
-//! that wait for each other do so on a [`Signal`]; nobody polls.
+//! Writers publish everything that a reader touches by swapping one pointer ([`EpochCell`]). A
+//! reader pins an epoch, follows the pointer and writes to no shared line at all; the thread that
+//! replaces the pointee hands the old one to the epoch collector. Failures of the background end in
+//! one [`Latch`], so that every later caller gets the first cause. Threads wait for each other on a
+//! [`Signal`]; none polls.
 //!
 //! Tests may hold the background at named points ([`Gates`]).
 //!
 //! Statistics are kept in [`Stripes`]: each thread adds to lines of its own.
 //!
-//! What runs under the model checker too takes its atomics and locks from `primitives`.
+//! Code that also runs under the model checker takes its atomics and locks from `primitives`.
 //!
 //! The grace period is that of `crossbeam-epoch`'s default collector, so one pin covers every
 //! cell of the process: a reader may follow several of them under the same guard.

@@ -1,8 +1,7 @@
 //! Atomics, locks and counted references: the real ones, or the model checker's.
 //!
-//! What threads do together is written against these few items, so that the very same code runs
-//! under loom (`docs/testing.md`). Counts that nobody acts on, and what is never shared, need none
-//! of them.
+//! Code in which threads work together uses these few items, so that the very same code runs under
+//! loom (`docs/testing.md`). Counts that nothing depends on, and unshared data, need none of them.
 
 #[cfg(loom)]
 pub use loom::sync::{
@@ -59,12 +58,12 @@ impl Parking {
         Self { lock: Mutex::new(()), condvar: Condvar::new() }
     }
 
-    /// The bare lock, for those who use it as a gate.
+    /// The bare lock, to use as a gate.
     pub fn lock(&self) -> MutexGuard<'_, ()> {
         self.lock.lock()
     }
 
-    /// Sleeps until `ready`, which is asked under the lock: a notifier that makes it true and then
+    /// Sleeps until `ready`, which is called under the lock: a notifier that makes it true and then
     /// calls [`Parking::notify_all`] is never missed.
     pub fn wait_until(&self, mut ready: impl FnMut() -> bool) {
         let mut guard = self.lock();
@@ -73,7 +72,7 @@ impl Parking {
         }
     }
 
-    /// Wakes all sleepers to ask again.
+    /// Wakes all sleepers to check again.
     pub fn notify_all(&self) {
         drop(self.lock());
         self.condvar.notify_all();

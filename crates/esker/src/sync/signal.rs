@@ -23,7 +23,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// A signal that nobody has given yet.
+    /// A signal without events so far.
     pub fn new() -> Self {
         Self::default()
     }
@@ -65,7 +65,7 @@ impl Signal {
         now
     }
 
-    /// Like [`wait_past`](Self::wait_past), for at most `timeout`; tells whether there were more
+    /// Like [`wait_past`](Self::wait_past), for at most `timeout`; returns whether there were more
     /// than `epoch` events.
     #[cfg(not(loom))]
     pub fn wait_past_timeout(&self, epoch: u64, timeout: Duration) -> bool {

@@ -93,7 +93,7 @@ impl<const N: usize> Stripes<N> {
 }
 
 impl<const N: usize> Lane<'_, N> {
-    /// Adds to a counter and returns what it was in this stripe.
+    /// Adds to a counter and returns its earlier value in this stripe.
     #[inline]
     pub fn add(self, counter: usize, n: u64) -> u64 {
         let counter = &self.counters[counter];

@@ -27,7 +27,7 @@ impl Drop for Tracked {
     }
 }
 
-/// Lets the collector run until `done`; it makes progress with each pin, whoever pins.
+/// Lets the collector run until `done`; it makes progress with each pin of any thread.
 fn collect_until(done: impl Fn() -> bool) {
     while !done() {
         pin().flush();

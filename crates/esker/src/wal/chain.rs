@@ -54,9 +54,9 @@ pub struct Chain {
     pub next_serial: u64,
     /// A file number above all that are in use.
     pub next_number: u64,
-    /// The life of the database in which the log goes on; nothing that is read says it.
+    /// The life of the database in which the log goes on; no file that is read names it.
     pub life: u64,
-    /// What does not fit, where the policy was to go on regardless.
+    /// What does not fit, where the policy is to go on regardless.
     pub damage: Option<Error>,
 }
 

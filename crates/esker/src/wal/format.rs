@@ -232,8 +232,8 @@ pub struct SegmentHeader {
 pub enum HeaderPage {
     /// At least one copy is whole.
     Valid(SegmentHeader),
-    /// Nothing but zeros, or no bytes at all, or a few first bytes of a header: a preparation that a
-    /// power cut interrupted.
+    /// Nothing but zeros, or no bytes at all, or the first few bytes of a header: a preparation
+    /// that a power cut interrupted.
     Blank,
     /// A format version that this build does not know (C9).
     Unknown(u32),

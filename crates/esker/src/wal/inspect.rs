@@ -37,7 +37,7 @@ pub enum Inspected {
     Record(Record),
     /// A record whose payload does not match its header.
     BadRecord(Record),
-    /// A stretch without records: unused space, a torn tail, or damage.
+    /// A stretch without records: unused space, a torn end, or damage.
     Gap {
         /// Its first position.
         start: Seq,

@@ -13,9 +13,9 @@
 //! 3. At every moment the directory holds a segment that covers the manifest's log start (R11).
 //! 4. Nothing here is read through a mapping (R9), and no length from disk is used unchecked (C5).
 //!
-//! Writing in an orderly way is the job of [`crate::commit`]; this module knows where bytes go.
+//! [`crate::commit`] orders the writes; this module knows where bytes go.
 //! The idea of chained, salted and recycled log files is that of RocksDB's recycled logs and of
-//! SQLite's salted WAL; the torn-tail rule by published and synced positions is our own (R6).
+//! SQLite's salted WAL; the torn-end rule by published and synced positions is our own (R6).
 
 mod chain;
 pub mod format;

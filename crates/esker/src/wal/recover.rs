@@ -1,15 +1,15 @@
 //! Reading the log back, and finding where it ends (R6).
 //!
 //! Records are read from the manifest's log start on. The first place that holds no whole record
-//! is the end, or damage. Which of the two is decided by what stands *behind* it: every record
+//! is the end, or damage. The records *behind* it decide which of the two: every record
 //! carries how far the log was published and synced when its writer reserved. If the segment's
 //! page cache was never lost (same incarnation: only the process died), a later record that was
 //! written after this place had been published proves damage, because a published record was
 //! whole. After a reboot, or in a copied directory, only a record that was written after this
-//! place had been *synced* proves it. Anything else is a torn tail: nobody was told that it lasts
-//! (or, for the later records of a torn tail, nobody was told at all).
+//! place had been *synced* proves it. Anything else is a torn end: no writer was told that it lasts
+//! (or, for the later records of a torn end, that it was written at all).
 //!
-//! Damage inside the very last record cannot be told from a torn tail; C4 states that exception.
+//! Damage inside the very last record cannot be told from a torn end; C4 states that exception.
 
 use super::chain::{self, Chain, ChainSegment};
 use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
@@ -211,7 +211,7 @@ pub(super) fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Res
     Ok(bytes.get(RECORD_HEADER_LEN..).unwrap_or_default())
 }
 
-/// Decides whether the place at `hole` is damage, by the records behind it; None: a torn tail.
+/// Decides whether the place at `hole` is damage, by the records behind it; None: a torn end.
 fn evidence(
     chain: &Chain,
     dir: &Path,

@@ -1,8 +1,8 @@
 //! Everything that can still be read of a damaged log (R30).
 //!
-//! Where the log is whole and nothing stands behind its end, exactly what recovery gives is given.
-//! Otherwise segments are put in order as well as their headers allow, and every
-//! record that proves itself by its checksums is given, also behind damage.
+//! Where the log is whole and nothing stands behind its end, salvage gives exactly what recovery
+//! gives. Otherwise it orders segments as well as their headers allow, and gives every record that
+//! proves itself by its checksums, also behind damage.
 
 use super::chain::{self, Chain, ChainSegment};
 use super::format::{ALIGNMENT, HEADER_BYTES, Record, RecordKind};
@@ -92,9 +92,9 @@ pub fn salvage(
     Ok(salvage)
 }
 
-/// Whether recovery reads the log, and leaves no whole batch behind its end. In a directory that was
-/// copied, or after a restart of the machine, recovery takes a hole before records that nobody
-/// waited for as the torn tail that it may be; what stands behind it can still be saved.
+/// Whether recovery reads the log, and leaves no whole batch behind its end. In a copied directory,
+/// or after a restart of the machine, recovery takes a hole before records that no writer waited
+/// for as a torn end, which it may be; what stands behind it can still be saved.
 ///
 /// # Errors
 /// Why recovery would refuse.
@@ -225,7 +225,7 @@ pub enum Visited<'a> {
     },
     /// A record whose header is whole, and whose payload is not there or does not match.
     Bad(Record),
-    /// A stretch without records: unused space, a torn tail, or damage.
+    /// A stretch without records: unused space, a torn end, or damage.
     Gap {
         /// Its first position.
         start: Seq,

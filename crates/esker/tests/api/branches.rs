@@ -229,7 +229,7 @@ fn branches_outlive_what_they_were_made_from() {
         check(&again, "after replay");
         sound(&again);
         again.compact().unwrap();
-        check(&again, "after replay and a merge");
+        check(&again, "after replay and a compaction");
         db.flush().unwrap();
     }
     check(&db, "after a flush");
@@ -305,7 +305,7 @@ fn a_named_snapshot_stays_as_it_was_and_refuses_writes() {
 }
 
 #[test]
-fn merges_leave_named_snapshots_alone() {
+fn compactions_leave_named_snapshots_alone() {
     let (place, db) = fresh();
     for round in 0..4 {
         fill(&db, 0..500, round);
@@ -313,14 +313,14 @@ fn merges_leave_named_snapshots_alone() {
     }
     db.snapshot_named("s").unwrap();
     db.wait_until_idle().unwrap();
-    let before = db.stats().merges;
+    let before = db.stats().compactions;
     let snapshot = db.open_named_snapshot("s").unwrap();
     snapshot.compact().unwrap();
-    assert_eq!(db.stats().merges, before);
+    assert_eq!(db.stats().compactions, before);
     db.close().unwrap();
     let db = place.open();
     db.wait_until_idle().unwrap();
-    assert_eq!(db.stats().merges, 0);
+    assert_eq!(db.stats().compactions, 0);
     assert_eq!(db.open_named_snapshot("s").unwrap().iter().unwrap().count(), 500);
 }
 
@@ -337,7 +337,7 @@ impl CompactionFilter for Sweep {
 }
 
 #[test]
-fn what_is_due_for_a_merge_when_a_named_snapshot_is_made_stays_in_it() {
+fn what_is_due_for_compaction_when_a_named_snapshot_is_made_stays_in_it() {
     let mut options = small();
     options.compaction_filters.push(Arc::new(Sweep));
     let place = Place::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Data in several partitions, deltas and the memtable, with deletes and a removed range; and what
+/// Data in several partitions, deltas and the memtable, with deletes and a range delete; and what
 /// it should look like.
 fn mixed() -> (Place, Db, Model) {
     let (place, db) = fresh();

@@ -168,7 +168,7 @@ fn a_waiting_write_is_synced_in_the_background() {
     let db = Db::open_with(place.path(), options).unwrap();
     let before = db.stats().syncs;
     db.insert("k", "v").unwrap();
-    // No time limit: if nobody syncs, this never ends.
+    // No time limit: without a sync this never ends.
     while db.stats().syncs == before {
         std::thread::yield_now();
     }

@@ -49,7 +49,7 @@ fn compact_asks_about_everything_once_for_each_call() {
     }
     db.insert("other", "-").unwrap();
     db.flush().unwrap();
-    // A flush asks nothing, merges in the background may have.
+    // A flush does not ask the filter; compactions in the background may have asked it.
     db.wait_until_idle().unwrap();
     keyspace.compact().unwrap();
     assert_eq!(keyspace.iter().unwrap().count(), 1333);
@@ -85,7 +85,7 @@ fn what_a_snapshot_sees_is_left_alone() {
     assert_eq!(keys(keyspace.iter().unwrap()), ["c", "d"]);
 }
 
-/// Takes a snapshot in the middle of a merge, when it is first asked.
+/// Takes a snapshot in the middle of a compaction, when it is first asked.
 struct Interfering {
     db: parking_lot::Mutex<Option<Db>>,
     taken: parking_lot::Mutex<Option<esker::Snapshot>>,
@@ -105,7 +105,7 @@ impl CompactionFilter for Interfering {
 }
 
 #[test]
-fn a_snapshot_that_is_made_during_a_merge_keeps_what_it_sees() {
+fn a_snapshot_that_is_made_during_a_compaction_keeps_what_it_sees() {
     let filter = Arc::new(Interfering { db: Default::default(), taken: Default::default() });
     let mut options = small();
     options.compaction_filters.push(filter.clone());
@@ -132,7 +132,7 @@ fn a_filter_that_panics_is_contained_and_reported() {
     keyspace.insert("b", "stays").unwrap();
     filter.panics.store(true, Ordering::SeqCst);
     assert_eq!(keyspace.compact().unwrap_err().kind(), ErrorKind::UserCodePanicked);
-    // Merges go on without it, and nothing is lost.
+    // Compactions go on without it, and nothing is lost.
     filter.panics.store(false, Ordering::SeqCst);
     keyspace.insert("c", "-").unwrap();
     assert_eq!(keyspace.compact().unwrap_err().kind(), ErrorKind::UserCodePanicked);

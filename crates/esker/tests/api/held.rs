@@ -1,4 +1,4 @@
-//! Readers that stay for long: what they keep is reported, and what others read costs no more for it.
+//! Long-lived readers: what they keep is reported, and reads of others cost no more for it.
 
 use super::{fill, fresh, key, keys, value};
 use esker::Db;

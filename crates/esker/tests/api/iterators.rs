@@ -191,7 +191,7 @@ fn an_iterator_shows_the_moment_it_was_made() {
 }
 
 #[test]
-fn an_iterator_outlives_flushes_merges_and_the_files_it_reads() {
+fn an_iterator_outlives_flushes_compactions_and_the_files_it_reads() {
     let (_place, db) = fresh();
     fill(&db, 0..3000, 1);
     db.flush().unwrap();

@@ -1,5 +1,5 @@
 //! The public interface, one behaviour per test. Everything here goes through `esker::` names
-//! only, on the real file system, with options small enough that every test flushes and merges.
+//! only, on the real file system, with options small enough that every test flushes and compacts.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 

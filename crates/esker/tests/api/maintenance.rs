@@ -71,25 +71,25 @@ fn a_load_in_key_order_is_written_once() {
     db.wait_until_idle().unwrap();
     let stats = db.stats();
     assert!(stats.flushes > 5);
-    // Crumbs at the cuts are merged now and then; the data is not.
+    // Crumbs at the cuts are compacted now and then; the data is not.
     assert!(
-        stats.written.merge < stats.written.flush / 3,
-        "flushes wrote {}, merges {}",
+        stats.written.compaction < stats.written.flush / 3,
+        "flushes wrote {}, compactions {}",
         stats.written.flush,
-        stats.written.merge
+        stats.written.compaction
     );
 }
 
 #[test]
-fn waiting_for_idleness_leaves_no_merge_due() {
+fn waiting_for_idleness_leaves_no_compaction_due() {
     let (_place, db) = fresh();
     for round in 0..6 {
         fill(&db, 0..1500, round);
     }
     db.wait_until_idle().unwrap();
     let stats = db.stats();
-    assert_eq!(stats.merge_debt, 0);
-    assert!(stats.merges > 0);
+    assert_eq!(stats.compaction_debt, 0);
+    assert!(stats.compactions > 0);
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn verify_names_the_damaged_file_and_the_rest_stays_readable() {
     db.insert("still", "writable").unwrap();
 }
 
-/// A lone worker always has a flush that is due here, and still comes to merges and to giving back
-/// what they replaced.
+/// A lone worker always has a flush that is due here, and still comes to compactions and to giving
+/// back what they replaced.
 #[test]
-fn merges_and_space_keep_up_with_a_writer_that_never_rests() {
+fn compactions_and_space_keep_up_with_a_writer_that_never_rests() {
     let (place, db) = fresh();
     let mut most_deltas = 0;
     for round in 0..150 {

@@ -50,7 +50,7 @@ fn number(db: &Db, keyspace: &str, key: &str) -> Option<u64> {
 }
 
 #[test]
-fn counters_count_through_memtables_flushes_merges_and_reopening() {
+fn counters_count_through_memtables_flushes_compactions_and_reopening() {
     let (place, db) = fresh();
     let counters = db.keyspace_with("n", KeyspaceOptions::merging(CounterU64::NAME)).unwrap();
     counters.insert("with base", CounterU64::encode(100)).unwrap();
@@ -279,7 +279,7 @@ fn an_operator_that_fails_or_panics_is_reported_and_nothing_is_lost() {
             assert_eq!(back.next_back().unwrap().unwrap().0, b"b");
             assert_eq!(back.next_back().unwrap().unwrap_err().kind(), kind);
             assert!(back.next_back().is_none() && back.next().is_none());
-            // Flushes and merges keep what they cannot apply, and nobody else is harmed.
+            // Flushes and compactions keep what they cannot apply, and other keys are not affected.
             db.compact().unwrap();
             keyspace.insert("b", "2").unwrap();
         }
@@ -313,7 +313,7 @@ fn a_missing_operator_is_a_typed_error_and_the_rest_works() {
     assert_eq!(asked.kind(), ErrorKind::MergeOperatorMissing);
     assert!(db.get("other").unwrap().is_some());
     db.insert("other", "2").unwrap();
-    // Merges keep what nobody can apply.
+    // Compactions keep operands whose operator is missing.
     db.compact().unwrap();
     assert!(db.verify().unwrap().problems.is_empty());
     drop(db);

@@ -67,7 +67,7 @@ fn multi_get_answers_in_the_order_of_the_question_with_repetitions() {
 }
 
 #[test]
-fn reads_are_right_through_flushes_and_merges() {
+fn reads_are_right_through_flushes_and_compactions() {
     let (_place, db) = fresh();
     for round in 0..4 {
         fill(&db, (round..2000).step_by(round + 1), round);

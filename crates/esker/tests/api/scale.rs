@@ -146,7 +146,7 @@ fn a_branch_with_other_bounds_gets_one_delta_from_a_flush() {
     assert_eq!(branch.iter().unwrap().count(), 490);
 }
 
-/// Byte order that counts how often it was asked.
+/// Byte order that counts its calls.
 #[derive(Default)]
 struct Counting(AtomicU64);
 
@@ -197,7 +197,7 @@ fn scans_between_range_deletes_look_at_few_of_them() {
     assert!(flushed < 1500, "{flushed} comparisons for a scan once the ranges are in a run");
 }
 
-/// What a snapshot that nobody drops keeps is one version of each key, and the tree keeps its
+/// A snapshot that is never dropped keeps one version of each key, and the tree keeps its
 /// shape under it.
 #[test]
 fn a_forgotten_snapshot_holds_one_version_of_each_key() {
@@ -220,9 +220,9 @@ fn a_forgotten_snapshot_holds_one_version_of_each_key() {
     assert_eq!(db.iter().unwrap().count(), 300);
 }
 
-/// Flushes and merges of what is dropped under them leave neither runs nor descriptions.
+/// Flushes and compactions of keyspaces dropped under them leave neither runs nor descriptions.
 #[test]
-fn keyspaces_dropped_under_flushes_and_merges_leave_nothing() {
+fn keyspaces_dropped_under_flushes_and_compactions_leave_nothing() {
     let place = Place::new();
     let mut options = small();
     options.workers = Some(2);
@@ -246,7 +246,7 @@ fn keyspaces_dropped_under_flushes_and_merges_leave_nothing() {
     assert!(db.stats().written.manifest < 4096, "{:?}", db.stats().written);
 }
 
-/// Data that arrives in order is never merged, and is compressed all the same.
+/// Data that arrives in order is never compacted, and is compressed all the same.
 #[test]
 fn a_load_in_key_order_is_compressed() {
     let place = Place::new();
@@ -259,7 +259,7 @@ fn a_load_in_key_order_is_compressed() {
     let loaded = db.stats().trees[0].base.bytes;
     assert!(loaded < raw as u64 * 7 / 10, "{raw} bytes became {loaded}");
     let stats = db.stats();
-    assert!(stats.written.merge < stats.written.flush / 3, "{:?}", stats.written);
+    assert!(stats.written.compaction < stats.written.flush / 3, "{:?}", stats.written);
 }
 
 /// What an earlier version, or other options, left uncompressed is compressed by `compact`, once.
@@ -277,13 +277,13 @@ fn compact_compresses_what_settled_uncompressed() {
     db.compact().unwrap();
     let after = db.stats().trees[0].base.bytes;
     assert!(after < before * 7 / 10, "{before} bytes became {after}");
-    let written = db.stats().written.merge;
+    let written = db.stats().written.compaction;
     db.compact().unwrap();
-    assert_eq!(db.stats().written.merge, written, "nothing is left to do");
+    assert_eq!(db.stats().written.compaction, written, "nothing is left to do");
     db.close().unwrap();
     let db = place.open();
     db.compact().unwrap();
-    assert_eq!(db.stats().written.merge, 0, "also after it was opened again");
+    assert_eq!(db.stats().written.compaction, 0, "also after it was opened again");
     assert_eq!(db.iter().unwrap().count(), 6000);
 }
 
@@ -306,5 +306,5 @@ fn compact_leaves_what_cannot_shrink() {
     db.close().unwrap();
     let db = place.open();
     db.compact().unwrap();
-    assert_eq!(db.stats().written.merge, 0);
+    assert_eq!(db.stats().written.compaction, 0);
 }

@@ -20,7 +20,7 @@ fn a_snapshot_sees_its_moment_in_every_keyspace() {
 }
 
 #[test]
-fn a_snapshot_keeps_its_versions_through_flushes_and_merges() {
+fn a_snapshot_keeps_its_versions_through_flushes_and_compactions() {
     let (_place, db) = fresh();
     let space = db.default_keyspace();
     let mut moments = Vec::new();

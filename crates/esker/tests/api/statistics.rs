@@ -51,9 +51,9 @@ fn bytes_written_are_counted_by_cause() {
     assert!(written.user > 100_000);
     assert!(written.log > written.user, "records have headers");
     assert!(written.flush > written.user / 2, "{written:?}");
-    assert!(written.merge > 0 && written.manifest > 0, "{written:?}");
+    assert!(written.compaction > 0 && written.manifest > 0, "{written:?}");
     let stats = db.stats();
-    let expected = (written.flush + written.merge) as f64 / written.user as f64;
+    let expected = (written.flush + written.compaction) as f64 / written.user as f64;
     assert!((stats.write_amplification() - expected).abs() < 1e-9);
     assert!(Stats::default().write_amplification() == 0.0);
 }

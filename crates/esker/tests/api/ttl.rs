@@ -105,7 +105,7 @@ fn a_snapshot_and_an_iterator_keep_their_time() {
         assert_eq!(snapshot.iter(&keyspace).unwrap().rev().count(), 2);
         assert_eq!(snapshot.last_key_value(&keyspace).unwrap().unwrap().1, b"2");
         assert_eq!(keys(&db, "k"), "");
-        // A merge keeps what the snapshot sees.
+        // A compaction keeps what the snapshot sees.
         db.compact().unwrap();
     }
     assert_eq!(iter.next().unwrap().unwrap().1, b"1");
@@ -134,13 +134,13 @@ fn what_has_expired_comes_due_without_being_asked_for() {
         tree.base.entries + tree.deltas.iter().map(|delta| delta.entries).sum::<u64>()
     };
     assert_eq!(entries(), 1001);
-    let written = db.stats().written.merge;
+    let written = db.stats().written.compaction;
     clock.set(1_010);
     db.wait_until_idle().unwrap();
     assert_eq!(entries(), 1);
     assert_eq!(db.stats().entries_expired, 1000);
     // Segments of which everything has expired go without being read.
-    assert!(db.stats().written.merge - written < 30_000, "{}", db.stats().written.merge);
+    assert!(db.stats().written.compaction - written < 30_000, "{}", db.stats().written.compaction);
     assert_eq!(keys(&db, "k"), "99999");
 }
 

@@ -2,7 +2,7 @@
 //! writes back when it likes, kills and power cuts (C1, C2, C4, C7; R3 to R8, R11, R12, R24).
 //!
 //! One thread writes to a database and its branches, makes and drops branches, named snapshots and
-//! checkpoints, flushes, merges, closes and reopens, on a simulated disk under a
+//! checkpoints, flushes, compacts, closes and reopens, on a simulated disk under a
 //! [`FaultFs`]. Images of the disk are taken at any of its operations: those inside
 //! an open, a close, a checkpoint or the making and dropping of a branch are among them. Each is
 //! opened, at times with a call that fails, and must hold what the history allows:
@@ -15,7 +15,7 @@
 //! 3. *Failed steps* happened as a whole or not at all (C2). A write leaves a key of its own, a
 //!    branch its name, so that the image itself says which of the two.
 //! 4. *A failed sync that drops the cache* takes what was not durable from the process, too. Then
-//!    open may refuse the hole that it leaves in the log, and keeps the prefix if it is told to.
+//!    open may refuse the hole that it leaves in the log, and keeps the prefix if told to.
 
 use super::{campaign, number, tail};
 use esker::repair::salvage;
@@ -142,7 +142,7 @@ fn difference(found: &World, expected: &World) -> String {
     text
 }
 
-/// How far a life has come, for whoever takes images of the disk meanwhile.
+/// How far a life has come, for the thread that takes images of the disk meanwhile.
 #[derive(Default)]
 struct Progress {
     begun: AtomicUsize,

@@ -39,7 +39,7 @@ enum Outcome {
     Refused,
     /// Open succeeds, and what is damaged says so.
     Reported,
-    /// An earlier state, which a torn tail explains.
+    /// An earlier state, which a torn end explains.
     Earlier,
     /// An earlier state, of which nothing on the disk tells that there was a later one.
     Unknown,
@@ -333,7 +333,7 @@ fn repaired(scene: &Scene, disk: &CrashFs, what: &str) {
             }
         }
         names.sort();
-        // Segments that nobody names may be what was replaced since; they stand apart.
+        // Segments that no description names may have been replaced since; they stand apart.
         let mut found = db.keyspaces().unwrap();
         found.retain(|name| !name.starts_with("recovered"));
         !differs && errors.is_empty() && found == names

@@ -1,5 +1,5 @@
-//! Crafted descriptions: manifests with valid checksums that say the same thing a thousand times, or
-//! lie about lengths (C5). What is counted is reads, bytes that were read, and bytes in memory.
+//! Crafted descriptions: manifests with valid checksums that repeat one thing a thousand times, or
+//! lie about lengths (C5). The tests count reads, bytes read, and bytes in memory.
 
 use super::memory::peak_of;
 use super::{PATH, options, replace};

@@ -48,7 +48,7 @@ type Built = (CrashFs, Vec<Model>);
 
 /// A database with bases, deltas, range tombstones and a log that was not closed, as a kill leaves
 /// it and as a power cut does that spares everything. After a kill only damage inside the very
-/// last record may pass for a torn tail; after a power cut all that was not synced may.
+/// last record may pass for a torn end; after a power cut all that was not synced may.
 fn build(seed: u64) -> (Built, Built) {
     let disk = CrashFs::new();
     let db = Db::open_with(PATH, options(&disk)).unwrap();
@@ -77,7 +77,7 @@ fn build(seed: u64) -> (Built, Built) {
         if step == 240 {
             db.sync().unwrap();
         }
-        // After a torn tail, an earlier state is right too; before the sync none is.
+        // After a torn end, an earlier state is right too; before the sync none is.
         if step >= 240 {
             models.push(model.clone());
         }
@@ -130,7 +130,7 @@ fn flip(disk: &CrashFs, path: &Path, bit: u64) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Refused,
-    /// Everything is right, or an earlier state that the log's torn tail explains.
+    /// Everything is right, or an earlier state that the log's torn end explains.
     Right,
     /// Some of it says that it is damaged; the rest is right.
     Reported,
@@ -207,10 +207,10 @@ fn judge(disk: &CrashFs, states: &[Model], what: &str) -> Outcome {
     let report = db.verify().unwrap_or_else(|error| panic!("{what}: verify: {error}"));
     if let Some(first) = reports.first() {
         if report.problems.is_empty() {
-            // A merge may have dropped what was damaged without reading it, because a range
+            // A compaction may have dropped what was damaged without reading it, because a range
             // delete covers it. Then nothing is damaged any more, and nothing is missing.
             let found = harness::read_all(&db).unwrap_or_else(|error| panic!("{what}: {error}"));
-            let merged = db.stats().merges > 0 && states.contains(&found);
+            let merged = db.stats().compactions > 0 && states.contains(&found);
             assert!(merged, "{what}: verify misses {first}");
         }
         return Outcome::Reported;
@@ -257,7 +257,7 @@ fn flip_bits(seed: u64, (disk, states): &Built, when: &str) {
     }
     // Old run files may still have waited for a reader when the process was killed. Open removes
     // them, and damage to them has no effect, so they are not counted.
-    // This open is cut off when it flushes what it replayed, or its merges would remove more.
+    // This open is cut off when it flushes what it replayed, or its compactions would remove more.
     let opened = disk.kill_clone();
     let stopped = FaultFs::over(&opened);
     stopped.add(

@@ -167,7 +167,7 @@ pub fn build(seed: u64, class: Durability, end: End) -> Scene {
         (End::Closed, _) => drop(states.drain(..LATE_BATCHES)),
         // What is not logged is not there.
         (_, Durability::Buffered) => states.truncate(1),
-        // Only the very last record may pass for a torn tail: of the others it is known that they
+        // Only the very last record may pass for a torn end: of the others it is known that they
         // were published, or synced.
         (End::Killed, _) | (_, Durability::Disk) => drop(states.drain(..LATE_BATCHES - 1)),
         (End::Cut, _) => {}

@@ -1,9 +1,9 @@
 //! A full disk is a state, not a failure (C7): what frees space works on it, it can be opened for
 //! writing, and writing goes on when space returns.
 //!
-//! The disk is simulated, and filled by the database itself, or at any one operation by "somebody
-//! else" (`ESKER_FULL_POINTS`: at how many operations, 100 unless told). Where this is run by root and
-//! the kernel lets it, real ones of ext4 are filled too.
+//! The disk is simulated. The database itself fills it, or "somebody else" does at any one
+//! operation (`ESKER_FULL_POINTS`: at how many operations, 100 by default). Real disks with ext4
+//! are filled too where root runs this and the kernel permits it.
 
 use super::{Tried, options as small};
 use esker::fs::OpenMode;
@@ -200,9 +200,9 @@ fn a_refusal_names_what_holds_the_space() {
     drop(snapshot);
 }
 
-/// A partition that does not fit a second time is cut up, and its parts are merged one by one.
+/// A partition that does not fit a second time is cut up, and its parts are compacted one by one.
 #[test]
-fn a_partition_larger_than_what_is_free_is_merged_in_parts() {
+fn a_partition_larger_than_what_is_free_is_compacted_in_parts() {
     let disk = CrashFs::new();
     disk.set_capacity(Some(16 * MIB));
     let db = Db::open_with(PATH, on(&disk)).unwrap();
@@ -222,7 +222,7 @@ fn a_partition_larger_than_what_is_free_is_merged_in_parts() {
     db.compact().unwrap();
     let stats = db.stats();
     let tree = stats.trees.iter().find(|tree| tree.keyspace == "a").unwrap();
-    // Merged parts are joined again.
+    // Compacted parts are joined again.
     assert!(tree.deltas.is_empty(), "{tree:?}");
     for number in 0..9000 {
         let expected = value(number + u64::from(number % 10 == 0));
@@ -232,8 +232,8 @@ fn a_partition_larger_than_what_is_free_is_merged_in_parts() {
     db.close().unwrap();
 }
 
-/// An edit of the manifest that finds no space, though space was allocated for it, is taken back and
-/// written later: nobody has to reopen the database.
+/// An edit of the manifest that finds no space, though space was allocated for it, is taken back
+/// and written later: the database need not be reopened.
 #[test]
 fn a_manifest_that_finds_no_space_ends_nothing() {
     let disk = CrashFs::new();
@@ -276,7 +276,7 @@ const NOT_FULL: u8 = 0;
 const FULL: u8 = 1;
 const FULL_WITH_RESERVE: u8 = 2;
 
-/// Takes all space at an operation; says in the answer whether that happened, and whether the reserve
+/// Takes all space at an operation; the result says whether that happened, and whether the reserve
 /// was there.
 fn end_space_at(disk: &CrashFs, nth: u64, shortage: Shortage) -> Arc<AtomicU8> {
     let happened = Arc::new(AtomicU8::new(NOT_FULL));
@@ -301,7 +301,7 @@ fn end_space_at(disk: &CrashFs, nth: u64, shortage: Shortage) -> Arc<AtomicU8> {
     happened
 }
 
-/// Writes, flushes, merges, and goes on whatever is refused.
+/// Writes, flushes, compacts, and goes on whatever is refused.
 fn live(db: &Db, tried: &mut Tried, make: &mut Generator) {
     let model = esker_testkit::model::Model::new();
     for slot in [1, COUNTERS] {
@@ -322,7 +322,7 @@ fn live(db: &Db, tried: &mut Tried, make: &mut Generator) {
     }
 }
 
-/// One point of the sweep. False: there were not so many operations.
+/// One point of the sweep. False: there were fewer operations.
 fn fill_up_at(nth: u64, shortage: Shortage, seed: u64) -> bool {
     let what = format!("operation {nth}, {shortage:?}, seed {seed}");
     let disk = CrashFs::new();

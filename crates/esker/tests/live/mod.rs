@@ -5,7 +5,7 @@
 use esker::Options;
 use std::path::Path;
 
-/// Buffers so small that flushes, merges, splits and evictions never stop.
+/// Buffers so small that flushes, compactions, splits and evictions never stop.
 pub fn tiny() -> Options {
     let mut options = Options::default();
     options.memory = Some(2 << 20);

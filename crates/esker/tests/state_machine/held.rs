@@ -83,18 +83,18 @@ fn folded() -> KeyspaceOptions {
     options
 }
 
-/// Writes and flushes, with the background held, until a merge is about to begin.
-fn until_a_merge_is_due(db: &Db, keyspace: &esker::Keyspace, keeper: &Keeper) {
+/// Writes and flushes, with the background held, until a compaction is about to begin.
+fn until_a_compaction_is_due(db: &Db, keyspace: &esker::Keyspace, keeper: &Keeper) {
     keeper.hold();
     let mut round = 0;
-    while !keeper.stands_at(Point::MergeBegins) {
+    while !keeper.stands_at(Point::CompactionBegins) {
         for key in 0..20 {
             keyspace.insert(format!("{key:03}"), format!("{round}").repeat(50)).unwrap();
         }
         db.flush().unwrap();
         keeper.settle();
         round += 1;
-        assert!(round < 100, "no merge is ever due");
+        assert!(round < 100, "no compaction is ever due");
     }
 }
 
@@ -164,17 +164,17 @@ fn a_dropped_keyspace_stays_dropped_when_its_comparator_comes() {
 }
 
 #[test]
-fn merges_go_on_when_the_comparator_comes_that_they_lacked() {
+fn compactions_go_on_when_the_comparator_comes_that_they_lacked() {
     let place = Place::new();
     let (db, keeper) = place.open(|_| {});
     let keyspace = db.keyspace_with("folded", folded()).unwrap();
-    until_a_merge_is_due(&db, &keyspace, &keeper);
+    until_a_compaction_is_due(&db, &keyspace, &keeper);
     keeper.end();
     drop(keyspace);
     db.close().unwrap();
     drop(db);
     let (db, _) = place.open(|options| options.comparators.clear());
-    // The merge fails for want of the comparator.
+    // The compaction fails because the comparator is missing.
     db.wait_until_idle().unwrap();
     let keyspace = db.keyspace_with("folded", folded()).unwrap();
     db.compact().unwrap();
@@ -184,12 +184,12 @@ fn merges_go_on_when_the_comparator_comes_that_they_lacked() {
 }
 
 #[test]
-fn what_a_merge_wrote_for_a_keyspace_that_went_is_given_back() {
+fn what_a_compaction_wrote_for_a_dropped_keyspace_is_given_back() {
     let place = Place::new();
     let (db, keeper) = place.open(|_| {});
     let keyspace = db.keyspace("ant").unwrap();
-    until_a_merge_is_due(&db, &keyspace, &keeper);
-    go_to(&keeper, Point::MergeInstalls);
+    until_a_compaction_is_due(&db, &keyspace, &keeper);
+    go_to(&keeper, Point::CompactionInstalls);
     db.drop_keyspace("ant").unwrap();
     keeper.let_go();
     db.flush().unwrap();
@@ -197,13 +197,13 @@ fn what_a_merge_wrote_for_a_keyspace_that_went_is_given_back() {
 }
 
 #[test]
-fn what_a_merge_wrote_for_a_branch_that_went_is_given_back() {
+fn what_a_compaction_wrote_for_a_dropped_branch_is_given_back() {
     let place = Place::new();
     let (db, keeper) = place.open(|_| {});
     let branch = db.branch("branch").unwrap();
     let keyspace = branch.keyspace("default").unwrap();
-    until_a_merge_is_due(&branch, &keyspace, &keeper);
-    go_to(&keeper, Point::MergeInstalls);
+    until_a_compaction_is_due(&branch, &keyspace, &keeper);
+    go_to(&keeper, Point::CompactionInstalls);
     assert!(db.drop_branch("branch").unwrap());
     keeper.let_go();
     place.expect_files(&db, 0);
@@ -226,7 +226,7 @@ fn what_a_flush_wrote_for_a_branch_that_went_is_given_back() {
 }
 
 #[test]
-fn a_flush_or_merge_that_leaves_nothing_leaves_no_file() {
+fn a_flush_or_compaction_that_leaves_nothing_leaves_no_file() {
     let place = Place::new();
     let (db, _keeper) = place.open(|_| {});
     db.insert("key", "value").unwrap();

@@ -1,6 +1,6 @@
 //! Random operations on a database and on a map, compared at every step (C1, C3; R15 to R18).
 //!
-//! `ESKER_MODEL_OPS` sets how many operations are done (60,000 unless told), `ESKER_SEED` replays
+//! `ESKER_MODEL_OPS` sets how many operations are done (60,000 by default), `ESKER_SEED` replays
 //! one run of them. The background is held at its points and let go at random, so that everything
 //! else happens between them. Small runs go through proptest, which makes a failing one smaller.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
@@ -59,8 +59,8 @@ fn a_database_is_the_map_that_it_should_be() {
 const SEEDS: [(u64, u64); 4] = [(1009, 1_800), (1064, 1_950), (1063, 50), (1013, 300)];
 
 /// Runs that found something once: a dropped keyspace that came back with its comparator, a named
-/// snapshot that lost what expired for a later one, files of merges and flushes for trees that went,
-/// merges that were given up for a comparator that came later.
+/// snapshot that lost what expired for a later one, files of compactions and flushes for trees that
+/// went, compactions that were given up for a comparator that came later.
 #[test]
 fn what_was_found_once_stays_mended() {
     for (seed, operations) in SEEDS {

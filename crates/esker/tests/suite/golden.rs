@@ -1,9 +1,9 @@
 //! A database of each format version that was written once and is kept: every later build reads it.
 //!
 //! `golden/v1/db` was copied while it was open, so its log holds records that no run has, and
-//! `golden/v1/expected.txt` lists what it holds; `golden/v2` was made in the same way. It has several
-//! keyspaces, one with a comparator, raw, LZ4 and zstd blocks, bases and deltas, range deletes, and a
-//! keyspace that was dropped. To write a new one, for a new format version only:
+//! `golden/v1/expected.txt` lists what it holds; `golden/v2` was made in the same way. It has
+//! several keyspaces, one with a comparator, raw, LZ4 and zstd blocks, bases and deltas, range
+//! deletes, and a keyspace that was dropped. To write a new one, for a new format version only:
 //!
 //!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v3 cargo test -p esker --test suite golden
 //!
@@ -563,7 +563,7 @@ fn write_golden() {
     let db = Db::open_with(&live, options()).unwrap();
     let second = db.keyspace("second").unwrap();
     let ordered = db.keyspace_ordered("ordered", Arc::new(ShortFirst)).unwrap();
-    // Deltas: too little for a merge.
+    // Deltas: too little for a compaction.
     db.insert("key0010", "newer in a delta").unwrap();
     db.remove("key0011").unwrap();
     db.remove_range("key0020".."key0023").unwrap();
@@ -601,7 +601,7 @@ fn fill_bases(live: &Path) {
             keyspace.insert(format!("key{i:04}"), value(i, name)).unwrap();
         }
         db.flush().unwrap();
-        // Without something to merge with, what was flushed would be taken over as it is.
+        // Without an overlap, a compaction would reuse the flushed segments as they are.
         for i in (0..300).step_by(2) {
             keyspace.insert(format!("key{i:04}"), value(i, "written twice")).unwrap();
         }

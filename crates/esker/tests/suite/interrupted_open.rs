@@ -92,8 +92,8 @@ fn an_opening_can_be_cut_off_twice_anywhere() {
     }
 }
 
-/// The number of a run file that is gone does not come back: what remembers the old one, a checkpoint
-/// under way or a report of damage, would mean the new one.
+/// The number of a run file that is gone does not come back: a checkpoint under way or a report of
+/// damage that remembers the old file would mean the new one.
 #[test]
 fn the_number_of_a_file_that_went_is_not_given_out_again() {
     let disk = CrashFs::new();

@@ -248,7 +248,7 @@ fn r27_segments_are_prepared_while_a_sync_of_the_log_does_not_end() {
         db.insert("first", "v").unwrap();
         gate.wait_for_one();
         let synced = db.stats().syncs;
-        // A writer of class `Disk` waits for the sync, and holds nobody up.
+        // A writer of class `Disk` waits for the sync, and holds up no other writer.
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 db.default_keyspace().insert_with("disk", "v", Durability::Disk).unwrap();

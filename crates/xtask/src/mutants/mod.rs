@@ -1,12 +1,12 @@
 //! Runs the tests with one deliberate defect at a time, and prints which test noticed it.
 //!
-//! The defects stand in the engine's sources (`bug!`, see `crates/esker/src/base/bugs.rs`). One
-//! build has all of them; an environment variable chooses. Each is tried on the tests of
-//! [`suite`], in order, until one fails; a process that dies or does not come back counts as
-//! noticed, too. A defect that nobody notices is a missing test.
+//! The defects are in the engine's sources (`bug!`, see `crates/esker/src/base/bugs.rs`). One
+//! build has all of them; an environment variable chooses one. Each is tried on the tests of
+//! [`suite`], in order, until one fails; a process that dies or hangs counts as noticed, too. A
+//! defect that nobody notices means a missing test.
 //!
-//! A result is written down as soon as it is known, so that a run which was interrupted goes on
-//! where it stopped.
+//! A result is stored as soon as it is known, so that an interrupted run continues where it
+//! stopped.
 
 mod results;
 mod sites;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use suite::{Limits, Suite};
 
-/// What is asked for.
+/// The arguments.
 pub(crate) struct Mutants {
     /// Only defects whose names contain one of these; all if there is none.
     pub only: Vec<String>,
-    /// Forgets what earlier runs found about them.
+    /// Discards the results of earlier runs about them.
     pub again: bool,
-    /// Only names them.
+    /// Only lists them.
     pub list: bool,
     /// Prints the table as JSON.
     pub json: bool,

@@ -1,4 +1,4 @@
-//! What is known already, in a file with one line for each defect.
+//! The results so far, in a file with one line for each defect.
 
 use super::sites::Site;
 use crate::Result;
@@ -8,7 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What became of one defect.
+/// The result for one defect.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     /// The tests that noticed it.

@@ -29,7 +29,7 @@ impl Part {
     }
 }
 
-/// In this order: what costs little and notices much comes first.
+/// In this order: cheap tests that notice much come first.
 pub(crate) const PARTS: &[Part] = &[
     Part { program: "api", tests: &[] },
     Part { program: "crash", tests: &["storm"] },

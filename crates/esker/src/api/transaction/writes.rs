@@ -1,7 +1,7 @@
-//! What a transaction writes.
+//! The writes of a transaction.
 //!
-//! Every write locks its key first, if the transaction locks; it is refused before it is noted if
-//! the whole would become too large, so that a transaction that can still be committed stays so.
+//! In a pessimistic transaction every write locks its key first. A write that would make the
+//! transaction too large is refused and left out, so that the rest can still be committed.
 
 use super::{Transaction, half_open};
 use crate::db::check_key;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Transaction {
-    /// Inserts a value under a key, in place of the one that is there.
+    /// Inserts a value under a key and replaces the existing value, if any.
     ///
     /// # Errors
     /// [`Error::KeyTooLong`], [`Error::ValueTooLarge`]; [`Error::BatchTooLarge`] if the
-    /// transaction would become larger than a batch may be, and this write is left out then; the
+    /// transaction would become larger than a batch may be (this write is then left out); the
     /// errors of locks as [`Transaction::get_for_update`].
     pub fn insert(
         &self,
@@ -30,9 +30,9 @@ impl Transaction {
         self.put(keyspace, key.as_ref(), OwnValue::Put(value.into()))
     }
 
-    /// Inserts a value that is gone some time after the commit; see [`Keyspace::insert_with_ttl`].
-    /// The transaction itself sees it in any case. In keyspaces with a time to live, that of other
-    /// writes counts from the commit, too.
+    /// Inserts a value that expires `ttl` after the commit; see [`Keyspace::insert_with_ttl`]. The
+    /// transaction itself always sees it. In keyspaces with a time to live, that of other writes
+    /// also counts from the commit.
     ///
     /// # Errors
     /// As [`Transaction::insert`].
@@ -48,9 +48,8 @@ impl Transaction {
         self.put(keyspace, key.as_ref(), OwnValue::PutFor(value.into(), ttl))
     }
 
-    /// Writes an operand for the merge operator of the keyspace; see [`Keyspace::merge`]. To merge
-    /// is to write without reading: it conflicts with nobody, unless the transaction also reads
-    /// the key.
+    /// Writes an operand for the keyspace's merge operator; see [`Keyspace::merge`]. This reads
+    /// nothing, so it causes no conflict unless the transaction also reads the key.
     ///
     /// # Errors
     /// As [`Transaction::insert`] and [`Keyspace::merge`].
@@ -94,7 +93,7 @@ impl Transaction {
         self.lock(keyspace, key, Mode::Exclusive)
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key, if it exists.
     ///
     /// # Errors
     /// As [`Transaction::insert`].
@@ -102,7 +101,7 @@ impl Transaction {
         self.put(keyspace, key.as_ref(), OwnValue::Deleted)
     }
 
-    /// Removes every key in a range, whatever it holds when the transaction commits.
+    /// Removes every key that is in a range when the transaction commits.
     ///
     /// # Errors
     /// As [`Transaction::insert`] and [`Keyspace::remove_range`].
@@ -130,7 +129,7 @@ impl Transaction {
         let mut inner = self.inner.lock();
         let at = inner.space(keyspace)?;
         let others: u64 = inner.spaces.iter().map(|space| space.writes.bytes()).sum();
-        // An iterator may still show the writes as they were.
+        // An iterator may still show the earlier writes.
         let own = Arc::make_mut(&mut inner.spaces[at].writes);
         let before = own.bytes();
         let undo = change(own);

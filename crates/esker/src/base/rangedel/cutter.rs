@@ -1,8 +1,8 @@
 //! Cutting a list at many bounds, in one walk.
 //!
-//! A flush gives every partition the tombstones that overlap it. Asking the whole list once per
-//! partition costs partitions times tombstones; the cutter moves over both at once, so a cut costs
-//! a search and what lies in it. Its calls come in ascending order of keys.
+//! A flush gives every partition the tombstones that overlap it. Searching the whole list once per
+//! partition costs partitions times tombstones. The cutter moves over both at once, so a cut costs
+//! one search and the tombstones in it. Calls must come in ascending order of keys.
 
 use super::{Fragments, Hull, Span};
 use crate::base::KeyOrder;
@@ -10,12 +10,12 @@ use crate::base::KeyOrder;
 /// Cuts a list into ascending intervals of keys. See the head of this module.
 pub struct Cutter<'a> {
     fragments: &'a Fragments,
-    /// The spans by their first fragment, and how many of them have begun.
+    /// The spans, sorted by first fragment, and how many of them have begun.
     by_first: Vec<Span>,
     begun: usize,
-    /// Those that begun and may go on.
+    /// The spans that have begun and may go on.
     active: Vec<Span>,
-    /// The longest rows of fragments that tombstones cover, and how many were passed.
+    /// The maximal intervals of fragments that tombstones cover, and how many were passed.
     covered: Vec<(u32, u32)>,
     passed: usize,
 }
@@ -35,7 +35,7 @@ impl<'a> Cutter<'a> {
         Self { fragments, by_first, begun: 0, active: Vec::new(), covered, passed: 0 }
     }
 
-    /// Where the first keys at or behind `from` (`None`: the first of all) begin that a tombstone
+    /// The start of the first keys at or after `from` (`None`: the first of all) that a tombstone
     /// covers; `None`: there are none.
     pub fn next_start<'k, O: KeyOrder>(
         &mut self,
@@ -53,14 +53,14 @@ impl<'a> Cutter<'a> {
         Some(if first <= at { from } else { self.fragments.start_of(first as usize) })
     }
 
-    /// The fragment that `from` lies in.
+    /// The fragment that contains `from`.
     pub fn fragment<O: KeyOrder>(&self, order: &O, from: Option<&[u8]>) -> Hull<'a> {
         let at = self.fragments.fragment_of_start(order, from);
         (self.fragments.start_of(at), self.fragments.end_of(at))
     }
 
-    /// What remains of the tombstones inside `low..high` (`None`: unbounded), which begins where
-    /// the interval before ended, or behind that.
+    /// The tombstones, cut to `low..high` (`None`: unbounded), which must not begin before the end
+    /// of the previous interval.
     pub fn cut<O: KeyOrder>(
         &mut self,
         order: &O,

@@ -2,20 +2,20 @@
 //!
 //! A memtable, a delta slice and a partition each have their own list. A list is *fragmented*
 //! once: the key space is cut at every start and end, so that a lookup is one binary search for
-//! the fragment of a key and one question to that fragment.
+//! the fragment of a key and one lookup in that fragment.
 //!
-//! Writing down, for every fragment, all tombstones that cover it (as RocksDB does) takes
-//! quadratic space where ranges nest: a queue that trims itself with `..key` ten thousand times
-//! would need 50 million numbers. [`Fragments`] is a segment tree over the fragments instead: each
-//! tombstone is stored in the O(log n) nodes that make up its range, and a lookup reads the nodes
-//! above its fragment. The stored form holds each bound once and each tombstone once.
+//! Storing for every fragment all tombstones that cover it (as RocksDB does) takes quadratic space
+//! when ranges nest: a queue that trims itself with `..key` ten thousand times would need 50
+//! million numbers. Instead, [`Fragments`] is a segment tree over the fragments: each tombstone is
+//! stored in the O(log n) nodes that make up its range, and a lookup reads the nodes above its
+//! fragment. The stored form holds each bound once and each tombstone once.
 //!
 //! Invariants:
 //! 1. `bounds` ascend strictly in the keyspace's order; fragment `i` is `bounds[i-1]..bounds[i]`,
 //!    without a lower bound for `i = 0`, without an upper one for `i = bounds.len()`.
 //! 2. Every span is a non-empty range of fragments, with a sequence number in `1..SEQ_MAX`.
-//! 3. Spans stand in the order (seq descending, first, last), without repetition.
-//! 4. The sequence numbers of one tree node stand from new to old (follows from 3).
+//! 3. Spans are sorted by (seq descending, first, last), without repetition.
+//! 4. The sequence numbers of one tree node are sorted from new to old (follows from 3).
 
 mod cutter;
 mod sweep;
@@ -29,14 +29,14 @@ use std::cmp::{Ordering, Reverse};
 pub use cutter::Cutter;
 pub use sweep::{Fragment, FragmentIter};
 
-/// The removal of every key in `start..end` that is older than `seq`.
+/// The deletion of every entry in `start..end` that is older than `seq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeTombstone {
-    /// First key that is removed; `None`: no lower bound.
+    /// First key that is deleted; `None`: no lower bound.
     pub start: Option<Vec<u8>>,
     /// First key after the range; `None`: no upper bound.
     pub end: Option<Vec<u8>>,
-    /// Its sequence number: it removes entries with smaller ones.
+    /// Its sequence number: it deletes entries with smaller ones.
     pub seq: Seq,
 }
 
@@ -81,7 +81,7 @@ struct Span {
 
 /// A list of range tombstones, cut into fragments: see the head of this module.
 ///
-/// It belongs to one keyspace; every call must be given the order that it was built with.
+/// It belongs to one keyspace; every call must pass the order with which the list was built.
 #[derive(Debug, Clone, Default)]
 pub struct Fragments {
     bounds: Vec<Box<[u8]>>,
@@ -99,7 +99,7 @@ impl Eq for Fragments {}
 
 impl Fragments {
     /// Fragments a list. Ranges that hold no key (`start >= end`) are left out, and so are
-    /// tombstones with sequence number 0, which remove nothing.
+    /// tombstones with sequence number 0, which delete nothing.
     pub fn build<O: KeyOrder>(order: &O, mut tombstones: Vec<RangeTombstone>) -> Self {
         tombstones.retain(|tombstone| {
             let empty = match (&tombstone.start, &tombstone.end) {
@@ -108,7 +108,7 @@ impl Fragments {
             };
             !empty && tombstone.seq > 0
         });
-        // Seeded: a range delete removes the key at its end, too.
+        // Seeded: a range delete also deletes the key at its end.
         bug!(
             "base_range_end_included",
             tombstones.iter_mut().flat_map(|t| &mut t.end).for_each(|end| end.push(0))
@@ -127,7 +127,7 @@ impl Fragments {
         Self::assemble(spans.collect(), keys.iter().map(|key| Box::from(*key)).collect())
     }
 
-    /// Sorts `spans` and plants the tree.
+    /// Sorts `spans` and builds the tree.
     fn assemble(mut spans: Vec<Span>, bounds: Vec<Box<[u8]>>) -> Self {
         spans.sort_unstable();
         spans.dedup();
@@ -135,7 +135,7 @@ impl Fragments {
         Self { bounds, spans, tree }
     }
 
-    /// Whether nothing is removed.
+    /// Whether there are no tombstones.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -184,9 +184,9 @@ impl Fragments {
         self.tree.newest(self.fragment_of(order, key), below)
     }
 
-    /// Like [`Self::covering_seq`], together with the interval around `key` of which the answer is
-    /// true: its start (`None`: unbounded) and its end. A scan need not ask again before the end,
-    /// and may skip to it where the entries are older than the answer.
+    /// Like [`Self::covering_seq`], with the interval around `key` for which the result holds: its
+    /// start (`None`: unbounded) and its end. A scan need not call this again before the end, and
+    /// may skip to the end if the entries are older than the result.
     pub fn covering<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Fragment<'_, Seq> {
         let at = self.fragment_of(order, key);
         let seqs = self.tree.newest(at, below);
@@ -194,9 +194,9 @@ impl Fragments {
     }
 
     /// The newest `seq` such that every key in the closed range `low..=high` is covered by a
-    /// tombstone with a sequence number in `seq..below`; 0 if some key is not covered. Everything
-    /// in the range that is older than the answer is gone, so a segment of such entries can be
-    /// dropped as a whole.
+    /// tombstone with a sequence number in `seq..below`; 0 if some key is not covered. Every entry
+    /// in the range that is older than the result is deleted, so a run segment of such entries can
+    /// be dropped as a whole.
     pub fn covers_range<O: KeyOrder>(&self, order: &O, low: &[u8], high: &[u8], below: Seq) -> Seq {
         if self.spans.is_empty() {
             return 0;
@@ -208,7 +208,7 @@ impl Fragments {
                 return 0;
             }
         }
-        // An inverted range holds no key; nothing useful can be said of it.
+        // An inverted range holds no key, so it has no useful result.
         if least == Seq::MAX { 0 } else { least }
     }
 
@@ -233,8 +233,8 @@ impl Fragments {
         least
     }
 
-    /// What remains of the tombstones inside `low..high` (`None`: unbounded). Who cuts one list at
-    /// many bounds uses a [`Cutter`].
+    /// The tombstones, cut to `low..high` (`None`: unbounded). To cut one list at many bounds, use
+    /// a [`Cutter`].
     pub fn clip<O: KeyOrder>(&self, order: &O, low: Option<&[u8]>, high: Option<&[u8]>) -> Self {
         let Some(window) = self.within(order, low, high) else { return Self::default() };
         self.cut_spans(window, low, high, self.spans.iter().copied())
@@ -256,11 +256,11 @@ impl Fragments {
         let begins_before =
             |high| self.bounds.partition_point(|bound| order.compare(bound, high).is_lt());
         let last = high.map_or(self.bounds.len(), begins_before);
-        // Only an order that contradicts itself can end before it begins.
+        // Only a comparator that contradicts itself makes an end before the start.
         (first <= last).then_some((first as u32, last as u32))
     }
 
-    /// What remains of `spans` inside `low..high`, which meets the fragments of `window`.
+    /// `spans`, cut to `low..high`, which meets the fragments of `window`.
     fn cut_spans(
         &self,
         window: (u32, u32),
@@ -284,8 +284,8 @@ impl Fragments {
         sweep::with_used_bounds(&bounds, spans)
     }
 
-    /// Leaves out what no reader can tell apart: per fragment, only the newest tombstone stays,
-    /// and for each of the `snapshots` the newest with a sequence number below it.
+    /// Drops tombstones that no reader needs: per fragment it keeps only the newest tombstone, and
+    /// for each of the `snapshots` the newest with a sequence number below it.
     pub fn compact(&self, snapshots: &[Seq]) -> Self {
         sweep::compact(self, snapshots)
     }
@@ -304,10 +304,10 @@ impl Fragments {
         }
     }
 
-    /// Reads the stored form and checks every invariant. Each list of tombstones has one stored
-    /// form only: whatever is accepted here is what [`Self::encode`] would write.
+    /// Reads the stored form and checks every invariant. Each list of tombstones has only one
+    /// stored form: this accepts exactly what [`Self::encode`] would write.
     pub fn decode<O: KeyOrder>(order: &O, reader: &mut Reader<'_>) -> Decoded<Self> {
-        // Every bound takes a byte at least: a larger count is wrong, and allocates nothing.
+        // Every bound takes at least one byte: a larger count is wrong and allocates nothing.
         let count = reader.varint_max((reader.remaining() as u64).min(u32::MAX.into()))?;
         let mut bounds: Vec<Box<[u8]>> = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -365,8 +365,8 @@ impl Fragments {
 }
 
 /// A segment tree (Bentley) over the fragments, stored as an implicit binary tree: the leaf of
-/// fragment `i` is node `leaves + i`, the parent of node `n` is `n / 2`. The lists of the nodes
-/// stand one behind the other in `seqs`; that of node `n` is `starts[n]..starts[n + 1]`.
+/// fragment `i` is node `leaves + i`, the parent of node `n` is `n / 2`. `seqs` holds the lists of
+/// the nodes one after the other; that of node `n` is `starts[n]..starts[n + 1]`.
 #[derive(Debug, Clone, Default)]
 struct Tree {
     leaves: usize,

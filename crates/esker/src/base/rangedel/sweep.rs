@@ -1,15 +1,15 @@
 //! Walking over fragments in key order.
 //!
 //! A sweep moves over the fragments from left to right and keeps the set of tombstones that cover
-//! the present one. It costs O(log n) per tombstone; only who asks for all sequence numbers of
-//! all fragments pays for them.
+//! the present one. It costs O(log n) per tombstone; listing all sequence numbers of all fragments
+//! costs extra.
 
 use super::{Fragments, Span};
 use crate::base::Seq;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A piece of the key space that the same tombstones cover from end to end.
+/// An interval of the key space that the same tombstones cover completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment<'a, S = Vec<Seq>> {
     /// Its first key; `None`: no lower bound.
@@ -23,7 +23,7 @@ pub struct Fragment<'a, S = Vec<Seq>> {
 /// The state of a sweep.
 struct Sweep<'a> {
     fragments: &'a Fragments,
-    /// The spans by their first fragment, and how many of them have begun.
+    /// The spans, sorted by first fragment, and how many of them have begun.
     by_first: Vec<Span>,
     begun: usize,
     /// The ends of the spans that cover the present fragment.
@@ -73,9 +73,9 @@ impl<'a> Sweep<'a> {
         Some(present as usize)
     }
 
-    /// Appends, ascending, those of the present fragment's numbers that some reader can tell from
-    /// newer ones: the newest, and the newest below each of the ascending `snapshots`. Costs a
-    /// search for each number or for each snapshot, whichever are fewer.
+    /// Appends, ascending, the present fragment's numbers that some reader needs: the newest, and
+    /// the newest below each of the ascending `snapshots`. Costs a search for each number or for
+    /// each snapshot, whichever are fewer.
     fn newest_of_stripes(&self, snapshots: &[Seq], out: &mut Vec<Seq>) {
         if snapshots.len() < self.active.len() {
             let visible = |snapshot: &Seq| self.active.range(..snapshot).next_back();
@@ -141,7 +141,7 @@ pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
         let at = at as u32;
         kept.clear();
         sweep.newest_of_stripes(&snapshots, &mut kept);
-        // A kept tombstone that goes on from the fragment before stays one span.
+        // A kept tombstone that continues from the previous fragment stays one span.
         open.retain(|seq, first| {
             let goes_on = kept.binary_search(seq).is_ok();
             if !goes_on {
@@ -160,8 +160,8 @@ pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
     with_used_bounds(&bounds, spans)
 }
 
-/// The list of `spans` over fragments that `all` bound, without the bounds at which no span begins
-/// or ends.
+/// The list of `spans` over fragments with the bounds `all`, without the bounds at which no span
+/// begins or ends.
 pub(super) fn with_used_bounds(all: &[&[u8]], mut spans: Vec<Span>) -> Fragments {
     // `used[i]` belongs to the lower bound of fragment `i`, as in `Fragments::decode`.
     let mut used = vec![false; all.len() + 2];

@@ -141,8 +141,8 @@ fn check_against_brute_force<O: KeyOrder>(order: &O, random: &mut Random) {
             assert!(brute(order, &list, next, SEQ_MAX) > 0 && order.compare(key, next).is_le());
         }
     }
-    // The universe is not dense, so a whole-range answer may be smaller than what its keys say,
-    // but never larger.
+    // The universe is not dense, so the result for a whole range may be smaller than the results
+    // for its keys, but never larger.
     for (i, low) in keys.iter().enumerate() {
         for high in &keys[i..] {
             let below = random.below(22);

@@ -1,4 +1,4 @@
-//! What a log is told when it is opened, and what it tells.
+//! The configuration of a log, and the calls that it makes.
 
 use super::LogKind;
 use crate::fs::Fs;
@@ -22,13 +22,13 @@ pub struct LogConfig {
     /// The life of the database, which goes into the headers of segments.
     pub life: u64,
     /// Called, by a writer outside of its critical part, when the next segment should be prepared
-    /// or pages read in: whoever is behind it calls
+    /// or pages read in: the thread that it wakes calls
     /// [`Pipeline::prepare_ahead`](super::Pipeline::prepare_ahead) (R27).
     pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Asked for room when the device is too full for the first segment, and where the file system
-    /// copies on write and finds no space for a record; says whether it made some.
+    /// Called to make room when the device is too full for the first segment, and where the file
+    /// system copies on write and finds no space for a record; returns whether it made some.
     pub on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// Told how long each sync took.
+    /// Called with the time that each sync took.
     pub on_sync: Option<Box<dyn Fn(Duration) + Send + Sync>>,
 }
 

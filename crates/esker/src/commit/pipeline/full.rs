@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 impl Pipeline {
     /// Gives back space of the log that the next records do not need: released segments, prepared
-    /// ones, and what lies before the released position in others. Says whether there was anything;
-    /// asked again, there may be more.
+    /// ones, and what lies before the released position in others. Returns whether there was
+    /// anything; another call may find more.
     pub fn give_up_spare(&self) -> bool {
         let buffer = self.append.as_ref().map(Mutex::lock);
         let synced = self.group.synced();
@@ -20,7 +20,7 @@ impl Pipeline {
         any
     }
 
-    /// Makes the log of earlier lives durable that is still needed, for the case that it cannot be
+    /// Makes the log of earlier lives that is still needed durable, for the case that it cannot be
     /// flushed before the first write: it is written over itself and synced (R7).
     pub fn persist_earlier(&self) -> Result<()> {
         self.space.persist_retired()

@@ -1,11 +1,11 @@
 //! What the log gives back when the device is full (C7), in this order:
 //!
 //! 1. released segments that wait to be used again;
-//! 2. segments that were prepared ahead and that nobody reserved in;
+//! 2. segments that were prepared ahead and in which nothing is reserved;
 //! 3. the parts of live segments that lie before what is released, by holes, where the file system
 //!    can make them. Such a file is not used again.
 //!
-//! At open there is one thing more: the files of an earlier life that are not part of the log.
+//! Open also gives back the files of an earlier life that are not part of the log.
 
 use super::{Maker, Space};
 use crate::base::Seq;
@@ -21,8 +21,8 @@ use std::sync::Arc;
 const HOLE_BYTES: u64 = 64 << 10;
 
 impl Space {
-    /// Gives back what the next records do not need. Says whether there was anything, and returns
-    /// the ticket that was drawn for it, of `void_bytes`, which the caller makes void.
+    /// Gives back what the next records do not need. Returns whether there was anything, and the
+    /// ticket of `void_bytes` that was drawn for it, which the caller makes void.
     pub(in crate::commit) fn give_up_spare(
         &self,
         ring: &Ring,
@@ -46,7 +46,7 @@ impl Space {
         any
     }
 
-    /// Takes prepared segments back that nobody reserved in.
+    /// Takes back prepared segments in which nothing is reserved.
     fn drop_unused(&self, maker: &mut Maker, ring: &Ring, void_bytes: u64) -> Option<Ticket> {
         let after = |end: Seq| {
             let live = self.live.read();
@@ -76,7 +76,7 @@ impl Space {
         Some(ticket)
     }
 
-    /// Frees what lies before the released position in segments that go on.
+    /// Frees the parts of live segments that lie before the released position.
     fn make_holes(&self, maker: &mut Maker) -> bool {
         let mut any = false;
         let (from, until) = (maker.holed, maker.released);
@@ -125,8 +125,8 @@ impl Space {
         }
     }
 
-    /// Removes the segments that a life that ended had prepared behind the end of the log, as long as
-    /// another one covers that (R11): the newest first, and durably.
+    /// Removes the segments that an earlier life had prepared behind the end of the log, as long as
+    /// another one covers that end (R11): the newest first, and durably.
     fn drop_windows(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
         for pair in chain.segments.windows(2).rev() {
             let (before, last) = (&pair[0], &pair[1]);

@@ -134,7 +134,7 @@ fn a_comparator_that_comes_late_brings_nothing_back() {
     assert!(matches!(catalog.by_name(0, "there").unwrap().order, Order::Custom(_)));
     assert_eq!(catalog.with_known_order([1, 2, 9].into_iter()), [1, 2]);
     assert!(catalog.register(Arc::new(Named("order"))).is_empty(), "it is known already");
-    // The name belongs to whoever has it since.
+    // The name belongs to the keyspace that has it since.
     let mut catalog = Catalog::new(Vec::new());
     catalog.load(&record(1, "name", Some("order")));
     catalog.drop_keyspace(1, 20);

@@ -133,7 +133,8 @@ fn gaps_between_live_slices_are_found() {
     let place = place();
     let least = PUNCH_BYTES_MIN;
     let at = |page: u64| page * least;
-    // In no order; the first file has a gap in front and one in the middle, the second too small ones.
+    // In no order; the first file has a gap in front and one in the middle, the second too small
+    // ones.
     let live = [
         (1, at(6), at(1)),
         (2, HEADER_BYTES as u64, at(1)),

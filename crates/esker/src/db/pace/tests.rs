@@ -113,7 +113,7 @@ fn a_writer_that_is_woken_keeps_its_place() {
     let turn = Duration::from_secs_f64((10 * MIB) as f64 / rate(&pacer));
     assert_eq!(ask(&mut second, turn), Admission::Go);
     assert!(matches!(ask(&mut third, turn), Admission::Wait(_)));
-    // Whoever waits is let go when the debt is gone, and nobody pays for it later.
+    // Waiting writers go on when the debt is gone, and nobody pays for it later.
     assert!(pacer.update_at(debts(10 * MIB, 0), turn));
     assert_eq!(ask(&mut third, turn), Admission::Go);
     pacer.update_at(debts(90 * MIB, 0), turn);

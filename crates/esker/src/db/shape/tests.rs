@@ -87,7 +87,7 @@ fn whatever_could_hide_or_be_hidden_stays_a_delta() {
     let old = partition(None, None, &[("c", "f")]);
     assert!(!is_adopted(&old, run(Role::Delta, &[("e", "h")]), false), "it overlaps");
     assert!(!is_adopted(&old, run(Role::Delta, &[("f", "h")]), false), "it shares one key");
-    assert!(!is_adopted(&old, run(Role::Delta, &[("m", "n")]), true), "a merge is under way");
+    assert!(!is_adopted(&old, run(Role::Delta, &[("m", "n")]), true), "a compaction is under way");
     assert!(!is_adopted(&old, tombstones(), false), "tombstones");
     let deletes = segment_of("m", "n", SEGMENT, 1, SegmentKind::Data);
     let deletes = Arc::new(Run::new(Role::Delta, vec![deletes], Vec::new()));
@@ -148,11 +148,11 @@ fn only_partitions_without_deltas_are_split_at_once() {
 }
 
 #[test]
-fn a_delta_that_came_during_a_merge_is_seen_by_every_part_it_reaches() {
+fn a_delta_that_came_during_a_compaction_is_seen_by_every_part_it_reaches() {
     let old = partition(None, None, &[]);
     let base = Run::new(Role::Base, MANY.iter().map(|(a, b)| segment(a, b)).collect(), Vec::new());
     let newer = [run(Role::Delta, &[("a", "b"), ("f", "i"), ("m", "n")]), tombstones()];
-    let parts = after_merge(&Bytewise, &old, base, &newer, &settings());
+    let parts = after_compaction(&Bytewise, &old, base, &newer, &settings());
     assert_eq!(parts.len(), 2);
     let mins = |part: &Partition| -> Vec<Vec<u8>> {
         part.deltas[0].segments().iter().map(|s| s.meta().min_key.clone()).collect()

@@ -86,7 +86,7 @@ fn the_search_for_what_is_touched_costs_little_in_a_wide_tree() {
     assert!(counts[1] < 300 && counts[1] < counts[0] * 2, "comparisons: {counts:?}");
 }
 
-/// Ten thousand removed ranges in partitions of growing number: cutting costs a search for each
+/// Ten thousand range deletes in partitions of growing number: cutting costs a search for each
 /// partition and nothing for the ranges elsewhere.
 #[test]
 fn cutting_many_ranges_costs_in_proportion_to_partitions_and_ranges() {

@@ -6,7 +6,7 @@ use crate::db::options::Options;
 use crate::db::write::Write;
 use crate::manifest::BranchKind;
 
-/// A base of 600 values of 1 kB, and a delta that deletes a sixth of them: too few for a merge.
+/// A base of 600 values of 1 kB, and a delta that deletes a sixth of them: too few for a compaction.
 fn with_deletes() -> (tempfile::TempDir, Arc<Core>) {
     let directory = tempfile::tempdir().unwrap();
     let mut options = Options::default();
@@ -53,7 +53,7 @@ fn a_segment_under_deletes_is_written_again_without_what_they_hide() {
 fn a_segment_that_a_branch_shares_is_not_written_again() {
     let (_directory, core) = with_deletes();
     core.make_branch(&BranchState::main(), "branch", BranchKind::Branch).unwrap();
-    let written = || core.stats(0).written.merge;
+    let written = || core.stats(0).written.compaction;
     let before = written();
     for key in core.thinnable(0.0) {
         assert!(!core.thin_contained(&key), "the branch has it too");

@@ -1,21 +1,21 @@
 //! Locks on keys, for transactions that would rather wait than conflict.
 //!
-//! A lock is shared or exclusive and belongs to a transaction until it ends. Whoever has to wait
-//! stands in the key's queue, first come, first served, except that a holder of a shared lock who
-//! wants it exclusively goes to the front. Plain writes do not look here.
+//! A lock is shared or exclusive and belongs to a transaction until it ends. Waiting transactions
+//! stand in the key's queue, first come, first served, except that a holder of a shared lock who
+//! wants it exclusively goes to the front. Plain writes ignore locks.
 //!
 //! 1. A lock is granted to the head of its queue as soon as no other holder is in its way, and to
-//!    nobody past the head. So what a waiter waits for are those holders, and whoever stands before
-//!    it in the queue.
+//!    nobody past the head. So a waiter waits for those holders, and for all that stand before it
+//!    in the queue.
 //! 2. The graph of who waits for whom has no cycle: an edge appears only when a transaction
 //!    begins to wait, and it does not begin if that would close a cycle ([`Error::Deadlock`]). A
 //!    grant turns a waiter into a holder, whom those behind it were waiting for anyway.
 //! 3. A transaction waits for one lock at a time.
-//! 4. Who waits sleeps on a condition of its own, until it is granted, its time is up or the
+//! 4. Each waiter sleeps on its own condition, until its lock is granted, its time is up or the
 //!    database is closed.
 //!
-//! Keys of keyspaces with an order of their own are compared by that order, since keys that it
-//! calls equal are one key.
+//! A custom comparator compares the keys of its keyspace here too, since keys that it calls equal
+//! are one key.
 
 #![allow(
     clippy::mutable_key_type,
@@ -45,10 +45,10 @@ pub enum Mode {
 /// A key of a keyspace.
 type LockKey = (KeyspaceId, OwnKey<'static>);
 
-/// What a lock is asked for.
+/// A request for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Who asks.
+    /// The transaction that asks.
     pub holder: Holder,
     /// The keyspace.
     pub keyspace: KeyspaceId,
@@ -62,14 +62,14 @@ pub struct Request<'a> {
     pub mode: Mode,
     /// The longest time to wait.
     pub timeout: Duration,
-    /// Asked now and then while it waits; true ends the wait as if its time were up.
+    /// Called now and then during the wait; true ends the wait as if its time were up.
     pub interrupted: Option<fn() -> bool>,
 }
 
-/// How often a waiter asks whether it is interrupted. A person does not notice the difference.
+/// How often a waiter checks whether it is interrupted: too often for a person to notice.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// Who has a lock on a key, and who waits for one.
+/// The holders of locks on a key, and those who wait for one.
 #[derive(Debug, Default)]
 struct Lock {
     holders: BTreeMap<Holder, Mode>,
@@ -136,7 +136,7 @@ impl Inner {
         lock.obstacles(holder, lock.queue[at].mode).chain(before).collect()
     }
 
-    /// Whether a waiting transaction waits, in the end, for itself.
+    /// Whether a waiting transaction waits, directly or indirectly, for itself.
     fn waits_for_itself(&self, holder: Holder) -> bool {
         let mut seen = BTreeSet::new();
         let mut pending = self.waits_for(holder);
@@ -181,7 +181,7 @@ impl Inner {
 }
 
 impl Locks {
-    /// Takes a lock, or makes one that is held exclusive. Says whether it had to wait.
+    /// Takes a lock, or makes a held one exclusive. Returns whether it had to wait.
     pub fn lock(&self, request: &Request<'_>) -> Result<bool> {
         let Request { holder, mode, .. } = *request;
         let key: LockKey = (request.keyspace, request.order.owned(request.key));
@@ -243,7 +243,7 @@ impl Locks {
             }
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if let Some(ask) = request.interrupted {
-                // User code may wait for whoever wants this lock.
+                // User code may wait for a thread that wants this lock.
                 interrupted = MutexGuard::unlocked(&mut inner, ask);
             }
             if (late || interrupted) && !inner.holds(request.holder, key, request.mode) {
@@ -272,7 +272,7 @@ impl Locks {
         }
     }
 
-    /// Wakes all who wait: the database is closed.
+    /// Wakes all waiters: the database is closed.
     pub fn close(&self) {
         let mut inner = self.inner.lock();
         inner.closed = true;

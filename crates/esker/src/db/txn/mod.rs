@@ -5,20 +5,21 @@
 //! | `reads` | what a transaction read: keys, ranges, and how far its iterators came |
 //! | `writes` | what it wrote, before it commits |
 //! | `validate` | whether anything that it read has changed |
-//! | `locks` | locks on keys, for those who ask for them |
+//! | `locks` | locks on keys, for locking transactions |
 //!
-//! Whether a key changed since a position is asked of the memtables alone, without I/O. A
-//! memtable set that is flushed leaves the state of readers; here it is kept on while a
-//! transaction is open that began before the set's end.
+//! The memtables alone tell whether a key changed since a position, without I/O. A memtable set
+//! that is flushed leaves the state of readers; it is kept here while a transaction is open that
+//! began before the set's end.
 //!
 //! 1. A transaction is registered before its position is read, under the same lock under which a
 //!    flush decides whether its set is still needed. So a set that the decision lets go ends at or
 //!    below the position of every transaction that is registered later.
-//! 2. A set is kept here before it leaves the state: whoever loads the state first and this history
-//!    second finds every set in one of them, or learns from `floor` that one is gone.
+//! 2. A set is kept here before it leaves the state: a caller that loads the state first and this
+//!    history second finds every set in one of them, or learns from `floor` that one is gone.
 //! 3. Kept sets take at most `limit` bytes, and there are at most 256 of them, since even a small
-//!    one has its overhead. When there would be more, the oldest go, and `floor` rises: transactions
-//!    that began below it cannot be validated any more. Sets without entries are not kept.
+//!    one has its overhead. When there would be more, the oldest go, and `floor` rises:
+//!    transactions that began below it cannot be validated any more. Sets without entries are not
+//!    kept.
 
 pub mod locks;
 pub mod reads;
@@ -52,7 +53,7 @@ struct Inner {
     /// Flushed sets, from old to new.
     kept: VecDeque<Arc<MemSet>>,
     kept_bytes: u64,
-    /// Writes before this position may be in no set that is at hand.
+    /// Writes before this position may be in none of the sets.
     floor: Seq,
 }
 

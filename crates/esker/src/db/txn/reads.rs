@@ -1,11 +1,11 @@
 //! What a transaction has read: keys, whether they were there or not, and ranges, as far as its
 //! iterators came.
 //!
-//! A read counts from the position at which it was made on (`since`); the transaction may commit
-//! if nothing that it read was written between there and its own place in the log.
+//! A read counts from the position at which it was made (`since`). The transaction may commit if
+//! nothing that it read was written between there and its own place in the log.
 //!
-//! 1. What an iterator has shown, and that there was nothing in between, is noted before the
-//!    program sees it.
+//! 1. An entry that an iterator shows, and that no other lies in between, is noted before the
+//!    program sees the entry.
 //! 2. The memory is bounded: where keys and bounds take more than the limit, the whole keyspace
 //!    counts as read. That may cause conflicts, and never hides one.
 
@@ -153,7 +153,7 @@ impl ReadSet {
         self.spaces.is_empty()
     }
 
-    /// Whether a keyspace with an order of its own was read.
+    /// Whether a keyspace with a custom comparator was read.
     pub fn has_own_order(&self) -> bool {
         self.spaces.iter().any(|space| space.keyspace.has_own_order())
     }

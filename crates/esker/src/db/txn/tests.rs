@@ -37,7 +37,7 @@ fn flushed_sets_are_kept_while_somebody_began_before_their_end() {
     transactions.release(third);
     assert_eq!((kept(&transactions), transactions.history().1), (vec![], 40));
     assert_eq!(transactions.kept_bytes(), 0);
-    // Who begins where a set ends does not need it.
+    // A transaction that begins where a set ends does not need it.
     transactions.register(|| 50);
     transactions.flushed(&set(40, 50));
     assert_eq!(kept(&transactions), []);

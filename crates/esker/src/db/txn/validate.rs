@@ -1,8 +1,8 @@
 //! Whether anything that a transaction read was written since (R20).
 //!
-//! The memtables are asked, those that were flushed since included; nothing is read from a file.
-//! Orders of the user's own are asked while nobody can write to such keyspaces and before a place
-//! in the log is reserved, since no user code may run behind that (R15).
+//! The check looks only at the memtables, including those that were flushed since; it reads no
+//! file. It calls custom comparators while nobody can write to their keyspaces and before a place
+//! in the log is reserved, since no user code may run after that (R15).
 
 use super::reads::{KeyspaceReads, ReadSet};
 use crate::base::{Bytewise, Cursor, KeyspaceId, SEQ_MAX, Seq};
@@ -21,9 +21,9 @@ use std::sync::Arc;
 pub enum Which {
     /// All.
     All,
-    /// Those in byte order.
+    /// Those that are ordered bytewise.
     Bytewise,
-    /// Those with an order of their own.
+    /// Those with a custom comparator.
     Custom,
 }
 
@@ -138,7 +138,7 @@ fn key_changed<O: DbOrder>(set: &MemSet, id: KeyspaceId, key: &[u8], window: Win
     newest.max(table.tombstone_seq(id, key, window.upto)) >= window.from
 }
 
-/// A key within `bounds` that was written in the window, or the start of a removed range that
+/// A key within `bounds` that was written in the window, or the start of a range tombstone that
 /// reaches into them.
 fn range_changed<O: DbOrder>(
     order: &O,
@@ -185,7 +185,7 @@ fn below_high<O: DbOrder>(order: &O, key: &[u8], bounds: &Bounds) -> bool {
     }
 }
 
-/// Whether the lower bound lies below `end`, the first key behind a removed range.
+/// Whether the lower bound lies below `end`, the first key behind a range tombstone.
 fn low_is_below<O: DbOrder>(order: &O, end: &[u8], bounds: &Bounds) -> bool {
     match &bounds.low {
         Bound::Included(low) | Bound::Excluded(low) => order.compare(low, end).is_lt(),

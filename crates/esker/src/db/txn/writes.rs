@@ -1,9 +1,9 @@
 //! What a transaction wrote to one keyspace, before it commits.
 //!
-//! Only the outcome is kept: of each key the last operation, and which stretches of the keyspace
-//! were removed. A range delete takes the keys that stand in its range out, so that whatever is
-//! left came after it: reading asks the keys first and the ranges second, and the commit writes
-//! the ranges first and the keys second.
+//! Only the outcome is kept: the last operation on each key, and the deleted ranges.
+//! A range delete takes the keys in its range out, so that every key left in it came later. Reads
+//! look at the keys first and the ranges second; the commit writes the ranges first and the keys
+//! second.
 //!
 //! Invariants:
 //! 1. `removed` holds disjoint stretches in key order, none of which is empty.
@@ -40,7 +40,7 @@ enum Bytes<'k> {
 pub enum OwnOrder {
     /// Byte order.
     Bytewise,
-    /// A user's comparator.
+    /// A custom comparator.
     Custom(CustomOrder),
 }
 
@@ -63,7 +63,7 @@ impl OwnOrder {
         }
     }
 
-    /// The order itself, if it is a user's.
+    /// The custom comparator, if there is one.
     pub fn custom(&self) -> Option<&CustomOrder> {
         match self {
             Self::Bytewise => None,
@@ -114,7 +114,7 @@ impl Eq for OwnKey<'_> {}
 /// What the last operation on a key was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnValue {
-    /// It was removed.
+    /// It was deleted.
     Deleted,
     /// It was given this value.
     Put(Arc<[u8]>),
@@ -135,7 +135,7 @@ impl OwnValue {
     }
 }
 
-/// A removed stretch: its first key, and the first key behind it; `None`: unbounded.
+/// A deleted range: its first key, and the first key behind it; `None`: unbounded.
 pub type Stretch = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// See the head of this module. Cloning copies the map of the keys, not their bytes.
@@ -150,11 +150,11 @@ pub struct OwnWrites {
 /// How to take one operation back.
 #[derive(Debug)]
 pub enum Undo {
-    /// Gives a key the operation back that it had before; `None`: none.
+    /// Gives a key its earlier operation back; `None`: none.
     Key(OwnKey<'static>, Option<(OwnKey<'static>, OwnValue)>),
     /// Takes the last operand of a key away.
     Operand(OwnKey<'static>),
-    /// Gives the removed stretches and the keys in them back.
+    /// Restores the deleted ranges and the keys in them.
     Range(Arc<Vec<Stretch>>, Vec<(OwnKey<'static>, OwnValue)>),
 }
 
@@ -199,7 +199,7 @@ impl OwnWrites {
         self.map.is_empty() && self.removed.is_empty()
     }
 
-    /// What the transaction itself says of a key; `None`: nothing, ask the database.
+    /// The transaction's own operation on a key; `None`: none, look in the database.
     pub fn get(&self, key: &[u8]) -> Option<OwnValue> {
         if let Some(value) = self.map.get(&self.order.borrowed(key)) {
             return Some(value.clone());
@@ -207,7 +207,7 @@ impl OwnWrites {
         self.stretch_over(key).map(|_| OwnValue::Deleted)
     }
 
-    /// The removed stretch that holds `key`.
+    /// The deleted range that holds `key`.
     pub fn stretch_over(&self, key: &[u8]) -> Option<&Stretch> {
         let behind = |end: &Option<Vec<u8>>| {
             end.as_ref().is_some_and(|end| self.order.compare(end, key).is_le())
@@ -225,8 +225,8 @@ impl OwnWrites {
         high: Bound<&'a [u8]>,
         first: bool,
     ) -> Option<(&'a [u8], &'a OwnValue)> {
-        // One bound is asked of the map and the other one of what it finds: a map panics over
-        // bounds that contradict each other, as they may where a comparator breaks its laws.
+        // The map checks one bound, and this code the other: a map panics over bounds that
+        // contradict each other, which a comparator that breaks its laws may cause.
         let key = |bound: Bound<_>| bound.map(|key| self.order.borrowed(key));
         let (found, inside) = if first {
             let found = self.map.range((key(low), Bound::Unbounded)).next()?;
@@ -352,7 +352,7 @@ impl OwnWrites {
         self.removed = Arc::new(removed);
     }
 
-    /// Takes the newest operation back that was not taken back yet.
+    /// Takes back the newest operation that was not taken back yet.
     pub fn undo(&mut self, undo: Undo) {
         match undo {
             Undo::Key(key, old) => {
@@ -381,7 +381,7 @@ impl OwnWrites {
         }
     }
 
-    /// The removed stretches, to be written first.
+    /// The deleted ranges, to be written first.
     pub fn removed(&self) -> &[Stretch] {
         &self.removed
     }

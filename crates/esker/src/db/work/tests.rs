@@ -20,62 +20,62 @@ fn full() -> Error {
 }
 
 #[test]
-fn a_forced_merge_is_pending_until_it_ended() {
+fn a_forced_compaction_is_pending_until_it_ended() {
     let work = work();
     let keys = [key(1)];
     work.force(keys.clone());
     assert!(work.forced_pending(&keys).unwrap());
-    assert_eq!(work.take_merges(), keys);
+    assert_eq!(work.take_compactions(), keys);
     assert!(work.is_busy(0, Some(&[1])));
     assert!(work.forced_pending(&keys).unwrap());
-    assert!(work.take_merges().is_empty(), "a partition is merged by one worker at a time");
-    work.end_merges(&keys, None);
+    assert!(work.take_compactions().is_empty(), "one worker at a time compacts a partition");
+    work.end_compactions(&keys, None);
     assert!(!work.forced_pending(&keys).unwrap());
     assert!(!work.is_busy(0, Some(&[1])) && work.is_quiet());
 }
 
 #[test]
-fn small_merges_are_packed() {
+fn small_compactions_are_packed() {
     let work = work();
     work.force((0..20).map(key));
-    assert_eq!(work.take_merges().len(), 20);
+    assert_eq!(work.take_compactions().len(), 20);
 }
 
 #[test]
-fn one_damaged_partition_does_not_condemn_those_merged_with_it() {
+fn one_damaged_partition_does_not_condemn_those_compacted_with_it() {
     let work = work();
     let all = [key(1), key(2), key(3)];
     work.force(all.clone());
-    let taken = work.take_merges();
+    let taken = work.take_compactions();
     assert_eq!(taken.len(), 3);
-    work.end_merges(&taken, Some(&damage()));
+    work.end_compactions(&taken, Some(&damage()));
     for _ in 0..3 {
-        let single = work.take_merges();
+        let single = work.take_compactions();
         assert_eq!(single.len(), 1, "each is tried alone");
         let error = (single[0] == key(2)).then(damage);
-        work.end_merges(&single, error.as_ref());
+        work.end_compactions(&single, error.as_ref());
     }
-    assert!(work.take_merges().is_empty());
+    assert!(work.take_compactions().is_empty());
     assert!(work.is_quiet(), "the damaged one is left alone");
     assert!(work.forced_pending(&[key(2)]).is_err());
     assert!(!work.forced_pending(&[key(1), key(3)]).unwrap());
 }
 
 #[test]
-fn who_waits_for_a_merge_hears_that_it_failed() {
+fn a_caller_that_waits_for_a_compaction_gets_its_error() {
     let work = work();
     let keys = [key(1)];
     work.force(keys.clone());
-    let taken = work.take_merges();
-    work.end_merges(&taken, Some(&full()));
+    let taken = work.take_compactions();
+    work.end_compactions(&taken, Some(&full()));
     assert!(matches!(work.forced_pending(&keys), Err(Error::DiskFull { .. })));
-    assert!(matches!(work.merge_error(), Some(Error::DiskFull { .. })));
+    assert!(matches!(work.compaction_error(), Some(Error::DiskFull { .. })));
     assert!(work.take_retry() && !work.take_retry());
     work.force(keys.clone());
     assert!(work.forced_pending(&keys).unwrap(), "a new request begins anew");
-    let taken = work.take_merges();
-    work.end_merges(&taken, None);
-    assert!(!work.forced_pending(&keys).unwrap() && work.merge_error().is_none());
+    let taken = work.take_compactions();
+    work.end_compactions(&taken, None);
+    assert!(!work.forced_pending(&keys).unwrap() && work.compaction_error().is_none());
 }
 
 #[test]
@@ -84,11 +84,13 @@ fn what_belonged_to_a_dropped_keyspace_is_forgotten() {
     let options = crate::db::options::Options::default();
     let settings = Settings::new(&options).unwrap();
     work.force([key(1), key(2)]);
-    let taken = work.take_merges();
-    work.end_merges(&taken, Some(&full()));
+    let taken = work.take_compactions();
+    work.end_compactions(&taken, Some(&full()));
     work.force([key(1)]);
     work.refresh(0, None, &settings, 0);
-    assert!(work.take_merges().is_empty() && work.is_quiet() && work.merge_error().is_none());
+    assert!(
+        work.take_compactions().is_empty() && work.is_quiet() && work.compaction_error().is_none()
+    );
 }
 
 #[test]
@@ -106,19 +108,19 @@ fn a_change_is_judged_by_the_partitions_that_it_moved() {
     assert!(Arc::ptr_eq(&moved.gone[0], &old) && Arc::ptr_eq(&moved.come[0], &due));
     assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
     work.moved(0, &moved, &settings, 0);
-    let taken = work.take_merges();
+    let taken = work.take_compactions();
     assert_eq!(taken, [(0, Some(b"m".to_vec()))]);
-    work.end_merges(&taken, Some(&damage()));
+    work.end_compactions(&taken, Some(&damage()));
     work.moved(0, &moved, &settings, 0);
-    assert!(work.take_merges().is_empty(), "a damaged one is left alone");
-    // A removed range has emptied it: the damage is gone as well.
+    assert!(work.take_compactions().is_empty(), "a damaged one is left alone");
+    // A range delete has emptied it: the damage is gone as well.
     let upper = rest.upper.clone();
     let empty = Arc::new(Partition { lower: upper, ..Partition::default() });
     let moved = Moved::between(&[rest.clone(), due.clone()], &[rest.clone(), empty.clone()]);
     work.moved(0, &moved, &settings, 0);
-    assert!(work.take_merges().is_empty() && work.is_quiet() && work.debt_bytes() == 0);
+    assert!(work.take_compactions().is_empty() && work.is_quiet() && work.debt_bytes() == 0);
     work.moved(0, &Moved::between(&[rest, empty], &[due]), &settings, 0);
-    assert_eq!(work.take_merges().len(), 1);
+    assert_eq!(work.take_compactions().len(), 1);
 }
 
 #[test]
@@ -141,12 +143,12 @@ fn whoever_waits_is_told_of_every_end() {
     work.end_flush(None);
     work.done().wait_past(seen);
     let seen = work.done().epoch();
-    work.end_merges(&[], None);
+    work.end_compactions(&[], None);
     work.done().wait_past(seen);
 }
 
 #[test]
-fn a_merge_that_lacked_a_comparator_may_be_tried_when_that_comes() {
+fn a_compaction_that_lacked_a_comparator_may_be_tried_when_that_comes() {
     let work = work();
     let missing = |keyspace: &str| Error::ComparatorMissing {
         keyspace: keyspace.to_owned(),
@@ -155,8 +157,8 @@ fn a_merge_that_lacked_a_comparator_may_be_tried_when_that_comes() {
     let key = |keyspace| (keyspace, None);
     for (number, error) in [(1, missing("one")), (2, missing("two")), (3, damage())] {
         work.force([key(number)]);
-        let taken = work.take_merges();
-        work.end_merges(&taken, Some(&error));
+        let taken = work.take_compactions();
+        work.end_compactions(&taken, Some(&error));
         assert!(work.forced_pending(&[key(number)]).is_err());
     }
     work.order_arrived(&[1, 3]);

@@ -1,13 +1,14 @@
 //! The operating system's file system.
 //!
-//! Names are found by [`names`], which follows no links. The standard library does what it can: positioned reads and writes that deal with short
-//! transfers and interruptions, `fdatasync`, advisory locks that belong to the open file (and so
-//! are not lost when another descriptor of it is closed, as `fcntl` locks are). What it lacks is
-//! in [`unix`], and in [`portable`] for systems where Esker runs with plain writes only: real
-//! allocation, holes, mapped log windows, and the facts that make up an [`Incarnation`].
+//! [`names`] finds names and follows no links. The standard library does what it can: positioned
+//! reads and writes that deal with short transfers and interruptions, `fdatasync`, advisory locks
+//! that belong to the open file (and so are not lost when another descriptor of it is closed, as
+//! `fcntl` locks are). What it lacks is in [`unix`], and in [`portable`] for systems where Esker
+//! runs with plain writes only: real allocation, holes, mapped log windows, and the facts that make
+//! up an [`Incarnation`].
 //!
-//! 1. No buffer lies between a call and the kernel: what `write_at` returned for survives the
-//!    process.
+//! 1. No buffer lies between a call and the kernel: bytes for which `write_at` returned survive
+//!    the process.
 //! 2. A failed sync is reported once and never retried here (R8).
 //! 3. All descriptors are close-on-exec; a forked child never releases a lock or unmaps a window
 //!    of its parent (R26).
@@ -38,12 +39,12 @@ use std::sync::Arc;
 use self::names::Names;
 use super::{DirEntry, File, FileLock, Fs, OpenMode, PathKind};
 
-/// Of the descriptors that a process may have, a database's runs take one in so many.
+/// The runs of a database take one in so many of the descriptors that a process may have.
 const SHARE_OF_RUNS: usize = 4;
 
 pub(super) use system::is_out_of_descriptors;
 
-/// The real thing: all paths, or one directory and what is below it apart from the rest.
+/// The operating system's files: all paths, or one directory and what is below it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OsFs(Arc<Names>);
 

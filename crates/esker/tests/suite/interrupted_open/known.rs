@@ -131,7 +131,7 @@ fn with_last_edit(class: Durability, close: bool) -> CrashFs {
     disk.kill_clone()
 }
 
-/// A flipped bit in the last edit of the manifest once passed for a torn tail: the flushed data was
+/// A flipped bit in the last edit of the manifest once passed for a torn end: the flushed data was
 /// gone without a word, and the next opening removed its run file.
 #[test]
 fn no_bit_of_the_last_edit_is_lost_in_silence() {

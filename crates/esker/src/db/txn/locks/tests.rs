@@ -222,7 +222,7 @@ fn keys_that_an_order_calls_equal_are_one_key() {
     assert!(!ask(2, 8, "kEY").unwrap());
 }
 
-/// Many threads take locks on few keys in any order. Whoever has a key exclusively is alone on it,
+/// Many threads take locks on few keys in any order. An exclusive holder is alone on its key,
 /// and nobody waits for ever.
 #[test]
 fn exclusion_holds_and_everybody_comes_to_an_end() {

@@ -205,7 +205,7 @@ fn operands_gather_over_what_was_written_before_and_can_be_taken_back() {
     assert_eq!(operands(own.get(b"put")), (Some(put("base")), both.clone()));
     assert_eq!(operands(own.get(b"r1")), (Some(OwnValue::Deleted), both.clone()));
     assert_eq!(operands(own.get(b"x")), (None, both.clone()));
-    // Who looked before keeps what he saw.
+    // An earlier reader keeps what it saw.
     let then = own.clone();
     undo.push(own.merge(b"x", b"3"));
     assert_eq!(operands(then.get(b"x")).1, both);

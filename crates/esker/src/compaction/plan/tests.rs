@@ -1,10 +1,10 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, Kind, Millis, expired, split};
+use crate::compaction::gc::tests::surviving_tombstones;
+use crate::compaction::stream::tests::rule;
+use crate::compaction::{CompactionStream, Depth};
 use crate::iter::testing::*;
-use crate::merge::gc::tests::surviving_tombstones;
-use crate::merge::stream::tests::rule;
-use crate::merge::{Depth, MergeStream};
 
 const LIMITS: PlanLimits = PlanLimits { small_bytes: 10, segment_bytes: 40 };
 
@@ -203,8 +203,9 @@ fn carry_out<O: TestOrder>(
                     VecCursor::new(O::make(), entries.collect(), &long_fuse())
                 });
                 let (order, cursors) = (O::make(), cursors.collect());
-                let mut stream = MergeStream::new(order, cursors, tombstones.to_vec(), gc.clone())
-                    .with_operator(concat());
+                let mut stream =
+                    CompactionStream::new(order, cursors, tombstones.to_vec(), gc.clone())
+                        .with_operator(concat());
                 let mut out = |key: &[u8], seq, kind, value: &[u8]| {
                     output.push(Entry { key: key.to_vec(), seq, kind, value: value.to_vec() });
                     Ok(())
@@ -280,11 +281,11 @@ fn plan_and_compare<O: TestOrder>() {
 }
 
 #[test]
-fn readers_see_the_same_after_a_planned_merge_bytewise() {
+fn readers_see_the_same_after_a_planned_compaction_bytewise() {
     plan_and_compare::<Bytewise>();
 }
 
 #[test]
-fn readers_see_the_same_after_a_planned_merge_in_a_custom_order() {
+fn readers_see_the_same_after_a_planned_compaction_in_a_custom_order() {
     plan_and_compare::<Descending>();
 }

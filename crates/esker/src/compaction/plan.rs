@@ -1,25 +1,25 @@
-//! What a merge leaves alone.
+//! What a compaction leaves alone.
 //!
-//! A merge need not read all of its inputs. A segment whose key range meets no other one goes
-//! into the new run by reference; one that a range tombstone hides as a whole goes without being
-//! read. What overlaps is rewritten, each group of overlapping segments for itself, so appends
-//! and hot ranges rewrite little. The output lies at the bottom (base plus deltas to a new base).
+//! A compaction need not read all of its inputs. A segment whose key range overlaps no other goes
+//! into the new run by reference. A segment that a range tombstone hides as a whole is dropped
+//! unread. Each group of overlapping segments is rewritten by itself, so appends and hot ranges
+//! rewrite little. The output lies at the bottom (base plus deltas to a new base).
 //!
 //! Rules (R18: tombstones, range tombstones and snapshots are checked first):
 //! 1. A segment is dropped when, everywhere in its key range, a range tombstone newer than all its
-//!    entries covers it and no snapshot stands between the oldest entry and the tombstone. Whoever
-//!    sees any of its entries sees the tombstone; older entries that its own deletes hide are
-//!    hidden by the tombstone as well. A segment of the base also goes when all of its entries
-//!    have expired for every reader: under it lies nothing that they could hide.
+//!    entries covers it and no snapshot stands between the oldest entry and the tombstone. A
+//!    reader that sees any of its entries sees the tombstone, which also hides the older entries
+//!    that the segment's own deletes hide. A segment of the base also goes when all of its entries
+//!    have expired for every reader: nothing that they could hide lies under it.
 //! 2. A segment is reused when it overlaps no other that is not dropped, no range tombstone that
-//!    is newer than its oldest entry touches it (the merge may drop the tombstone, see
-//!    `merge::gc`, or would have had to apply it), and it holds nothing that the merge could free
-//!    now: no deletes or operands in a delta, no deletes, operands or shadowed versions that every
-//!    reader has passed, and nothing that has expired for every reader.
+//!    is newer than its oldest entry touches it (the compaction may drop the tombstone, see
+//!    `compaction::gc`, or would have had to apply it), and it holds nothing that the compaction
+//!    could free now: no deletes or operands in a delta, no deletes, operands or shadowed versions
+//!    that every reader has passed, and nothing that has expired for every reader.
 //! 3. Everything else is rewritten. Two segments whose ranges share a single key overlap.
-//! 4. So that a base does not decay into crumbs, reusable segments smaller than a limit are
-//!    rewritten together with such neighbours, or with a rewritten neighbour. Each rewrite takes
-//!    in at most one segment's worth of bytes that way.
+//! 4. Reusable segments smaller than a limit (*crumbs*) are rewritten together with neighbouring
+//!    crumbs or with a rewritten neighbour, so that a base does not decay into crumbs. Each rewrite
+//!    takes in at most one segment's worth of bytes that way.
 
 #[cfg(test)]
 mod tests;
@@ -42,11 +42,11 @@ pub struct Interval<'a, S> {
     pub bytes: u64,
     /// How many deletes and operands it holds.
     pub deletes: u64,
-    /// Whether it is to be rewritten whatever it holds.
+    /// Whether it must be rewritten, whatever it holds.
     pub forced: bool,
     /// Whether all of its entries have expired for every reader.
     pub expired: bool,
-    /// Whether some of its entries have.
+    /// Whether some of its entries have expired for every reader.
     pub expires: bool,
     /// Whether it may hold versions that a newer version of the same segment shadows.
     pub shadowed: bool,
@@ -65,7 +65,7 @@ pub enum SourceKind {
     Base,
 }
 
-/// A source run of the merge: its segments in ascending order.
+/// A source run of the compaction: its segments in ascending order.
 #[derive(Debug, Clone)]
 pub struct SourceRuns<'a, S> {
     /// What it is.
@@ -79,11 +79,11 @@ pub struct SourceRuns<'a, S> {
 pub enum Piece<S> {
     /// The segment goes into the output by reference.
     Reuse(S),
-    /// These segments are merged: one list per source run, in the order of the sources, each
-    /// ascending and possibly empty. A rewrite may follow a rewrite; the writer need not begin a
-    /// new segment between them.
+    /// These segments are rewritten together: one list per source run, in the order of the
+    /// sources, each ascending and possibly empty. A rewrite may follow a rewrite; the writer need
+    /// not begin a new segment between them.
     Rewrite(Vec<Vec<S>>),
-    /// The segment goes, unread.
+    /// The segment is dropped unread.
     Drop(S),
 }
 
@@ -92,7 +92,7 @@ pub enum Piece<S> {
 pub struct PlanLimits {
     /// Reusable segments smaller than this are joined.
     pub small_bytes: u64,
-    /// The size that a segment should have: what one group of joined segments may reach.
+    /// The size that a segment should have, and the limit of one group of joined segments.
     pub segment_bytes: u64,
 }
 
@@ -112,10 +112,10 @@ enum Fate {
     Rewrite,
 }
 
-/// Plans the merge of `sources` to a new base. `tombstones` are the range tombstones of all
-/// sources, `gc` is the rule of the merge.
+/// Plans the compaction of `sources` to a new base. `tombstones` are the range tombstones of all
+/// sources, `gc` is the rule of the compaction.
 ///
-/// The pieces that are reused or rewritten come in ascending key order and do not overlap; each
+/// The pieces that are reused or rewritten come in ascending key order and do not overlap. Each
 /// segment is in exactly one piece. Dropped segments stand among them by their smallest keys.
 pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
     order: &O,
@@ -140,7 +140,7 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
             continue;
         }
         // Seeded: two segments that share one key are taken over side by side.
-        bug!("merge_shared_key_is_no_overlap", {
+        bug!("compaction_shared_key_is_no_overlap", {
             open.take_if(|(_, max)| order.compare(segment.min, max).is_eq());
         });
         if let Some((group, max)) = &mut open
@@ -227,7 +227,7 @@ fn is_dropped<O: KeyOrder, T: Tombstones, S>(
 ) -> bool {
     let below = gc.stripe_end(segment.min_seq);
     // Seeded: a segment goes although a snapshot older than its range tombstone sees it.
-    let below = if bug!("merge_covered_segment_drop_ignores_snapshots") {
+    let below = if bug!("compaction_covered_segment_drop_ignores_snapshots") {
         crate::base::SEQ_MAX
     } else {
         below
@@ -237,8 +237,8 @@ fn is_dropped<O: KeyOrder, T: Tombstones, S>(
     })
 }
 
-/// Whether nothing older than its entries is left once a segment has gone: it belongs to the base,
-/// and none of its keys goes on in another segment.
+/// Whether the entries of a segment hide nothing: it belongs to the base, and no other segment
+/// of the base holds versions of its keys.
 fn hides_nothing<O: KeyOrder, S>(
     order: &O,
     source: &SourceRuns<'_, S>,
@@ -250,7 +250,7 @@ fn hides_nothing<O: KeyOrder, S>(
                 || order.compare(other.max, segment.min).is_eq())
     };
     // Seeded: an expired segment of a delta goes, and what it hid comes back.
-    bug!("merge_expired_delta_dropped", return true);
+    bug!("compaction_expired_delta_dropped", return true);
     source.kind == SourceKind::Base && !source.segments.iter().any(shares_a_key)
 }
 
@@ -263,7 +263,7 @@ fn is_reused<O: KeyOrder, T: Tombstones, S>(
     gc: &VersionGc,
 ) -> bool {
     // Seeded: a segment of a delta that holds operands or deletes joins the base as it is.
-    let kind = if bug!("merge_deletes_reused") { SourceKind::Base } else { kind };
+    let kind = if bug!("compaction_deletes_reused") { SourceKind::Base } else { kind };
     if segment.forced || segment.expires || (kind == SourceKind::Delta && segment.deletes > 0) {
         return false;
     }
@@ -271,7 +271,7 @@ fn is_reused<O: KeyOrder, T: Tombstones, S>(
         return false;
     }
     // Seeded: a segment under a newer range tombstone is taken over, and the tombstone goes.
-    bug!("merge_covered_segment_reused", return true);
+    bug!("compaction_covered_segment_reused", return true);
     all_spans(order, segment, tombstones, |key| {
         crate::iter::covering_seq(order, tombstones, key, crate::base::SEQ_MAX) <= segment.min_seq
     })

@@ -1,15 +1,15 @@
-//! Which versions of a key a merge keeps.
+//! Which versions of a key a compaction keeps.
 //!
 //! Snapshots cut the sequence numbers into *stripes*: a snapshot `p` sees what is less than `p`,
 //! so two numbers are in one stripe when no snapshot is greater than the smaller one and not
 //! greater than the larger one. Every reader, now and later, sees all of a stripe or nothing of
-//! it, except for the writes that come after the merge, which are newer than all it reads. So a
-//! version can be told apart only from versions of other stripes (R17, R21):
+//! it, except for the writes that come after the compaction, which are newer than all it reads. So
+//! readers can tell apart only versions of different stripes (R17, R21):
 //!
 //! 1. Of the versions of a key in one stripe only the newest is kept; it shadows the others for
 //!    every reader that sees them.
 //! 2. A version is dropped when a range tombstone of its stripe, newer than it, covers the key.
-//!    Whoever sees the version sees the tombstone.
+//!    A reader that sees the version sees the tombstone.
 //! 3. A delete goes when it is at the bottom and in the oldest stripe. By 1 no older version
 //!    of its key is kept, and at the bottom nothing older lies below. In any other case it stays:
 //!    it may hide something.
@@ -24,14 +24,15 @@
 //!
 //! 6. An operand is kept while nothing older is known; it shadows nothing. Of the versions of a
 //!    stripe, those from the newest down to the first that is no operand make up the value, so
-//!    rule 1 begins behind that one. What becomes of them is decided in `merge::fold`.
-//! 7. What expires is judged by the stripe's time: the earliest among those of the snapshots that
-//!    see it, and of the merge. Every reader that sees it has that time or a later one. A named
-//!    snapshot keeps the time at which it was made, so positions and times need not rise together.
+//!    rule 1 begins behind that one. What becomes of them is decided in `compaction::fold`.
+//! 7. The stripe's time decides what has expired: the earliest among the times of the snapshots
+//!    that see it and of the compaction. Every reader that sees it has that time or a later one. A
+//!    named snapshot keeps the time at which it was made, so positions and times need not rise
+//!    together.
 //!
-//! Rules 3 to 5 need that *all* tombstones and all older entries of the key range take part, or
-//! are kept away from it by the plan (`merge::plan` reuses no segment that a newer tombstone of
-//! the inputs touches).
+//! Rules 3 to 5 need *all* tombstones and all older entries of the key range to take part, or to
+//! be kept out by the plan (`compaction::plan` reuses no segment that a newer tombstone of the
+//! inputs touches).
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -40,7 +41,7 @@ use crate::base::rangedel::Fragments;
 use crate::base::{KeyOrder, Kind, Millis, Moment, SEQ_MAX, Seq};
 use crate::iter::{Cover, Tombstones, covering_seq};
 
-/// Where the output of a merge lies.
+/// Where the output of a compaction lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Older entries may lie below: deletes and range tombstones are kept.
@@ -49,7 +50,7 @@ pub enum Depth {
     Bottom,
 }
 
-/// What becomes of an entry.
+/// What a compaction does with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is written with this sequence number.
@@ -64,16 +65,16 @@ pub enum Verdict {
     Operand,
 }
 
-/// What a merge has to preserve: taken once, applied at either depth.
+/// What a compaction must preserve: taken once, applied at either depth.
 #[derive(Debug, Clone, Default)]
-pub struct MergeRule {
+pub struct CompactionRule {
     /// The moments of readers that may come back, in any order.
     pub snapshots: Vec<Moment>,
-    /// The time at which the merge began.
+    /// The time at which the compaction began.
     pub now: Millis,
 }
 
-impl MergeRule {
+impl CompactionRule {
     /// The rule for an output at `depth`.
     pub fn at(self, depth: Depth) -> VersionGc {
         let mut moments = self.snapshots;
@@ -82,7 +83,7 @@ impl MergeRule {
         let mut earliest = self.now;
         let mut times: Vec<(Seq, Millis)> = Vec::with_capacity(moments.len());
         for Moment { seq, time } in moments {
-            // Whoever sees the stripe is this snapshot or a later one.
+            // Only this snapshot and later ones see the stripe.
             earliest = earliest.min(time);
             match times.last_mut().filter(|(last, _)| *last == seq) {
                 Some((_, known)) => *known = earliest,
@@ -95,7 +96,7 @@ impl MergeRule {
     }
 }
 
-/// Decides, version by version, what a merge keeps.
+/// Decides, version by version, what a compaction keeps.
 ///
 /// Call [`start_key`](Self::start_key) before the versions of each key, and
 /// [`decide`](Self::decide) for these from new to old.
@@ -115,8 +116,8 @@ pub struct VersionGc {
 }
 
 impl VersionGc {
-    /// The rule for a merge whose output lies at `depth`. `snapshots` may be in any order; each
-    /// is greater than 0.
+    /// The rule for a compaction whose output lies at `depth`. `snapshots` may be in any order;
+    /// each is greater than 0.
     pub fn new(mut snapshots: Vec<Seq>, depth: Depth) -> Self {
         snapshots.sort_unstable();
         snapshots.dedup();
@@ -129,12 +130,12 @@ impl VersionGc {
         self.last = None;
     }
 
-    /// The end of the stripe of `seq`: the first snapshot that sees it, or, where there is none,
-    /// a number that is greater than all. It names the stripe.
+    /// The end of the stripe of `seq`, which names the stripe: the first snapshot that sees it, or
+    /// [`SEQ_MAX`] if there is none.
     #[inline]
     pub fn stripe_end(&self, seq: Seq) -> Seq {
         // Seeded: an entry at a snapshot counts as seen by it.
-        let seq = if bug!("merge_stripe_off_by_one") { seq.saturating_sub(1) } else { seq };
+        let seq = if bug!("compaction_stripe_off_by_one") { seq.saturating_sub(1) } else { seq };
         match self.snapshots.last() {
             Some(last) if seq < *last => {
                 self.snapshots[self.snapshots.partition_point(|snapshot| *snapshot <= seq)]
@@ -147,7 +148,7 @@ impl VersionGc {
     #[inline]
     fn is_oldest(&self, end: Seq) -> bool {
         // Seeded: deletes that only later readers see go, and what they hide comes back.
-        bug!("merge_every_stripe_is_the_oldest", return true);
+        bug!("compaction_every_stripe_is_the_oldest", return true);
         self.snapshots.first().is_none_or(|oldest| end == *oldest)
     }
 
@@ -185,8 +186,9 @@ impl VersionGc {
         self.last = Some(end);
         self.open = false;
         // Seeded: a range delete takes entries that an older snapshot still sees.
-        let covering =
-            |end| covering(if bug!("merge_tombstone_ignores_snapshots") { SEQ_MAX } else { end });
+        let covering = |end| {
+            covering(if bug!("compaction_tombstone_ignores_snapshots") { SEQ_MAX } else { end })
+        };
         if covering(end) > seq {
             return Verdict::Covered;
         }
@@ -210,7 +212,7 @@ impl VersionGc {
     #[inline]
     pub fn is_settled(&self, end: Seq) -> bool {
         // Seeded: a flush drops deletes that still hide older entries.
-        bug!("merge_deletes_dropped_above_data", return self.is_oldest(end));
+        bug!("compaction_deletes_dropped_above_data", return self.is_oldest(end));
         self.depth == Depth::Bottom && self.is_oldest(end)
     }
 
@@ -222,7 +224,7 @@ impl VersionGc {
     /// The time of the earliest reader of a stripe (rule 7).
     pub fn stripe_time(&self, end: Seq) -> Millis {
         // Seeded: a snapshot loses an entry that expired after it was taken.
-        bug!("merge_expiry_ignores_snapshots", return self.now);
+        bug!("compaction_expiry_ignores_snapshots", return self.now);
         let place = self.snapshots.partition_point(|snapshot| *snapshot < end);
         self.times.get(place).copied().unwrap_or(self.now)
     }
@@ -233,7 +235,7 @@ impl VersionGc {
     }
 
     /// Whether the output needs a tombstone with this sequence number (rule 4, its second half:
-    /// that no newer one of its stripe covers the same keys is for the caller to see to).
+    /// the caller makes sure that no newer one of its stripe covers the same keys).
     pub fn keeps_tombstone(&self, seq: Seq) -> bool {
         self.depth == Depth::Upper || !self.is_seen_by_all(seq)
     }
@@ -254,7 +256,7 @@ impl VersionGc {
     pub fn surviving<O: KeyOrder>(&self, order: &O, inputs: &Fragments) -> Fragments {
         let compacted = inputs.compact(&self.snapshots);
         // Seeded: a flush drops range tombstones.
-        bug!("merge_tombstones_dropped_above_data", return Fragments::default());
+        bug!("compaction_tombstones_dropped_above_data", return Fragments::default());
         if self.depth == Depth::Upper {
             return compacted;
         }

@@ -1,14 +1,14 @@
-//! What of one source of a merge is still needed.
+//! The entries of one source of a compaction that are still needed.
 //!
-//! A merge writes everything that its sources hold; where there is no room for that, one of them can
-//! be written without the others. The stream walks over all sources, as a merge does, and hands over
-//! what must stay of a single one, unchanged:
+//! A compaction writes everything that its sources hold. Where there is no room for that, one
+//! source can be written without the others. The stream walks over all sources, as a compaction
+//! does, and hands over the entries of that one which must stay, unchanged:
 //!
-//! 1. a version goes if a newer one of its stripe, in whatever source, shadows it or a range
-//!    tombstone covers it: those stay where they are, and hide it from the same readers;
+//! 1. a version goes if a newer one of its stripe, in any source, shadows it or a range tombstone
+//!    covers it: those stay where they are, and hide it from the same readers;
 //! 2. a delete goes if every reader sees it and no source holds anything older of its key that
 //!    stays;
-//! 3. operands stay, and nothing is folded, filtered or looked at for what has expired.
+//! 3. operands stay, and nothing is folded, filtered or dropped because it has expired.
 //!
 //! The sources must be all that there is of the key range, from the newest that is on disk down to
 //! the oldest.
@@ -22,18 +22,18 @@ use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
 use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
 
-/// The keys that a stream looks at: from the first, up to the last of these bounds that is met.
+/// The keys that a stream reads: from `start` up to `end` or `last`, whichever comes first.
 #[derive(Debug, Clone, Default)]
 pub struct Stretch {
     /// First key.
     pub start: Option<Vec<u8>>,
-    /// First key behind.
+    /// First key behind the stretch.
     pub end: Option<Vec<u8>>,
     /// Last key.
     pub last: Option<Vec<u8>>,
 }
 
-/// Walks over sources and hands over what must stay of one of them.
+/// Walks over sources and hands over the entries of one of them that must stay.
 #[derive(Debug)]
 pub struct ThinStream<C, O, T> {
     order: O,
@@ -51,8 +51,8 @@ pub struct ThinStream<C, O, T> {
 }
 
 impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
-    /// A stream over `cursors`, of which `own` is the one that is written; `gc` must be for an output
-    /// with older entries below. `tombstones` are those of all sources.
+    /// A stream over `cursors`, of which `own` is the one that is written. `gc` must be for an
+    /// output with older entries below. `tombstones` are those of all sources.
     pub fn new(
         order: O,
         cursors: Vec<C>,
@@ -78,8 +78,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
         }
     }
 
-    /// Reads up to `entries_max` entries and hands what stays to `out`, in cursor order. Tells whether
-    /// more follow. After an error the stream must not be used further.
+    /// Reads up to `entries_max` entries and hands what stays to `out`, in cursor order. Returns
+    /// whether more follow. After an error the stream must not be used further.
     pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
             match &self.stretch.start {
@@ -123,7 +123,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
         let verdict = self.gc.decide_at(&self.order, key, (seq, kind), tombstones);
         let stays = matches!(verdict, Verdict::Keep(_) | Verdict::Operand);
         // Seeded: a delete goes although something older of its key stays.
-        bug!("merge_thin_drops_deletes", self.waits = None);
+        bug!("compaction_thin_drops_deletes", self.waits = None);
         if !own || stays {
             // It is older, and it stays: in its own source or here.
             if let Some(delete) = self.waits.take() {

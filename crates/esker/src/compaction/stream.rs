@@ -1,12 +1,12 @@
-//! One rewrite, in steps.
+//! One rewrite of a compaction, in steps.
 //!
 //! The stream walks a [`LoserTree`] over the sources, groups the versions of each key, asks
 //! [`VersionGc`] about each version and hands the survivors to the caller. It stops after a given
 //! number of entries, so that the caller can keep its steps short, and goes on from there.
 //!
-//! The versions of one key are recognised by the heads, as far as these differ. The key is copied
-//! only when another version may follow: never after sequence number 0, which is the oldest there
-//! can be, so a merge without deltas in a stretch of the base copies nothing there.
+//! Heads tell keys apart as far as they differ. The key is copied only when another version may
+//! follow: never after sequence number 0, which is the oldest there can be, so a compaction copies
+//! no keys in a stretch of the base without deltas.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -18,9 +18,9 @@ use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
 use std::sync::Arc;
 
-/// What a merge read, wrote and dropped so far.
+/// What a compaction read, wrote and dropped so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MergeCounts {
+pub struct CompactionCounts {
     /// Entries read.
     pub entries_in: u64,
     /// Entries handed over.
@@ -33,10 +33,10 @@ pub struct MergeCounts {
     pub spent: u64,
     /// Operands, and values under them, that went into a value or another operand.
     pub folded: u64,
-    /// Entries that had expired for everybody; where they hide something, a delete took their
+    /// Entries that had expired for every reader. Where one hides something, a delete took its
     /// place.
     pub expired: u64,
-    /// Entries that the compaction filter removed; likewise.
+    /// Entries that the compaction filter removed, with deletes in their place likewise.
     pub filtered: u64,
     /// Entries that the compaction filter changed.
     pub filtered_changed: u64,
@@ -44,17 +44,17 @@ pub struct MergeCounts {
     pub deletes_made: u64,
 }
 
-impl MergeCounts {
-    /// Entries dropped for whichever reason.
+impl CompactionCounts {
+    /// Entries dropped for any reason.
     pub fn dropped(&self) -> u64 {
         self.shadowed + self.covered + self.spent + self.folded + self.expired + self.filtered
             - self.deletes_made
     }
 }
 
-/// Merges sources into the entries that survive.
+/// Interleaves sources and hands over the entries that survive.
 #[derive(Debug)]
-pub struct MergeStream<C, O, T> {
+pub struct CompactionStream<C, O, T> {
     order: O,
     tree: LoserTree<C, O>,
     gc: VersionGc,
@@ -69,13 +69,13 @@ pub struct MergeStream<C, O, T> {
     key: Vec<u8>,
     head: u64,
     may_follow: bool,
-    counts: MergeCounts,
+    counts: CompactionCounts,
     folding: Folding,
 }
 
-impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
+impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     /// A stream over all entries of `cursors`; `tombstones` are the range tombstones of all
-    /// inputs of the merge.
+    /// inputs of the compaction.
     pub fn new(order: O, cursors: Vec<C>, mut tombstones: Vec<T>, gc: VersionGc) -> Self {
         tombstones.retain(|source| !source.is_empty());
         Self {
@@ -91,12 +91,12 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
             key: Vec::new(),
             head: 0,
             may_follow: false,
-            counts: MergeCounts::default(),
+            counts: CompactionCounts::default(),
             folding: Folding::default(),
         }
     }
 
-    /// Applies operands by this operator; without one they are kept. To be called before the first
+    /// Applies operands by this operator; without one they are kept. Call it before the first
     /// step.
     #[must_use]
     pub fn with_operator(mut self, operator: Arc<Operator>) -> Self {
@@ -104,16 +104,16 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
         self
     }
 
-    /// Asks a compaction filter about the values that are handed over. To be called before the
-    /// first step.
+    /// Asks a compaction filter about the values that are handed over. Call it before the first
+    /// step.
     #[must_use]
     pub fn with_filter(mut self, filter: Option<Filter>) -> Self {
         self.folding.set_filter(filter);
         self
     }
 
-    /// Restricts the stream to the keys from `start` (inclusive) to `end` (exclusive). To be
-    /// called before the first step.
+    /// Restricts the stream to the keys from `start` (inclusive) to `end` (exclusive). Call it
+    /// before the first step.
     #[must_use]
     pub fn within(mut self, start: Option<Vec<u8>>, end: Option<Vec<u8>>) -> Self {
         self.end_head = end.as_deref().map_or(u64::MAX, |end| self.order.head(end));
@@ -122,26 +122,26 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
         self
     }
 
-    /// What happened so far.
-    pub fn counts(&self) -> MergeCounts {
+    /// The counts so far.
+    pub fn counts(&self) -> CompactionCounts {
         self.counts
     }
 
-    /// The rule of this merge; it also tells which range tombstones the output needs.
+    /// The rule of this compaction; it also tells which range tombstones the output needs.
     pub fn gc(&self) -> &VersionGc {
         &self.gc
     }
 
-    /// Gives the cursors back.
+    /// Returns the cursors.
     pub fn into_cursors(self) -> Vec<C> {
         self.tree.into_cursors()
     }
 
     /// Reads up to `entries_max` entries and hands those that survive to `out`, in cursor order.
-    /// Tells whether more follow.
+    /// Returns whether more follow.
     ///
-    /// An error of a source comes back again from every later step. After an error of `out` the
-    /// stream must not be used further: its last entry is neither handed over nor passed.
+    /// Every later step returns an error of a source again. After an error of `out` the stream
+    /// must not be used further: its last entry is neither handed over nor passed.
     pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
             match &self.start {
@@ -209,8 +209,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> MergeStream<C, O, T> {
         }
         let key = self.tree.key();
         self.may_follow = seq != 0;
-        // Seeded: every version of a key survives a merge.
-        self.may_follow &= !bug!("merge_older_versions_kept");
+        // Seeded: every version of a key survives a compaction.
+        self.may_follow &= !bug!("compaction_older_versions_kept");
         if self.may_follow && !same {
             self.key.clear();
             self.key.extend_from_slice(key);

@@ -1,11 +1,11 @@
-//! Merge and scan rates over cursors in memory: what the tree, the version rule and the snapshot
-//! view cost by themselves. Run with `cargo bench -p esker --bench merge_micro`.
+//! Compaction and scan rates over cursors in memory: what the tree, the version rule and the
+//! snapshot view cost by themselves. Run with `cargo bench -p esker --bench compaction_micro`.
 
 use esker::Result;
 use esker::base::rangedel::RangeTombstone;
 use esker::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
+use esker::compaction::{CompactionStream, Depth, VersionGc};
 use esker::iter::{Bounds, Reading, Source, VisibleIter};
-use esker::merge::{Depth, MergeStream, VersionGc};
 use std::time::{Duration, Instant};
 
 const KEY_BYTES: usize = 16;
@@ -134,7 +134,8 @@ fn report(name: &str, entries: u64, time: Duration) {
 fn merge(name: &str, runs: &[Run]) -> Result<()> {
     let gc = VersionGc::new(Vec::new(), Depth::Bottom);
     let cursors = runs.iter().map(RunCursor::new).collect();
-    let mut stream = MergeStream::new(Bytewise, cursors, Vec::<Vec<RangeTombstone>>::new(), gc);
+    let mut stream =
+        CompactionStream::new(Bytewise, cursors, Vec::<Vec<RangeTombstone>>::new(), gc);
     let mut output: Vec<u8> = Vec::with_capacity(4 << 20);
     let start = Instant::now();
     let mut out = |key: &[u8], seq: Seq, _, value: &[u8]| {
@@ -201,12 +202,12 @@ fn main() -> Result<()> {
             (1..5).map(|number| run(number, base / 12, base, equal_heads)).collect();
         runs.push(Run { seq: 0, ..run(9, base * 3, base, equal_heads) });
         let heads = if equal_heads { "equal heads" } else { "random heads" };
-        merge(&format!("merge base and 4 deltas, {heads}"), &runs)?;
+        merge(&format!("compact base and 4 deltas, {heads}"), &runs)?;
         scan(&format!("scan base and 4 deltas, {heads}"), &runs)?;
         let even: Vec<_> =
             (1..6).map(|number| run(number, base / 5, 1 << 40, equal_heads)).collect();
-        merge(&format!("merge 5 equal runs, {heads}"), &even)?;
-        merge(&format!("merge 1 run, {heads}"), &runs[4..])?;
+        merge(&format!("compact 5 equal runs, {heads}"), &even)?;
+        merge(&format!("compact 1 run, {heads}"), &runs[4..])?;
         scan(&format!("scan 1 run, {heads}"), &runs[4..])?;
     }
     Ok(())

@@ -1,16 +1,16 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, Moment};
+use crate::compaction::gc::tests::surviving_tombstones;
+use crate::compaction::{CompactionRule, Depth};
 use crate::iter::testing::*;
-use crate::merge::gc::tests::surviving_tombstones;
-use crate::merge::{Depth, MergeRule};
 
-type TestStream<O> = MergeStream<VecCursor<O>, O, Vec<RangeTombstone>>;
+type TestStream<O> = CompactionStream<VecCursor<O>, O, Vec<RangeTombstone>>;
 
 fn stream<O: TestOrder>(levels: &[Level], gc: VersionGc, fuse: &Fuse) -> TestStream<O> {
     let cursor = |level: &Level| VecCursor::new(O::make(), level.entries.clone(), fuse);
     let tombstones = levels.iter().map(|level| level.tombstones.clone()).collect();
-    MergeStream::new(O::make(), levels.iter().map(cursor).collect(), tombstones, gc)
+    CompactionStream::new(O::make(), levels.iter().map(cursor).collect(), tombstones, gc)
         .with_operator(concat())
 }
 
@@ -35,7 +35,7 @@ fn surviving<O: TestOrder>(gc: &VersionGc, levels: &[Level]) -> Vec<RangeTombsto
 
 /// A rule in which time goes on with the snapshots, and the positions that can be read, each with
 /// the earliest time.
-pub(in crate::merge) fn rule(
+pub(in crate::compaction) fn rule(
     random: &mut Random,
     snapshots: &[Seq],
     operations: u64,
@@ -53,10 +53,10 @@ pub(in crate::merge) fn rule(
     let now = later();
     let read = snapshots.iter().map(|moment| (moment.seq, moment.time));
     let read = read.chain([(SEQ_MAX, now)]).collect();
-    (MergeRule { snapshots, now }.at(depth), read)
+    (CompactionRule { snapshots, now }.at(depth), read)
 }
 
-fn merge_and_compare<O: TestOrder>() {
+fn compact_and_compare<O: TestOrder>() {
     let mut random = Random::from_env();
     let order = O::make();
     for round in 0..400 {
@@ -66,7 +66,7 @@ fn merge_and_compare<O: TestOrder>() {
         let levels = random_levels(&mut random, &order, count, operations, keys, round % 3 > 0);
         let snapshots: Vec<_> =
             (0..random.below(4)).map(|_| 1 + random.below(operations + 1)).collect();
-        // The oldest levels are merged to the bottom, or some in the middle to a delta.
+        // The oldest levels are compacted to the bottom, or some in the middle to a delta.
         let (from, depth) = match random.below(2) {
             0 => (0, Depth::Bottom),
             _ => (random.below(count as u64) as usize, Depth::Upper),
@@ -97,13 +97,13 @@ fn merge_and_compare<O: TestOrder>() {
 }
 
 #[test]
-fn readers_see_the_same_after_a_merge_bytewise() {
-    merge_and_compare::<Bytewise>();
+fn readers_see_the_same_after_a_compaction_bytewise() {
+    compact_and_compare::<Bytewise>();
 }
 
 #[test]
-fn readers_see_the_same_after_a_merge_in_a_custom_order() {
-    merge_and_compare::<Descending>();
+fn readers_see_the_same_after_a_compaction_in_a_custom_order() {
+    compact_and_compare::<Descending>();
 }
 
 #[test]

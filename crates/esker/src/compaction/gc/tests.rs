@@ -2,8 +2,8 @@ use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::iter::testing::Fragment;
 
-/// The range tombstones that the output of a merge needs, given the fragments of its inputs.
-pub(in crate::merge) fn surviving_tombstones(
+/// The range tombstones that the output of a compaction needs, given the fragments of its inputs.
+pub(in crate::compaction) fn surviving_tombstones(
     gc: &VersionGc,
     fragments: Vec<Fragment>,
 ) -> Vec<RangeTombstone> {
@@ -113,7 +113,7 @@ fn check(history: &[Operation], raw: &Level, levels: &[&Level], snapshots: &[Seq
 }
 
 /// One history, split into base, delta and memtable, through the life of such a partition. The
-/// base was merged when the snapshots were `early`, everything later happens under `late`.
+/// base was compacted when the snapshots were `early`, everything later happens under `late`.
 fn live(history: &[Operation], cuts: (usize, usize), early: &[Seq], late: &[Seq]) {
     let raw = level(history, 0, history.len());
     let base = merge(&[&level(history, 0, cuts.0)], early, Depth::Bottom);
@@ -122,13 +122,13 @@ fn live(history: &[Operation], cuts: (usize, usize), early: &[Seq], late: &[Seq]
     check(history, &raw, &[&memtable, &delta, &base], late, "flushed");
 
     let merged = merge(&[&delta, &base], late, Depth::Bottom);
-    check(history, &raw, &[&memtable, &merged], late, "merged");
+    check(history, &raw, &[&memtable, &merged], late, "compacted");
 
     let pushed = merge(&[&memtable, &delta], late, Depth::Upper);
     check(history, &raw, &[&pushed, &base], late, "pushed");
 
     for (levels, stage) in
-        [(vec![&memtable, &merged], "merged twice"), (vec![&pushed, &base], "pushed and merged")]
+        [(vec![&memtable, &merged], "twice"), (vec![&pushed, &base], "pushed and compacted")]
     {
         let all = merge(&levels, late, Depth::Bottom);
         check(history, &raw, &[&all], late, stage);
@@ -141,7 +141,7 @@ fn live(history: &[Operation], cuts: (usize, usize), early: &[Seq], late: &[Seq]
 }
 
 /// Every history of at most five operations, every split over base, delta and memtable, every set
-/// of snapshots, and every larger set at the time of the base's merge.
+/// of snapshots, and every larger set at the time of the base's compaction.
 #[test]
 fn every_short_history_reads_the_same_before_and_after() {
     let mut lives = 0u64;

@@ -1,7 +1,7 @@
-//! What becomes of operands, of what expires, and of what a compaction filter looks at.
+//! How a compaction treats operands, entries that expire, and values for the compaction filter.
 //!
-//! The operands of a key that stand in one stripe are collected from new to old until something is
-//! known about what is older: another version of the stripe, or that there is none. Then
+//! The stream collects the operands of a key in one stripe from new to old, until it finds another
+//! version of the stripe below them, or knows that there is none. Then
 //!
 //! 1. what has expired for every reader that sees it goes: operands count as not written, a put as
 //!    a delete (it still hides what is older);
@@ -10,14 +10,14 @@
 //!    changes with time, so they stay apart until one of them has expired;
 //! 3. operands that stay, stand next to each other and expire at the same time become one if the
 //!    operator can do that;
-//! 4. if the operator fails, or is not there, everything stays as it is: readers are told, and
+//! 4. if the operator fails or is missing, everything stays as it is: readers get the error, and
 //!    nothing is lost.
 //!
-//! A compaction filter sees values only, in merges to the bottom, and only in the newest stripe:
-//! no snapshot sees that one (R21).
+//! A compaction filter sees values only, in compactions to the bottom, and only in the newest
+//! stripe: no snapshot sees that one (R21).
 
 use super::gc::VersionGc;
-use super::stream::MergeCounts;
+use super::stream::CompactionCounts;
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::base::{
     Decision, EXPIRY_BYTES, Filter, Kind, Millis, Operands, Operator, SEQ_MAX, Seq, expired, join,
@@ -26,7 +26,7 @@ use crate::base::{
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
-/// Where the surviving entries of a merge go.
+/// Where the surviving entries of a compaction go.
 pub trait Out: FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()> {}
 impl<F: FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()>> Out for F {}
 
@@ -50,7 +50,7 @@ pub(super) struct Folding {
     operator: Option<Arc<Operator>>,
     filter: Option<Filter>,
     pending: Operands,
-    /// The key of the newest pending operand: in a custom order, that of others may differ.
+    /// The key of the newest pending operand: a custom comparator may take different keys as equal.
     key: Vec<u8>,
     /// The end of the stripe of the pending operands.
     stripe: Seq,
@@ -58,10 +58,10 @@ pub(super) struct Folding {
 
 /// Operands that stay, and what they stand on.
 struct Folded {
-    /// So many of the newest operands stay.
+    /// How many of the newest operands stay.
     kept: usize,
-    /// The value under them, and its number, if the older ones were applied; `None` inside: the
-    /// operator says that there is none.
+    /// The value from the older ones, and its number, if they were applied; `None` inside: the
+    /// operator says that there is no value.
     made: Option<(Seq, Option<Millis>, Option<Vec<u8>>)>,
 }
 
@@ -74,7 +74,7 @@ impl Folding {
         self.filter = filter;
     }
 
-    /// Whether values need a look.
+    /// Whether a compaction filter is set.
     #[inline]
     pub(super) fn filters(&self) -> bool {
         self.filter.is_some()
@@ -101,11 +101,11 @@ impl Folding {
         self.pending.push(seq, kind, stored);
     }
 
-    /// Hands over what becomes of the operands that wait, and of `base`.
+    /// Hands over what the waiting operands and `base` become.
     pub(super) fn settle(
         &mut self,
         gc: &VersionGc,
-        counts: &mut MergeCounts,
+        counts: &mut CompactionCounts,
         base: Base<'_>,
         out: &mut impl Out,
     ) -> Result<()> {
@@ -114,7 +114,7 @@ impl Folding {
         counts.expired += operands.drop_expired(time) as u64;
         let base = match base {
             // Seeded: operands are applied to a value that has expired.
-            Base::Value(..) if bug!("merge_operands_on_expired_value") => base,
+            Base::Value(..) if bug!("compaction_operands_on_expired_value") => base,
             Base::Value(seq, kind, stored) if expired(split(kind, stored).0, time) => {
                 counts.expired += 1;
                 Base::Expired(seq)
@@ -147,8 +147,8 @@ impl Folding {
         }
         let kept = operands.len() - applied;
         let list: Vec<&[u8]> = (kept..operands.len()).rev().map(|i| operands.get(i).2).collect();
-        // Seeded: a merge applies operands from new to old.
-        let list = if bug!("merge_operands_in_wrong_order") {
+        // Seeded: a compaction applies operands from new to old.
+        let list = if bug!("compaction_operands_in_wrong_order") {
             list.into_iter().rev().collect()
         } else {
             list
@@ -160,7 +160,7 @@ impl Folding {
             }
             Ok(_) => nothing,
             Err(error) => {
-                // Readers of the key get this error; a merge has nobody to tell.
+                // Readers of the key get this error; a compaction has nobody to tell.
                 log::debug!("operands are kept: {error}");
                 nothing
             }
@@ -170,7 +170,7 @@ impl Folding {
     fn hand_over(
         &self,
         gc: &VersionGc,
-        counts: &mut MergeCounts,
+        counts: &mut CompactionCounts,
         operands: &Operands,
         folded: Folded,
         base: Base<'_>,
@@ -181,7 +181,7 @@ impl Folding {
         if let Some((seq, expiry, value)) = folded.made {
             counts.folded += (operands.len() - folded.kept) as u64;
             counts.folded += u64::from(matches!(base, Base::Value(..) | Base::Delete(_)));
-            // What was made is a new entry: the books are about those that came in.
+            // The result is a new entry; the counts are about entries that came in.
             counts.folded -= 1;
             return match (value, expiry) {
                 (None, _) => delete(gc, counts, self.stripe, key, seq, out),
@@ -214,7 +214,7 @@ impl Folding {
     /// Rule 3.
     fn hand_over_operands(
         &self,
-        counts: &mut MergeCounts,
+        counts: &mut CompactionCounts,
         key: &[u8],
         operands: &Operands,
         kept: usize,
@@ -252,7 +252,7 @@ impl Folding {
     pub(super) fn value(
         &self,
         gc: &VersionGc,
-        counts: &mut MergeCounts,
+        counts: &mut CompactionCounts,
         stripe: Seq,
         key: &[u8],
         (seq, kind, stored): (Seq, Kind, &[u8]),
@@ -266,7 +266,7 @@ impl Folding {
         let kept = if gc.is_settled(stripe) { 0 } else { seq };
         // The newest stripe ends at no snapshot.
         // Seeded: a compaction filter removes what a snapshot sees.
-        let stripe = if bug!("merge_filter_ignores_snapshots") { SEQ_MAX } else { stripe };
+        let stripe = if bug!("compaction_filter_ignores_snapshots") { SEQ_MAX } else { stripe };
         let asked = self.filter.as_ref().filter(|_| stripe == SEQ_MAX && gc.is_bottom());
         match asked.map_or(Decision::Keep, |filter| filter.decide(key, value)) {
             Decision::Keep => {}
@@ -303,7 +303,7 @@ fn fits(value: &[u8]) -> bool {
 /// Hands over a delete in the place of an entry that was counted as gone, if it hides something.
 fn removed(
     gc: &VersionGc,
-    counts: &mut MergeCounts,
+    counts: &mut CompactionCounts,
     stripe: Seq,
     key: &[u8],
     seq: Seq,
@@ -313,7 +313,7 @@ fn removed(
         return Ok(());
     }
     // Seeded: in the place of an expired entry no delete is left, and an older value comes back.
-    bug!("merge_expired_entry_hides_nothing", return Ok(()));
+    bug!("compaction_expired_entry_hides_nothing", return Ok(()));
     counts.deletes_made += 1;
     counts.entries_out += 1;
     out(key, seq, Kind::Delete, &[])
@@ -322,7 +322,7 @@ fn removed(
 /// Hands over a delete that came in, or that operands made.
 fn delete(
     gc: &VersionGc,
-    counts: &mut MergeCounts,
+    counts: &mut CompactionCounts,
     stripe: Seq,
     key: &[u8],
     seq: Seq,

@@ -1,9 +1,9 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, Kind};
+use crate::compaction::Depth;
+use crate::compaction::stream::tests::rule;
 use crate::iter::testing::*;
-use crate::merge::Depth;
-use crate::merge::stream::tests::rule;
 
 /// What stays of level `own`.
 fn thin<O: TestOrder>(
