@@ -3,8 +3,8 @@
 use crate::db::path_of;
 use crate::errors::{Failure, Result, exception};
 use crate::options::{Packing, Wanted, order_from};
-use esker::db::unfinished::MARK_NAME;
-use esker::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
+use esker::internals::directory::unfinished::MARK_NAME;
+use esker::internals::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 use esker::fs::Fs;
 use esker::{Compression, Db, Error, Keyspace, Latency, LevelShape, Stats, VerifyReport};
 use pyo3::prelude::*;
@@ -241,11 +241,11 @@ pub(crate) fn repair_db(
 /// Whether a file of this name in this part of a database's directory belongs to the database.
 fn is_ours(directory: &str, name: &str) -> bool {
     match directory {
-        DATA_DIRECTORY => esker::db::parse_run_name(name).is_some(),
-        LOG_DIRECTORY => name == esker::db::RESERVE_NAME || esker::wal::file_number(name).is_some(),
+        DATA_DIRECTORY => esker::internals::run::parse_run_name(name).is_some(),
+        LOG_DIRECTORY => name == esker::internals::directory::reserve::RESERVE_NAME || esker::internals::wal::file_number(name).is_some(),
         _ => {
-            esker::manifest::SUPERBLOCK_NAMES.contains(&name)
-                || esker::manifest::parse_manifest_name(name).is_some()
+            esker::internals::manifest::SUPERBLOCK_NAMES.contains(&name)
+                || esker::internals::manifest::parse_manifest_name(name).is_some()
         }
     }
 }

@@ -60,6 +60,6 @@ mod _esker {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("FORMAT_VERSION", esker::manifest::FORMAT_VERSION)
+        module.add("FORMAT_VERSION", esker::internals::manifest::FORMAT_VERSION)
     }
 }

@@ -13,7 +13,7 @@ use crate::failure::{Failure, one_line};
 use crate::shell::ShellArgs;
 use crate::token;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
+use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 use esker::{Db, Durability, Keyspace, LogKind, Options, Recovery};
 use std::ffi::OsString;
 use std::ops::Bound;

@@ -4,7 +4,7 @@
 //! failure if a reader closes our standard output early (`esker scan DIR | head`).
 
 use crate::token::TokenError;
-use esker::base::limits::VALUE_BYTES_MAX;
+use esker::internals::base::limits::VALUE_BYTES_MAX;
 use std::fmt;
 use std::io;
 

@@ -4,10 +4,12 @@ use crate::comparator::{BYTEWISE, Order};
 use crate::open::engine_options;
 use crate::options::leveldb_options_t;
 use crate::status::{Result, Status};
-use esker::db::unfinished::MARK_NAME;
-use esker::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, RESERVE_NAME, parse_run_name};
 use esker::fs::{Fs, within, wrong_kind};
-use esker::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
+use esker::internals::db::{
+    DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, RESERVE_NAME, parse_run_name,
+};
+use esker::internals::directory::unfinished::MARK_NAME;
+use esker::internals::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
 use esker::{Comparator, Db, Error, Options};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -43,7 +45,8 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
     remove_files(&*fs, path, head)?;
     let (data, log) = (path.join(DATA_DIRECTORY), path.join(LOG_DIRECTORY));
     remove_files(&*fs, &data, |name| parse_run_name(name).is_some())?;
-    let in_log = |name: &str| name == RESERVE_NAME || esker::wal::file_number(name).is_some();
+    let in_log =
+        |name: &str| name == RESERVE_NAME || esker::internals::wal::file_number(name).is_some();
     remove_files(&*fs, &log, in_log)?;
     remove_if_empty(&data)?;
     remove_if_empty(&log)?;

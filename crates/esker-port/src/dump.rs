@@ -44,11 +44,14 @@ impl DumpOptions {
         };
         let mut bytes = vec![form];
         for name in self.keyspaces.iter().flatten() {
-            esker::base::codec::put_bytes(&mut bytes, name.as_bytes());
+            esker::internals::base::codec::put_bytes(&mut bytes, name.as_bytes());
         }
         for bound in [&self.from, &self.to] {
             bytes.push(u8::from(bound.is_some()));
-            esker::base::codec::put_bytes(&mut bytes, bound.as_deref().unwrap_or_default());
+            esker::internals::base::codec::put_bytes(
+                &mut bytes,
+                bound.as_deref().unwrap_or_default(),
+            );
         }
         xxh3_64(&bytes)
     }

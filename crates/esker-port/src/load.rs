@@ -8,7 +8,7 @@ use crate::dump::QUEUE;
 use crate::loader::Loader;
 use crate::stream::{Content, Frame, Reader, Totals};
 use crate::{Error, Progress, Result, Step, Summary};
-use esker::base::codec;
+use esker::internals::base::codec;
 use esker::{Comparator, Db};
 use std::collections::BTreeSet;
 use std::io::Read;

@@ -9,7 +9,7 @@
 use crate::loader::MARK_KEYSPACE;
 use crate::stream::{Content, Entries, Frame, KeyspaceInfo, Totals};
 use crate::{Engine, Error, Result};
-use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use esker::base::codec::checksum;
 use esker::fs::{Fs, OpenMode};
+use esker::internals::base::codec::checksum;
 
 /// How much is read at a time.
 const PIECE: u64 = 256 << 10;

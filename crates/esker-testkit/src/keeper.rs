@@ -13,7 +13,7 @@
 //! 3. A thread whose name is [`CHECKPOINT`] stands at the points of a checkpoint whether the
 //!    background is held or not.
 
-use esker::sync::{Gates, Point, Signal};
+use esker::internals::sync::{Gates, Point, Signal};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;

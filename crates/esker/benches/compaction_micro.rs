@@ -2,10 +2,10 @@
 //! snapshot view cost by themselves. Run with `cargo bench -p esker --bench compaction_micro`.
 
 use esker::Result;
-use esker::base::rangedel::RangeTombstone;
-use esker::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
-use esker::compaction::{CompactionStream, Depth, VersionGc};
-use esker::iter::{Bounds, Reading, Source, VisibleIter};
+use esker::internals::base::rangedel::RangeTombstone;
+use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
+use esker::internals::compaction::{CompactionStream, Depth, VersionGc};
+use esker::internals::iter::{Bounds, Reading, Source, VisibleIter};
 use std::time::{Duration, Instant};
 
 const KEY_BYTES: usize = 16;
@@ -155,7 +155,7 @@ fn merge(name: &str, runs: &[Run]) -> Result<()> {
 fn view(runs: &[Run]) -> VisibleIter<RunCursor<'_>, Bytewise, Vec<RangeTombstone>> {
     let source = |run| Source { cursor: RunCursor::new(run), seq_bound: SEQ_MAX };
     let sources = runs.iter().map(source).collect();
-    let operator = std::sync::Arc::new(esker::base::Operator::new("", "", None));
+    let operator = std::sync::Arc::new(esker::internals::base::Operator::new("", "", None));
     let reading = Reading { at: SEQ_MAX, time: 0, operator };
     VisibleIter::new(Bytewise, sources, Vec::new(), reading, Bounds::default())
 }

@@ -4,8 +4,8 @@
 //! them unless told otherwise. Keys are the 16 decimal digits that `db_bench` made customary, or
 //! 16 random bytes.
 
-use esker::base::{Bytewise, Cursor, Kind, SEQ_MAX};
-use esker::memtable::Memtable;
+use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX};
+use esker::internals::memtable::Memtable;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;

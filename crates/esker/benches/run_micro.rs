@@ -4,13 +4,13 @@
 //! of which half compresses. Figures are nanoseconds of processor time per operation
 //! on one thread.
 
-use esker::base::codec::hash_key;
-use esker::base::{Bytewise, Cursor, Kind};
-use esker::block::Codec;
-use esker::cache::BlockCache;
-use esker::error::Result;
+use esker::Result;
 use esker::fs;
-use esker::run::{
+use esker::internals::base::codec::hash_key;
+use esker::internals::base::{Bytewise, Cursor, Kind};
+use esker::internals::block::Codec;
+use esker::internals::cache::BlockCache;
+use esker::internals::run::{
     Access, Probe, Role, Run, RunCursor, RunFile, RunWriter, Segment, SegmentMeta, WriterOptions,
 };
 use std::hint::black_box;
@@ -170,7 +170,7 @@ fn main() -> Result<()> {
                 let absent: Vec<[u8; 16]> = keys.iter().map(|k| swap_last(*k)).collect();
                 gets(&run, &cache, &absent, "mostly absent")?;
             }
-            std::fs::remove_file(dir.join(esker::run::file_name(id))).ok();
+            std::fs::remove_file(dir.join(esker::internals::run::file_name(id))).ok();
         }
     }
     std::fs::remove_dir_all(&dir).ok();

@@ -4,8 +4,9 @@
 //!
 //! A helper thread prepares segments and gives them back, as the database does.
 
-use esker::commit::{Class, LogConfig, LogKind, Pipeline};
-use esker::sync::{Latch, Signal};
+use esker::LogKind;
+use esker::internals::commit::{Class, LogConfig, Pipeline};
+use esker::internals::sync::{Latch, Signal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,11 +44,11 @@ fn replay(dir: &Path, records: u64) -> esker::Result<()> {
     drop(log);
     let begun = Instant::now();
     let mut bytes = 0;
-    let recovered = esker::wal::recover(
+    let recovered = esker::internals::wal::recover(
         &*esker::fs::os(),
         dir,
         8,
-        esker::wal::Policy::Refuse,
+        esker::internals::wal::Policy::Refuse,
         |_, _, payload| {
             bytes += payload.len();
             Ok(())

@@ -7,42 +7,50 @@
 // The models use only a part of the code that is compiled for them.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
-pub mod error;
+mod error;
 
 #[macro_use]
-pub mod base;
+mod base;
 
 pub mod fs;
-pub mod sync;
+mod sync;
 
-pub mod block;
-pub mod filter;
-pub mod memtable;
-pub mod wal;
+mod block;
+mod filter;
+mod options;
 
-pub mod cache;
-pub mod run;
+mod wal;
 
-pub mod manifest;
+mod memtable;
 
-pub mod compaction;
-pub mod iter;
+mod cache;
+mod run;
 
-pub mod commit;
-// Under the model checker only the protocols are compiled, not what is built on them. Of the
-// database it compiles what the threads share in memory.
+mod manifest;
+
 #[cfg(not(loom))]
-pub mod db;
-#[cfg(loom)]
-/// What the threads of a database share in memory.
-pub mod db {
-    pub mod current;
-    pub mod memset;
-    pub mod ops;
-    pub mod retired;
-    pub mod snapshots;
-    pub mod state;
-}
+mod catalog;
+#[cfg(not(loom))]
+mod directory;
+mod state;
+
+mod compaction;
+mod iter;
+#[cfg(not(loom))]
+mod txn;
+
+mod commit;
+
+#[cfg(not(loom))]
+mod admission;
+#[cfg(not(loom))]
+mod recovery;
+#[cfg(not(loom))]
+mod stats;
+
+// Under the model checker only the protocols are compiled, not what is built on them.
+#[cfg(not(loom))]
+mod db;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
@@ -50,10 +58,13 @@ mod loom_tests;
 pub mod repair;
 
 #[cfg(not(loom))]
-pub mod inspect;
+mod inspect;
 
 #[cfg(not(loom))]
 mod api;
+
+#[doc(hidden)]
+pub mod internals;
 
 #[cfg(not(loom))]
 pub use api::{

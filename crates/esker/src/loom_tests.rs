@@ -15,12 +15,12 @@ mod version;
 
 use crate::base::{Bytewise, Kind, Seq};
 use crate::commit::{Refused, Ring, Ticket};
-use crate::db::memset::{MemSet, apply_bytewise};
-use crate::db::ops::Op;
-use crate::db::state::State;
 use crate::manifest::{Partition, Tree, Version};
 use crate::memtable::{ChunkPool, Memtable};
 use crate::run::{Role, Run, RunFile, Segment, SegmentKind, SegmentMeta};
+use crate::state::State;
+use crate::state::memtables::{MemtableSet, apply_bytewise};
+use crate::wal::ops::Op;
 use std::sync::Arc;
 
 /// Explores all interleavings with at most so many preemptions.
@@ -52,16 +52,16 @@ pub(crate) fn ring() -> loom::sync::Arc<Ring> {
     loom::sync::Arc::new(ring)
 }
 
-fn memset(start: Seq) -> MemSet {
-    MemSet::new(start, 1 << 10, &Arc::new(ChunkPool::new(0)))
+fn memset(start: Seq) -> MemtableSet {
+    MemtableSet::new(start, 1 << 10, &Arc::new(ChunkPool::new(0)))
 }
 
 /// Writes the key into the set; the value says where it was written.
-fn put(set: &MemSet, key: &[u8], seq: Seq) {
+fn put(set: &MemtableSet, key: &[u8], seq: Seq) {
     put_value(set, key, seq, &seq.to_be_bytes());
 }
 
-fn put_value(set: &MemSet, key: &[u8], seq: Seq, value: &[u8]) {
+fn put_value(set: &MemtableSet, key: &[u8], seq: Seq, value: &[u8]) {
     apply_bytewise(set.bytewise(), Op::Put { keyspace: 0, key, value }, seq);
 }
 

@@ -13,8 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; groups are set apart by `|` for the eye only.
-const LAYERS: &str = "error base | fs sync | block filter wal memtable | cache run | manifest | \
-                      iter compaction | commit | db | repair inspect | api";
+const LAYERS: &str = "error base | fs sync | block filter | options | wal memtable | cache run | \
+                      manifest | directory catalog state | iter compaction txn | commit | \
+                      stats admission recovery | db | repair inspect | api | internals";
 
 const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;

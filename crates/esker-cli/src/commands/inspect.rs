@@ -20,7 +20,7 @@ pub struct InspectArgs {
 
 /// Runs the command.
 pub fn run(args: &InspectArgs, out: &mut impl Write) -> Result<(), Failure> {
-    let fields = esker::inspect::file(&args.file)?;
+    let fields = esker::internals::inspect::file(&args.file)?;
     if args.json {
         let fields: Map<String, Value> =
             fields.into_iter().map(|(field, value)| (field, Value::String(value))).collect();

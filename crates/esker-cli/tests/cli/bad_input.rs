@@ -153,7 +153,7 @@ fn declare_version(file: &Path, version: u32) {
         bytes[at + 8..at + 12].copy_from_slice(&version.to_le_bytes());
     }
     if name.starts_with("superblock") || name.starts_with("MANIFEST") {
-        let sum = esker::base::codec::checksum(0, 0, &bytes[..56]);
+        let sum = esker::internals::base::codec::checksum(0, 0, &bytes[..56]);
         bytes[56..64].copy_from_slice(&sum.to_le_bytes());
     }
     std::fs::write(file, bytes).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{damaged, failed, log::Log};
 use crate::{Engine, Result};
-use esker::base::codec::{DecodeError, Decoded, Reader};
+use esker::internals::base::codec::{DecodeError, Decoded, Reader};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use super::log::Log;
 use super::{Order, Tag};
 use crate::{Engine, Result};
-use esker::base::codec::{DecodeError, Decoded, Reader};
+use esker::internals::base::codec::{DecodeError, Decoded, Reader};
 use std::ops::Range;
 use std::path::Path;
 

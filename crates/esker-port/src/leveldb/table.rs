@@ -3,8 +3,8 @@
 use super::manifest::TAG_BYTES;
 use super::{Tag, bad, failed, masked_crc, split};
 use crate::{Error, Result};
-use esker::base::codec::{DecodeError, Decoded, Reader};
-use esker::base::limits::VALUE_BYTES_MAX;
+use esker::internals::base::codec::{DecodeError, Decoded, Reader};
+use esker::internals::base::limits::VALUE_BYTES_MAX;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //! This is the layout that `mdb.c` of LMDB 0.9 gives to 64-bit machines with the least significant
 //! byte first. A length or place is never used before it was compared with what holds it.
 
-use esker::base::codec::{DecodeError, Decoded, Reader};
+use esker::internals::base::codec::{DecodeError, Decoded, Reader};
 
 /// Bytes of a page before its table of nodes.
 pub const PAGE_HEAD: usize = 16;

@@ -1,7 +1,7 @@
 //! The bytes of the binary form's header and frame heads.
 
 use super::{Header, VERSION};
-use esker::base::codec;
+use esker::internals::base::codec;
 
 pub const MAGIC: &[u8; 8] = b"ESKRDUMP";
 /// Bytes of the header, with its checksum.

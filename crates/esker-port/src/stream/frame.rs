@@ -2,8 +2,8 @@
 //! content are taken over them too.
 
 use esker::Keyspace;
-use esker::base::codec::{self, DecodeError};
-use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use esker::internals::base::codec::{self, DecodeError};
+use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3;
 

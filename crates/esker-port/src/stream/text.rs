@@ -6,7 +6,7 @@
 use super::frame::{Entries, Frame, KeyspaceInfo, Totals};
 use super::{Header, VERSION};
 use crate::token;
-use esker::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use esker::internals::base::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use std::fmt::Write as _;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@
 //! written in hexadecimal: `0x` itself, `#` (a made-up value of a given length) and `@` (a
 //! snapshot). A lone `-` means "no bound", so it is written in hexadecimal too.
 
-use esker::base::limits::VALUE_BYTES_MAX;
+use esker::internals::base::limits::VALUE_BYTES_MAX;
 use std::fmt;
 
 #[cfg(test)]

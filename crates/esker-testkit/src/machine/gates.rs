@@ -6,7 +6,7 @@ use crate::harness::{keyspace, read_all, small_options};
 use crate::keeper::{CHECKPOINT, Keeper};
 use crate::model::{Model, Op, SLOTS, is_folded, merges};
 use crate::rng::Rng;
-use esker::sync::Point;
+use esker::internals::sync::Point;
 use esker::{Db, Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;

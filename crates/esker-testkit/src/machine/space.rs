@@ -3,8 +3,8 @@
 
 use super::Machine;
 use esker::fs::Fs;
-use esker::manifest::{self, Superblocks, Version};
-use esker::run::{RunFile, Segment};
+use esker::internals::manifest::{self, Superblocks, Version};
+use esker::internals::run::{RunFile, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Machine {
                 std::thread::sleep(FIRST_PAUSE * (1 << attempt));
             }
             self.db().wait_until_idle().unwrap_or_else(|e| panic!("idle: {e}"));
-            esker::sync::pin().flush();
+            esker::internals::sync::pin().flush();
             let live = self.live();
             let there = self.files();
             let missing: Vec<_> = live.keys().filter(|file| !there.contains(file)).collect();
@@ -58,7 +58,7 @@ impl Machine {
         let manifest = manifest::read(fs.as_ref(), &self.path, number, None);
         let manifest = manifest.unwrap_or_else(|e| panic!("manifest: {e}"));
         let data = self.path.join("data");
-        let mut segment = |meta: &esker::run::SegmentMeta| {
+        let mut segment = |meta: &esker::internals::run::SegmentMeta| {
             Segment::new(meta.clone(), RunFile::new(&fs, &data, meta.file, None, None))
         };
         let mut version = Version::default();

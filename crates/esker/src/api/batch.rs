@@ -1,11 +1,12 @@
 //! Batches: several writes that take effect together or not at all.
 
 use crate::base::{Bytewise, KeyOrder, Kind, Millis, join};
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::ops::Op;
-use crate::db::txn::reads::ReadSet;
-use crate::db::txn::writes::{OwnValue, OwnWrites};
+use crate::catalog::{KeyspaceState, Order};
 use crate::db::{Core, Write, check_key};
+use crate::stats::counters::WriteCounts;
+use crate::txn::reads::ReadSet;
+use crate::txn::writes::{OwnValue, OwnWrites};
+use crate::wal::ops::Op;
 use crate::{Durability, Error, Keyspace, Result};
 use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Weak};
@@ -39,7 +40,7 @@ pub struct Batch {
     /// Whether the keyspaces belong to different databases.
     mixed: bool,
     operations: u32,
-    counts: [u64; 4],
+    counts: WriteCounts,
     longest_key: usize,
     largest_value: u64,
     /// Why an operand cannot be written.
@@ -79,8 +80,8 @@ impl Batch {
         Op::Put { keyspace, key, value }.encode(&mut self.payload);
         self.longest_key = self.longest_key.max(key.len());
         self.largest_value = self.largest_value.max(value.len() as u64);
-        self.counts[0] += 1;
-        self.counts[3] += (key.len() + value.len()) as u64;
+        self.counts.puts += 1;
+        self.counts.user_bytes += (key.len() + value.len()) as u64;
     }
 
     /// Adds the insertion of a value that expires after `ttl`, counted from now; see
@@ -121,8 +122,8 @@ impl Batch {
         Op::Special { keyspace, kind, key, stored }.encode(&mut self.payload);
         self.longest_key = self.longest_key.max(key.len());
         self.largest_value = self.largest_value.max(stored.len() as u64);
-        self.counts[0] += 1;
-        self.counts[3] += (key.len() + value.len()) as u64;
+        self.counts.puts += 1;
+        self.counts.user_bytes += (key.len() + value.len()) as u64;
         self.stored = joined;
     }
 
@@ -132,8 +133,8 @@ impl Batch {
         let keyspace = self.note(keyspace);
         Op::Delete { keyspace, key }.encode(&mut self.payload);
         self.longest_key = self.longest_key.max(key.len());
-        self.counts[1] += 1;
-        self.counts[3] += key.len() as u64;
+        self.counts.deletes += 1;
+        self.counts.user_bytes += key.len() as u64;
     }
 
     /// Adds the removal of every key in a range. The cost does not depend on how many keys the
@@ -154,9 +155,9 @@ impl Batch {
         for bound in [start, end].into_iter().flatten() {
             // A bound may be the successor of a key of the greatest length.
             self.longest_key = self.longest_key.max(bound.len().saturating_sub(1));
-            self.counts[3] += bound.len() as u64;
+            self.counts.user_bytes += bound.len() as u64;
         }
-        self.counts[2] += 1;
+        self.counts.range_deletes += 1;
         Ok(())
     }
 

@@ -166,7 +166,7 @@ impl Db {
     pub fn made_at(&self) -> Option<SystemTime> {
         let branch = self.branch_state();
         let made_at = UNIX_EPOCH.checked_add(Duration::from_millis(branch.made_at));
-        made_at.filter(|_| branch.id != crate::db::catalog::DEFAULT_KEYSPACE_ID)
+        made_at.filter(|_| branch.id != crate::catalog::DEFAULT_KEYSPACE_ID)
     }
 
     /// The name of this handle's branch or named snapshot; `None` for the database itself.

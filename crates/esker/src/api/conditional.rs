@@ -4,7 +4,7 @@
 //! written the key since (R20); otherwise it reads the key again. It takes no lock, and a call
 //! retries only after another writer succeeded.
 
-use crate::db::txn::reads::ReadSet;
+use crate::txn::reads::ReadSet;
 use crate::{Batch, Error, Keyspace, Result};
 
 impl Keyspace {

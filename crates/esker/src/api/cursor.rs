@@ -1,10 +1,10 @@
 //! Cursors: an iterator that stands on an entry.
 
 use crate::base::{Bytewise, CustomOrder};
-use crate::db::DbOrder;
-use crate::db::catalog::{KeyspaceState, Order};
+use crate::catalog::{KeyspaceState, Order};
 use crate::db::scan::{Scan, Scope};
 use crate::iter::Bounds;
+use crate::state::memtables::DbOrder;
 use crate::{Error, Result};
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! A handle on a database.
 
 use super::iterator::Pair;
+use crate::catalog::BranchState;
 use crate::db::Core;
 use crate::db::VerifyReport;
-use crate::db::catalog::BranchState;
 use crate::db::keyspaces::Asked;
 use crate::iter::Bounds;
 use crate::{

@@ -1,10 +1,10 @@
 //! Iterators.
 
 use crate::base::{Bytewise, CustomOrder};
-use crate::db::DbOrder;
-use crate::db::catalog::Order;
+use crate::catalog::Order;
 use crate::db::scan::Scan;
 use crate::iter::Bounds;
+use crate::state::memtables::DbOrder;
 use crate::{Error, Result};
 use std::fmt;
 use std::ops::Bound;
@@ -178,7 +178,7 @@ impl Iter {
     /// An iterator over the keys within `bounds`, as of `at` or of now.
     pub(super) fn new(
         handle: &Arc<super::database::Handle>,
-        keyspace: &Arc<crate::db::catalog::KeyspaceState>,
+        keyspace: &Arc<crate::catalog::KeyspaceState>,
         bounds: Bounds,
         at: Option<crate::base::Moment>,
     ) -> Result<Self> {

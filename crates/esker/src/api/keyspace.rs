@@ -5,10 +5,11 @@ use super::database::Handle;
 use super::iterator::{Pair, bounds};
 use super::traits::{keyspace_ttl, millis};
 use crate::base::{Kind, Millis, Moment};
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::ops::Op;
+use crate::catalog::{KeyspaceState, Order};
 use crate::db::{Seen, Write, check_key};
 use crate::iter::Bounds;
+use crate::stats::counters::WriteCounts;
+use crate::wal::ops::Op;
 use crate::{Batch, Cursor, Durability, Error, Iter, Result, SegmentShape};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
@@ -100,7 +101,8 @@ impl Keyspace {
         }
         check_key(key)?;
         self.handle.core.check_value_len(value.len() as u64)?;
-        let counts = [1, 0, 0, (key.len() + value.len()) as u64];
+        let user_bytes = (key.len() + value.len()) as u64;
+        let counts = WriteCounts { puts: 1, user_bytes, ..WriteCounts::default() };
         self.write_one(&Op::Put { keyspace: self.state.id, key, value }, durability, counts)
     }
 
@@ -203,7 +205,7 @@ impl Keyspace {
 
     /// The name of the keyspace's merge operator, if it has one.
     pub fn merge_operator(&self) -> Option<String> {
-        Some(self.state.traits().stored.operator.clone()).filter(|name| !name.is_empty())
+        Some(self.state.traits().names.operator.clone()).filter(|name| !name.is_empty())
     }
 
     /// When a write made now expires.
@@ -240,7 +242,8 @@ impl Keyspace {
         let mut joined = Vec::new();
         let stored = stored_form(expiry, value, &mut joined);
         self.handle.core.check_value_len(stored.len() as u64)?;
-        let counts = [1, 0, 0, (key.len() + value.len()) as u64];
+        let user_bytes = (key.len() + value.len()) as u64;
+        let counts = WriteCounts { puts: 1, user_bytes, ..WriteCounts::default() };
         let op = Op::Special { keyspace: self.state.id, kind, key, stored };
         self.write_one(&op, durability, counts)
     }
@@ -260,11 +263,12 @@ impl Keyspace {
     pub fn remove_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
         let key = key.as_ref();
         check_key(key)?;
-        let counts = [0, 1, 0, key.len() as u64];
+        let user_bytes = key.len() as u64;
+        let counts = WriteCounts { deletes: 1, user_bytes, ..WriteCounts::default() };
         self.write_one(&Op::Delete { keyspace: self.state.id, key }, durability, counts)
     }
 
-    fn write_one(&self, op: &Op<'_>, durability: Durability, counts: [u64; 4]) -> Result<()> {
+    fn write_one(&self, op: &Op<'_>, durability: Durability, counts: WriteCounts) -> Result<()> {
         PAYLOAD.with(|cell| {
             let mut payload = cell.take();
             payload.clear();

@@ -1,3 +1,3 @@
 //! Re-exports of the options, which the layer below needs too.
 
-pub use crate::db::options::{Compression, Durability, LogKind, Options, Recovery};
+pub use crate::options::{Compression, Durability, LogKind, Options, Recovery};

@@ -1,5 +1,5 @@
 //! Re-exports of the statistics, which the layer below gathers.
 
-pub use crate::db::stats::{
+pub use crate::stats::report::{
     BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
 };

@@ -1,7 +1,7 @@
 //! The options of a keyspace.
 
 use crate::base::Millis;
-use crate::db::catalog::check_name;
+use crate::catalog::check_name;
 use crate::db::keyspaces::Asked;
 use crate::{Comparator, Error, Result};
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Transactions.
 //!
-//! This module holds the handle, its reads and its end; `writes` holds its writes. `db::txn` is
+//! This module holds the handle, its reads and its end; `writes` holds its writes. `txn` is
 //! the layer below.
 
 mod writes;
@@ -10,10 +10,10 @@ use super::database::Handle;
 use super::iterator::{Pair, bounds};
 use super::transaction_iter::TransactionIter;
 use crate::db::check_key;
-use crate::db::txn::locks::{Mode, Request};
-use crate::db::txn::reads::ReadSet;
-use crate::db::txn::writes::{OwnOrder, OwnValue, OwnWrites, Undo};
 use crate::iter::Bounds;
+use crate::txn::locks::{Mode, Request};
+use crate::txn::reads::ReadSet;
+use crate::txn::writes::{OwnOrder, OwnValue, OwnWrites, Undo};
 use crate::{Batch, Durability, Error, Keyspace, Result, Snapshot};
 use parking_lot::Mutex;
 use std::fmt;

@@ -2,9 +2,9 @@
 
 use super::iterator::Pair;
 use super::transaction::fold;
-use crate::db::txn::reads::RangeRead;
-use crate::db::txn::writes::{OwnValue, OwnWrites};
 use crate::iter::Bounds;
+use crate::txn::reads::RangeRead;
+use crate::txn::writes::{OwnValue, OwnWrites};
 use crate::{Error, Iter, Keyspace, Result, Snapshot};
 use std::fmt;
 use std::ops::Bound;

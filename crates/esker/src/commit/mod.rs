@@ -38,4 +38,4 @@ mod tests;
 pub(crate) use ring::{Refused, Ring, Ticket};
 
 #[cfg(not(loom))]
-pub use pipeline::{Class, LogConfig, LogCounters, LogKind, Pipeline};
+pub use pipeline::{Class, LogConfig, LogCounters, Pipeline};

@@ -10,6 +10,7 @@ use super::ring::{Refused, Ring, Ticket};
 use super::space::Space;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
+use crate::options::LogKind;
 use crate::sync::Latch;
 use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
@@ -36,18 +37,6 @@ pub enum Class {
     Process,
     /// Power loss.
     Disk,
-}
-
-/// How records reach the files (R10).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogKind {
-    /// Mapped where the file system can map, else plain.
-    #[default]
-    Auto,
-    /// One positioned write per record, under a lock.
-    Plain,
-    /// Copies into shared mappings.
-    Mapped,
 }
 
 /// The write path: see the module's description.

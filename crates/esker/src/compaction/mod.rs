@@ -8,13 +8,24 @@
 //! enough to be tested over every history of a few operations. [`ThinStream`] applies the rule to
 //! one source alone, where there is no room to write them all.
 //!
+//! What is due, and where results go, is decided here too: [`queue`] knows the partitions that are due
+//! and the work under way; [`partitioning`] says how partitions take in runs, split and join;
+//! [`flush_targets`] and [`flush_slices`] put what a flush wrote into a tree; [`inputs`] gives the
+//! plan the runs of a partition; [`thin_candidates`] finds the segments for [`ThinStream`].
+//!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+pub mod flush_slices;
+pub mod flush_targets;
 mod fold;
 mod gc;
+pub mod inputs;
+pub mod partitioning;
 mod plan;
+pub mod queue;
 mod stream;
 mod thin;
+pub mod thin_candidates;
 
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};
 pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan};

@@ -1,19 +1,21 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
 use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, Order};
 use crate::commit::Pipeline;
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::counters::{Counter, Timed};
-use crate::db::full::PASSING_TRIES;
-use crate::db::state::State;
-use crate::db::stats::{BytesWritten, HeldUse, LevelShape, MemoryUse, Stalls, Stats, TreeShape};
-use crate::db::store::missing_order;
-use crate::db::work::PartitionKey;
+use crate::compaction::queue::PartitionKey;
+use crate::db::core::Core;
+use crate::db::relief::PASSING_TRIES;
 use crate::error::{Error, Result};
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Tree};
 use crate::run::Run;
+use crate::state::State;
+use crate::stats::counters::{Counter, Timed};
+use crate::stats::report::{
+    BytesWritten, HeldUse, LevelShape, MemoryUse, Stalls, Stats, TreeShape,
+};
 use crate::sync::Point;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
@@ -79,10 +81,10 @@ impl Core {
     fn wait_flushed(&self, target: Seq) -> Result<()> {
         loop {
             let seen = self.work.done().epoch();
-            let waits = |set: &std::sync::Arc<crate::db::memset::MemSet>| {
+            let waits = |set: &std::sync::Arc<crate::state::memtables::MemtableSet>| {
                 set.sealed_at().is_some_and(|at| at <= target)
             };
-            if !self.state_now().memsets.iter().any(waits) {
+            if !self.state_now().memtable_sets.iter().any(waits) {
                 return Ok(());
             }
             self.wait_for_work(seen)?;
@@ -111,7 +113,7 @@ impl Core {
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
         self.files.try_again(usize::MAX);
-        if self.headroom.is_tight() {
+        if self.reserve.is_tight() {
             self.relieve_and_wait();
         }
         loop {
@@ -276,7 +278,7 @@ impl Core {
         }
         let closed = self.close_quietly();
         if self.pipeline.is_some() {
-            self.headroom.settle(self.counters.background.manifest_bytes.load(Ordering::Relaxed));
+            self.reserve.settle(self.counters.background.manifest_bytes.load(Ordering::Relaxed));
         }
         self.state.retired.collect();
         self.files.collect();
@@ -370,7 +372,7 @@ impl Core {
             },
             memory: MemoryUse {
                 limit: self.settings.memory,
-                memtables: state.memsets.iter().map(|set| set.bytes()).sum::<u64>()
+                memtables: state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>()
                     + self.transactions.kept_bytes()
                     + self.pool.bytes() as u64,
                 cache: cache.allocated,

@@ -15,13 +15,13 @@
 //! 5. A named snapshot is a branch that is neither written to nor compacted.
 
 use crate::base::{KeyspaceId, Seq};
+use crate::catalog::{BranchState, Catalog, KeyspaceState, check_name};
 use crate::commit::Pipeline;
-use crate::db::Core;
-use crate::db::catalog::{BranchState, Catalog, KeyspaceState, check_name};
-use crate::db::memset::MemSet;
-use crate::db::store::Change;
+use crate::db::change::Change;
+use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{BranchKind, BranchRecord, Edit, KeyspaceRecord, Traits};
+use crate::state::memtables::MemtableSet;
 use std::sync::Arc;
 
 /// A branch is made at once while no more sets of memtables than this wait for their flush.
@@ -95,7 +95,7 @@ impl Core {
         let (mut traits, mut trees) = (Vec::new(), Vec::new());
         for (copy, original) in &record.copies {
             let Some(state) = catalog.by_id(*original) else { continue };
-            let stored = state.traits().stored.clone();
+            let stored = state.traits().names.clone();
             if stored != Traits::default() {
                 traits.push((*copy, stored));
             }
@@ -125,7 +125,11 @@ impl Core {
         pipeline.seal(|position| {
             // Seals come one at a time, and nothing else exchanges the active set.
             if self.state.load_arc().active().start < position {
-                self.state.seal(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
+                self.state.seal(MemtableSet::new(
+                    position,
+                    self.settings.memtable_bytes,
+                    &self.pool,
+                ));
             }
             position
         })
@@ -135,7 +139,7 @@ impl Core {
     fn wait_for_sets(&self) -> Result<()> {
         loop {
             let seen = self.work.done().epoch();
-            if self.state_now().memsets.len() <= SETS_MAX {
+            if self.state_now().memtable_sets.len() <= SETS_MAX {
                 return Ok(());
             }
             self.wait_for_work(seen)?;
@@ -214,7 +218,7 @@ impl Core {
 fn copies(originals: &[Arc<KeyspaceState>], first: KeyspaceId) -> Vec<(KeyspaceId, KeyspaceId)> {
     let mut ids: Vec<(bool, KeyspaceId)> = originals
         .iter()
-        .map(|original| (original.name != crate::db::catalog::DEFAULT_KEYSPACE, original.id))
+        .map(|original| (original.name != crate::catalog::DEFAULT_KEYSPACE, original.id))
         .collect();
     ids.sort_unstable();
     (first..).zip(ids.into_iter().map(|(_, id)| id)).collect()

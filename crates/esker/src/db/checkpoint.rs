@@ -13,12 +13,15 @@
 //!    leaves before that is not taken for a database; after an error it is removed.
 
 use crate::base::{FileId, Seq};
-use crate::commit::{LogConfig, LogKind, Pipeline};
-use crate::db::Core;
-use crate::db::open::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, first_superblocks, occupant};
+use crate::commit::{LogConfig, Pipeline};
+use crate::db::core::Core;
+use crate::directory::look::occupant;
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{FileLock, Fs, OpenMode};
 use crate::manifest::{Edit, Manifest, SUPERBLOCK_NAMES, Version};
+use crate::options::LogKind;
+use crate::recovery::create::first_superblocks;
 use crate::run::{HEADER_BYTES, RunFile};
 use crate::sync::{Latch, Point};
 use std::collections::BTreeMap;

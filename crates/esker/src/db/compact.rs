@@ -10,16 +10,16 @@
 //! 4. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, KeyOrder, KeyspaceId, Millis, Seq};
-use crate::compaction::{
-    CompactionStream, Depth, Interval, Piece, PlanLimits, SourceKind, SourceRuns, VersionGc, plan,
-};
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, LiveTraits, Order};
-use crate::db::flush::give_up;
-use crate::db::shape;
-use crate::db::store::{Change, missing_order};
-use crate::db::work::PartitionKey;
+use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, LiveTraits, Order};
+use crate::compaction::inputs::{all_within, sources};
+use crate::compaction::partitioning;
+use crate::compaction::queue::PartitionKey;
+use crate::compaction::{CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan};
+use crate::db::change::Change;
+use crate::db::core::Core;
+use crate::db::output::give_up;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, TreeEdit};
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
@@ -158,7 +158,7 @@ impl Core {
         let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
-            tombstones.extend(tombstone_lists(order, run)?);
+            tombstones.extend(run.fragments(order)?);
         }
         let sources = sources(order, old, whole, gc.earliest_time());
         let limits = PlanLimits {
@@ -224,7 +224,7 @@ impl Core {
         };
         let bytes: f64 = pieces.iter().map(written).sum();
         loop {
-            let free = self.headroom.free();
+            let free = self.reserve.free();
             if bytes <= free as f64 {
                 return Ok(());
             }
@@ -290,7 +290,7 @@ impl Core {
         }
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;
-        self.counters.note_compaction(&counts);
+        self.note_compaction(&counts);
         Ok(())
     }
 
@@ -361,8 +361,9 @@ impl Core {
         let newer = &now.deltas[..now.deltas.len() - old.deltas.len()];
         // Seeded: deltas that were flushed during a compaction are lost.
         let newer = if bug!("db_compaction_loses_newer_deltas") { &newer[..0] } else { newer };
-        let parts = shape::after_compaction(order, &now, merged.base, newer, &self.settings);
-        let mut edits = vec![shape::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
+        let parts = partitioning::after_compaction(order, &now, merged.base, newer, &self.settings);
+        let mut edits =
+            vec![partitioning::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
         let count = parts.len();
         tree.replace(at, 1, parts.into_iter().map(Arc::new).collect());
         if count == 1 {
@@ -375,8 +376,10 @@ impl Core {
                 if (busy && !batch.own.contains(&neighbour)) || batch.to_come.contains(&neighbour) {
                     continue;
                 }
-                if let Some(joined) = shape::joined(order, &pair[0], &pair[1], &self.settings) {
-                    edits.push(shape::replace_edit(&pair[0], 2, &[&joined]));
+                if let Some(joined) =
+                    partitioning::joined(order, &pair[0], &pair[1], &self.settings)
+                {
+                    edits.push(partitioning::replace_edit(&pair[0], 2, &[&joined]));
                     tree.replace(left, 2, vec![Arc::new(joined)]);
                     break;
                 }
@@ -407,54 +410,4 @@ fn made_by(writer: Option<&RunWriter>, merged: &[Merged]) -> Vec<Arc<Segment>> {
     let runs = merged.iter().map(|merged| &merged.base);
     let segments = runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
     segments.filter(|segment| segment.meta().file == file).cloned().collect()
-}
-
-/// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
-/// declared to hold deletes: it cannot be taken over, because the neighbour has its share.
-/// `whole`: nothing is taken over; `time` is that of the earliest reader.
-fn sources<'p, O: KeyOrder>(
-    order: &O,
-    old: &'p Partition,
-    whole: bool,
-    time: Millis,
-) -> Vec<SourceRuns<'p, Arc<Segment>>> {
-    let interval = |segment: &'p Arc<Segment>| {
-        let meta = segment.meta();
-        let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
-        // Seeded: a segment that reaches into the next partition is taken over, and the neighbour
-        // loses its share.
-        let inside = inside || bug!("db_segment_across_partitions_reused");
-        Interval {
-            segment: segment.clone(),
-            min: &meta.min_key,
-            max: &meta.max_key,
-            bytes: meta.len,
-            deletes: (meta.deletes + meta.specials.operands).max(u64::from(!inside)),
-            forced: whole,
-            expired: meta.specials.all_expired(time) == meta.entries,
-            expires: meta.specials.any_expired(time),
-            shadowed: meta.shadowed,
-            min_seq: meta.min_seq,
-            max_seq: meta.max_seq,
-        }
-    };
-    let source = |kind, run: &'p Arc<Run>| SourceRuns {
-        kind,
-        segments: run.segments().iter().map(interval).collect(),
-    };
-    let deltas = old.deltas.iter().map(|run| source(SourceKind::Delta, run));
-    deltas.chain([source(SourceKind::Base, &old.base)]).collect()
-}
-
-/// The range tombstones of a run.
-pub(super) fn tombstone_lists<O: KeyOrder>(order: &O, run: &Run) -> Result<Vec<Arc<Fragments>>> {
-    let list = |segment: &Arc<Segment>| segment.fragments(order).cloned();
-    run.tombstones().iter().map(list).collect()
-}
-
-/// All range tombstones of a partition, as one list.
-fn all_within<O: KeyOrder>(order: &O, old: &Partition, lists: &[Arc<Fragments>]) -> Fragments {
-    let (lower, upper) = (old.lower.as_deref(), old.upper.as_deref());
-    let clipped: Vec<_> = lists.iter().map(|list| list.clip(order, lower, upper)).collect();
-    Fragments::build(order, clipped.iter().flat_map(|list| list.tombstones()).collect())
 }

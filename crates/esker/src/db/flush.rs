@@ -13,20 +13,21 @@
 
 use crate::base::rangedel::{Cutter, Fragments};
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, Order};
+use crate::compaction::flush_slices::{Slice, with_slices};
+use crate::compaction::flush_targets::{FlushTarget, flush_targets};
+use crate::compaction::partitioning;
 use crate::compaction::{CompactionRule, CompactionStream, Depth};
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::headroom::Use;
-use crate::db::memset::{DbOrder, MemSet};
-use crate::db::shape;
-use crate::db::slices::{Slice, with_slices};
-use crate::db::state::State;
-use crate::db::store::{Change, missing_order};
-use crate::db::stretch::{Stretch, stretches};
-use crate::error::{IoContext, Result};
+use crate::db::change::Change;
+use crate::db::core::Core;
+use crate::db::output::give_up;
+use crate::directory::reserve::Use;
+use crate::error::Result;
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
 use crate::run::{Role, Run, RunWriter, Segment};
+use crate::state::memtables::{DbOrder, MemtableSet};
 use crate::sync::Point;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ impl Core {
     }
 
     /// Writes everything in `set` to one file, which it makes when the first entry comes.
-    fn write_slices(&self, set: &MemSet, writer: &mut Option<RunWriter>) -> Result<Slices> {
+    fn write_slices(&self, set: &MemtableSet, writer: &mut Option<RunWriter>) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
         let (_, dropped) = self.catalog.lock().pending_before(end);
@@ -122,7 +123,7 @@ impl Core {
         order: &O,
         readers: &[Arc<KeyspaceState>],
         id: KeyspaceId,
-        set: &MemSet,
+        set: &MemtableSet,
         (tree, rule): (&Tree, &CompactionRule),
         writer: &mut Option<RunWriter>,
     ) -> Result<Vec<Slice>> {
@@ -131,10 +132,10 @@ impl Core {
         let Some(operator) = operator else { return Ok(Vec::new()) };
         let upper = rule.clone().at(Depth::Upper);
         let tombstones = Arc::new(upper.surviving(order, &table.fragments(id)));
-        let found = stretches(order, tree, &mut table.cursor(id), Cutter::new(&tombstones))?;
+        let found = flush_targets(order, tree, &mut table.cursor(id), Cutter::new(&tombstones))?;
         let mut cutter = Cutter::new(&tombstones);
         let mut slices = Vec::new();
-        for Stretch { partitions, has_entries } in found {
+        for FlushTarget { partitions, has_entries } in found {
             let partitions = &tree.partitions()[partitions];
             let [first, ..] = partitions else { continue };
             let last = partitions.last().unwrap_or(first);
@@ -188,43 +189,13 @@ impl Core {
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.step(&mut out, STEP_ENTRIES)? {}
-        self.counters.note_compaction(&stream.counts());
+        self.note_compaction(&stream.counts());
         writer.cut()?;
         Ok(self.take_segments(writer))
     }
 
-    /// The writer of this flush or compaction, made when it is first needed.
-    pub(super) fn writer<'w>(
-        &self,
-        writer: &'w mut Option<RunWriter>,
-        settled: bool,
-    ) -> Result<&'w mut RunWriter> {
-        if let Some(writer) = writer {
-            return Ok(writer);
-        }
-        let (id, options) = (self.files.next_id(), self.writer_options(settled));
-        Ok(writer.insert(RunWriter::create(&self.fs, self.files.directory(), id, options)?))
-    }
-
-    /// The segments written since the last call, as objects.
-    pub(super) fn take_segments(&self, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
-        let metas = writer.take_segments();
-        if metas.is_empty() {
-            return Vec::new();
-        }
-        let file = self.output_file(writer.id());
-        let segment = |meta| {
-            let segment = Segment::new(meta, file.clone());
-            if writer.compresses() {
-                segment.note_compressed();
-            }
-            segment
-        };
-        metas.into_iter().map(segment).collect()
-    }
-
     /// Makes the flushed data part of the tree and gives the log before it back.
-    fn install_flush(&self, set: &Arc<MemSet>, slices: Slices) -> Result<()> {
+    fn install_flush(&self, set: &Arc<MemtableSet>, slices: Slices) -> Result<()> {
         let end = set.sealed_at().unwrap_or(set.start);
         self.gate(Point::FlushInstalls);
         // Seeded: the log goes before the manifest refers to the run that takes its place.
@@ -299,49 +270,9 @@ impl Core {
     ) -> (Tree, Vec<TreeEdit>) {
         let busy = |p: &Partition| self.work.is_busy(id, p.lower.as_deref());
         let (tree, mut edits) = with_slices(order, tree, slices, busy, &self.settings);
-        let (tree, splits) = shape::split_full(order, tree, &self.settings, busy);
+        let (tree, splits) = partitioning::split_full(order, tree, &self.settings, busy);
         edits.extend(splits);
         (tree, edits)
-    }
-
-    /// Makes the file of a flush or compaction durable and installs its segments. If that fails,
-    /// the file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
-    /// begun, and an edit that was begun and failed has set the latch. Nothing will ever refer to
-    /// segments that were `made` for trees that went meanwhile, with their keyspaces or branches:
-    /// their space returns, with the file if nothing else is in it (R22).
-    pub(super) fn conclude(
-        &self,
-        mut writer: Option<RunWriter>,
-        made: Vec<Arc<Segment>>,
-        install: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        // Held from before the install, so that it is the object that the tree refers to.
-        let file = writer.as_ref().map(|writer| self.output_file(writer.id()));
-        let finish = |writer: &mut RunWriter| {
-            writer.finish()?;
-            // Seeded: a power cut takes the name of a run that the manifest refers to.
-            bug!("db_run_name_not_synced", return Ok(()));
-            let directory = self.files.directory();
-            self.fs.sync_dir(directory).context("sync", directory)
-        };
-        let finished = writer.as_mut().map_or(Ok(()), finish);
-        finished.and_then(|()| install()).inspect_err(|_| {
-            if self.latch.get().is_none() {
-                give_up(writer.take());
-            }
-        })?;
-        // Seeded: what was written for a tree that went meanwhile stays until the next open.
-        bug!("db_unused_output_stays", return Ok(()));
-        if let Some(file) = file {
-            self.release_unused(&file, &made);
-        }
-        self.headroom.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
-        Ok(())
-    }
-
-    /// The state of readers, for those that only look.
-    pub(super) fn state_now(&self) -> Arc<State> {
-        self.state.load_arc()
     }
 }
 
@@ -368,11 +299,4 @@ fn lies_clear<O: KeyOrder>(
     let next = segments.partition_point(|s| order.compare(&s.meta().max_key, &first).is_lt());
     let clear = |next: &Arc<Segment>| order.compare(cursor.key(), &next.meta().min_key).is_lt();
     Ok(cursor.valid() && segments.get(next).is_none_or(clear))
-}
-
-/// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
-pub(super) fn give_up(writer: Option<RunWriter>) {
-    if let Some(Err(error)) = writer.map(RunWriter::abandon) {
-        log::warn!("the file of a failed flush or compaction stays until the next open: {error}");
-    }
 }

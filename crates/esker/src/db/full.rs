@@ -17,23 +17,20 @@
 //! 5. Everything here ends: a caller waits only as long as space returns, and what returns it was
 //!    written before.
 
-use crate::base::{Bytewise, Seq};
+use crate::base::Bytewise;
+use crate::catalog::Order;
 use crate::commit::Pipeline;
-use crate::db::Core;
-use crate::db::catalog::Order;
-use crate::db::headroom::{Claim, FREEING_BYTES, Use};
-use crate::db::held::LastHeld;
-use crate::db::shape;
-use crate::db::state::State;
-use crate::db::store::Change;
-use crate::db::thin::Thinned;
-use crate::db::work::PartitionKey;
-use crate::db::write::Write;
+use crate::compaction::partitioning;
+use crate::compaction::queue::PartitionKey;
+use crate::db::change::Change;
+use crate::db::core::Core;
+use crate::db::relief::{Moment, PASSING_TRIES, Way};
+use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
 use crate::manifest::Draft;
-use parking_lot::Mutex;
+use crate::state::State;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often one piece of work may have something given up for it.
@@ -44,45 +41,8 @@ const RELIEF_BYTES: u64 = 1 << 20;
 const EASY_PART: f64 = 0.125;
 /// How long the finding holds that nothing can be freed: a checkpoint goes without a signal.
 const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
-/// How long work that lacks space waits for calls that use old states: so often, each time twice as
-/// long.
-pub(super) const PASSING_TRIES: u32 = 10;
+/// How long work that lacks space first waits for calls that use old states.
 const PASSING_WAIT: Duration = Duration::from_millis(1);
-
-/// A moment: what is visible, and the snapshots. What can be freed at one is the same whenever one
-/// looks, apart from what readers and others let go of.
-#[derive(Debug, PartialEq, Eq)]
-struct Moment {
-    visible: Seq,
-    snapshots: Vec<Seq>,
-}
-
-/// What is remembered of the search for space.
-#[derive(Debug, Default)]
-pub struct Relief {
-    /// When relief came to its end, and at which moment it had begun.
-    exhausted: Mutex<Option<(Instant, Moment)>>,
-    /// How often space returned.
-    gains: AtomicU64,
-    /// How often partitions were cut into parts because they could not be compacted as a whole.
-    pub(super) cuts: AtomicU64,
-    pub(super) thinned: Mutex<Thinned>,
-    pub(super) last_held: LastHeld,
-}
-
-/// What a write that found no space has tried so far.
-#[derive(Debug, Default)]
-pub struct Way {
-    attempts: u32,
-    claim: Option<Claim>,
-}
-
-impl Write<'_> {
-    /// Whether the write only deletes.
-    pub(super) fn frees(&self) -> bool {
-        self.counts[0] == 0
-    }
-}
 
 impl Core {
     /// Does work that must also succeed on a full device: where space is missing, it gives
@@ -136,8 +96,8 @@ impl Core {
         if way.attempts > 2 * ATTEMPTS {
             return false;
         }
-        way.claim.get_or_insert_with(|| self.headroom.claim());
-        let given = self.headroom.give_up(what);
+        way.claim.get_or_insert_with(|| self.reserve.claim());
+        let given = self.reserve.give_up(what);
         if given {
             log::info!("the device is full: the reserve is used");
             self.update_pace();
@@ -154,7 +114,7 @@ impl Core {
 
     /// Makes the reserve whole again if that is possible now; returns whether it was.
     pub(super) fn regain(&self) -> bool {
-        let regained = self.headroom.is_tight() && self.headroom.restore();
+        let regained = self.reserve.is_tight() && self.reserve.restore();
         if regained {
             log::info!("there is space again: writes are taken");
             self.update_pace();
@@ -182,13 +142,13 @@ impl Core {
         }
         loop {
             self.regain();
-            if !self.headroom.is_tight() {
+            if !self.reserve.is_tight() {
                 return Ok(());
             }
             if !self.relieve_and_wait() {
                 // Relief may have made it whole with what others gave back.
                 self.regain();
-                return if self.headroom.is_tight() { Err(self.no_space()) } else { Ok(()) };
+                return if self.reserve.is_tight() { Err(self.no_space()) } else { Ok(()) };
             }
         }
     }
@@ -277,7 +237,7 @@ impl Core {
             if self.relief.gains.load(Ordering::Acquire) != before {
                 return true;
             }
-            if self.work.is_settled() && !self.headroom.is_claimed() {
+            if self.work.is_settled() && !self.reserve.is_claimed() {
                 return self.relief.gains.load(Ordering::Acquire) != before;
             }
             if self.check_open().and_then(|()| self.latch.check()).is_err() {
@@ -310,9 +270,9 @@ impl Core {
             let Some(at) = at else { return Ok(None) };
             let old = &tree.partitions()[at];
             let cut = match &owner.order {
-                Order::Bytewise => shape::cut_up(&Bytewise, old, &self.settings),
+                Order::Bytewise => partitioning::cut_up(&Bytewise, old, &self.settings),
                 Order::Custom(order) => {
-                    let cut = shape::cut_up(order, old, &self.settings);
+                    let cut = partitioning::cut_up(order, old, &self.settings);
                     self.trust(order)?;
                     cut
                 }
@@ -323,7 +283,7 @@ impl Core {
             }
             parts = cut.iter().map(|part| (*id, part.lower.clone())).collect();
             let mut change = Change::default();
-            let edit = shape::replace_edit(old, 1, &cut.iter().collect::<Vec<_>>());
+            let edit = partitioning::replace_edit(old, 1, &cut.iter().collect::<Vec<_>>());
             change.edit.trees.push((*id, edit));
             let mut draft = Draft::of(tree);
             draft.replace(at, 1, cut.into_iter().map(Arc::new).collect());
@@ -379,15 +339,15 @@ impl Core {
     /// Whether relief may end: space returned `since`, the reserve is whole, and some is free.
     fn has_relief(&self, since: u64) -> bool {
         self.regain();
-        !self.headroom.is_tight()
+        !self.reserve.is_tight()
             && self.relief.gains.load(Ordering::Acquire) != since
-            && self.headroom.free() >= RELIEF_BYTES
+            && self.reserve.free() >= RELIEF_BYTES
     }
 
     /// Gives up what the log does not need, if the reserve cannot be made whole without that.
     fn give_up_log(&self) {
         self.regain();
-        while self.headroom.is_tight()
+        while self.reserve.is_tight()
             && self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
         {
             self.note_gain();
@@ -431,12 +391,12 @@ impl Core {
     pub(super) fn cover_flush(&self, state: &State) -> bool {
         let manifest = self.counters.background.manifest_bytes.load(Ordering::Relaxed);
         let (bytes, max) = (state.active().bytes(), self.settings.memtable_bytes);
-        self.headroom.cover(bytes, max, manifest)
+        self.reserve.cover(bytes, max, manifest)
     }
 
     /// The refusal of a write, with what holds the space.
     pub(super) fn no_space(&self) -> Error {
-        self.name_holders(self.headroom.refusal())
+        self.name_holders(self.reserve.refusal())
     }
 
     /// Adds to an error about missing space what holds it.

@@ -1,18 +1,13 @@
 //! Finds what holds space, when there is none left (C7).
 
 use crate::base::FileId;
-use crate::db::Core;
-use crate::db::catalog::DEFAULT_KEYSPACE_ID;
-use crate::db::state::State;
+use crate::catalog::DEFAULT_KEYSPACE_ID;
+use crate::db::core::Core;
 use crate::error::SpaceHeld;
 use crate::fs::OpenMode;
-use parking_lot::Mutex;
+use crate::state::State;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The last answer, and the state that it is about: refused writes change nothing.
-#[derive(Debug, Default)]
-pub struct LastHeld(Mutex<Option<(usize, usize, Arc<SpaceHeld>)>>);
 
 impl Core {
     /// What of the database holds space.

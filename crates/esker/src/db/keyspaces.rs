@@ -1,15 +1,15 @@
 //! Making, finding and dropping keyspaces.
 
 use crate::base::{Comparator, Millis};
-use crate::commit::Class;
-use crate::db::Core;
-use crate::db::catalog::{
+use crate::catalog::missing_order;
+use crate::catalog::{
     BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, Order, check_name,
 };
-use crate::db::ops::Op;
-use crate::db::store::missing_order;
+use crate::commit::Class;
+use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::Traits;
+use crate::wal::ops::Op;
 use std::sync::Arc;
 
 /// The traits that a caller asks for when it makes or opens a keyspace; `None`: the present ones.
@@ -73,7 +73,7 @@ impl Core {
         }
         if let Some(comparator) = comparator {
             let usable = self.catalog.lock().register(comparator);
-            self.work.order_arrived(&usable);
+            self.work.comparator_arrived(&usable);
         }
         let found = self.with_way(|| {
             // Held no longer than a try takes: flushes, which return space, need it.
@@ -86,7 +86,7 @@ impl Core {
         found
     }
 
-    /// Waits as writers do (`db/pace.rs`), for a call that is about to log a change. The caller
+    /// Waits as writers do (`admission.rs`), for a call that is about to log a change. The caller
     /// does not hold the catalog, which flushes need.
     fn admit_change(&self) -> Result<()> {
         if self.pacer.is_open() || self.pipeline.is_none() {
@@ -177,7 +177,7 @@ impl Core {
         self.admit_change()?;
         let set = self.with_way(|| {
             let mut catalog = self.catalog.lock();
-            let traits = Traits { ttl, ..state.traits().stored.clone() };
+            let traits = Traits { ttl, ..state.traits().names.clone() };
             self.set_traits_in(&mut catalog, state, traits)
         });
         self.look_at_log();
@@ -190,7 +190,7 @@ impl Core {
         state: &Arc<KeyspaceState>,
         traits: Traits,
     ) -> Result<()> {
-        if state.traits().stored == traits {
+        if state.traits().names == traits {
             return Ok(());
         }
         if state.frozen_at.is_some() {
@@ -234,7 +234,7 @@ impl Core {
         }
         // The catalog is not held while looking for space: flushes need it.
         let dropped = self.with_way(|| self.drop_once(branch, name))?;
-        if dropped && self.headroom.is_tight() {
+        if dropped && self.reserve.is_tight() {
             self.work.ask_relief(false);
         }
         self.work.notify();
@@ -285,24 +285,24 @@ fn check_asked(catalog: &Catalog, keyspace: &str, asked: &Asked) -> Result<()> {
 /// The traits that a keyspace is to have: the requested ones, or else the present ones.
 fn wanted_traits(state: &KeyspaceState, asked: &Asked) -> Result<Traits> {
     let live = state.traits();
-    let stored = &live.stored;
+    let names = &live.names;
     if let Some(asked) = &asked.operator
-        && !stored.operator.is_empty()
-        && *asked != stored.operator
+        && !names.operator.is_empty()
+        && *asked != names.operator
     {
         return Err(Error::MergeOperatorMismatch {
             keyspace: state.name.clone(),
-            stored: stored.operator.clone(),
+            stored: names.operator.clone(),
             asked: asked.clone(),
         });
     }
-    if !stored.operator.is_empty() && !live.operator.is_there() {
+    if !names.operator.is_empty() && !live.operator.is_there() {
         return Err(live.operator.missing());
     }
     Ok(Traits {
-        operator: asked.operator.clone().unwrap_or_else(|| stored.operator.clone()),
-        filter: asked.filter.clone().unwrap_or_else(|| stored.filter.clone()),
-        ttl: asked.ttl.unwrap_or(stored.ttl),
+        operator: asked.operator.clone().unwrap_or_else(|| names.operator.clone()),
+        filter: asked.filter.clone().unwrap_or_else(|| names.filter.clone()),
+        ttl: asked.ttl.unwrap_or(names.ttl),
     })
 }
 

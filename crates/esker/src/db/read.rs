@@ -21,16 +21,16 @@ mod tests;
 use crate::base::codec::hash_key;
 use crate::base::{Bytewise, KeyOrder, Kind, Moment, Seq, expired, split};
 use crate::cache::FramePin;
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::counters::{Counter, Counters, Timed};
-use crate::db::memset::DbOrder;
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, Order};
+use crate::db::core::Core;
 use crate::db::scan::Scan;
-use crate::db::state::State;
-use crate::db::store::missing_order;
 use crate::error::Result;
 use crate::iter::Bounds;
 use crate::run::{Access, BlockRef, Probe};
+use crate::state::State;
+use crate::state::memtables::DbOrder;
+use crate::stats::counters::{Counter, Counters, Timed};
 use crate::sync::pin;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -254,7 +254,7 @@ impl Core {
             take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
         };
         let hash = hash_key(key);
-        for set in &state.memsets {
+        for set in &state.memtable_sets {
             let id = keyspace.id_in(set.start);
             let Some(table) = O::table(set, id) else { continue };
             let cover = table.tombstone_seq(id, key, below);

@@ -9,109 +9,15 @@
 //!    other failure the superblock's content is unknown, and nothing is written any more (C2).
 
 use crate::commit::Pipeline;
-use crate::db::Core;
-use crate::db::headroom::Use;
+use crate::db::core::Core;
+use crate::directory::reserve::Use;
 use crate::error::{Error, IoContext, Result};
-use crate::manifest::{EndMark, Known, Manifest, Reach, Superblock, Superblocks, manifest_name};
-use crate::sync::Signal;
+use crate::manifest::{EndMark, Known, Manifest, Reach, Superblock, manifest_name};
 use crate::wal;
-use parking_lot::{Mutex, MutexGuard};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the syncs of writes are recorded.
 const RECORD_INTERVAL: Duration = Duration::from_secs(1);
-
-/// What is recorded.
-#[derive(Debug)]
-pub struct Record {
-    superblocks: Mutex<Superblocks>,
-    /// The position of the log up to which it is recorded to be durable.
-    log: AtomicU64,
-    wanted: Arc<Wanted>,
-}
-
-/// Wakes the recording thread when there is something to record.
-#[derive(Debug)]
-pub struct Wanted {
-    told: AtomicBool,
-    signal: Arc<Signal>,
-}
-
-impl Wanted {
-    /// Wakes the threads that wait on `signal`.
-    pub fn new(signal: Arc<Signal>) -> Arc<Self> {
-        Arc::new(Self { told: AtomicBool::new(false), signal })
-    }
-
-    /// The log was synced. Wakes the thread at most once between two records.
-    pub fn tell(&self) {
-        if !self.told.swap(true, Ordering::AcqRel) {
-            self.signal.notify();
-        }
-    }
-
-    /// Syncs from here on notify again; earlier syncs that notified are seen now, because both
-    /// sides exchange the same flag.
-    fn listen(&self) {
-        self.told.swap(false, Ordering::AcqRel);
-    }
-}
-
-impl Record {
-    /// What the superblocks say.
-    pub fn new(superblocks: Superblocks, wanted: Arc<Wanted>) -> Self {
-        let known = superblocks.current().known.unwrap_or_default();
-        let log = AtomicU64::new(known.log.position);
-        Self { superblocks: Mutex::new(superblocks), log, wanted }
-    }
-
-    /// The random bytes that distinguish this database from every other.
-    pub fn database(&self) -> [u8; 16] {
-        self.superblocks.lock().current().database
-    }
-
-    /// Keeps the superblocks as they are, and shows them.
-    pub fn hold(&self) -> MutexGuard<'_, Superblocks> {
-        self.superblocks.lock()
-    }
-
-    /// Records what `change` makes of the statement, in one superblock or both.
-    fn write(
-        &self,
-        fs: &dyn crate::fs::Fs,
-        directory: &Path,
-        both: bool,
-        change: &dyn Fn(&mut Superblock, &mut Known),
-    ) -> Result<()> {
-        let mut superblocks = self.superblocks.lock();
-        let mut next = *superblocks.current();
-        let mut known = next.known.unwrap_or_default();
-        change(&mut next, &mut known);
-        next.known = Some(known);
-        if next == *superblocks.current() {
-            return Ok(());
-        }
-        match both {
-            true => superblocks.write_both(fs, directory, next)?,
-            false => superblocks.write_one(fs, directory, next)?,
-        }
-        self.log.store(known.log.position, Ordering::Release);
-        Ok(())
-    }
-}
-
-impl Known {
-    fn raise_log(&mut self, reach: Option<wal::Reach>) {
-        // Seeded: superblocks never say how far the log reaches.
-        bug!("db_log_is_never_recorded", return);
-        if let Some(reach) = reach.filter(|reach| reach.position > self.log.position) {
-            self.log = reach;
-        }
-    }
-}
 
 impl Core {
     fn log_reach(&self) -> Option<wal::Reach> {
@@ -145,9 +51,9 @@ impl Core {
 
     /// Records how far the log is synced.
     pub(super) fn record_log(&self) -> Result<()> {
-        self.record.wanted.listen();
+        self.record.listen();
         let Some(log) = self.log_reach() else { return Ok(()) };
-        if log.position <= self.record.log.load(Ordering::Acquire) {
+        if log.position <= self.record.recorded() {
             return Ok(());
         }
         self.record_so(false, |_, known| known.raise_log(Some(log)))
@@ -158,9 +64,9 @@ impl Core {
         // Seeded: what class Disk synced is recorded by the next flush only.
         bug!("db_synced_log_is_not_recorded", return None);
         let pipeline = self.pipeline.as_ref().filter(|_| self.latch.get().is_none())?;
-        let is_recorded = || pipeline.synced() <= self.record.log.load(Ordering::Acquire);
+        let is_recorded = || pipeline.synced() <= self.record.recorded();
         if is_recorded() {
-            self.record.wanted.listen();
+            self.record.listen();
             if is_recorded() {
                 return None;
             }

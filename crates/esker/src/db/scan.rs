@@ -6,120 +6,20 @@
 //! operator refuses an entry, the error concerns only that entry: the next move goes on after it.
 //! Every other error stays until the iterator is positioned anew.
 
-use crate::base::rangedel::Fragments;
-use crate::base::{Cursor, KeyOrder, Kind, Moment, SEQ_MAX, Seq};
-use crate::db::Core;
-use crate::db::catalog::KeyspaceState;
-use crate::db::compact::tombstone_lists;
-use crate::db::counters::{Counter, Timed};
-use crate::db::memset::DbOrder;
-use crate::db::state::State;
+use crate::base::{Moment, SEQ_MAX};
+use crate::catalog::KeyspaceState;
+use crate::db::core::Core;
 use crate::error::{Error, Result};
-use crate::iter::{Bounds, Reading, Source, Span, Tombstones, VisibleIter};
+use crate::iter::{AnyCursor, AnyTombstones, Bounds, Reading, Source, VisibleIter};
 use crate::manifest::{Partition, Tree};
-use crate::memtable::{MemCursor, TombstoneView};
 use crate::run::RunCursor;
+use crate::state::State;
+use crate::state::memtables::DbOrder;
+use crate::stats::counters::{Counter, Timed};
 use crate::sync::pin;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// A cursor over a memtable or a run.
-#[allow(clippy::large_enum_variant, reason = "a few per iterator, and a box would cost each step")]
-pub enum AnyCursor<O: KeyOrder> {
-    /// Over a memtable.
-    Mem(MemCursor<O>),
-    /// Over a run.
-    Run(RunCursor<O>),
-}
-
-macro_rules! forward {
-    ($self:ident, $cursor:ident => $call:expr) => {
-        match $self {
-            AnyCursor::Mem($cursor) => $call,
-            AnyCursor::Run($cursor) => $call,
-        }
-    };
-}
-
-impl<O: KeyOrder> Cursor for AnyCursor<O> {
-    #[inline]
-    fn valid(&self) -> bool {
-        forward!(self, cursor => cursor.valid())
-    }
-    #[inline]
-    fn key(&self) -> &[u8] {
-        forward!(self, cursor => cursor.key())
-    }
-    #[inline]
-    fn head(&self) -> u64 {
-        forward!(self, cursor => cursor.head())
-    }
-    #[inline]
-    fn seq(&self) -> Seq {
-        forward!(self, cursor => cursor.seq())
-    }
-    #[inline]
-    fn kind(&self) -> Kind {
-        forward!(self, cursor => cursor.kind())
-    }
-    #[inline]
-    fn value(&self) -> &[u8] {
-        forward!(self, cursor => cursor.value())
-    }
-    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
-        forward!(self, cursor => cursor.seek(key, below))
-    }
-    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
-        forward!(self, cursor => cursor.seek_before(key))
-    }
-    fn seek_to_first(&mut self) -> Result<()> {
-        forward!(self, cursor => cursor.seek_to_first())
-    }
-    fn seek_to_last(&mut self) -> Result<()> {
-        forward!(self, cursor => cursor.seek_to_last())
-    }
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        forward!(self, cursor => cursor.next())
-    }
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        forward!(self, cursor => cursor.prev())
-    }
-}
-
-/// The range tombstones of a memtable or a run, shared with it.
-#[derive(Debug, Clone)]
-pub enum AnyTombstones {
-    /// Of a memtable.
-    Mem(TombstoneView),
-    /// Of a run.
-    Run(Arc<Fragments>),
-}
-
-impl Tombstones for AnyTombstones {
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Mem(view) => view.is_empty(),
-            Self::Run(fragments) => fragments.is_empty(),
-        }
-    }
-
-    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
-        match self {
-            Self::Mem(view) => view.covering_seq(order, key, below),
-            Self::Run(fragments) => fragments.covering_seq(order, key, below),
-        }
-    }
-
-    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
-        match self {
-            Self::Mem(view) => view.span(order, key),
-            Self::Run(fragments) => fragments.span(order, key),
-        }
-    }
-}
 
 type PartitionIter<O> = VisibleIter<AnyCursor<O>, O, AnyTombstones>;
 
@@ -173,7 +73,7 @@ impl<O: DbOrder> Scan<O> {
         let reading = Reading { at: at.seq, time: at.time, operator };
         let tree = state.version.tree(keyspace.id).cloned().unwrap_or_default();
         let mut memory_tombstones = Vec::new();
-        for set in &state.memsets {
+        for set in &state.memtable_sets {
             let id = keyspace.id_in(set.start);
             let Some(table) = O::table(set, id) else { continue };
             let tombstones = table.tombstone_view(id);
@@ -376,8 +276,9 @@ impl<O: DbOrder> Scan<O> {
         self.inner = None;
         self.partition = index;
         let partition = self.tree.partitions()[index].clone();
-        let mut sources = Vec::with_capacity(self.state.memsets.len() + 1 + partition.deltas.len());
-        for set in &self.state.memsets {
+        let mut sources =
+            Vec::with_capacity(self.state.memtable_sets.len() + 1 + partition.deltas.len());
+        for set in &self.state.memtable_sets {
             let id = self.keyspace.id_in(set.start);
             let Some(table) = O::table(set, id) else { continue };
             let cursor = AnyCursor::Mem(table.cursor(id));
@@ -386,7 +287,7 @@ impl<O: DbOrder> Scan<O> {
         }
         let mut tombstones = self.memory_tombstones.clone();
         for run in partition.runs().filter(|run| !run.is_empty()) {
-            let fragments = tombstone_lists(&self.order, run);
+            let fragments = run.fragments(&self.order);
             let fragments = fragments.map_err(|error| self.locate(error))?;
             tombstones.extend(fragments.into_iter().map(AnyTombstones::Run));
             let seq_bound = run.max_seq() + 1;

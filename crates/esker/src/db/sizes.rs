@@ -1,15 +1,15 @@
 //! How many bytes of files a range of keys takes, and which segments there are.
 
 use crate::base::{Bytewise, Cursor, KeyOrder, SEQ_MAX};
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::memset::DbOrder;
-use crate::db::state::State;
-use crate::db::stats::SegmentShape;
-use crate::db::store::missing_order;
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, Order};
+use crate::db::core::Core;
 use crate::error::Result;
 use crate::manifest::Partition;
 use crate::run::{Run, Segment, SegmentKind};
+use crate::state::State;
+use crate::state::memtables::DbOrder;
+use crate::stats::report::SegmentShape;
 
 impl Core {
     /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.
@@ -92,7 +92,7 @@ fn size_in_memory<O: DbOrder>(
     high: Option<&[u8]>,
 ) -> Result<u64> {
     let mut sum = 0;
-    for table in state.memsets.iter().filter_map(|set| O::table(set, keyspace.id)) {
+    for table in state.memtable_sets.iter().filter_map(|set| O::table(set, keyspace.id)) {
         let mut cursor = table.cursor(keyspace.id);
         match low {
             Some(low) => cursor.seek(low, SEQ_MAX)?,

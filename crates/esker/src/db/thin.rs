@@ -14,21 +14,22 @@
 //! 4. Less than a [`GAIN_DIVISOR`]th of a segment is not worth the edit: it stays until a
 //!    compaction.
 
-use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Seq};
+use crate::base::{Bytewise, KeyOrder, KeyspaceId};
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, Order};
+use crate::compaction::partitioning;
+use crate::compaction::queue::PartitionKey;
+use crate::compaction::thin_candidates::{Look, ThinKey, Thinned, is, look_at, overlap};
 use crate::compaction::{Depth, Stretch, ThinStream};
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::compact::tombstone_lists;
-use crate::db::flush::give_up;
-use crate::db::full::PASSING_TRIES;
-use crate::db::headroom::Use;
-use crate::db::shape;
-use crate::db::store::{Change, missing_order};
-use crate::db::work::PartitionKey;
-use crate::db::worker::contain;
+use crate::db::change::Change;
+use crate::db::core::Core;
+use crate::db::output::give_up;
+use crate::db::relief::PASSING_TRIES;
+use crate::directory::reserve::Use;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, Version};
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use crate::sync::contain;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,29 +40,6 @@ const GAIN_DIVISOR: u64 = 64;
 const PAGE_BYTES: u64 = 4 << 10;
 /// Entries between two calls of `between_steps`.
 const STEP_ENTRIES: usize = 1024;
-
-/// A segment that may have something hidden in it, by what names it.
-#[derive(Debug, Clone)]
-pub struct ThinKey {
-    keyspace: KeyspaceId,
-    file: FileId,
-    offset: u64,
-    min_key: Vec<u8>,
-}
-
-impl ThinKey {
-    fn of(keyspace: KeyspaceId, segment: &Segment) -> Self {
-        let meta = segment.meta();
-        Self { keyspace, file: meta.file, offset: meta.offset, min_key: meta.min_key.clone() }
-    }
-}
-
-/// Up to which sequence number segments were looked at, and for which snapshots.
-#[derive(Debug, Default)]
-pub struct Thinned {
-    upto: HashMap<(FileId, u64), Seq>,
-    snapshots: Vec<Seq>,
-}
 
 /// A segment, the partitions that refer to it, and what is written in its place.
 struct Job {
@@ -76,78 +54,6 @@ impl Job {
         let key = |part: &Arc<Partition>| (self.keyspace.id, part.lower.clone());
         self.parts.iter().map(key).collect()
     }
-}
-
-fn is(segment: &Segment, key: &ThinKey) -> bool {
-    (segment.meta().file, segment.meta().offset) == (key.file, key.offset)
-}
-
-/// Whether two segments have keys in common, as far as their bounds tell.
-fn overlap<O: KeyOrder>(order: &O, a: &Segment, b: &Segment) -> bool {
-    let (a, b) = (a.meta(), b.meta());
-    order.compare(&a.min_key, &b.max_key).is_le() && order.compare(&b.min_key, &a.max_key).is_le()
-}
-
-/// A segment of a partition, and what may be hidden in it.
-struct Look {
-    segment: Arc<Segment>,
-    /// The runs below its own, so that the oldest come first.
-    below: usize,
-    /// The newest of what may hide something.
-    newest: Seq,
-    /// The part that is hidden, as far as the numbers tell, by what is newer than `known`.
-    part: f64,
-    known: Option<Seq>,
-}
-
-/// What lies above the segments of a partition and hides something there. `all`: also newer values,
-/// not only deletes.
-fn look_at<O: KeyOrder>(
-    order: &O,
-    partition: &Partition,
-    all: bool,
-    known: impl Fn(&Segment) -> Option<Seq>,
-) -> Vec<Look> {
-    let runs: Vec<_> = partition.runs().collect();
-    let hides = |segment: &Segment| {
-        let meta = segment.meta();
-        if all { meta.entries } else { meta.deletes }
-    };
-    let mut looks: Vec<Look> = Vec::new();
-    for (at, run) in runs.iter().enumerate() {
-        looks.extend(run.segments().iter().map(|segment| Look {
-            segment: segment.clone(),
-            below: runs.len() - at,
-            newest: 0,
-            part: 0.0,
-            known: known(segment),
-        }));
-    }
-    for (at, run) in runs.iter().enumerate() {
-        let is_below = |look: &&mut Look| look.below <= runs.len() - at;
-        let ranges = run.tombstones().iter().map(|segment| segment.meta().max_seq).max();
-        for look in looks.iter_mut().filter(is_below).filter(|_| ranges.is_some()) {
-            let seq = ranges.unwrap_or(0);
-            look.newest = look.newest.max(seq);
-            look.part += f64::from(u8::from(look.known.is_none_or(|known| known < seq)));
-        }
-        for taker in run.segments().iter().filter(|segment| hides(segment) > 0) {
-            let seq = taker.meta().max_seq;
-            let own = taker.meta().deletes > 0 || taker.meta().shadowed;
-            let under = |look: &&mut Look| {
-                (if own { is_below(look) } else { look.below < runs.len() - at })
-                    && overlap(order, taker, &look.segment)
-            };
-            let entries = looks.iter_mut().filter(under).map(|look| look.segment.meta().entries);
-            let share = hides(taker) as f64 / entries.sum::<u64>().max(1) as f64;
-            for look in looks.iter_mut().filter(under) {
-                look.newest = look.newest.max(seq);
-                look.part += if look.known.is_none_or(|known| known < seq) { share } else { 0.0 };
-            }
-        }
-    }
-    looks.retain(|look| look.newest > look.known.unwrap_or(0));
-    looks
 }
 
 impl Core {
@@ -336,7 +242,7 @@ impl Core {
         for part in &job.parts {
             let (mut cursors, mut tombstones, mut own) = (Vec::new(), Vec::new(), 0);
             for run in part.runs() {
-                tombstones.extend(tombstone_lists(order, run)?);
+                tombstones.extend(run.fragments(order)?);
                 let near = |other: &&Arc<Segment>| overlap(order, other, &segment);
                 let mut near: Vec<_> = run.segments().iter().filter(near).cloned().collect();
                 if near.iter().any(|other| Arc::ptr_eq(other, &segment)) {
@@ -398,7 +304,7 @@ impl Core {
             let mut draft = Draft::of(tree);
             for ((at, old), segments) in now.into_iter().zip(&present).zip(written) {
                 let new = replaced(old, segment, segments);
-                let edit = shape::replace_edit(old, 1, &[&new]);
+                let edit = partitioning::replace_edit(old, 1, &[&new]);
                 change.edit.trees.push((keyspace.id, edit));
                 draft.replace(at, 1, vec![Arc::new(new)]);
             }

@@ -6,9 +6,9 @@
 //! does not end the search (C3).
 
 use crate::base::Bytewise;
-use crate::db::Core;
-use crate::db::catalog::Order;
-use crate::db::open::LOG_DIRECTORY;
+use crate::catalog::Order;
+use crate::db::core::Core;
+use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
 use crate::manifest::Superblock;
 use crate::run::Segment;

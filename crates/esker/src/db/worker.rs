@@ -6,12 +6,12 @@
 //! not workers, so that a slow disk under the log does not hold up the tree, nor the reverse (R27).
 
 use crate::base::{KeyspaceId, Millis};
-use crate::db::Core;
-use crate::db::files::TRIED_AGAIN;
-use crate::db::store::Moved;
+use crate::db::core::Core;
+use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
+use crate::manifest::Moved;
 use crate::manifest::Tree;
-use crate::sync::Point;
+use crate::sync::{Point, contain};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -182,14 +182,18 @@ impl Core {
 
     /// Handles what happened while a compaction failed, which `end_compactions` does not notice:
     /// keyspaces went, and nobody will try those again, or the missing comparator came.
-    fn after_failed_compactions(&self, keys: &[crate::db::work::PartitionKey], error: &Error) {
+    fn after_failed_compactions(
+        &self,
+        keys: &[crate::compaction::queue::PartitionKey],
+        error: &Error,
+    ) {
         let state = self.state_now();
         let gone = keys.iter().map(|(id, _)| *id).filter(|id| state.version.tree(*id).is_none());
         gone.for_each(|id| self.judge(id, None));
         if matches!(error, Error::ComparatorMissing { .. }) {
             let ids = keys.iter().map(|(id, _)| *id);
             let usable = self.catalog.lock().with_known_order(ids);
-            self.work.order_arrived(&usable);
+            self.work.comparator_arrived(&usable);
         }
     }
 
@@ -227,7 +231,7 @@ impl Core {
         expiry.or_else(|| self.files.has_postponed().then_some(LOOK_AGAIN))
     }
 
-    fn judge_again(&self, keys: &[crate::db::work::PartitionKey]) {
+    fn judge_again(&self, keys: &[crate::compaction::queue::PartitionKey]) {
         let mut ids: Vec<_> = keys.iter().map(|(id, _)| *id).collect();
         ids.dedup();
         self.judge_trees(&ids);
@@ -263,7 +267,7 @@ impl Core {
                 return;
             }
             // On a full device writers prepare what they need, and no more.
-            if !self.headroom.is_tight()
+            if !self.reserve.is_tight()
                 && let Err(error) = pipeline.prepare_ahead()
             {
                 log::warn!("no log segment is prepared ahead: {error}");
@@ -318,16 +322,4 @@ fn spawn(
         .name(name.to_owned())
         .spawn(run)
         .map_err(|error| Error::io("start a thread for", path, error))
-}
-
-/// Runs background work; a panic in it becomes an error, so that nobody waits for it for ever.
-pub(super) fn contain<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
-        Err(Error::UserCodePanicked { what: format!("a background job ({text})") })
-    })
 }

@@ -9,26 +9,26 @@
 //! 3. A set is sealed by the writer that filled it, or the log behind its start; a worker flushes
 //!    it.
 
+use crate::admission::{Admission, Debts};
 use crate::base::limits::KEY_BYTES_MAX;
 use crate::base::{CustomOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
+use crate::catalog::missing_order;
+use crate::catalog::{KeyspaceState, Order};
 use crate::commit::{Class, Pipeline};
-use crate::db::Core;
-use crate::db::catalog::{KeyspaceState, Order};
-use crate::db::counters::Timed;
-use crate::db::full::Way;
-use crate::db::memset::{MemSet, PendingEntry, apply_bytewise, tombstone};
-use crate::db::open::LOG_DIRECTORY;
-use crate::db::ops::{Op, Ops};
-use crate::db::options::Durability;
-use crate::db::pace::{Admission, Debts};
-use crate::db::settings::SEALED_MAX;
-use crate::db::state::State;
-use crate::db::store::missing_order;
-use crate::db::txn::locks::Locks;
-use crate::db::txn::reads::ReadSet;
-use crate::db::txn::validate::Which;
+use crate::db::core::Core;
+use crate::db::relief::Way;
+use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
+use crate::options::Durability;
+use crate::options::settings::SEALED_MAX;
+use crate::state::State;
+use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
+use crate::stats::counters::{Timed, WriteCounts};
 use crate::sync::{Point, pin};
+use crate::txn::locks::Locks;
+use crate::txn::reads::ReadSet;
+use crate::txn::validate::Which;
+use crate::wal::ops::{Op, Ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -50,8 +50,15 @@ pub struct Write<'a> {
     pub keyspaces: &'a [&'a KeyspaceState],
     /// The durability class of the write.
     pub durability: Durability,
-    /// What is counted: puts, deletes, range deletes, bytes of keys and values.
-    pub counts: [u64; 4],
+    /// What it writes.
+    pub counts: WriteCounts,
+}
+
+impl Write<'_> {
+    /// Whether the write only deletes.
+    pub(super) fn frees(&self) -> bool {
+        self.counts.puts == 0
+    }
 }
 
 /// What must not have changed when a write gets its position, and up to where that was checked.
@@ -86,7 +93,7 @@ impl Core {
         self.settings.batch_bytes_max
     }
 
-    /// Registers a transaction that begins now (see [`crate::db::txn`]); returns where it begins,
+    /// Registers a transaction that begins now (see [`crate::txn`]); returns where it begins,
     /// and its number.
     pub fn begin_transaction(&self) -> Result<(Seq, u64)> {
         self.check_open()?;
@@ -109,6 +116,12 @@ impl Core {
     pub fn check_unchanged(&self, reads: &ReadSet) -> Result<()> {
         self.check_open()?;
         self.validate(reads, 0, self.visible(), Which::All)
+    }
+
+    /// An error if anything in `reads` was written between `from` and `upto` (R20).
+    fn validate(&self, reads: &ReadSet, from: Seq, upto: Seq, which: Which) -> Result<()> {
+        let trust = |order: &CustomOrder| self.trust(order);
+        self.transactions.validate(&self.state, reads, (from, upto), which, trust)
     }
 
     /// The pipeline, if writes are taken at all.
@@ -165,8 +178,8 @@ impl Core {
         };
         self.end_way(way);
         self.counters.end(Timed::Put, started);
-        if !open && write.frees() && self.headroom.is_tight() {
-            self.ask_relief_after(write.counts[2]);
+        if !open && write.frees() && self.reserve.is_tight() {
+            self.ask_relief_after(write.counts.range_deletes);
         }
         if write.durability == Durability::Buffered {
             self.buffered_end.fetch_max(end, Ordering::AcqRel);
@@ -203,7 +216,7 @@ impl Core {
             return self.write_custom(pipeline, write, watch);
         }
         self.commit(pipeline, write, watch, |state, first| {
-            let set = state.memset_of(first);
+            let set = state.set_of(first);
             self.apply_all(set, write, first)?;
             Ok(set.bytes())
         })
@@ -273,7 +286,7 @@ impl Core {
 
     /// Applies the operations of a batch on bytewise keyspaces.
     #[inline]
-    fn apply_all(&self, set: &MemSet, write: &Write<'_>, first: Seq) -> Result<()> {
+    fn apply_all(&self, set: &MemtableSet, write: &Write<'_>, first: Seq) -> Result<()> {
         let mut next = first;
         for op in Ops::new(write.payload) {
             // Seeded: an operation that cannot be decoded is left out, and the log holds what no
@@ -360,7 +373,7 @@ impl Core {
     /// Waits as the pacer says; the error is why memory will not become free.
     #[cold]
     pub(super) fn wait_for_admission(&self, bytes: u64, frees: bool) -> Result<()> {
-        if self.headroom.is_tight() {
+        if self.reserve.is_tight() {
             self.admit_while_tight(frees)?;
         }
         let mut place = None;
@@ -423,11 +436,11 @@ impl Core {
         if !Arc::ptr_eq(now.active(), state.active()) {
             return true;
         }
-        if now.memsets.len() as u64 > SEALED_MAX {
+        if now.memtable_sets.len() as u64 > SEALED_MAX {
             return false;
         }
         pipeline.seal(|position| {
-            self.state.seal(MemSet::new(position, self.settings.memtable_bytes, &self.pool));
+            self.state.seal(MemtableSet::new(position, self.settings.memtable_bytes, &self.pool));
         });
         self.work.notify();
         true
@@ -440,7 +453,7 @@ impl Core {
         let totals = self.totals.lock();
         let changed = self.pacer.update(Debts {
             memtables: state.sealed_bytes() + state.active().bytes(),
-            tight: self.headroom.is_tight(),
+            tight: self.reserve.is_tight(),
             budget: self.settings.write_budget_bytes,
             log: reserved.saturating_sub(state.log_start()),
             log_budget: self.settings.log_budget_bytes,

@@ -2,10 +2,10 @@
 
 use super::{Fields, bound, key, size};
 use crate::base::split;
-use crate::db::ops::{Op, Ops};
 use crate::error::{IoContext, Result};
 use crate::fs::{Fs, OpenMode};
 use crate::wal::format::{HEADER_BYTES, HeaderPage, VERSION};
+use crate::wal::ops::{Op, Ops};
 use crate::wal::{self, Record, RecordKind, SegmentHeader, Visited};
 use std::path::Path;
 

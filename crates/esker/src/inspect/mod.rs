@@ -12,10 +12,11 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use crate::db::{LOCK_NAME, parse_run_name};
+use crate::directory::LOCK_NAME;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode, PathKind};
 use crate::manifest::{SUPERBLOCK_NAMES, Superblock, parse_manifest_name};
+use crate::run::parse_run_name;
 use crate::wal;
 use std::path::Path;
 
@@ -30,7 +31,7 @@ use std::path::Path;
 /// ```
 /// # let dir = std::env::temp_dir().join(format!("esker-doc-inspect-{}", std::process::id()));
 /// esker::Db::open(&dir)?.close()?;
-/// let fields = esker::inspect::file(dir.join("superblock-A"))?;
+/// let fields = esker::internals::inspect::file(dir.join("superblock-A"))?;
 /// assert!(fields.contains(&("format version".to_owned(), "2".to_owned())));
 /// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())

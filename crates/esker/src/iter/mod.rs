@@ -12,12 +12,14 @@
 //! of the data (C3).
 
 mod loser_tree;
+mod source;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tombstones;
 mod visible;
 
 pub use loser_tree::LoserTree;
+pub use source::{AnyCursor, AnyTombstones};
 pub use tombstones::{Span, Tombstones};
 pub use visible::{Bounds, Reading, Source, VisibleIter};
 

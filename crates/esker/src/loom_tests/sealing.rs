@@ -4,11 +4,11 @@
 use super::{RECORD, in_version, memset, model, newest, put, reserve, ring, version};
 use crate::base::Seq;
 use crate::commit::Ring;
-use crate::db::current::Current;
-use crate::db::memset::MemSet;
-use crate::db::state::State;
 use crate::manifest::Version;
 use crate::run::RunFile;
+use crate::state::State;
+use crate::state::current::Current;
+use crate::state::memtables::MemtableSet;
 use crate::sync::pin;
 use loom::sync::Arc;
 use loom::thread;
@@ -30,7 +30,7 @@ fn key(seq: Seq) -> [u8; 8] {
 fn write(ring: &Ring, current: &Current) {
     let ticket = reserve(ring, RECORD);
     let guard = pin();
-    put(current.load(&guard).memset_of(ticket.start), &key(ticket.start), ticket.start);
+    put(current.load(&guard).set_of(ticket.start), &key(ticket.start), ticket.start);
     drop(guard);
     ring.complete(&ticket);
 }
@@ -45,7 +45,11 @@ fn writes_below(end: Seq) -> impl Iterator<Item = Seq> {
 }
 
 /// The oldest sealed set, which must hold what stands below its end and nothing else.
-fn flushable(ring: &Ring, current: &Current, wait_for_writers: bool) -> Option<StdArc<MemSet>> {
+fn flushable(
+    ring: &Ring,
+    current: &Current,
+    wait_for_writers: bool,
+) -> Option<StdArc<MemtableSet>> {
     let wait = |end| {
         assert!(!wait_for_writers || ring.wait_visible(end));
         Ok::<_, Infallible>(())
@@ -62,7 +66,7 @@ fn flushable(ring: &Ring, current: &Current, wait_for_writers: bool) -> Option<S
 }
 
 /// Puts what the set holds into the tree.
-fn install(current: &Current, set: &StdArc<MemSet>) {
+fn install(current: &Current, set: &StdArc<MemtableSet>) {
     let file = RunFile::new(&crate::fs::os(), Path::new("nowhere"), 1, None, None);
     let (version, _) = version(&file, set.start, set.sealed_at().unwrap() - 1);
     current.change(|now| now.with_version(version, Some(set)));
@@ -71,8 +75,10 @@ fn install(current: &Current, set: &StdArc<MemSet>) {
 /// Every write below the position must be there, in a memtable or in the tree.
 fn sees_all(state: &State, below: Seq) {
     for seq in writes_below(below) {
-        let in_memory =
-            state.memsets.iter().any(|set| newest(set.bytewise(), &key(seq), below).is_some());
+        let in_memory = state
+            .memtable_sets
+            .iter()
+            .any(|set| newest(set.bytewise(), &key(seq), below).is_some());
         assert!(in_memory || in_version(state, seq), "a reader misses a published write");
     }
 }
@@ -90,7 +96,7 @@ fn seal_and_flush(wait_for_writers: bool) {
         writer.join().unwrap();
         let (state, below) = current.view(|| ring.visible());
         assert_eq!(below, 3 * RECORD);
-        assert_eq!(state.memsets.len(), 1);
+        assert_eq!(state.memtable_sets.len(), 1);
         sees_all(&state, below);
     });
 }
@@ -150,7 +156,7 @@ fn a_seal_and_an_install_do_not_undo_each_other() {
         install(&current, &set);
         sealer.join().unwrap();
         let (state, below) = current.view(|| ring.visible());
-        assert_eq!(state.memsets.len(), 2, "the first set went, and one came");
+        assert_eq!(state.memtable_sets.len(), 2, "the first set went, and one came");
         assert_eq!(state.active().start, below);
         sees_all(&state, below);
     });

@@ -7,10 +7,10 @@ use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, Kind, Moment, Seq};
 use crate::commit::{Ring, Ticket};
 use crate::compaction::{CompactionRule, CompactionStream, Depth};
-use crate::db::current::Current;
-use crate::db::snapshots::Snapshots;
-use crate::db::state::State;
 use crate::manifest::Version;
+use crate::state::State;
+use crate::state::current::Current;
+use crate::state::snapshots::Snapshots;
 use loom::sync::Arc;
 use loom::thread;
 use std::sync::Arc as StdArc;
@@ -147,8 +147,8 @@ fn remove_under_hold(hold_until_visible: bool) {
         let held = held.filter(|_| hold_until_visible);
         if respected && known.is_empty() {
             let version = StdArc::new(Version::default());
-            let memsets = vec![StdArc::new(memset(RECORD))];
-            world.current.change(|_| State::of(memsets, version));
+            let memtable_sets = vec![StdArc::new(memset(RECORD))];
+            world.current.change(|_| State::of(memtable_sets, version));
         }
         drop(held);
         reader.join().unwrap();

@@ -2,10 +2,10 @@
 
 use super::{memset, model, version};
 use crate::base::FileId;
-use crate::db::current::Current;
-use crate::db::state::State;
 use crate::manifest::Version;
 use crate::run::{Reclaim, RunFile};
+use crate::state::State;
+use crate::state::current::Current;
 use crate::sync::{EpochCell, pin};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};

@@ -17,8 +17,10 @@ mod branch;
 mod edit;
 mod known;
 mod log;
+mod record;
 mod scan;
 mod search;
+mod store;
 mod superblock;
 #[cfg(test)]
 mod tests;
@@ -30,7 +32,9 @@ pub use known::{EndMark, Known, Reach};
 pub use log::{
     Manifest, Recovered, begins_like_one, manifest_name, parse_manifest_name, read, read_records,
 };
+pub use record::{Record, Wanted};
 pub use scan::{Content, Piece, Scan, scan};
+pub use store::{Dead, Moved, Store, Totals};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock, Superblocks};
 pub use version::{Draft, Partition, Tree, Trees, Version, check_tree, misfit, run_record};
 

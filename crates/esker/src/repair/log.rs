@@ -6,11 +6,11 @@ use super::source::Source;
 use super::target::Sink;
 use super::walk::Walk;
 use crate::base::{KeyspaceId, Seq};
-use crate::db::LOG_DIRECTORY;
-use crate::db::ops::{Op, Ops};
+use crate::directory::LOG_DIRECTORY;
 use crate::error::Result;
 use crate::manifest::Traits;
 use crate::wal;
+use crate::wal::ops::{Op, Ops};
 use std::path::Path;
 
 /// Where a batch stands, and in what.

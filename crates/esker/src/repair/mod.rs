@@ -16,7 +16,7 @@
 //!    is read once, however often it is named (`tree.rs`).
 //!
 //! The damaged directory is never changed. Its lock is held meanwhile, if its lock file exists. The
-//! new directory is marked as unfinished until everything in it is durable (`db/unfinished.rs`): it
+//! new directory is marked as unfinished until everything in it is durable (`directory/unfinished.rs`): it
 //! cannot be opened after an interrupted repair, and the next repair begins anew.
 
 mod covers;
@@ -34,12 +34,13 @@ mod walk;
 
 pub use report::{Finding, Kept, KeptLog, Plan, Salvaged, State};
 
-use crate::db::foreign::{self, Foreign};
-use crate::db::options::Options;
-use crate::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, parse_run_name, unfinished};
+use crate::directory::foreign::{self, Foreign};
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, unfinished};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{DirEntry, FileLock, Fs, PathKind, within};
 use crate::manifest::{self, SUPERBLOCK_NAMES, parse_manifest_name};
+use crate::options::Options;
+use crate::run::parse_run_name;
 use std::path::Path;
 
 /// Reports what is whole in the database at `path`, what is lost, and what [`salvage`] would save.

@@ -2,14 +2,15 @@
 
 use super::report::{Finding, Plan, State};
 use crate::base::{FileId, KeyspaceId, Seq};
-use crate::db::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
-use crate::db::{DATA_DIRECTORY, LOCK_NAME, judge};
+use crate::catalog::{DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID};
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, PathKind};
 use crate::manifest::{
     self, Content, Edit, Home, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Trees,
     Version, manifest_name, parse_manifest_name,
 };
+use crate::recovery::consistency::judge;
 use crate::run::{RunFile, Segment, SegmentMeta};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -1,13 +1,15 @@
 //! Where saved entries go: nowhere, for a plan, or through the engine into a new database.
 
 use crate::base::{Comparator, KeyspaceId};
-use crate::db::catalog::KeyspaceState;
-use crate::db::ops::Op;
-use crate::db::options::{Durability, Options};
-use crate::db::{Core, Write, unfinished};
+use crate::catalog::KeyspaceState;
+use crate::db::{Core, Write};
+use crate::directory::unfinished;
 use crate::error::Result;
 use crate::fs::Fs;
 use crate::manifest::Traits;
+use crate::options::{Durability, Options};
+use crate::stats::counters::WriteCounts;
+use crate::wal::ops::Op;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +70,7 @@ pub(super) struct Target {
     touched_ids: HashSet<KeyspaceId>,
     payload: Vec<u8>,
     operations: u32,
-    counts: [u64; 4],
+    counts: WriteCounts,
     written: u64,
 }
 
@@ -88,7 +90,7 @@ impl Target {
             touched_ids: HashSet::new(),
             payload: Vec::new(),
             operations: 0,
-            counts: [0; 4],
+            counts: WriteCounts::default(),
             written: 0,
         })
     }
@@ -111,7 +113,7 @@ impl Target {
         self.touched.clear();
         self.touched_ids.clear();
         self.operations = 0;
-        self.counts = [0; 4];
+        self.counts = WriteCounts::default();
         Ok(())
     }
 
@@ -165,19 +167,26 @@ impl Sink for Target {
     fn take(&mut self, op: Op<'_>) -> Result<()> {
         let state = self.keyspaces[op.keyspace() as usize].clone();
         let keyspace = state.id;
-        let (count, bytes, op) = match op {
+        let mut one = WriteCounts::default();
+        let (bytes, op) = match op {
             Op::Put { key, value, .. } => {
                 self.core.check_value_len(value.len() as u64)?;
-                (0, key.len() + value.len(), Op::Put { keyspace, key, value })
+                one.puts = 1;
+                (key.len() + value.len(), Op::Put { keyspace, key, value })
             }
-            Op::Delete { key, .. } => (1, key.len(), Op::Delete { keyspace, key }),
+            Op::Delete { key, .. } => {
+                one.deletes = 1;
+                (key.len(), Op::Delete { keyspace, key })
+            }
             Op::DeleteRange { start, end, .. } => {
                 let bytes = [start, end].iter().flatten().map(|bound| bound.len()).sum();
-                (2, bytes, Op::DeleteRange { keyspace, start, end })
+                one.range_deletes = 1;
+                (bytes, Op::DeleteRange { keyspace, start, end })
             }
             Op::Special { kind, key, stored, .. } => {
                 self.core.check_value_len(stored.len() as u64)?;
-                (0, key.len() + stored.len(), Op::Special { keyspace, kind, key, stored })
+                one.puts = 1;
+                (key.len() + stored.len(), Op::Special { keyspace, kind, key, stored })
             }
             Op::CreateKeyspace { .. }
             | Op::InBranch { .. }
@@ -194,8 +203,8 @@ impl Sink for Target {
         }
         op.encode(&mut self.payload);
         self.operations += 1;
-        self.counts[count] += 1;
-        self.counts[3] += bytes as u64;
+        one.user_bytes = bytes as u64;
+        self.counts += one;
         Ok(())
     }
 }

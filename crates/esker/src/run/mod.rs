@@ -44,7 +44,9 @@ pub use segment::Segment;
 pub use verify::SegmentCounts;
 pub use writer::{RunWriter, WriterOptions};
 
-use crate::base::SEQ_MAX;
+use crate::base::rangedel::Fragments;
+use crate::base::{KeyOrder, SEQ_MAX};
+use crate::error::Result;
 use fence::Fences;
 use std::sync::Arc;
 
@@ -71,6 +73,15 @@ pub struct Run {
 }
 
 impl Run {
+    /// Its range tombstones, one list per run segment that holds some.
+    ///
+    /// # Errors
+    /// What reading a run segment fails with.
+    pub fn fragments<O: KeyOrder>(&self, order: &O) -> Result<Vec<Arc<Fragments>>> {
+        let list = |segment: &Arc<Segment>| segment.fragments(order).cloned();
+        self.tombstones().iter().map(list).collect()
+    }
+
     /// A run of these data segments, in key order, and these segments of range tombstones.
     pub fn new(role: Role, segments: Vec<Arc<Segment>>, tombstones: Vec<Arc<Segment>>) -> Self {
         let bytewise = segments.iter().all(|segment| segment.meta().bytewise);

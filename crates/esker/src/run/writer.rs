@@ -15,6 +15,7 @@ use crate::block::{Builder, Codec, Encoder, tag_of};
 use crate::error::{Error, IoContext, Result};
 use crate::filter::Filter;
 use crate::fs::{File, Fs, OpenMode};
+use crate::options::settings::Settings;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +36,18 @@ pub struct WriterOptions {
     pub codec: Codec,
     /// Filter bits per key; 0 for none.
     pub bits_per_key: u32,
+}
+
+impl WriterOptions {
+    /// How a database with these settings writes a run; `settled`: it is expected to stay for long.
+    pub fn new(settings: &Settings, settled: bool) -> Self {
+        Self {
+            segment_bytes: settings.segment_bytes,
+            block_bytes: settings.block_bytes,
+            codec: settings.codec(settled),
+            bits_per_key: if settled { 8 } else { 14 },
+        }
+    }
 }
 
 impl Default for WriterOptions {

@@ -17,6 +17,7 @@
 
 #[cfg(loom)]
 mod checked;
+mod contain;
 mod epoch;
 mod epoch_cell;
 mod gates;
@@ -25,6 +26,7 @@ pub(crate) mod primitives;
 mod signal;
 mod stripes;
 
+pub use contain::contain;
 pub use epoch::{Guard, pin};
 pub use epoch_cell::EpochCell;
 pub use gates::{Gates, Point};

@@ -20,6 +20,7 @@
 mod chain;
 pub mod format;
 mod inspect;
+pub mod ops;
 mod recover;
 mod salvage;
 mod segment;
@@ -37,3 +38,7 @@ pub use inspect::{Inspected, inspect};
 pub use recover::{Policy, Reach, Recovered, recover};
 pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
 pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};
+
+/// The position of the first record of a new database. It is not 0, because sequence number 0
+/// means "older than everything".
+pub const FIRST_POSITION: crate::base::Seq = 64;

@@ -30,7 +30,7 @@ const TAIL_BYTES: u64 = 4096;
 
 /// Whether a database knows how far its manifest and its log once reached. One of version 1 does
 /// not: a damaged last edit, and an older log, look like ones to which nothing more was written.
-const ENDS_ARE_KNOWN: bool = esker::manifest::FORMAT_VERSION >= 2;
+const ENDS_ARE_KNOWN: bool = esker::internals::manifest::FORMAT_VERSION >= 2;
 
 /// What became of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,11 +4,11 @@
 use super::memory::peak_of;
 use super::{PATH, options, replace};
 use esker::fs::Fs;
-use esker::manifest::{
+use esker::internals::manifest::{
     self, Edit, KeyspaceRecord, Known, Manifest, PartitionRecord, RunRecord, Superblock,
     Superblocks, TreeEdit,
 };
-use esker::run::SegmentMeta;
+use esker::internals::run::SegmentMeta;
 use esker::{Db, Options};
 use esker_testkit::{CrashFs, FaultFs};
 use std::path::Path;
@@ -222,7 +222,7 @@ fn marks_that_lie_cost_no_more_than_the_file() {
     let bytes: Vec<u8> = (0..20_000).flat_map(|_| footer(100_000)).collect();
     replace(&disk, &path, &bytes);
     let counting = FaultFs::over(&disk);
-    let file = esker::run::DamagedFile::open_path(&counting, path, 900).unwrap();
+    let file = esker::internals::run::DamagedFile::open_path(&counting, path, 900).unwrap();
     assert_eq!(file.segments(), []);
     let (read, len) = (counting.bytes_read(), bytes.len() as u64);
     assert!(read < 70 * len + (2 << 20), "{read} bytes were read of {len}");

@@ -92,7 +92,7 @@ pub fn descriptors_under(path: &Path) -> Vec<std::path::PathBuf> {
 /// whoever makes them.
 pub fn collect_until(mut done: impl FnMut() -> bool) {
     while !done() {
-        esker::sync::pin().flush();
+        esker::internals::sync::pin().flush();
         std::thread::yield_now();
     }
 }

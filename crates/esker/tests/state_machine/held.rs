@@ -1,7 +1,7 @@
 //! What happens between two points of a job in the background: each of these was found, or could
 //! have been, by the machine with its background held, and stands here in as few steps as it takes.
 
-use esker::sync::Point;
+use esker::internals::sync::Point;
 use esker::{Comparator, Db, Durability, KeyspaceOptions, Options};
 use esker_testkit::harness::{self, HandClock, small_options};
 use esker_testkit::keeper::Keeper;
@@ -56,7 +56,7 @@ impl Place {
         // Old states of the tree go when the epoch of their readers ends: after a few attempts.
         for _ in 0..50 {
             db.wait_until_idle().unwrap();
-            esker::sync::pin().flush();
+            esker::internals::sync::pin().flush();
             if files() == count {
                 return;
             }

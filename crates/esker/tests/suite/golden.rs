@@ -14,7 +14,7 @@
 //! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots;
 //! `ESKER_WRITE_GOLDEN_BRANCHES` writes it anew.
 
-use esker::base::codec::checksum;
+use esker::internals::base::codec::checksum;
 use esker::{
     Append, Batch, Clock, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision,
     ErrorKind, KeyspaceOptions, Options,
@@ -189,7 +189,7 @@ fn an_open_for_writing_turns_version_1_into_version_2() {
 /// The fields of every file of the database, as `esker inspect` shows them.
 fn fields(path: &Path) -> Vec<(PathBuf, String, String)> {
     let shown = |path: PathBuf| {
-        let fields = esker::inspect::file(&path).unwrap();
+        let fields = esker::internals::inspect::file(&path).unwrap();
         fields.into_iter().map(move |(field, value)| (path.clone(), field, value))
     };
     // The reserve has no content.

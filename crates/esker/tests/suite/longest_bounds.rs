@@ -1,6 +1,6 @@
 //! The end of a range may be the successor of a longest key, one byte longer than any key.
 
-use esker::base::limits::KEY_BYTES_MAX;
+use esker::internals::base::limits::KEY_BYTES_MAX;
 use esker::{Db, Options};
 
 #[test]

@@ -5,8 +5,8 @@
 
 use super::{Transaction, half_open};
 use crate::db::check_key;
-use crate::db::txn::locks::Mode;
-use crate::db::txn::writes::{OwnValue, OwnWrites, Undo};
+use crate::txn::locks::Mode;
+use crate::txn::writes::{OwnValue, OwnWrites, Undo};
 use crate::{Error, Keyspace, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;

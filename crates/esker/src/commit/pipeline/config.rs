@@ -1,7 +1,7 @@
 //! The configuration of a log, and the calls that it makes.
 
-use super::LogKind;
 use crate::fs::Fs;
+use crate::options::LogKind;
 use crate::wal::format::PAYLOAD_BYTES_MAX;
 use std::path::PathBuf;
 use std::sync::Arc;

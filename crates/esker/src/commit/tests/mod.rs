@@ -6,9 +6,10 @@ mod damage;
 mod life;
 mod spare;
 
-use super::{Class, LogConfig, LogKind, Pipeline};
+use super::{Class, LogConfig, Pipeline};
 use crate::base::Seq;
 use crate::error::{Error, Result};
+use crate::options::LogKind;
 use crate::sync::Latch;
 use crate::wal::memfs::MemFs;
 use crate::wal::{Policy, Recovered, recover};

@@ -1,10 +1,11 @@
 use super::*;
 use crate::Durability;
-use crate::db::catalog::BranchState;
-use crate::db::ops::Op;
-use crate::db::options::Options;
+use crate::catalog::BranchState;
 use crate::db::write::Write;
 use crate::manifest::BranchKind;
+use crate::options::Options;
+use crate::stats::counters::WriteCounts;
+use crate::wal::ops::Op;
 
 /// A base of 600 values of 1 kB, and a delta that deletes a sixth of them: too few for a compaction.
 fn with_deletes() -> (tempfile::TempDir, Arc<Core>) {
@@ -18,8 +19,14 @@ fn with_deletes() -> (tempfile::TempDir, Arc<Core>) {
         op.encode(&mut payload);
         let (durability, keyspaces) = (Durability::Process, [&*keyspace]);
         let (payload, keyspaces) = (&payload[..], &keyspaces[..]);
-        core.write(&Write { payload, operations: 1, keyspaces, durability, counts: [0; 4] })
-            .unwrap();
+        core.write(&Write {
+            payload,
+            operations: 1,
+            keyspaces,
+            durability,
+            counts: WriteCounts::default(),
+        })
+        .unwrap();
     };
     let key = |number: u32| number.to_be_bytes();
     for number in 0..600 {

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::base::Comparator;
-use crate::db::options::Options;
 use crate::error::ErrorKind;
+use crate::options::Options;
+use crate::stats::counters::WriteCounts;
 
 struct Reverse;
 
@@ -36,7 +37,7 @@ fn put(keyspace: &KeyspaceState, key: &[u8], value: &[u8]) -> Vec<u8> {
 
 fn write<'a>(payload: &'a [u8], operations: u32, keyspaces: &'a [&KeyspaceState]) -> Write<'a> {
     let durability = Durability::Process;
-    Write { payload, operations, keyspaces, durability, counts: [0; 4] }
+    Write { payload, operations, keyspaces, durability, counts: WriteCounts::default() }
 }
 
 /// Bytes of log that are kept for the memtables.
@@ -156,7 +157,7 @@ fn a_writer_that_is_woken_before_its_time_goes_on_waiting() {
 
 #[test]
 fn writers_that_were_slowed_are_woken_when_they_may_go_on() {
-    use crate::db::pace::Debts;
+    use crate::admission::Debts;
     let (_directory, core) = open();
     let budget = 100 << 20;
     core.pacer.update(Debts { memtables: 90 << 20, budget, log_budget: 1, ..Debts::default() });

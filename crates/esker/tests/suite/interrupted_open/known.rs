@@ -3,7 +3,7 @@
 
 use super::PATH;
 use esker::fs::{Fs, OpenMode};
-use esker::manifest::{SUPERBLOCK_NAMES, Superblock};
+use esker::internals::manifest::{SUPERBLOCK_NAMES, Superblock};
 use esker::{Db, Durability, ErrorKind, Options, Recovery};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
 use esker_testkit::{CrashFs, FaultFs};
@@ -67,7 +67,7 @@ fn superblock(disk: &CrashFs) -> Superblock {
 }
 
 fn manifest_path(disk: &CrashFs) -> PathBuf {
-    Path::new(PATH).join(esker::manifest::manifest_name(superblock(disk).manifest))
+    Path::new(PATH).join(esker::internals::manifest::manifest_name(superblock(disk).manifest))
 }
 
 const CLASSES: [Durability; 3] = [Durability::Buffered, Durability::Process, Durability::Disk];
@@ -85,7 +85,7 @@ fn held(db: &Db) -> Vec<u32> {
 /// Opens a copy in every way: each refuses by name, or each shows exactly the numbers below `all`.
 /// Says whether it was refused.
 fn refused(disk: &CrashFs, all: u32, what: &str) -> bool {
-    let verdict = esker::db::judge(disk, Path::new(PATH));
+    let verdict = esker::internals::recovery::consistency::judge(disk, Path::new(PATH));
     let mut reading = options(&disk.kill_clone());
     reading.read_only = true;
     let outcomes = [Db::open_with(PATH, reading), open(&disk.kill_clone())].map(|opened| {
@@ -140,8 +140,12 @@ fn no_bit_of_the_last_edit_is_lost_in_silence() {
         for close in [true, false] {
             let disk = with_last_edit(class, close);
             let path = manifest_path(&disk);
-            let manifest =
-                esker::manifest::read(&disk, Path::new(PATH), superblock(&disk).manifest, None);
+            let manifest = esker::internals::manifest::read(
+                &disk,
+                Path::new(PATH),
+                superblock(&disk).manifest,
+                None,
+            );
             let steps = manifest.unwrap().steps;
             let [.., before, last] = &steps[..] else { panic!("{steps:?}") };
             assert_eq!(superblock(&disk).known.unwrap().manifest, *last);
@@ -151,7 +155,8 @@ fn no_bit_of_the_last_edit_is_lost_in_silence() {
                 // What pads the record to a multiple of 8 bytes says nothing.
                 let padding = bit / 8 >= last.len - 7;
                 let what = format!("{class:?}, closed {close}, bit {bit}");
-                let verdict = esker::db::judge(&copy, Path::new(PATH)).unwrap();
+                let verdict =
+                    esker::internals::recovery::consistency::judge(&copy, Path::new(PATH)).unwrap();
                 let found = !verdict.damage.is_empty();
                 assert!(found || padding, "{what}: passed");
                 // All judge alike; opening in each way costs more.

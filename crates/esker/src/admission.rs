@@ -1,0 +1,243 @@
+//! Pacing: writers are slowed smoothly before anything is full, and stopped only by the memory
+//! limit.
+//!
+//! The pacer watches two debts. *Flush debt*: bytes in memtables against their budget. *Compaction
+//! debt*: bytes in deltas against the bases under them. Below a knee nothing happens. Between the
+//! knee and the limit, writers get a rate that is a multiple of the measured drain rate and falls
+//! from twice that rate to a fraction of it. So the debt settles where the rate equals the drain,
+//! and there is no threshold at which everything stops (SILK and bLSM argue for the same shape).
+//!
+//! Flush debt also makes the log long: the log is kept from where the oldest memtable begins.
+//! Writes that were refused after their reservation fill the log and no memtable, so the bytes of
+//! the log have a budget of their own, and the fuller one counts.
+//!
+//! Writers keep to the rate by a line in which each takes as many places as it has bytes. The head
+//! of the line moves on at the present rate. A writer goes when the head has reached its first
+//! byte, so those behind it wait for its bytes. A woken writer asks again and keeps its place.
+//! While nobody is paced, all this is one load per write.
+
+use crate::stats::counters::Background;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const OPEN: u8 = 0;
+const PACED_BY_FLUSH: u8 = 1;
+const PACED_BY_COMPACTION: u8 = 2;
+const STOPPED: u8 = 3;
+const FULL: u8 = 4;
+
+/// Fill of the write buffers above which writers are paced.
+const FLUSH_KNEE: f64 = 0.5;
+/// Deltas over bases above which writers are paced.
+const COMPACTION_KNEE: f64 = 1.0;
+/// Deltas over bases at which the rate is lowest.
+const COMPACTION_LIMIT: f64 = 2.0;
+/// Rate at the knee and at the limit, as multiples of the drain rate.
+const RATE_AT_KNEE: f64 = 2.0;
+const RATE_AT_LIMIT: f64 = 0.25;
+/// Waits shorter than this are not worth a system call; the writers behind wait for them.
+const WAIT_MIN: Duration = Duration::from_micros(300);
+/// After this time a writer asks again at the latest, since the rate may have risen.
+const WAIT_MAX: Duration = Duration::from_millis(20);
+/// The head may run ahead by this time while nobody writes: sleepers wake a little late.
+const SAVED_MAX: Duration = Duration::from_millis(1);
+/// Rates are never below this, so that a wrong measurement cannot freeze writers.
+const RATE_MIN: f64 = (1 << 20) as f64;
+
+/// The input of the pacer's decisions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Debts {
+    /// Bytes in all memtables.
+    pub memtables: u64,
+    /// Their budget.
+    pub budget: u64,
+    /// Bytes of log that are kept for memtables.
+    pub log: u64,
+    /// Their budget.
+    pub log_budget: u64,
+    /// Whether the device is full: writers have to ask, but are not slowed.
+    pub tight: bool,
+    /// Bytes in all deltas.
+    pub deltas: u64,
+    /// Bytes in all bases, or the floor under which ratios mean little.
+    pub bases: u64,
+}
+
+/// Decides how fast writers may go.
+#[derive(Debug)]
+pub struct Pacer {
+    mode: AtomicU8,
+    /// Whether deltas are above the knee.
+    compactions_late: AtomicBool,
+    line: Mutex<Line>,
+    epoch: Instant,
+    /// When the last flush ended.
+    flushed_at: Mutex<Instant>,
+    flush_drain: AtomicU64,
+    compaction_drain: AtomicU64,
+}
+
+/// Writers that wait for the rate, in bytes.
+#[derive(Debug, Default)]
+struct Line {
+    /// Bytes per second; 0: nobody moves.
+    rate: f64,
+    /// Places that were ever taken.
+    taken: u64,
+    /// The head: places before it may go.
+    head: f64,
+    /// When the head was moved, since the pacer's epoch.
+    moved: Duration,
+}
+
+impl Line {
+    fn advance(&mut self, now: Duration) {
+        let elapsed = now.saturating_sub(self.moved).as_secs_f64();
+        let saved = self.rate * SAVED_MAX.as_secs_f64();
+        self.head = (self.head + elapsed * self.rate).min(self.taken as f64 + saved);
+        self.moved = self.moved.max(now);
+    }
+
+    /// How long the head takes to reach a place.
+    fn time_to(&self, place: u64) -> Duration {
+        let missing = (place as f64 - self.head).max(0.0);
+        Duration::try_from_secs_f64(missing / self.rate.max(1.0)).unwrap_or(Duration::MAX)
+    }
+}
+
+/// What a writer has to do before its write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Go on.
+    Go,
+    /// Wait, at most this long, then ask again.
+    Wait(Duration),
+    /// Wait until memory is free, then ask again.
+    Stop,
+}
+
+impl Default for Pacer {
+    fn default() -> Self {
+        let epoch = Instant::now();
+        Self {
+            mode: AtomicU8::new(OPEN),
+            compactions_late: AtomicBool::new(false),
+            line: Mutex::default(),
+            epoch,
+            flushed_at: Mutex::new(epoch),
+            // Until something is measured: a slow disk's rate.
+            flush_drain: AtomicU64::new(100 << 20),
+            compaction_drain: AtomicU64::new(50 << 20),
+        }
+    }
+}
+
+/// The rate, as a multiple of the drain, at `debt` between `knee` and `limit`.
+fn slope(debt: f64, knee: f64, limit: f64) -> f64 {
+    let along = ((debt - knee) / (limit - knee)).clamp(0.0, 1.0);
+    RATE_AT_KNEE + (RATE_AT_LIMIT - RATE_AT_KNEE) * along
+}
+
+fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
+    let seconds = took.as_secs_f64().max(1e-4);
+    let measured = bytes as f64 / seconds;
+    let blended = old.load(Ordering::Relaxed) as f64 * 0.7 + measured * 0.3;
+    old.store(blended as u64, Ordering::Relaxed);
+}
+
+impl Pacer {
+    /// Learns how fast memtable bytes become free: `bytes` did now, and had waited for their flush
+    /// since `waited_since`. The time in which the worker did something else counts: writers may
+    /// not be faster than all of it.
+    pub fn flushed(&self, bytes: u64, waited_since: Instant) {
+        let now = Instant::now();
+        let before = std::mem::replace(&mut *self.flushed_at.lock(), now);
+        blend(&self.flush_drain, bytes, now.saturating_duration_since(before.max(waited_since)));
+    }
+
+    /// Learns how fast a compaction took in delta bytes.
+    pub fn merged(&self, bytes: u64, took: Duration) {
+        blend(&self.compaction_drain, bytes, took);
+    }
+
+    /// Decides anew. Returns whether waiting writers may go on now.
+    pub fn update(&self, debts: Debts) -> bool {
+        self.update_at(debts, self.epoch.elapsed())
+    }
+
+    fn update_at(&self, debts: Debts, now: Duration) -> bool {
+        let share = |bytes: u64, budget: u64| bytes as f64 / budget.max(1) as f64;
+        let fill = share(debts.memtables, debts.budget).max(share(debts.log, debts.log_budget));
+        let ratio = share(debts.deltas, debts.bases);
+        let drain = |rate: &AtomicU64| rate.load(Ordering::Relaxed) as f64;
+        let by_flush =
+            (fill > FLUSH_KNEE).then(|| drain(&self.flush_drain) * slope(fill, FLUSH_KNEE, 1.0));
+        let by_compaction = (ratio > COMPACTION_KNEE).then(|| {
+            drain(&self.compaction_drain) * slope(ratio, COMPACTION_KNEE, COMPACTION_LIMIT)
+        });
+        let (mode, rate) = match (by_flush, by_compaction) {
+            _ if fill >= 1.0 => (STOPPED, 0.0),
+            _ if debts.tight => (FULL, 0.0),
+            (None, None) => (OPEN, 0.0),
+            (Some(flush), Some(merge)) if merge < flush => (PACED_BY_COMPACTION, merge),
+            (Some(flush), _) => (PACED_BY_FLUSH, flush),
+            (None, Some(merge)) => (PACED_BY_COMPACTION, merge),
+        };
+        self.compactions_late.store(ratio > COMPACTION_KNEE, Ordering::Relaxed);
+        let mut line = self.line.lock();
+        line.advance(now);
+        line.rate = if mode == STOPPED { 0.0 } else { rate.max(RATE_MIN) };
+        if mode == OPEN {
+            line.head = line.taken as f64;
+        }
+        // Under the line's lock: decisions and modes are in the same order.
+        let before = self.mode.swap(mode, Ordering::AcqRel);
+        before != mode && (mode == OPEN || before == STOPPED)
+    }
+
+    /// Whether writers may go on without asking.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.mode.load(Ordering::Acquire) == OPEN
+    }
+
+    /// Whether there is so much to compact that writers are slowed for it.
+    pub fn compactions_are_late(&self) -> bool {
+        self.compactions_late.load(Ordering::Relaxed)
+    }
+
+    /// What a writer of `bytes` has to do; called only while not open. `place` is the writer's
+    /// place in the line: it gets the place when it first asks, and keeps it when it asks again.
+    pub fn admit(&self, bytes: u64, place: &mut Option<u64>) -> Admission {
+        self.admit_at(bytes, place, self.epoch.elapsed())
+    }
+
+    fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
+        let mut line = self.line.lock();
+        match self.mode.load(Ordering::Acquire) {
+            OPEN | FULL => return Admission::Go,
+            STOPPED => return Admission::Stop,
+            _ => {}
+        }
+        line.advance(now);
+        let place = *place.get_or_insert_with(|| {
+            line.taken += bytes;
+            line.taken - bytes
+        });
+        let wait = line.time_to(place);
+        if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX)) }
+    }
+
+    /// The counter of the time that writers wait for the present reason.
+    pub fn reason<'c>(&self, counters: &'c Background) -> &'c AtomicU64 {
+        match self.mode.load(Ordering::Acquire) {
+            PACED_BY_COMPACTION => &counters.stall_compaction_nanos,
+            STOPPED => &counters.stall_memory_nanos,
+            _ => &counters.stall_flush_nanos,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

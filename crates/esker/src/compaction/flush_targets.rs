@@ -1,0 +1,77 @@
+//! Which partitions a flush writes to.
+//!
+//! A flush cuts what it writes at the bounds of partitions. It finds them from what the memtable
+//! holds, not the other way round: its work grows with what it touches, and with the logarithm of
+//! everything else. A range delete that wholly covers many partitions in a row is one *stretch*:
+//! they all refer to one slice.
+
+use crate::base::rangedel::{Cutter, compare_ends};
+use crate::base::{Cursor, KeyOrder, SEQ_MAX};
+use crate::error::Result;
+use crate::manifest::{Partition, Tree};
+use std::ops::Range;
+
+/// Neighbouring partitions that get one slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlushTarget {
+    /// Their indexes. Where there are several, the same range deletes cover all of them from end to
+    /// end.
+    pub partitions: Range<usize>,
+    /// Whether the memtable has entries there; then it is one partition.
+    pub has_entries: bool,
+}
+
+/// The stretches that the entries of a memtable and its range tombstones touch, ascending.
+/// `removed` stands at the beginning of the list.
+pub fn flush_targets<O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    cursor: &mut impl Cursor,
+    mut removed: Cutter<'_>,
+) -> Result<Vec<FlushTarget>> {
+    let partitions = tree.partitions();
+    let mut found = Vec::new();
+    let mut next = 0;
+    cursor.seek_to_first()?;
+    while let Some(partition) = partitions.get(next) {
+        let lower = partition.lower.as_deref();
+        if let Some(lower) = lower
+            && cursor.valid()
+            && order.compare(cursor.key(), lower).is_lt()
+        {
+            cursor.seek(lower, SEQ_MAX)?;
+        }
+        // An order that contradicts itself must not lead backward.
+        let entry = cursor.valid().then(|| tree.find(order, cursor.key()).max(next));
+        let removal = removed.next_start(order, lower);
+        let removal = removal.map(|start| start.map_or(0, |key| tree.find(order, key)).max(next));
+        let Some(first) = [entry, removal].into_iter().flatten().min() else { break };
+        let has_entries = entry == Some(first);
+        let mut end = first + 1;
+        if !has_entries {
+            let behind = fragment_end(order, tree, &partitions[first], &removed);
+            end = behind.min(entry.unwrap_or(usize::MAX)).max(end);
+        }
+        found.push(FlushTarget { partitions: first..end, has_entries });
+        next = end;
+    }
+    Ok(found)
+}
+
+/// The index behind the last partition that the fragment in which `first` begins covers as a
+/// whole.
+fn fragment_end<O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    first: &Partition,
+    removed: &Cutter<'_>,
+) -> usize {
+    let (_, end) = removed.fragment(order, first.lower.as_deref());
+    if compare_ends(order, end, first.upper.as_deref()).is_lt() {
+        return 0;
+    }
+    end.map_or(tree.partitions().len(), |end| tree.find(order, end))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! The rules by which partitions take in runs, split and join. Pure: nothing here does I/O.
+//!
+//! 1. A run that overlaps nothing in its partition joins the base by reference, if nothing in it
+//!    would have to vanish there (no deletes, operands or tombstones) and no segment is a crumb.
+//! 2. A base that exceeds its size by half is split at segment bounds. Every part refers to the
+//!    deltas that reach into it.
+//! 3. Two small neighbours are joined, if no segment reaches from one into the other.
+//! 4. A partition sees those segments of a run that reach into it, including segments of range
+//!    tombstones.
+
+use crate::base::KeyOrder;
+use crate::manifest::{Partition, Tree, TreeEdit, run_record};
+use crate::options::settings::Settings;
+use crate::run::{Role, Run, Segment, SegmentMeta};
+use std::sync::Arc;
+
+/// Segments below this fraction of their size are crumbs.
+const CRUMB_DIVISOR: u64 = 4;
+
+/// Whether a segment holds keys of the range.
+fn overlaps<O: KeyOrder>(
+    order: &O,
+    segment: &Segment,
+    lower: Option<&[u8]>,
+    upper: Option<&[u8]>,
+) -> bool {
+    lower.is_none_or(|lower| order.compare(&segment.meta().max_key, lower).is_ge())
+        && upper.is_none_or(|upper| order.compare(&segment.meta().min_key, upper).is_lt())
+}
+
+/// Whether range tombstones may cover keys of the range. The bounds of their segment are those of
+/// the first and the last tombstone, where an empty one stands for none.
+fn may_cover<O: KeyOrder>(
+    order: &O,
+    segment: &Segment,
+    lower: Option<&[u8]>,
+    upper: Option<&[u8]>,
+) -> bool {
+    // Seeded: one range delete becomes a delta of every partition behind it.
+    bug!("db_range_delete_reaches_everywhere", return true);
+    let SegmentMeta { min_key: start, max_key: end, .. } = segment.meta();
+    let ends_inside = end.is_empty() || lower.is_none_or(|low| order.compare(low, end).is_lt());
+    let begins_inside = start.is_empty() || upper.is_none_or(|up| order.compare(start, up).is_lt());
+    ends_inside && begins_inside
+}
+
+/// The part of a run that a key range can see; `None` if there is none.
+pub fn part_of<O: KeyOrder>(
+    order: &O,
+    run: &Arc<Run>,
+    lower: Option<&[u8]>,
+    upper: Option<&[u8]>,
+) -> Option<Arc<Run>> {
+    let inside = |segment: &&Arc<Segment>| overlaps(order, segment, lower, upper);
+    let covers = |segment: &&Arc<Segment>| may_cover(order, segment, lower, upper);
+    let segments: Vec<_> = run.segments().iter().filter(inside).cloned().collect();
+    let tombstones: Vec<_> = run.tombstones().iter().filter(covers).cloned().collect();
+    if segments.is_empty() && tombstones.is_empty() {
+        return None;
+    }
+    if segments.len() == run.segments().len() && tombstones.len() == run.tombstones().len() {
+        return Some(run.clone());
+    }
+    Some(Arc::new(Run::new(run.role(), segments, tombstones)))
+}
+
+/// Whether all segments of a run lie inside a partition, so that it can own them.
+fn lies_within<O: KeyOrder>(order: &O, run: &Run, partition: &Partition) -> bool {
+    let inside = |key: &[u8]| partition.contains(order, key);
+    run.segments().iter().all(|s| inside(&s.meta().min_key) && inside(&s.meta().max_key))
+}
+
+/// The base with a run's segments in their places, if rule 1 allows it.
+fn adopted<O: KeyOrder>(
+    order: &O,
+    partition: &Partition,
+    run: &Run,
+    settings: &Settings,
+) -> Option<Run> {
+    let settled = |meta: &SegmentMeta| meta.deletes == 0 && meta.specials.operands == 0;
+    let clean = run.segments().iter().all(|segment| settled(segment.meta()));
+    let bytes = run.bytes();
+    let crumbs = bytes / (run.segments().len().max(1) as u64)
+        < u64::from(settings.segment_bytes) / CRUMB_DIVISOR;
+    if !partition.deltas.is_empty()
+        || !run.tombstones().is_empty()
+        || !partition.base.tombstones().is_empty()
+        || !clean
+        || (crumbs && !partition.base.is_empty())
+        || !lies_within(order, run, partition)
+    {
+        return None;
+    }
+    // Seeded: a run that is adopted takes the place of the base.
+    bug!(
+        "db_adopted_run_replaces_the_base",
+        return Some(Run::new(Role::Base, run.segments().to_vec(), Vec::new()))
+    );
+    let mut segments: Vec<_> = partition.base.segments().to_vec();
+    segments.extend_from_slice(run.segments());
+    segments.sort_by(|a, b| order.compare(&a.meta().min_key, &b.meta().min_key));
+    let disjoint = segments
+        .windows(2)
+        .all(|pair| order.compare(&pair[0].meta().max_key, &pair[1].meta().min_key).is_lt());
+    disjoint.then(|| Run::new(Role::Base, segments, Vec::new()))
+}
+
+/// The partition with `run` on top, and the edit that says so. While the partition is being
+/// compacted (`busy`), its base must stay as it is.
+pub fn with_delta<O: KeyOrder>(
+    order: &O,
+    old: &Arc<Partition>,
+    run: Arc<Run>,
+    busy: bool,
+    settings: &Settings,
+) -> (Arc<Partition>, TreeEdit) {
+    let (lower, upper) = (old.lower.clone(), old.upper.clone());
+    // Seeded: a flush changes the base of a partition that is being compacted.
+    let busy = busy && !bug!("db_busy_partition_adopts");
+    if !busy && let Some(base) = adopted(order, old, &run, settings) {
+        let new = Partition { lower, upper, base: Arc::new(base), deltas: Vec::new() };
+        let edit = replace_edit(old, 1, &[&new]);
+        return (Arc::new(new), edit);
+    }
+    let edit = TreeEdit::AddDelta { lower, count: 1, run: run_record(&run) };
+    (Arc::new(old.with_delta(run)), edit)
+}
+
+/// The edit that puts `new` in the place of `count` partitions from `first`.
+pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> TreeEdit {
+    TreeEdit::Replace {
+        lower: first.lower.clone(),
+        count,
+        partitions: new.iter().map(|partition| partition.record()).collect(),
+    }
+}
+
+/// Splits every partition without deltas whose base is too big, unless it is busy; the edits say
+/// so. (Partitions with deltas are split by their next compaction.)
+pub fn split_full<O: KeyOrder>(
+    order: &O,
+    tree: Tree,
+    settings: &Settings,
+    busy: impl Fn(&Partition) -> bool,
+) -> (Tree, Vec<TreeEdit>) {
+    let too_big =
+        |p: &Arc<Partition>| p.deltas.is_empty() && is_full(&p.base, settings) && !busy(p);
+    if !tree.partitions().iter().any(too_big) {
+        return (tree, Vec::new());
+    }
+    let mut partitions = Vec::new();
+    let mut edits = Vec::new();
+    for old in tree.partitions() {
+        if !too_big(old) {
+            partitions.push(old.clone());
+            continue;
+        }
+        let parts = split_base(order, &old.base, old, settings);
+        edits.push(replace_edit(old, 1, &parts.iter().collect::<Vec<_>>()));
+        partitions.extend(parts.into_iter().map(Arc::new));
+    }
+    (Tree::new(partitions), edits)
+}
+
+fn is_full(base: &Run, settings: &Settings) -> bool {
+    base.segments().len() > 1 && base.bytes() > settings.partition_bytes * 3 / 2
+}
+
+/// Partitions of about the right size over `base`, within the bounds of `old`, without deltas.
+pub fn split_base<O: KeyOrder>(
+    order: &O,
+    base: &Arc<Run>,
+    old: &Partition,
+    settings: &Settings,
+) -> Vec<Partition> {
+    let mut groups: Vec<Vec<Arc<Segment>>> = vec![Vec::new()];
+    if is_full(base, settings) {
+        let parts = base.bytes().div_ceil(settings.partition_bytes).max(2);
+        let share = base.bytes() / parts;
+        let mut filled = 0;
+        for segment in base.segments() {
+            if filled >= share && (groups.len() as u64) < parts {
+                groups.push(Vec::new());
+                filled = 0;
+            }
+            filled += segment.meta().len;
+            if let Some(group) = groups.last_mut() {
+                group.push(segment.clone());
+            }
+        }
+    } else {
+        groups[0] = base.segments().to_vec();
+    }
+    let lowers: Vec<Option<Vec<u8>>> = groups
+        .iter()
+        .enumerate()
+        .map(|(index, group)| match (index, group.first()) {
+            (1.., Some(first)) => Some(first.meta().min_key.clone()),
+            _ => old.lower.clone(),
+        })
+        .collect();
+    let uppers = lowers.iter().skip(1).cloned().chain([old.upper.clone()]).collect::<Vec<_>>();
+    groups
+        .into_iter()
+        .zip(lowers.into_iter().zip(uppers))
+        .map(|(segments, (lower, upper))| {
+            let covers =
+                |s: &&Arc<Segment>| may_cover(order, s, lower.as_deref(), upper.as_deref());
+            let tombstones = base.tombstones().iter().filter(covers).cloned().collect();
+            let base = Arc::new(Run::new(Role::Base, segments, tombstones));
+            Partition { lower, upper, base, deltas: Vec::new() }
+        })
+        .collect()
+}
+
+/// The partitions that a compaction of `old` leaves: `base` is its output, `newer` are deltas that
+/// came while it ran.
+pub fn after_compaction<O: KeyOrder>(
+    order: &O,
+    old: &Partition,
+    base: Run,
+    newer: &[Arc<Run>],
+    settings: &Settings,
+) -> Vec<Partition> {
+    under_deltas(order, split_base(order, &Arc::new(base), old, settings), newer)
+}
+
+/// The parts of `old` to compact one after the other, because there is no space to compact it as a
+/// whole: about a quarter of it each. Only one if it cannot be cut.
+pub fn cut_up<O: KeyOrder>(order: &O, old: &Partition, settings: &Settings) -> Vec<Partition> {
+    let partition_bytes = (old.base.bytes() / 4).max(1);
+    let settings = Settings { partition_bytes, ..settings.clone() };
+    under_deltas(order, split_base(order, &old.base, old, &settings), &old.deltas)
+}
+
+/// The partitions, each with the parts of `deltas` that it can see.
+fn under_deltas<O: KeyOrder>(
+    order: &O,
+    mut partitions: Vec<Partition>,
+    deltas: &[Arc<Run>],
+) -> Vec<Partition> {
+    for partition in &mut partitions {
+        let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
+        // Seeded: a partition that is split loses the deltas that came meanwhile.
+        bug!("db_split_loses_deltas", continue);
+        partition.deltas =
+            deltas.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
+    }
+    partitions
+}
+
+/// One partition in place of two small neighbours, if rule 3 allows it.
+pub fn joined<O: KeyOrder>(
+    order: &O,
+    left: &Partition,
+    right: &Partition,
+    settings: &Settings,
+) -> Option<Partition> {
+    let bytes = [left, right].iter().map(|p| p.base.bytes() + p.delta_bytes()).sum::<u64>();
+    let plain = |p: &Partition| {
+        p.runs().all(|run| run.tombstones().is_empty() && lies_within(order, run, p))
+    };
+    if bytes > settings.partition_bytes / 2 || !plain(left) || !plain(right) {
+        return None;
+    }
+    let chain = |role, a: Option<&Arc<Run>>, b: Option<&Arc<Run>>| {
+        let runs = [a, b].into_iter().flatten();
+        let segments = runs.flat_map(|run| run.segments()).cloned().collect();
+        Arc::new(Run::new(role, segments, Vec::new()))
+    };
+    // Deltas of different key ranges have no age relation, so they pair up as they come.
+    let deltas = (0..left.deltas.len().max(right.deltas.len()))
+        .map(|index| chain(Role::Delta, left.deltas.get(index), right.deltas.get(index)))
+        .collect();
+    Some(Partition {
+        lower: left.lower.clone(),
+        upper: right.upper.clone(),
+        base: chain(Role::Base, Some(&left.base), Some(&right.base)),
+        deltas,
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests;

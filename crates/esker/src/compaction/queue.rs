@@ -1,0 +1,498 @@
+//! The background work that is due, and who does it (`docs/compaction.md`).
+//!
+//! 1. Order of work: flush, then compact, then give space back. A compaction lets a due flush go
+//!    first between its steps, so that writers never wait for a compaction to end.
+//! 2. One worker at a time compacts a partition; the partition is *busy* meanwhile, and only deltas
+//!    are added to it.
+//! 3. WorkQueue that failed for want of space is tried again when space may have returned. A partition
+//!    whose compaction failed for damage is left alone from then on, so that the rest goes on (C3).
+//!    One whose comparator is missing is left alone until the comparator is given. Compactions that
+//!    failed together are tried again one by one, to find out which of them it was.
+//! 4. Threads wait on a signal; none polls. A worker that has nothing to do looks again when the
+//!    next segment may have expired.
+
+use crate::base::{KeyspaceId, Millis};
+use crate::options::settings::{DELTAS_MAX, LAZINESS, Settings};
+
+use crate::error::{Error, Result};
+use crate::manifest::{Moved, Partition, Tree};
+use crate::run::Segment;
+use crate::sync::Signal;
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Names a partition: its keyspace and its lower bound.
+pub type PartitionKey = (KeyspaceId, Option<Vec<u8>>);
+
+/// Bases smaller than this fraction of a partition count as this big when deltas are scored.
+const BASE_FLOOR_DIVISOR: u64 = 16;
+/// Small compactions are taken together until their input reaches this many bytes, so that many
+/// small partitions do not become many small files (R28).
+const PACK_BYTES: u64 = 8 << 20;
+const PACK_COUNT: usize = 512;
+
+/// A compaction that is due.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    /// Deltas over what the laziness allows; from 1 on, a compaction is due.
+    score: f64,
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    candidates: HashMap<PartitionKey, Candidate>,
+    forced: HashSet<PartitionKey>,
+    /// Partitions of which every segment is to be rewritten.
+    whole: HashSet<PartitionKey>,
+    /// When the next segment of a keyspace will have expired, or earlier: a segment that has gone
+    /// since is still counted until its tree is scored as a whole.
+    expiries: HashMap<KeyspaceId, Millis>,
+    busy: HashSet<PartitionKey>,
+    /// Keyspaces that are not compacted.
+    still: HashSet<KeyspaceId>,
+    damaged: HashMap<PartitionKey, Error>,
+    /// Partitions whose compaction failed together with others.
+    alone: HashSet<PartitionKey>,
+    /// Why compactions that somebody waits for failed.
+    failed: HashMap<PartitionKey, Error>,
+    flushing: bool,
+    compacting: usize,
+    flush_error: Option<Error>,
+    retry: bool,
+    /// Somebody waits for space; `true`: even a little is worth freeing.
+    relief: Option<bool>,
+    relieving: bool,
+    /// A flush found no space while compactions held some: they end, and it is tried again.
+    yielding: bool,
+}
+
+/// The background work that is due or under way.
+#[derive(Debug)]
+pub struct WorkQueue {
+    signal: Arc<Signal>,
+    done: Signal,
+    inner: Mutex<Inner>,
+}
+
+/// How urgent the compaction of a partition is; below 1 it can wait.
+pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
+    if partition.deltas.is_empty() {
+        return 0.0;
+    }
+    let floor = settings.partition_bytes / BASE_FLOOR_DIVISOR;
+    let base = partition.base.bytes().max(floor) as f64;
+    // Partitions differ by up to a fifth, so that they do not all come due at once.
+    let lower = partition.lower.as_deref().unwrap_or_default();
+    let spread = (crate::base::codec::hash_key(lower) >> 32) as f64 / f64::from(u32::MAX);
+    let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
+    // A delete frees the entry that it hides, so deltas of deletes count for more than they weigh.
+    let freed: u64 = partition
+        .deltas
+        .iter()
+        .flat_map(|run| run.segments())
+        .map(|segment| segment.meta().deletes)
+        .sum();
+    let average = partition.base.bytes() / partition.base.entries().max(1);
+    let by_bytes = (partition.delta_bytes() + freed * average) as f64 / allowed;
+    let by_count = partition.deltas.len() as f64 / (DELTAS_MAX as f64 + 1.0);
+    by_bytes.max(by_count)
+}
+
+/// How urgent the compaction of a partition is for what has expired at `time`; below 1 it can wait.
+/// A quarter of dead space is too much. A segment counts only if everything in it that can expire
+/// has expired: others would have to be rewritten again soon.
+pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
+    let dead = |segment: &Arc<Segment>| {
+        let meta = segment.meta();
+        meta.len as f64 * meta.specials.all_expired(time) as f64 / meta.entries.max(1) as f64
+    };
+    let segments = || partition.runs().flat_map(|run| run.segments());
+    let bytes: u64 = segments().map(|segment| segment.meta().len).sum();
+    4.0 * segments().map(dead).sum::<f64>() / bytes.max(1) as f64
+}
+
+impl Inner {
+    /// Computes how urgent the compaction of one partition is.
+    fn score(
+        &mut self,
+        keyspace: KeyspaceId,
+        partition: &Partition,
+        settings: &Settings,
+        time: Millis,
+    ) {
+        let score = compaction_score(partition, settings).max(expiry_score(partition, time));
+        let segments = partition.runs().flat_map(|run| run.segments());
+        let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
+        if let Some(next) = expiries.filter(|expiry| *expiry > time).min() {
+            let known = self.expiries.entry(keyspace).or_insert(next);
+            *known = next.min(*known);
+        }
+        if score >= 1.0 {
+            let bytes = partition.base.bytes() + partition.delta_bytes();
+            let key = (keyspace, partition.lower.clone());
+            self.candidates.insert(key, Candidate { score, bytes });
+        }
+    }
+}
+
+impl WorkQueue {
+    /// Nothing to do yet; `signal` wakes the workers.
+    pub fn new(signal: Arc<Signal>) -> Self {
+        Self { signal, done: Signal::default(), inner: Mutex::default() }
+    }
+
+    /// Wakes the workers.
+    pub fn notify(&self) {
+        self.signal.notify();
+    }
+
+    /// The signal that wakes the workers.
+    pub fn signal(&self) -> &Signal {
+        &self.signal
+    }
+
+    /// The signal that wakes the workers, to keep.
+    pub fn shared_signal(&self) -> Arc<Signal> {
+        self.signal.clone()
+    }
+
+    /// The signal that tells that some work ended.
+    pub fn done(&self) -> &Signal {
+        &self.done
+    }
+
+    /// Keeps these keyspaces from being compacted, as long as they have trees.
+    pub fn keep_still(&self, keyspaces: impl IntoIterator<Item = KeyspaceId>) {
+        self.inner.lock().still.extend(keyspaces);
+    }
+
+    /// Computes the scores of a changed tree anew; `None`: the tree is gone.
+    /// `time` is that of the earliest reader: what has expired then can go.
+    pub fn refresh(
+        &self,
+        keyspace: KeyspaceId,
+        tree: Option<&Tree>,
+        settings: &Settings,
+        time: Millis,
+    ) {
+        let mut inner = self.inner.lock();
+        inner.candidates.retain(|(id, _), _| *id != keyspace);
+        inner.expiries.remove(&keyspace);
+        let Some(tree) = tree else {
+            inner.forced.retain(|(id, _)| *id != keyspace);
+            inner.whole.retain(|(id, _)| *id != keyspace);
+            inner.damaged.retain(|(id, _), _| *id != keyspace);
+            inner.alone.retain(|(id, _)| *id != keyspace);
+            inner.failed.retain(|(id, _), _| *id != keyspace);
+            inner.still.remove(&keyspace);
+            return;
+        };
+        if inner.still.contains(&keyspace) {
+            return;
+        }
+        let partitions = tree.partitions().iter();
+        partitions.for_each(|partition| inner.score(keyspace, partition, settings, time));
+        self.wake(inner);
+    }
+
+    /// Like [`Self::refresh`], for the partitions that a change has moved: the cost depends on what
+    /// they hold, not on the tree.
+    pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
+        let mut inner = self.inner.lock();
+        for partition in &moved.gone {
+            inner.candidates.remove(&(keyspace, partition.lower.clone()));
+        }
+        if inner.still.contains(&keyspace) {
+            return;
+        }
+        for partition in &moved.come {
+            if partition.runs().all(|run| run.is_empty()) {
+                // What was damaged has gone.
+                inner.damaged.remove(&(keyspace, partition.lower.clone()));
+            }
+            inner.score(keyspace, partition, settings, time);
+        }
+        self.wake(inner);
+    }
+
+    /// Wakes the workers if a compaction is due.
+    fn wake(&self, inner: MutexGuard<'_, Inner>) {
+        let due = inner.candidates.keys().any(|key| !inner.damaged.contains_key(key));
+        drop(inner);
+        if due {
+            self.signal.notify();
+        }
+    }
+
+    /// The keyspaces of which a segment has expired at `now` since they were scored.
+    pub fn expired(&self, now: Millis) -> Vec<KeyspaceId> {
+        let inner = self.inner.lock();
+        let due = inner.expiries.iter().filter(|(_, expiry)| **expiry <= now);
+        due.map(|(id, _)| *id).collect()
+    }
+
+    /// When the next segment will have expired.
+    pub fn next_expiry(&self) -> Option<Millis> {
+        self.inner.lock().expiries.values().min().copied()
+    }
+
+    /// Whether every segment of a partition that is being compacted is to be rewritten.
+    pub fn is_whole(&self, key: &PartitionKey) -> bool {
+        self.inner.lock().whole.contains(key)
+    }
+
+    /// Makes the next compactions of these partitions rewrite everything.
+    pub fn rewrite_whole(&self, keys: impl IntoIterator<Item = PartitionKey>) {
+        self.inner.lock().whole.extend(keys);
+    }
+
+    /// Asks for compactions of these partitions whatever their score.
+    pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
+        let mut inner = self.inner.lock();
+        for key in keys {
+            inner.failed.remove(&key);
+            inner.forced.insert(key);
+        }
+        drop(inner);
+        self.signal.notify();
+    }
+
+    /// Whether a forced compaction of one of these is still to come or under way; the error if one
+    /// of them cannot be compacted.
+    pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
+        let inner = self.inner.lock();
+        let error = |key| inner.damaged.get(key).or_else(|| inner.failed.get(key));
+        if let Some(error) = keys.iter().find_map(error) {
+            return Err(error.clone());
+        }
+        Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
+    }
+
+    /// Takes the compactions that should come next, the most urgent first; small ones are packed.
+    pub fn take_compactions(&self) -> Vec<PartitionKey> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        let free =
+            |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
+        let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
+        for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
+            due.push((candidate.score, candidate.bytes, key.clone()));
+        }
+        for key in inner.forced.iter().filter(|key| free(key)) {
+            let bytes = inner.candidates.get(key).map_or(PACK_BYTES / 64, |c| c.bytes);
+            due.push((f64::INFINITY, bytes, key.clone()));
+        }
+        due.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut taken: Vec<PartitionKey> = Vec::new();
+        let mut bytes = 0;
+        let mut chosen = HashSet::new();
+        for (_, size, key) in due {
+            let alone = inner.alone.contains(&key);
+            if !taken.is_empty()
+                && (alone || bytes + size > PACK_BYTES || taken.len() >= PACK_COUNT)
+            {
+                break;
+            }
+            if chosen.insert(key.clone()) {
+                bytes += size;
+                taken.push(key);
+            }
+            if alone {
+                break;
+            }
+        }
+        inner.compacting += taken.len();
+        inner.busy.extend(taken.iter().cloned());
+        for key in &taken {
+            inner.forced.remove(key);
+            inner.candidates.remove(key);
+        }
+        taken
+    }
+
+    /// Ends compactions; `error`: why they failed.
+    pub fn end_compactions(&self, keys: &[PartitionKey], error: Option<&Error>) {
+        let mut inner = self.inner.lock();
+        inner.compacting -= keys.len();
+        for key in keys {
+            inner.busy.remove(key);
+            inner.alone.remove(key);
+            match error {
+                Some(
+                    Error::Corruption(_) | Error::ComparatorMissing { .. } | Error::DiskFull { .. },
+                ) if keys.len() > 1 => {
+                    inner.alone.insert(key.clone());
+                    inner.forced.insert(key.clone());
+                }
+                Some(error @ (Error::Corruption(_) | Error::ComparatorMissing { .. })) => {
+                    inner.damaged.insert(key.clone(), error.clone());
+                }
+                Some(Error::Closed) => {}
+                None => {
+                    inner.failed.remove(key);
+                    // A request that comes while the compaction runs is for the next one.
+                    if !inner.forced.contains(key) {
+                        inner.whole.remove(key);
+                    }
+                }
+                Some(error) => {
+                    inner.retry = true;
+                    // Those who wait for this compaction get the error and wait no longer (C8).
+                    inner.failed.insert(key.clone(), error.clone());
+                }
+            }
+        }
+        drop(inner);
+        self.done.notify();
+    }
+
+    /// Takes partitions that nobody compacts; false: one of them is busy. As long as they are
+    /// taken, only deltas are added to them.
+    pub fn take(&self, keys: &[PartitionKey]) -> bool {
+        let mut inner = self.inner.lock();
+        let free = keys.iter().all(|key| !inner.busy.contains(key));
+        if free {
+            inner.compacting += keys.len();
+            inner.busy.extend(keys.iter().cloned());
+        }
+        free
+    }
+
+    /// Ends what [`Self::take`] began.
+    pub fn give_back(&self, keys: &[PartitionKey]) {
+        let mut inner = self.inner.lock();
+        inner.compacting -= keys.len();
+        inner.busy.retain(|key| !keys.contains(key));
+        drop(inner);
+        self.done.notify();
+        // Compactions of them may be due.
+        self.signal.notify();
+    }
+
+    /// These keyspaces now have the comparator that their compactions lacked.
+    pub fn comparator_arrived(&self, keyspaces: &[KeyspaceId]) {
+        if keyspaces.is_empty() {
+            return;
+        }
+        // Seeded: a partition that lacked its comparator once is never compacted again.
+        bug!("db_late_comparator_resumes_no_compaction", return);
+        let mut inner = self.inner.lock();
+        inner.damaged.retain(|(id, _), error| {
+            !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(id))
+        });
+        drop(inner);
+        self.signal.notify();
+    }
+
+    /// Whether a compaction of this partition is under way.
+    pub fn is_busy(&self, keyspace: KeyspaceId, lower: Option<&[u8]>) -> bool {
+        let inner = self.inner.lock();
+        !inner.busy.is_empty() && inner.busy.contains(&(keyspace, lower.map(<[u8]>::to_vec)))
+    }
+
+    /// Takes the right to flush; one thread at a time has it.
+    pub fn begin_flush(&self) -> bool {
+        let mut inner = self.inner.lock();
+        inner.yielding &= inner.flushing;
+        !std::mem::replace(&mut inner.flushing, true)
+    }
+
+    /// Ends a flush; `error`: why it failed.
+    pub fn end_flush(&self, error: Option<Error>) {
+        let mut inner = self.inner.lock();
+        inner.flushing = false;
+        inner.retry |= error.is_some();
+        inner.yielding = inner.compacting > 0 && matches!(error, Some(Error::DiskFull { .. }));
+        inner.flush_error = error;
+        drop(inner);
+        self.done.notify();
+    }
+
+    /// Why flushes fail at the moment, if they do.
+    pub fn flush_error(&self) -> Option<Error> {
+        self.inner.lock().flush_error.clone()
+    }
+
+    /// The error with which a compaction ends so that a flush gets its space.
+    pub fn yield_to_flush(&self) -> Result<()> {
+        let inner = self.inner.lock();
+        if !inner.yielding {
+            return Ok(());
+        }
+        inner.flush_error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Why compactions fail at the moment, if they do.
+    pub fn compaction_error(&self) -> Option<Error> {
+        self.inner.lock().failed.values().next().cloned()
+    }
+
+    /// Asks for relief; `all`: also where it frees little.
+    pub fn ask_relief(&self, all: bool) {
+        let mut inner = self.inner.lock();
+        inner.relief = Some(all || inner.relief == Some(true));
+        drop(inner);
+        self.signal.notify();
+    }
+
+    /// Begins the relief that was asked for; `None`: none was, or another thread does it.
+    pub fn begin_relief(&self) -> Option<bool> {
+        let mut inner = self.inner.lock();
+        let asked = if inner.relieving { None } else { inner.relief.take() };
+        inner.relieving |= asked.is_some();
+        asked
+    }
+
+    /// Whether relief is asked for.
+    pub fn is_relief_asked(&self) -> bool {
+        self.inner.lock().relief.is_some()
+    }
+
+    /// Ends relief.
+    pub fn end_relief(&self) {
+        self.inner.lock().relieving = false;
+        self.done.notify();
+    }
+
+    /// Whether no flush or compaction is under way beside relief.
+    pub fn is_relief_alone(&self) -> bool {
+        let inner = self.inner.lock();
+        !inner.flushing && inner.compacting == 0
+    }
+
+    /// Whether nothing that may free space is under way or asked for.
+    pub fn is_settled(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.relief.is_none()
+            && !inner.relieving
+            && !inner.yielding
+            && !inner.flushing
+            && inner.compacting == 0
+            && inner.forced.iter().all(|key| inner.damaged.contains_key(key))
+    }
+
+    /// Whether something failed that should be tried again after a while.
+    pub fn take_retry(&self) -> bool {
+        std::mem::take(&mut self.inner.lock().retry)
+    }
+
+    /// Whether no compaction is due or under way and no flush runs.
+    pub fn is_quiet(&self) -> bool {
+        let inner = self.inner.lock();
+        let waits = |key: &PartitionKey| !inner.damaged.contains_key(key);
+        !inner.flushing
+            && inner.compacting == 0
+            && !inner.candidates.keys().any(waits)
+            && !inner.forced.iter().any(waits)
+    }
+
+    /// Bytes that the compactions that are due will have to read and write.
+    pub fn debt_bytes(&self) -> u64 {
+        self.inner.lock().candidates.values().map(|candidate| candidate.bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

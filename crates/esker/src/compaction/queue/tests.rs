@@ -1,0 +1,168 @@
+use super::*;
+use crate::compaction::partitioning::tests as partitioning;
+use crate::run::Role;
+use std::path::Path;
+
+fn key(number: u8) -> PartitionKey {
+    (0, Some(vec![number]))
+}
+
+fn work() -> WorkQueue {
+    WorkQueue::new(Arc::new(Signal::new()))
+}
+
+fn damage() -> Error {
+    Error::corruption(Path::new("f"), 0, "block", "damaged")
+}
+
+fn full() -> Error {
+    Error::io("write", "f".as_ref(), std::io::ErrorKind::StorageFull.into())
+}
+
+#[test]
+fn a_forced_compaction_is_pending_until_it_ended() {
+    let work = work();
+    let keys = [key(1)];
+    work.force(keys.clone());
+    assert!(work.forced_pending(&keys).unwrap());
+    assert_eq!(work.take_compactions(), keys);
+    assert!(work.is_busy(0, Some(&[1])));
+    assert!(work.forced_pending(&keys).unwrap());
+    assert!(work.take_compactions().is_empty(), "one worker at a time compacts a partition");
+    work.end_compactions(&keys, None);
+    assert!(!work.forced_pending(&keys).unwrap());
+    assert!(!work.is_busy(0, Some(&[1])) && work.is_quiet());
+}
+
+#[test]
+fn small_compactions_are_packed() {
+    let work = work();
+    work.force((0..20).map(key));
+    assert_eq!(work.take_compactions().len(), 20);
+}
+
+#[test]
+fn one_damaged_partition_does_not_condemn_those_compacted_with_it() {
+    let work = work();
+    let all = [key(1), key(2), key(3)];
+    work.force(all.clone());
+    let taken = work.take_compactions();
+    assert_eq!(taken.len(), 3);
+    work.end_compactions(&taken, Some(&damage()));
+    for _ in 0..3 {
+        let single = work.take_compactions();
+        assert_eq!(single.len(), 1, "each is tried alone");
+        let error = (single[0] == key(2)).then(damage);
+        work.end_compactions(&single, error.as_ref());
+    }
+    assert!(work.take_compactions().is_empty());
+    assert!(work.is_quiet(), "the damaged one is left alone");
+    assert!(work.forced_pending(&[key(2)]).is_err());
+    assert!(!work.forced_pending(&[key(1), key(3)]).unwrap());
+}
+
+#[test]
+fn a_caller_that_waits_for_a_compaction_gets_its_error() {
+    let work = work();
+    let keys = [key(1)];
+    work.force(keys.clone());
+    let taken = work.take_compactions();
+    work.end_compactions(&taken, Some(&full()));
+    assert!(matches!(work.forced_pending(&keys), Err(Error::DiskFull { .. })));
+    assert!(matches!(work.compaction_error(), Some(Error::DiskFull { .. })));
+    assert!(work.take_retry() && !work.take_retry());
+    work.force(keys.clone());
+    assert!(work.forced_pending(&keys).unwrap(), "a new request begins anew");
+    let taken = work.take_compactions();
+    work.end_compactions(&taken, None);
+    assert!(!work.forced_pending(&keys).unwrap() && work.compaction_error().is_none());
+}
+
+#[test]
+fn what_belonged_to_a_dropped_keyspace_is_forgotten() {
+    let work = work();
+    let options = crate::options::Options::default();
+    let settings = Settings::new(&options).unwrap();
+    work.force([key(1), key(2)]);
+    let taken = work.take_compactions();
+    work.end_compactions(&taken, Some(&full()));
+    work.force([key(1)]);
+    work.refresh(0, None, &settings, 0);
+    assert!(
+        work.take_compactions().is_empty() && work.is_quiet() && work.compaction_error().is_none()
+    );
+}
+
+#[test]
+fn a_change_is_judged_by_the_partitions_that_it_moved() {
+    let (work, settings) = (work(), partitioning::settings());
+    let rest = partitioning::partition(None, Some("m"), &[("a", "b")]);
+    let old = partitioning::partition(Some("m"), None, &[("n", "o")]);
+    let delta = |partition: Arc<Partition>| {
+        Arc::new(partition.with_delta(partitioning::run(Role::Delta, &[("n", "o")])))
+    };
+    let due = (0..9).fold(old.clone(), |partition, _| delta(partition));
+    let unchanged = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), old.clone()]);
+    assert!(unchanged.gone.is_empty() && unchanged.come.is_empty());
+    let moved = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), due.clone()]);
+    assert!(Arc::ptr_eq(&moved.gone[0], &old) && Arc::ptr_eq(&moved.come[0], &due));
+    assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
+    work.moved(0, &moved, &settings, 0);
+    let taken = work.take_compactions();
+    assert_eq!(taken, [(0, Some(b"m".to_vec()))]);
+    work.end_compactions(&taken, Some(&damage()));
+    work.moved(0, &moved, &settings, 0);
+    assert!(work.take_compactions().is_empty(), "a damaged one is left alone");
+    // A range delete has emptied it: the damage is gone as well.
+    let upper = rest.upper.clone();
+    let empty = Arc::new(Partition { lower: upper, ..Partition::default() });
+    let moved = Moved::between(&[rest.clone(), due.clone()], &[rest.clone(), empty.clone()]);
+    work.moved(0, &moved, &settings, 0);
+    assert!(work.take_compactions().is_empty() && work.is_quiet() && work.debt_bytes() == 0);
+    work.moved(0, &Moved::between(&[rest, empty], &[due]), &settings, 0);
+    assert_eq!(work.take_compactions().len(), 1);
+}
+
+#[test]
+fn one_flush_runs_at_a_time() {
+    let work = work();
+    assert!(work.begin_flush());
+    assert!(!work.begin_flush() && !work.is_quiet());
+    work.end_flush(Some(full()));
+    assert!(matches!(work.flush_error(), Some(Error::DiskFull { .. })));
+    assert!(work.take_retry());
+    assert!(work.begin_flush());
+    work.end_flush(None);
+    assert!(work.flush_error().is_none());
+}
+
+#[test]
+fn whoever_waits_is_told_of_every_end() {
+    let work = work();
+    let seen = work.done().epoch();
+    work.end_flush(None);
+    work.done().wait_past(seen);
+    let seen = work.done().epoch();
+    work.end_compactions(&[], None);
+    work.done().wait_past(seen);
+}
+
+#[test]
+fn a_compaction_that_lacked_a_comparator_may_be_tried_when_that_comes() {
+    let work = work();
+    let missing = |keyspace: &str| Error::ComparatorMissing {
+        keyspace: keyspace.to_owned(),
+        comparator: "order".to_owned(),
+    };
+    let key = |keyspace| (keyspace, None);
+    for (number, error) in [(1, missing("one")), (2, missing("two")), (3, damage())] {
+        work.force([key(number)]);
+        let taken = work.take_compactions();
+        work.end_compactions(&taken, Some(&error));
+        assert!(work.forced_pending(&[key(number)]).is_err());
+    }
+    work.comparator_arrived(&[1, 3]);
+    assert!(!work.forced_pending(&[key(1)]).unwrap());
+    assert!(work.forced_pending(&[key(2)]).is_err(), "its comparator has not come");
+    assert!(work.forced_pending(&[key(3)]).is_err(), "damage stays");
+}

@@ -1,0 +1,115 @@
+//! Which run segments may become smaller, because newer runs hide something in them.
+//!
+//! The numbers in the metadata of run segments tell: nothing is read. The answer is a guess that the
+//! rewriting of a segment (`thin`) confirms or not.
+
+use crate::base::{FileId, KeyOrder, KeyspaceId, Seq};
+use crate::manifest::Partition;
+use crate::run::Segment;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A segment that may have something hidden in it, by what names it.
+#[derive(Debug, Clone)]
+pub struct ThinKey {
+    /// The keyspace.
+    pub keyspace: KeyspaceId,
+    /// Its file.
+    pub file: FileId,
+    /// Its offset in the file.
+    pub offset: u64,
+    /// Its first key.
+    pub min_key: Vec<u8>,
+}
+
+impl ThinKey {
+    /// The key of a segment.
+    pub fn of(keyspace: KeyspaceId, segment: &Segment) -> Self {
+        let meta = segment.meta();
+        Self { keyspace, file: meta.file, offset: meta.offset, min_key: meta.min_key.clone() }
+    }
+}
+
+/// Up to which sequence number segments were looked at, and for which snapshots.
+#[derive(Debug, Default)]
+pub struct Thinned {
+    /// By file and offset.
+    pub upto: HashMap<(FileId, u64), Seq>,
+    /// The snapshots.
+    pub snapshots: Vec<Seq>,
+}
+
+/// Whether the key names this segment.
+pub fn is(segment: &Segment, key: &ThinKey) -> bool {
+    (segment.meta().file, segment.meta().offset) == (key.file, key.offset)
+}
+
+/// Whether two segments have keys in common, as far as their bounds tell.
+pub fn overlap<O: KeyOrder>(order: &O, a: &Segment, b: &Segment) -> bool {
+    let (a, b) = (a.meta(), b.meta());
+    order.compare(&a.min_key, &b.max_key).is_le() && order.compare(&b.min_key, &a.max_key).is_le()
+}
+
+/// A segment of a partition, and what may be hidden in it.
+pub struct Look {
+    /// The segment.
+    pub segment: Arc<Segment>,
+    /// The runs below its own, so that the oldest come first.
+    pub below: usize,
+    /// The newest of what may hide something.
+    pub newest: Seq,
+    /// The part that is hidden, as far as the numbers tell, by what is newer than `known`.
+    pub part: f64,
+    /// Up to where it was looked at before.
+    pub known: Option<Seq>,
+}
+
+/// What lies above the segments of a partition and hides something there. `all`: also newer values,
+/// not only deletes.
+pub fn look_at<O: KeyOrder>(
+    order: &O,
+    partition: &Partition,
+    all: bool,
+    known: impl Fn(&Segment) -> Option<Seq>,
+) -> Vec<Look> {
+    let runs: Vec<_> = partition.runs().collect();
+    let hides = |segment: &Segment| {
+        let meta = segment.meta();
+        if all { meta.entries } else { meta.deletes }
+    };
+    let mut looks: Vec<Look> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        looks.extend(run.segments().iter().map(|segment| Look {
+            segment: segment.clone(),
+            below: runs.len() - at,
+            newest: 0,
+            part: 0.0,
+            known: known(segment),
+        }));
+    }
+    for (at, run) in runs.iter().enumerate() {
+        let is_below = |look: &&mut Look| look.below <= runs.len() - at;
+        let ranges = run.tombstones().iter().map(|segment| segment.meta().max_seq).max();
+        for look in looks.iter_mut().filter(is_below).filter(|_| ranges.is_some()) {
+            let seq = ranges.unwrap_or(0);
+            look.newest = look.newest.max(seq);
+            look.part += f64::from(u8::from(look.known.is_none_or(|known| known < seq)));
+        }
+        for taker in run.segments().iter().filter(|segment| hides(segment) > 0) {
+            let seq = taker.meta().max_seq;
+            let own = taker.meta().deletes > 0 || taker.meta().shadowed;
+            let under = |look: &&mut Look| {
+                (if own { is_below(look) } else { look.below < runs.len() - at })
+                    && overlap(order, taker, &look.segment)
+            };
+            let entries = looks.iter_mut().filter(under).map(|look| look.segment.meta().entries);
+            let share = hides(taker) as f64 / entries.sum::<u64>().max(1) as f64;
+            for look in looks.iter_mut().filter(under) {
+                look.newest = look.newest.max(seq);
+                look.part += if look.known.is_none_or(|known| known < seq) { share } else { 0.0 };
+            }
+        }
+    }
+    looks.retain(|look| look.newest > look.known.unwrap_or(0));
+    looks
+}

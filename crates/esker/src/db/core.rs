@@ -1,0 +1,184 @@
+//! The open database: what all calls and threads share.
+//!
+//! `Core` only holds the parts together. What it does stands in the other files of this module, one
+//! subject in each, as further `impl` blocks.
+
+use crate::admission::Pacer;
+use crate::base::{FileId, Millis, Moment, Seq, SteadyClock};
+use crate::cache::BlockCache;
+use crate::catalog::Catalog;
+use crate::commit::Pipeline;
+use crate::compaction::CompactionRule;
+use crate::compaction::queue::WorkQueue;
+use crate::db::relief::Relief;
+use crate::directory::files::Files;
+use crate::directory::reserve::Reserve;
+use crate::error::{Error, Result};
+use crate::fs::{FileLock, ForkGuard, Fs};
+use crate::manifest::{Record, Store, Totals};
+use crate::memtable::ChunkPool;
+use crate::options::Durability;
+use crate::options::settings::Settings;
+use crate::run::{RunFile, WriterOptions};
+use crate::state::State;
+use crate::state::current::Current;
+use crate::state::snapshots::Snapshots;
+use crate::stats::counters::Counters;
+use crate::sync::{Gates, Latch, Point, Signal};
+use crate::txn::Transactions;
+use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// An open database.
+pub struct Core {
+    pub(super) path: PathBuf,
+    pub(super) fs: Arc<dyn Fs>,
+    pub(super) settings: Settings,
+    pub(super) lock: Mutex<Option<Box<dyn FileLock>>>,
+    pub(super) fork: ForkGuard,
+    pub(super) latch: Arc<Latch>,
+    /// `None`: read-only.
+    pub(super) pipeline: Option<Pipeline>,
+    pub(super) read_only_end: Seq,
+    pub(super) state: Current,
+    /// Held by writers of keyspaces with a custom comparator, and by seals (R15).
+    pub(super) placing: Mutex<()>,
+    pub(super) catalog: Mutex<Catalog>,
+    pub(super) store: Mutex<Store>,
+    pub(super) record: Record,
+    pub(super) totals: Mutex<Totals>,
+    pub(super) files: Arc<Files>,
+    pub(super) snapshots: Snapshots,
+    pub(super) transactions: Transactions,
+    pub(super) clock: SteadyClock,
+    pub(super) cache: Arc<BlockCache>,
+    /// Memory of memtables that were flushed, for the next ones.
+    pub(super) pool: Arc<ChunkPool>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) pacer: Pacer,
+    /// The reserve: space that is kept for what must work on a full device.
+    pub(super) reserve: Arc<Reserve>,
+    pub(super) relief: Relief,
+    /// Notified when writers may have room again.
+    pub(super) room: Signal,
+    pub(super) work: WorkQueue,
+    /// Wakes the thread that prepares segments of the log.
+    pub(super) log_signal: Arc<Signal>,
+    /// Wakes the thread that syncs the log and records how far: there is something to record.
+    pub(super) sync_signal: Arc<Signal>,
+    /// The end of the last `Buffered` write, which only a flush makes durable (R13).
+    pub(super) buffered_end: AtomicU64,
+    /// Holds the background at named points, in tests.
+    pub(super) gates: Option<Arc<dyn Gates>>,
+    pub(super) closing: AtomicBool,
+    pub(super) closed: AtomicBool,
+    pub(super) close_result: Mutex<Option<Result<()>>>,
+    pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The random bytes that distinguish this database from every other.
+    pub fn id(&self) -> [u8; 16] {
+        self.record.database()
+    }
+
+    /// The durability class of writes that do not give one.
+    pub fn durability(&self) -> Durability {
+        self.settings.durability
+    }
+
+    /// Fails if calls are not answered: after close (C8), and in a forked child (R26).
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.fork.forked() {
+            return Err(Error::Forked);
+        }
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        Ok(())
+    }
+
+    /// Whether this process only inherited the database from the one that opened it.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.fork.forked()
+    }
+
+    /// The end of the published writes.
+    #[inline]
+    pub(crate) fn visible(&self) -> Seq {
+        match &self.pipeline {
+            Some(pipeline) => pipeline.visible(),
+            None => self.read_only_end,
+        }
+    }
+
+    /// Registers a snapshot of the present moment.
+    pub fn take_snapshot(&self) -> Result<Moment> {
+        self.check_open()?;
+        Ok(self.snapshots.register(|| {
+            let seq = self.visible();
+            Moment { seq, time: self.clock.now() }
+        }))
+    }
+
+    /// The time by which entries expire.
+    pub fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    /// What flushes and compactions that begin now have to preserve.
+    pub(super) fn compaction_rule(&self) -> CompactionRule {
+        let (snapshots, now) = self.snapshots.moments(|| self.clock.now());
+        CompactionRule { snapshots, now }
+    }
+
+    /// Ends a snapshot. Compactions drop what it held back from now on.
+    pub fn release_snapshot(&self, seq: Seq) {
+        self.snapshots.release(seq);
+    }
+
+    /// The state of readers and the moment that goes with it (R17). The time is read after the
+    /// state: what a compaction took for expired before the state was published is expired then.
+    pub(crate) fn view(&self, at: Option<Moment>) -> (Arc<State>, Moment) {
+        let (state, seq) = self.state.view(|| at.map_or_else(|| self.visible(), |at| at.seq));
+        (state, at.unwrap_or_else(|| Moment { seq, time: self.clock.now() }))
+    }
+
+    /// How flushes and compactions write a run; `settled`: it is expected to stay for long.
+    pub(super) fn writer_options(&self, settled: bool) -> WriterOptions {
+        WriterOptions::new(&self.settings, settled)
+    }
+
+    /// Reports where the calling thread is; a test may hold it there.
+    #[inline]
+    pub(super) fn gate(&self, point: Point) {
+        if let Some(gates) = &self.gates {
+            gates.pass(point);
+        }
+    }
+
+    /// The state of readers, for those that only look.
+    pub(super) fn state_now(&self) -> Arc<State> {
+        self.state.load_arc()
+    }
+
+    /// The object of a file that is being written: one per file, kept until its writer is done.
+    pub(super) fn output_file(&self, id: FileId) -> Arc<RunFile> {
+        self.files.output_file(id)
+    }
+}

@@ -1,0 +1,97 @@
+//! The file that a flush or compaction writes, from its first entry to its place in the tree.
+//!
+//! One file is made for one piece of work, when its first entry comes. If the work fails, the file
+//! goes, unless the manifest may refer to it.
+
+use crate::compaction::CompactionCounts;
+use crate::db::core::Core;
+use crate::error::{IoContext, Result};
+use crate::run::{RunWriter, Segment};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Core {
+    /// Adds what a flush or compaction did with operands and with entries that expire.
+    pub(super) fn note_compaction(&self, counts: &CompactionCounts) {
+        let background = &self.counters.background;
+        for (counter, count) in [
+            (&background.operands_folded, counts.folded),
+            (&background.entries_expired, counts.expired),
+            (&background.entries_filtered, counts.filtered + counts.filtered_changed),
+        ] {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// The writer of this flush or compaction, made when it is first needed.
+    pub(super) fn writer<'w>(
+        &self,
+        writer: &'w mut Option<RunWriter>,
+        settled: bool,
+    ) -> Result<&'w mut RunWriter> {
+        if let Some(writer) = writer {
+            return Ok(writer);
+        }
+        let (id, options) = (self.files.next_id(), self.writer_options(settled));
+        Ok(writer.insert(RunWriter::create(&self.fs, self.files.directory(), id, options)?))
+    }
+
+    /// The segments written since the last call, as objects.
+    pub(super) fn take_segments(&self, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
+        let metas = writer.take_segments();
+        if metas.is_empty() {
+            return Vec::new();
+        }
+        let file = self.output_file(writer.id());
+        let segment = |meta| {
+            let segment = Segment::new(meta, file.clone());
+            if writer.compresses() {
+                segment.note_compressed();
+            }
+            segment
+        };
+        metas.into_iter().map(segment).collect()
+    }
+
+    /// Makes the file of a flush or compaction durable and installs its segments. If that fails,
+    /// the file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
+    /// begun, and an edit that was begun and failed has set the latch. Nothing will ever refer to
+    /// segments that were `made` for trees that went meanwhile, with their keyspaces or branches:
+    /// their space returns, with the file if nothing else is in it (R22).
+    pub(super) fn conclude(
+        &self,
+        mut writer: Option<RunWriter>,
+        made: Vec<Arc<Segment>>,
+        install: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        // Held from before the install, so that it is the object that the tree refers to.
+        let file = writer.as_ref().map(|writer| self.output_file(writer.id()));
+        let finish = |writer: &mut RunWriter| {
+            writer.finish()?;
+            // Seeded: a power cut takes the name of a run that the manifest refers to.
+            bug!("db_run_name_not_synced", return Ok(()));
+            let directory = self.files.directory();
+            self.fs.sync_dir(directory).context("sync", directory)
+        };
+        let finished = writer.as_mut().map_or(Ok(()), finish);
+        finished.and_then(|()| install()).inspect_err(|_| {
+            if self.latch.get().is_none() {
+                give_up(writer.take());
+            }
+        })?;
+        // Seeded: what was written for a tree that went meanwhile stays until the next open.
+        bug!("db_unused_output_stays", return Ok(()));
+        if let Some(file) = file {
+            self.release_unused(&file, &made);
+        }
+        self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
+        Ok(())
+    }
+}
+
+/// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
+pub(super) fn give_up(writer: Option<RunWriter>) {
+    if let Some(Err(error)) = writer.map(RunWriter::abandon) {
+        log::warn!("the file of a failed flush or compaction stays until the next open: {error}");
+    }
+}

@@ -1,0 +1,376 @@
+//! The files in `data/`: numbers, names, and giving space back (R22).
+//!
+//! A run file is unlinked, and a dead slice punched, only after
+//! 1. the edit that dropped it is synced (it is marked obsolete after that), and
+//! 2. the last reader let go of it (the mark takes effect when the last reference is dropped).
+//!
+//! This module only notes both; a worker does the system calls.
+//!
+//! 3. Space that cannot be given back yet (a checkpoint has the file too, or the system refuses) is
+//!    noted and tried again: a few pieces with each collection, a few whenever the background has
+//!    had nothing to do for a while, and all when somebody waits for the background. What a process
+//!    does not live to give back shows at the next open as a gap between live slices.
+
+use crate::base::{FileId, first_free, within_reach};
+use crate::error::{IoContext, Result};
+use crate::fs::{DirEntry, Fs};
+use crate::manifest::parse_manifest_name;
+use crate::run::{HEADER_BYTES, OpenFiles, Reclaim, RunFile, parse_run_name};
+use crate::sync::Signal;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Dead slices below this size are not worth a system call; their file goes in the end.
+const PUNCH_BYTES_MIN: u64 = 64 << 10;
+/// The unit in which file systems give space back.
+const PAGE_BYTES: u64 = 4 << 10;
+
+/// How many pieces that could not be given back are tried again at a time.
+pub const TRIED_AGAIN: usize = 8;
+
+/// Something whose space can be given back now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Garbage {
+    File(FileId),
+    Slice { file: FileId, offset: u64, len: u64 },
+}
+
+impl Garbage {
+    /// Whether it is a slice of one of these files.
+    fn is_slice_of(&self, files: &HashSet<FileId>) -> bool {
+        matches!(self, Self::Slice { file, .. } if files.contains(file))
+    }
+}
+
+/// The files in `data/`.
+#[derive(Debug)]
+pub struct Files {
+    fs: Arc<dyn Fs>,
+    directory: PathBuf,
+    next: AtomicU64,
+    garbage: Mutex<Vec<Garbage>>,
+    /// What could not be given back when it was tried, the next to be tried again first.
+    postponed: Mutex<VecDeque<Garbage>>,
+    /// Dead slices below this size are left.
+    punch_bytes_min: AtomicU64,
+    /// Held while space is given back, and while files are linked; what was taken out of `garbage`
+    /// is not gone before.
+    collecting: Mutex<()>,
+    outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
+    open: Arc<OpenFiles>,
+    work: Arc<Signal>,
+}
+
+/// What stands between the name of a file that was set aside and the number of the manifest whose
+/// torn end is the reason.
+const SET_ASIDE: &str = ".set-aside-";
+
+/// The number of the manifest for whose torn end a file of this name was set aside.
+pub fn set_aside_for(name: &str) -> Option<u64> {
+    let (file, number) = name.split_once(SET_ASIDE)?;
+    let ours = parse_run_name(file).is_some() || parse_manifest_name(file).is_some();
+    let number: u64 = number.parse().ok().filter(|_| ours)?;
+    (name == format!("{file}{SET_ASIDE}{number:06}")).then_some(number)
+}
+
+/// Sets a file aside for the torn end of manifest `number`; those in the same directory that were
+/// set aside for an earlier one go, so that they never become many.
+pub fn set_aside(fs: &dyn Fs, path: &Path, number: u64) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("{SET_ASIDE}{number:06}"));
+    let to = path.with_file_name(name);
+    log::warn!(
+        "manifest {number} has a torn end: {} is set aside as {}, where nothing reads it",
+        path.display(),
+        to.display()
+    );
+    fs.rename(path, &to).context("rename", path)?;
+    let Some(directory) = path.parent() else { return Ok(()) };
+    for entry in fs.list(directory).context("list", directory)? {
+        if set_aside_for(&entry.name).is_some_and(|earlier| earlier < number) {
+            let stale = directory.join(&entry.name);
+            fs.remove_file(&stale).context("remove", &stale)?;
+        }
+    }
+    Ok(())
+}
+
+impl Reclaim for Files {
+    fn file(&self, id: FileId) {
+        self.note(Garbage::File(id));
+    }
+
+    fn slice(&self, file: FileId, offset: u64, len: u64) {
+        if len >= self.punch_bytes_min.load(Ordering::Relaxed) {
+            self.note(Garbage::Slice { file, offset, len });
+        }
+    }
+}
+
+impl Files {
+    /// The files of `directory`; `work` is notified when there is something to give back.
+    pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, work: Arc<Signal>) -> Arc<Self> {
+        Arc::new(Self {
+            open: OpenFiles::new(fs.open_files_max()),
+            fs,
+            directory,
+            next: AtomicU64::new(1),
+            garbage: Mutex::default(),
+            postponed: Mutex::default(),
+            punch_bytes_min: AtomicU64::new(PUNCH_BYTES_MIN),
+            collecting: Mutex::default(),
+            outputs: Mutex::default(),
+            work,
+        })
+    }
+
+    /// Lets smaller dead slices be punched than usual, if segments are smaller than usual.
+    pub fn punch_for_segments_of(&self, segment_bytes: u32) {
+        let bytes = (u64::from(segment_bytes) / 16).clamp(PAGE_BYTES, PUNCH_BYTES_MIN);
+        self.punch_bytes_min.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes what lies between the slices of files that are referred to, each named with its file,
+    /// offset and length: what died there in an earlier life of the database and was not given
+    /// back. It is looked at later, so that an open does not wait for it.
+    pub fn note_gaps(&self, live: impl Iterator<Item = (FileId, u64, u64)>) {
+        let mut live: Vec<_> = live.collect();
+        live.sort_unstable();
+        let least = self.punch_bytes_min.load(Ordering::Relaxed);
+        let mut postponed = self.postponed.lock();
+        let mut note = |file, from: u64, to: u64| {
+            if to.saturating_sub(from) >= least {
+                postponed.push_back(Garbage::Slice { file, offset: from, len: to - from });
+            }
+        };
+        let mut last: Option<(FileId, u64)> = None;
+        for (file, offset, len) in live {
+            let end = match last {
+                Some((same, end)) if same == file => end,
+                _ => HEADER_BYTES as u64,
+            };
+            note(file, end, offset);
+            last = Some((file, end.max(offset + len)));
+        }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Gives out a file number.
+    pub fn next_id(&self) -> FileId {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number that will be given out next.
+    pub fn peek_next_id(&self) -> FileId {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Makes numbers below `next` unavailable.
+    pub fn raise_next_id(&self, next: FileId) {
+        self.next.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// The object of a file that this process writes: the same one for every part of it.
+    pub fn output_file(self: &Arc<Self>, id: FileId) -> Arc<RunFile> {
+        let mut outputs = self.outputs.lock();
+        outputs.retain(|_, file| file.strong_count() > 0);
+        if let Some(file) = outputs.get(&id).and_then(Weak::upgrade) {
+            return file;
+        }
+        let file = self.run_file(id);
+        outputs.insert(id, Arc::downgrade(&file));
+        file
+    }
+
+    /// The object that stands for run file `id`.
+    pub fn run_file(self: &Arc<Self>, id: FileId) -> Arc<RunFile> {
+        let reclaim: Arc<dyn Reclaim> = self.clone();
+        RunFile::new(&self.fs, &self.directory, id, Some(reclaim), Some(self.open.clone()))
+    }
+
+    /// Makes the next collection try up to `most` pieces again that could not be given back.
+    pub fn try_again(&self, most: usize) {
+        let mut postponed = self.postponed.lock();
+        let most = most.min(postponed.len());
+        if most > 0 {
+            self.garbage.lock().extend(postponed.drain(..most));
+            self.work.notify();
+        }
+    }
+
+    /// Whether something could not be given back when it was tried.
+    pub fn has_postponed(&self) -> bool {
+        !self.postponed.lock().is_empty()
+    }
+
+    fn note(&self, garbage: Garbage) {
+        self.garbage.lock().push(garbage);
+        self.work.notify();
+    }
+
+    /// Whether there is something to give back.
+    pub fn has_garbage(&self) -> bool {
+        !self.garbage.lock().is_empty()
+    }
+
+    /// Whether nothing is left to give back, and nothing is being given back just now.
+    pub fn is_clean(&self) -> bool {
+        // In this order: what was taken out of the list is gone when `collecting` is free again.
+        !self.has_garbage() && !self.collecting.is_locked()
+    }
+
+    /// Gives back what can be given back. What fails is logged and tried again later, and at the
+    /// latest by the next open. Says whether this thread did it; if another one is at it, that one
+    /// looks again afterwards.
+    pub fn collect(&self) -> bool {
+        let Some(_one_at_a_time) = self.collecting.try_lock() else { return false };
+        self.collect_alone();
+        true
+    }
+
+    /// Like [`Self::collect`]; if another thread is at it, waits for that one first.
+    pub fn collect_now(&self) {
+        let _one_at_a_time = self.collecting.lock();
+        self.collect_alone();
+    }
+
+    fn collect_alone(&self) {
+        self.try_again(TRIED_AGAIN);
+        let garbage = std::mem::take(&mut *self.garbage.lock());
+        let whole = |item: &Garbage| if let Garbage::File(id) = item { Some(*id) } else { None };
+        let gone: HashSet<FileId> = garbage.iter().filter_map(whole).collect();
+        if !gone.is_empty() {
+            // A slice of a file that goes as a whole needs no punch of its own.
+            self.postponed.lock().retain(|item| !item.is_slice_of(&gone));
+        }
+        let (mut removed, mut postponed) = (false, Vec::new());
+        for item in garbage.iter().filter(|item| !item.is_slice_of(&gone)) {
+            let result = match *item {
+                Garbage::File(id) => {
+                    removed = true;
+                    self.remove(id).map(|()| true)
+                }
+                Garbage::Slice { file, offset, len } => self.punch(file, offset, len),
+            };
+            if let Err(error) = &result {
+                log::warn!("space is not given back yet: {error}");
+            }
+            if !matches!(result, Ok(true)) {
+                postponed.push(*item);
+            }
+        }
+        // Seeded: what a checkpoint shared once is never punched.
+        bug!("db_punches_are_not_tried_again", postponed.clear());
+        self.postponed.lock().extend(postponed);
+        if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
+            log::warn!("cannot sync {}: {error}", self.directory.display());
+        }
+    }
+
+    /// Runs `f` while no space is given back: linking and punching exclude each other (R22).
+    pub fn hold_still<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _collecting = self.collecting.lock();
+        f()
+    }
+
+    fn remove(&self, id: FileId) -> Result<()> {
+        let path = self.directory.join(crate::run::file_name(id));
+        match self.fs.remove_file(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => other.context("remove", &path),
+        }
+    }
+
+    /// Punches a slice out; false: not now.
+    fn punch(&self, id: FileId, offset: u64, len: u64) -> Result<bool> {
+        let path = self.directory.join(crate::run::file_name(id));
+        let file = match self.fs.open(&path, crate::fs::OpenMode::ReadWrite) {
+            // The file went as a whole in the meantime.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+            other => other.context("open", &path)?,
+        };
+        // A checkpoint may share the file's bytes under another name, until it is removed (R22).
+        // Seeded: space is taken out of a file that a checkpoint shares.
+        bug!(
+            "db_punches_linked_files",
+            return file.punch(offset, len).context("punch a hole into", &path).map(|()| true)
+        );
+        if file.links().context("look at", &path)? > 1 {
+            return Ok(false);
+        }
+        match file.punch(offset, len) {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(true),
+            other => other.context("punch a hole into", &path).map(|()| true),
+        }
+    }
+
+    /// Removes the run files among `which` that are not `live`: outputs of work that a crash cut
+    /// off. Only called after the check that the log covers what the manifest says (R11). Where a
+    /// live file is missing, nothing is removed: what is there may be needed for a repair. `torn`:
+    /// the manifest of this number has a torn end, and what was lost with it might have referred to
+    /// them, so they are set aside under other names. Returns whether any are.
+    pub fn remove_orphans(
+        &self,
+        live: &HashSet<FileId>,
+        which: &dyn Fn(FileId) -> bool,
+        torn: Option<u64>,
+    ) -> Result<bool> {
+        let entries = self.fs.list(&self.directory).context("list", &self.directory)?;
+        let numbered = |entry: &DirEntry| parse_run_name(&entry.name);
+        // Also a directory's name is taken.
+        let taken = entries.iter().filter_map(numbered).collect();
+        let next = self.peek_next_id();
+        // What we cannot have written is somebody else's, whatever its name.
+        let ours = |entry: &&DirEntry| entry.is_file();
+        let there: Vec<FileId> = entries.iter().filter(ours).filter_map(numbered).collect();
+        let there: Vec<FileId> = there.into_iter().filter(|id| within_reach(*id, next)).collect();
+        self.raise_next_id(first_free(next, taken));
+        let present = there.iter().filter(|id| live.contains(id)).count();
+        if present < live.len() {
+            log::warn!("run files are missing in {}", self.directory.display());
+            return Ok(false);
+        }
+        let mut removed = false;
+        // Also by an opening that was cut off.
+        let for_this = |entry: &crate::fs::DirEntry| set_aside_for(&entry.name) == torn;
+        let mut aside = torn.is_some() && entries.iter().any(for_this);
+        for id in there.into_iter().filter(|id| !live.contains(id) && which(*id)) {
+            aside |= torn.is_some();
+            match torn {
+                Some(manifest) => {
+                    let path = self.directory.join(crate::run::file_name(id));
+                    set_aside(self.fs.as_ref(), &path, manifest)?;
+                }
+                None => {
+                    log::info!("removing run file {id}, which nothing refers to");
+                    self.remove(id)?;
+                }
+            }
+            removed = true;
+        }
+        if removed {
+            self.fs.sync_dir(&self.directory).context("sync", &self.directory)?;
+        }
+        Ok(aside)
+    }
+
+    /// Bytes that the device holds for all run files.
+    pub fn allocated_bytes(&self) -> u64 {
+        let Ok(entries) = self.fs.list(&self.directory) else { return 0 };
+        let allocated = |name: &str| {
+            let path = self.directory.join(name);
+            self.fs.open(&path, crate::fs::OpenMode::Read).and_then(|file| file.allocated()).ok()
+        };
+        entries.iter().filter_map(|entry| allocated(&entry.name)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! The names in the directory of a database.
+//!
+//! Superblocks and manifests are named by `manifest`, run files by `run`, and log segments by `wal`.
+//! Here are the names that belong to none of them.
+
+use crate::fs::DirEntry;
+use crate::manifest::SUPERBLOCK_NAMES;
+
+/// The name of the lock file.
+pub const LOCK_NAME: &str = "LOCK";
+/// The directory of the log.
+pub const LOG_DIRECTORY: &str = "wal";
+/// The directory of the runs.
+pub const DATA_DIRECTORY: &str = "data";
+
+/// What a directory with these entries is.
+pub fn what_it_is(entries: &[DirEntry]) -> String {
+    let ours = |entry: &DirEntry| SUPERBLOCK_NAMES.contains(&entry.name.as_str());
+    match entries.first() {
+        None => "an empty directory".to_owned(),
+        Some(_) if entries.iter().any(ours) => "a database".to_owned(),
+        Some(first) => format!("a directory that holds {:?}", first.name),
+    }
+}

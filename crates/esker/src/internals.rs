@@ -1,0 +1,21 @@
+//! The layers below the public interface, for this workspace's tests, benchmarks and tools.
+//!
+//! Nothing here is part of the interface: names, types and behaviour change without notice. Programs
+//! use what the front page of the crate names.
+
+macro_rules! layers {
+    ($($name:ident)*) => {
+        $(
+            #[allow(missing_docs)]
+            pub mod $name {
+                pub use crate::$name::*;
+            }
+        )*
+    };
+}
+
+layers! { base sync block filter options wal memtable cache run manifest state iter compaction commit }
+
+// The model checker compiles none of these.
+#[cfg(not(loom))]
+layers! { directory catalog txn stats admission recovery db inspect }

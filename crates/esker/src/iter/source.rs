@@ -1,0 +1,108 @@
+//! The sources of an iterator: memtables and runs, behind one type each for entries and tombstones.
+//!
+//! An enum instead of a trait object lets the compiler see through the calls of every step.
+
+use super::{Span, Tombstones};
+use crate::base::rangedel::Fragments;
+use crate::base::{Cursor, KeyOrder, Kind, Seq};
+use crate::error::Result;
+use crate::memtable::{MemCursor, TombstoneView};
+use crate::run::RunCursor;
+use std::sync::Arc;
+
+/// A cursor over a memtable or a run.
+#[allow(clippy::large_enum_variant, reason = "a few per iterator, and a box would cost each step")]
+pub enum AnyCursor<O: KeyOrder> {
+    /// Over a memtable.
+    Mem(MemCursor<O>),
+    /// Over a run.
+    Run(RunCursor<O>),
+}
+
+macro_rules! forward {
+    ($self:ident, $cursor:ident => $call:expr) => {
+        match $self {
+            AnyCursor::Mem($cursor) => $call,
+            AnyCursor::Run($cursor) => $call,
+        }
+    };
+}
+
+impl<O: KeyOrder> Cursor for AnyCursor<O> {
+    #[inline]
+    fn valid(&self) -> bool {
+        forward!(self, cursor => cursor.valid())
+    }
+    #[inline]
+    fn key(&self) -> &[u8] {
+        forward!(self, cursor => cursor.key())
+    }
+    #[inline]
+    fn head(&self) -> u64 {
+        forward!(self, cursor => cursor.head())
+    }
+    #[inline]
+    fn seq(&self) -> Seq {
+        forward!(self, cursor => cursor.seq())
+    }
+    #[inline]
+    fn kind(&self) -> Kind {
+        forward!(self, cursor => cursor.kind())
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        forward!(self, cursor => cursor.value())
+    }
+    fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        forward!(self, cursor => cursor.seek(key, below))
+    }
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        forward!(self, cursor => cursor.seek_before(key))
+    }
+    fn seek_to_first(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_to_first())
+    }
+    fn seek_to_last(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_to_last())
+    }
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.next())
+    }
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.prev())
+    }
+}
+
+/// The range tombstones of a memtable or a run, shared with it.
+#[derive(Debug, Clone)]
+pub enum AnyTombstones {
+    /// Of a memtable.
+    Mem(TombstoneView),
+    /// Of a run.
+    Run(Arc<Fragments>),
+}
+
+impl Tombstones for AnyTombstones {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Mem(view) => view.is_empty(),
+            Self::Run(fragments) => fragments.is_empty(),
+        }
+    }
+
+    fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq {
+        match self {
+            Self::Mem(view) => view.covering_seq(order, key, below),
+            Self::Run(fragments) => fragments.covering_seq(order, key, below),
+        }
+    }
+
+    fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_> {
+        match self {
+            Self::Mem(view) => view.span(order, key),
+            Self::Run(fragments) => fragments.span(order, key),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The durable description of the trees: the manifest, and what its trees refer to.
+//!
+//! The store counts how many trees have each partition, and how many partitions refer to each run
+//! segment. A run segment with no reference left is *dead*; so is a file without live segments. The
+//! owner of the store gives their space back only after the edit that dropped them is synced (R22).
+
+use super::known::Reach;
+use super::log::Manifest;
+use super::version::{Partition, Tree, Version};
+use crate::base::{FileId, KeyspaceId, Seq};
+use crate::run::{RunFile, Segment};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The durable description.
+#[derive(Debug)]
+pub struct Store {
+    /// The present manifest.
+    pub manifest: Manifest,
+    /// Where the log must begin.
+    pub log_start: Seq,
+    /// How many trees have each partition, by its address: branches share them (R24).
+    partitions: HashMap<usize, u32>,
+    segments: HashMap<(FileId, u64), u32>,
+    files: HashMap<FileId, (u32, Arc<RunFile>)>,
+    totals: Totals,
+}
+
+/// Sums over all partitions, each once.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Totals {
+    /// Bytes of bases.
+    pub base_bytes: u64,
+    /// Bytes of deltas.
+    pub delta_bytes: u64,
+}
+
+impl Store {
+    /// The description that `version` and the log from `log_start` make up.
+    pub fn new(manifest: Manifest, log_start: Seq, version: &Version) -> Self {
+        let mut store = Self {
+            manifest,
+            log_start,
+            partitions: HashMap::new(),
+            segments: HashMap::new(),
+            files: HashMap::new(),
+            totals: Totals::default(),
+        };
+        for (_, tree) in version.trees() {
+            tree.partitions().iter().for_each(|partition| store.add(partition));
+        }
+        store
+    }
+
+    /// Where the log must begin.
+    pub fn log_start(&self) -> Seq {
+        self.log_start
+    }
+
+    /// The number of the present manifest.
+    pub fn manifest_number(&self) -> u64 {
+        self.manifest.number()
+    }
+
+    /// Bytes of the present manifest.
+    pub fn manifest_bytes(&self) -> u64 {
+        self.manifest.bytes()
+    }
+
+    /// How far the present manifest reaches.
+    pub fn manifest_reach(&self) -> Reach {
+        self.manifest.reach()
+    }
+
+    /// Whether some tree refers to a part of a file.
+    pub fn refers_to_file(&self, file: &RunFile) -> bool {
+        self.files.contains_key(&file.id())
+    }
+
+    /// Sums over all partitions.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Whether some tree refers to a segment.
+    pub fn refers_to(&self, segment: &Segment) -> bool {
+        self.segments.contains_key(&(segment.meta().file, segment.meta().offset))
+    }
+
+    /// Whether these partitions are all that refer to a segment, and each is in one tree.
+    pub fn is_referred_by(&self, segment: &Segment, partitions: &[Arc<Partition>]) -> bool {
+        // Seeded: what a branch shares is written again for its parent, and no space returns.
+        bug!("db_shared_segment_is_thinned", return true);
+        let count = self.segments.get(&(segment.meta().file, segment.meta().offset));
+        let trees =
+            |partition: &Arc<Partition>| self.partitions.get(&Arc::as_ptr(partition).addr());
+        count.is_some_and(|count| *count as usize == partitions.len())
+            && partitions.iter().all(|partition| trees(partition) == Some(&1))
+    }
+
+    fn add(&mut self, partition: &Partition) {
+        // No other partition has this address as long as some tree has this one.
+        let trees = self.partitions.entry(std::ptr::from_ref(partition).addr()).or_default();
+        *trees += 1;
+        if *trees > 1 {
+            return;
+        }
+        self.totals.base_bytes += partition.base.bytes();
+        self.totals.delta_bytes += partition.delta_bytes();
+        for segment in partition.segments() {
+            let count =
+                self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
+            *count += 1;
+            if *count == 1 {
+                let new = || (0, segment.file().clone());
+                self.files.entry(segment.meta().file).or_insert_with(new).0 += 1;
+            }
+        }
+    }
+
+    /// Takes the references of a partition away and collects what has no reference left.
+    fn remove(&mut self, partition: &Partition, dead: &mut Dead) {
+        // Seeded: dropping a branch gives back what its parent still refers to.
+        bug!(
+            "db_shared_partitions_not_counted",
+            self.partitions.insert(std::ptr::from_ref(partition).addr(), 1)
+        );
+        let address = std::ptr::from_ref(partition).addr();
+        if let Some(trees) = self.partitions.get_mut(&address) {
+            *trees -= 1;
+            if *trees > 0 {
+                return;
+            }
+            self.partitions.remove(&address);
+        }
+        self.totals.base_bytes -= partition.base.bytes();
+        self.totals.delta_bytes -= partition.delta_bytes();
+        for segment in partition.segments() {
+            let key = (segment.meta().file, segment.meta().offset);
+            let Some(count) = self.segments.get_mut(&key) else { continue };
+            *count -= 1;
+            if *count > 0 {
+                continue;
+            }
+            self.segments.remove(&key);
+            dead.segments.push(segment.clone());
+            if let Some((live, _)) = self.files.get_mut(&segment.meta().file) {
+                *live -= 1;
+                if *live == 0 {
+                    let gone = self.files.remove(&segment.meta().file);
+                    dead.files.extend(gone.map(|(_, file)| file));
+                }
+            }
+        }
+    }
+}
+
+/// What a change left without references.
+#[derive(Debug, Default)]
+pub struct Dead {
+    /// Run segments.
+    pub segments: Vec<Arc<Segment>>,
+    /// Files.
+    pub files: Vec<Arc<RunFile>>,
+}
+
+impl Store {
+    /// Moves references from the old trees to the new ones. Returns what nothing refers to any
+    /// more, and which partitions moved; `None`: the tree is gone.
+    pub fn account(
+        &mut self,
+        before: &Version,
+        trees: &[(KeyspaceId, Option<Arc<Tree>>)],
+    ) -> (Dead, Vec<(KeyspaceId, Option<Moved>)>) {
+        let mut dead = Dead::default();
+        let mut all = Vec::new();
+        for (id, tree) in trees {
+            let old = before.tree(*id).map_or(&[][..], |tree| tree.partitions());
+            let new = tree.as_ref().map_or(&[][..], |tree| tree.partitions());
+            let moved = Moved::between(old, new);
+            moved.come.iter().for_each(|partition| self.add(partition));
+            moved.gone.iter().for_each(|partition| self.remove(partition, &mut dead));
+            all.push((*id, tree.as_ref().map(|_| moved)));
+        }
+        (dead, all)
+    }
+}
+
+/// How the partitions of a tree differ from those of another.
+#[derive(Debug, Default)]
+pub struct Moved {
+    /// Those that the first has alone.
+    pub gone: Vec<Arc<Partition>>,
+    /// Those that the second has alone.
+    pub come: Vec<Arc<Partition>>,
+}
+
+impl Moved {
+    /// The difference from `old` to `new`. Their common beginning and end are only compared.
+    pub fn between(old: &[Arc<Partition>], new: &[Arc<Partition>]) -> Self {
+        let same = |(a, b): &(&Arc<Partition>, &Arc<Partition>)| Arc::ptr_eq(a, b);
+        let before = old.iter().zip(new).take_while(same).count();
+        let (old, new) = (&old[before..], &new[before..]);
+        let behind = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+        let (old, new) = (&old[..old.len() - behind], &new[..new.len() - behind]);
+        let alone = |one: &[Arc<Partition>], other: &[Arc<Partition>]| {
+            let known: HashSet<_> = other.iter().map(Arc::as_ptr).collect();
+            one.iter().filter(|p| !known.contains(&Arc::as_ptr(p))).cloned().collect()
+        };
+        Self { gone: alone(old, new), come: alone(new, old) }
+    }
+}

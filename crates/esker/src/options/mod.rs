@@ -1,0 +1,166 @@
+//! The options of a database; all have defaults.
+//!
+//! [`Options`] is what a program gives, and may leave alone. [`settings`] resolves them into the
+//! numbers with which the engine works: every size follows from the memory budget by a fixed split.
+
+pub mod settings;
+
+use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
+use crate::fs::Fs;
+use crate::sync::Gates;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a finished write survives (contract C1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub enum Durability {
+    /// Nothing until it is flushed: the write is not logged (R13).
+    Buffered,
+    /// The end of the process.
+    #[default]
+    Process,
+    /// A power cut: the write returns after a sync, which a group of writers shares.
+    Disk,
+}
+
+/// How blocks of runs are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Compression {
+    /// No compression for young data, LZ4 for settled data.
+    #[default]
+    Auto,
+    /// No compression.
+    None,
+    /// LZ4 for all data.
+    Lz4,
+    /// No compression for young data, Zstandard at level 3 for settled data.
+    Zstd,
+}
+
+/// How records reach the files (R10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogKind {
+    /// Mapped where the file system can map, else plain.
+    #[default]
+    Auto,
+    /// One positioned write per record, under a lock.
+    Plain,
+    /// Copies into shared mappings.
+    Mapped,
+}
+
+/// What open does when the log is damaged (R30).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Recovery {
+    /// Refuses to open, with an error that names the choices.
+    #[default]
+    Refuse,
+    /// Keeps the log up to the damage and discards the rest.
+    KeepPrefix,
+}
+
+/// The options of a database. `Options::default()` suits most programs.
+///
+/// # Example
+/// ```
+/// use esker::{Db, Durability, Options};
+/// # let dir = std::env::temp_dir().join(format!("esker-doc-options-{}", std::process::id()));
+/// let mut options = Options::default();
+/// options.durability = Durability::Disk;
+/// options.memory = Some(64 << 20);
+/// let db = Db::open_with(&dir, options)?;
+/// db.insert("key", "value")?;
+/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The memory budget: bytes for write buffers, cache, indexes and filters together. Default: a
+    /// quarter of the machine's memory or of the control group's limit. At least 1 MiB.
+    pub memory: Option<u64>,
+    /// The default durability class of writes. Default: [`Durability::Process`].
+    pub durability: Durability,
+    /// Whether open creates a database if there is none. Default: true.
+    pub create_if_missing: bool,
+    /// Whether open refuses an existing database. Default: false.
+    pub error_if_exists: bool,
+    /// Whether open changes nothing: no writes, no background work. Default: false.
+    pub read_only: bool,
+    /// Background worker threads. Default: half the cores, at least one.
+    pub workers: Option<usize>,
+    /// How blocks are compressed. Default: [`Compression::Auto`].
+    pub compression: Compression,
+    /// How the log is written. Default: [`LogKind::Auto`].
+    pub log: LogKind,
+    /// What open does about a damaged log. Default: [`Recovery::Refuse`].
+    pub recovery: Recovery,
+    /// The longest time that a `Process` write stays unsynced, which bounds what a power cut can
+    /// lose. `None`: only [`crate::Db::sync`] and the system sync it. Default: 5 seconds.
+    pub sync_interval: Option<Duration>,
+    /// The custom comparators of keyspaces, found by their stored names. Default: none.
+    pub comparators: Vec<Arc<dyn Comparator>>,
+    /// The merge operators of keyspaces, found by their stored names. Built-in operators need not
+    /// be given. Default: none.
+    pub merge_operators: Vec<Arc<dyn MergeOperator>>,
+    /// The compaction filters of keyspaces, found by their stored names. A keyspace can be used
+    /// without its filter; its entries are then not filtered. Default: none.
+    pub compaction_filters: Vec<Arc<dyn CompactionFilter>>,
+    /// The clock by which entries expire. Default: the system's clock.
+    pub clock: Arc<dyn Clock>,
+    /// The file system. Default: the operating system's.
+    pub fs: Arc<dyn Fs>,
+    /// Bytes of one write buffer (memtable). Default: from `memory`. Small sizes are for tests.
+    pub memtable_bytes: Option<u64>,
+    /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
+    pub partition_bytes: u64,
+    /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
+    pub segment_bytes: u32,
+    /// Bytes of one block before compression. Default: 4 KiB.
+    pub block_bytes: u32,
+    /// Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
+    pub log_segment_bytes: u32,
+    /// Holds the background work at named points, for tests. Default: none.
+    #[doc(hidden)]
+    pub gates: Option<Arc<dyn Gates>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory: None,
+            durability: Durability::default(),
+            create_if_missing: true,
+            error_if_exists: false,
+            read_only: false,
+            workers: None,
+            compression: Compression::default(),
+            log: LogKind::default(),
+            recovery: Recovery::default(),
+            sync_interval: Some(Duration::from_secs(5)),
+            comparators: Vec::new(),
+            merge_operators: Vec::new(),
+            compaction_filters: Vec::new(),
+            clock: Arc::new(SystemClock),
+            fs: crate::fs::os(),
+            memtable_bytes: None,
+            partition_bytes: 64 << 20,
+            segment_bytes: 1 << 20,
+            block_bytes: 4 << 10,
+            log_segment_bytes: 64 << 20,
+            gates: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("memory", &self.memory)
+            .field("durability", &self.durability)
+            .field("read_only", &self.read_only)
+            .field("compression", &self.compression)
+            .finish_non_exhaustive()
+    }
+}

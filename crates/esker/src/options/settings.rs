@@ -1,0 +1,144 @@
+//! The resolved options: every size that the engine works with follows from the memory budget, by
+//! the fixed split below.
+//!
+//! | share of `memory` | for |
+//! |---|---|
+//! | 1/8 | memtables: one that takes writes and up to three that wait for their flush |
+//! | 1/16 | flushed memtables that open transactions may still need |
+//! | 1/2 | cached blocks |
+//! | the rest | indexes, filters, buffers of flushes and compactions |
+
+use crate::base::limits::VALUE_BYTES_MAX;
+use crate::block::Codec;
+use crate::error::{Error, Result};
+use crate::options::{Compression, Durability, Options};
+use std::time::Duration;
+
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
+const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
+const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
+/// Write buffers: one active and this many sealed ones.
+pub const SEALED_MAX: u64 = 3;
+/// Memory of so many memtables may be kept, after their flush, for transactions that began before.
+pub const HISTORY_SETS: u64 = 2;
+/// The fraction of a base that its deltas may reach before they are compacted: 1/3.
+pub const LAZINESS: f64 = 1.0 / 3.0;
+/// A memtable is sealed when the log behind its start has so many times the memtable's size.
+/// Entries take less room in the log than in memory, so this counts only for what fills no
+/// memtable: writes that were refused behind their reservation, and changes of keyspaces.
+pub const LOG_PER_MEMTABLE: u64 = 2;
+/// Deltas above which a partition is compacted whatever their size.
+pub const DELTAS_MAX: usize = 8;
+
+/// Numbers that hold while the database is open.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The memory budget.
+    pub memory: u64,
+    /// Bytes at which a memtable is sealed.
+    pub memtable_bytes: u64,
+    /// Bytes that all memtables together may take: the only hard stop for writers.
+    pub write_budget_bytes: u64,
+    /// Bytes of log that all memtables together may keep: behind them writers stop too.
+    pub log_budget_bytes: u64,
+    /// Bytes of flushed memtables that are kept for open transactions.
+    pub history_bytes: u64,
+    /// Bytes of cached blocks.
+    pub cache_bytes: u64,
+    /// Largest value and batch.
+    pub batch_bytes_max: u64,
+    /// Background workers.
+    pub workers: usize,
+    /// Bytes of a partition's base at which it counts as full; it is split at half more.
+    pub partition_bytes: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u32,
+    /// Bytes of a raw block.
+    pub block_bytes: u32,
+    /// How blocks are compressed.
+    pub compression: Compression,
+    /// Class of writes that do not say one.
+    pub durability: Durability,
+    /// Longest time that a logged write stays unsynced.
+    pub sync_interval: Option<Duration>,
+}
+
+impl Settings {
+    /// Resolves the options.
+    pub fn new(options: &Options) -> Result<Self> {
+        let memory = options.memory.unwrap_or_else(default_memory);
+        if memory < MEMORY_BYTES_MIN {
+            return Err(Error::invalid(format!(
+                "memory is {memory} bytes: give at least {MEMORY_BYTES_MIN}"
+            )));
+        }
+        let memtable_bytes = options
+            .memtable_bytes
+            .unwrap_or(memory / (8 * (SEALED_MAX + 1)))
+            .clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX.max(options.memtable_bytes.unwrap_or(0)));
+        for (name, value, min, max) in [
+            ("partition_bytes", options.partition_bytes, 4 << 10, 16 << 30),
+            ("segment_bytes", u64::from(options.segment_bytes), 1 << 10, 64 << 20),
+            ("block_bytes", u64::from(options.block_bytes), 256, 32 << 10),
+            ("log_segment_bytes", u64::from(options.log_segment_bytes), 16 << 10, 1 << 30),
+        ] {
+            if value < min || value > max {
+                return Err(Error::invalid(format!(
+                    "{name} is {value}: give a number from {min} to {max}"
+                )));
+            }
+        }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Ok(Self {
+            memory,
+            memtable_bytes,
+            write_budget_bytes: memtable_bytes * (SEALED_MAX + 1),
+            log_budget_bytes: memtable_bytes * (SEALED_MAX + 1) * LOG_PER_MEMTABLE,
+            history_bytes: memtable_bytes * HISTORY_SETS,
+            cache_bytes: memory / 2,
+            batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
+            workers: options.workers.unwrap_or((cores / 2).max(1)).clamp(1, 64),
+            partition_bytes: options.partition_bytes,
+            segment_bytes: options.segment_bytes,
+            block_bytes: options.block_bytes,
+            compression: options.compression,
+            durability: options.durability,
+            sync_interval: options.sync_interval,
+        })
+    }
+
+    /// The codec of new blocks; `settled`: what is written is expected to stay for long.
+    pub fn codec(&self, settled: bool) -> Codec {
+        match (self.compression, settled) {
+            (Compression::None, _) | (Compression::Auto | Compression::Zstd, false) => Codec::Raw,
+            (Compression::Auto, true) | (Compression::Lz4, _) => Codec::Lz4,
+            (Compression::Zstd, true) => Codec::Zstd,
+        }
+    }
+}
+
+/// A quarter of the machine's memory, or of the control group's limit where that is smaller.
+fn default_memory() -> u64 {
+    let machine = read_number("/proc/meminfo", |text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kib << 10)
+    });
+    let whole = |text: &str| text.trim().parse().ok();
+    let limits = [
+        read_number("/sys/fs/cgroup/memory.max", whole),
+        read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", whole),
+    ];
+    let known = limits.into_iter().flatten().chain(machine).min();
+    // Where nothing can be learned, 1 GiB is a cautious guess of the machine's memory.
+    (known.unwrap_or(1 << 30) / 4).max(MEMORY_BYTES_MIN)
+}
+
+fn read_number(path: &str, parse: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    // This asks the kernel about the machine; it is no file of the database, so it does not go
+    // through `Fs`.
+    std::fs::read_to_string(path).ok().and_then(|text| parse(&text))
+}
+
+#[cfg(test)]
+mod tests;

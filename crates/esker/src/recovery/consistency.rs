@@ -1,0 +1,93 @@
+//! Checks whether the files of a database agree with what is known of them. An open for writing or
+//! for reading, `verify` and a repair all use this one judgement.
+//!
+//! 1. The superblock that counts names the manifest, which holds at least what is known of it.
+//! 2. The log reaches at least as far as is known, from where the manifest says that it begins.
+//! 3. The manifest is not older than the log.
+//!
+//! The rules for torn ends (R6, R11) decide what is not known, because no superblock says it
+//! (version 1) or the process was killed before one could.
+
+use crate::base::Seq;
+use crate::directory::LOG_DIRECTORY;
+use crate::error::{Error, Result};
+use crate::fs::Fs;
+use crate::manifest::{self, Recovered, Superblock, Superblocks};
+use crate::wal;
+use std::path::Path;
+
+/// What [`judge`] found.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// What is damaged, missing or older than is known, so that open refuses; empty: nothing.
+    pub damage: Vec<Error>,
+    /// The number of the manifest, after successors, if it is what is known of it.
+    pub manifest: Option<u64>,
+}
+
+impl Verdict {
+    fn note(&mut self, error: Error) -> Result<()> {
+        match error {
+            Error::Corruption(_) => self.damage.push(error),
+            error => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Judges superblocks, manifest and log of a database that nobody has open. Changes nothing.
+///
+/// # Errors
+/// [`Error::Missing`] if there is no superblock, [`Error::UnknownFormat`] if a newer build wrote
+/// it, and what reading fails with. Damage is part of the verdict.
+pub fn judge(fs: &dyn Fs, directory: &Path) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let (superblocks, manifest) = match read(fs, directory) {
+        Ok(found) => found,
+        Err(error) => return verdict.note(error).map(|()| verdict),
+    };
+    verdict.manifest = Some(manifest.number);
+    let starts = manifest.edits.iter().rev();
+    let Some(log_start) = starts.filter_map(|edit| edit.log_start).next() else {
+        let path = directory.join(manifest::manifest_name(manifest.number));
+        verdict.note(manifest::misfit(&path, "it does not say where the log begins"))?;
+        return Ok(verdict);
+    };
+    let log = directory.join(LOG_DIRECTORY);
+    let read = wal::recover(fs, &log, log_start, wal::Policy::Refuse, |_, _, _| Ok(()));
+    let judged = read.and_then(|read| {
+        check_age(directory, &manifest, &read)?;
+        check_reach(directory, superblocks.current(), log_start, &read)
+    });
+    judged.or_else(|error| verdict.note(error))?;
+    Ok(verdict)
+}
+
+/// Reads the superblocks and the manifest that they name, as far as it is known at least.
+///
+/// # Errors
+/// [`Error::Missing`] if there is no superblock; what is damaged or older than is known.
+pub fn read(fs: &dyn Fs, directory: &Path) -> Result<(Superblocks, Recovered)> {
+    let superblocks = Superblocks::read(fs, directory)?
+        .ok_or_else(|| Error::Missing { path: directory.to_owned() })?;
+    let superblock = superblocks.current();
+    let known = superblock.known.map(|known| known.manifest);
+    let manifest = manifest::read(fs, directory, superblock.manifest, known)?;
+    Ok((superblocks, manifest))
+}
+
+/// Refuses superblocks and a manifest that are older than the log.
+pub fn check_age(directory: &Path, manifest: &Recovered, log: &wal::Recovered) -> Result<()> {
+    manifest.check_log(directory, log)
+}
+
+/// Refuses a log that does not reach as far as it is known to, from `log_start` on.
+pub fn check_reach(
+    directory: &Path,
+    superblock: &Superblock,
+    log_start: Seq,
+    log: &wal::Recovered,
+) -> Result<()> {
+    let Some(known) = superblock.known else { return Ok(()) };
+    log.check_reach(&directory.join(LOG_DIRECTORY), log_start, known.log)
+}

@@ -1,0 +1,42 @@
+//! Makes the files of a new database.
+//!
+//! The superblocks come last: in a directory without them, and without data, a creation was cut off,
+//! and the database is made anew.
+
+use crate::commit::{LogConfig, Pipeline};
+use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
+use crate::error::{Error, IoContext, Result};
+use crate::fs::Fs;
+use crate::manifest::{Edit, Known, Manifest, Superblock, Superblocks};
+use crate::options::Options;
+use crate::sync::Latch;
+use crate::wal::FIRST_POSITION;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Makes a new, empty database in a directory that is ours and holds none.
+pub fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
+    let data = path.join(DATA_DIRECTORY);
+    fs.create_dir(&data).context("create", &data)?;
+    // The manifest says that the log begins here, so the first segment must be there before the
+    // manifest counts (R11).
+    let mut config = LogConfig::new(fs.clone(), path.join(LOG_DIRECTORY));
+    config.kind = options.log;
+    config.segment_bytes_max = u64::from(options.log_segment_bytes);
+    drop(Pipeline::create(config, FIRST_POSITION, Arc::new(Latch::new()))?);
+    let fs = fs.as_ref();
+    let state = Edit { log_start: Some(FIRST_POSITION), next_file: Some(1), ..Edit::default() };
+    let manifest = Manifest::create(fs, path, 1, &state)?;
+    first_superblocks(fs, path, &manifest)
+}
+
+/// Writes the superblocks of a new database, with random bytes that tell it from every other.
+pub fn first_superblocks(fs: &dyn Fs, path: &Path, manifest: &Manifest) -> Result<()> {
+    let mut database = [0; 16];
+    getrandom::fill(&mut database)
+        .map_err(|error| Error::io("draw random bytes for", path, std::io::Error::other(error)))?;
+    let known = Known { manifest: manifest.reach(), ..Known::default() };
+    let (generation, manifest, known) = (0, manifest.number(), Some(known));
+    let first = Superblock { generation, manifest, database, known };
+    Superblocks::create(fs, path, first).map(drop)
+}

@@ -1,0 +1,85 @@
+//! Reads the log back, and checks its end against what is known of it.
+//!
+//! The end of the log is where its last whole record ends (R6). A log that ends before what the
+//! superblocks say was synced, or before the point of a branch, has lost something, and open
+//! refuses it unless the options say otherwise (R30).
+
+use crate::base::Seq;
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::manifest::Known;
+use crate::options::{Options, Recovery};
+use crate::recovery::consistency;
+use crate::recovery::description::Described;
+use crate::recovery::replay::Replay;
+use crate::state::memtables::MemtableSet;
+use crate::wal;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads the log back into memtables, newest first.
+pub fn replay_log(
+    directory: &Path,
+    start: Seq,
+    options: &Options,
+    mut replay: Replay<'_>,
+) -> Result<(wal::Recovered, Vec<Arc<MemtableSet>>)> {
+    let policy = match options.recovery {
+        Recovery::Refuse => wal::Policy::Refuse,
+        Recovery::KeepPrefix => wal::Policy::KeepPrefix,
+    };
+    let batch = |position, operations, payload: &[u8]| {
+        replay.batch(directory, position, operations, payload)
+    };
+    let recovered = wal::recover(options.fs.as_ref(), directory, start, policy, batch)?;
+    if let Some(damage) = &recovered.damage {
+        log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
+    }
+    let memtable_sets = replay.finish(recovered.end);
+    Ok((recovered, memtable_sets))
+}
+
+/// Checks the log against what is known of it, and returns what is known from now on.
+pub fn check_known(
+    path: &Path,
+    described: &Described,
+    recovered: &wal::Recovered,
+    recovery: Recovery,
+) -> Result<Known> {
+    consistency::check_age(path, &described.manifest, recovered)?;
+    let superblock = described.superblocks.current();
+    let known = superblock.known.unwrap_or_default();
+    match consistency::check_reach(path, superblock, described.log_start, recovered) {
+        Ok(()) => Ok(Known { closed: false, ..known }),
+        Err(damage) if recovery == Recovery::KeepPrefix => {
+            log::warn!("the log is kept only up to position {}: {damage}", recovered.end);
+            Ok(Known::default())
+        }
+        Err(damage) => Err(damage),
+    }
+}
+
+/// The log was durable up to the point of every branch before the manifest told of it (R24). If
+/// it ends before one, something is lost, and what is written there next must not turn up in the
+/// branch.
+pub fn check_points(
+    directory: &Path,
+    catalog: &mut Catalog,
+    end: Seq,
+    recovery: Recovery,
+) -> Result<()> {
+    // Seeded: a log that ends before the point of a branch is accepted, and later writes turn up in
+    // the branch.
+    bug!("db_branch_points_not_checked", return Ok(()));
+    let Some(point) = catalog.branch_points().last().copied().filter(|point| *point > end) else {
+        return Ok(());
+    };
+    let detail = format!("the log ends at {end}, before position {point}, where a branch was made");
+    let damage = Error::corruption(directory, end, "log", detail);
+    if recovery == Recovery::Refuse {
+        return Err(damage);
+    }
+    log::warn!("branches keep what stands before the damage: {damage}");
+    catalog.cut_points(end);
+    Ok(())
+}

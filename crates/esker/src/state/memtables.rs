@@ -1,0 +1,221 @@
+//! The memtables that are sealed together (R14): one for all bytewise keyspaces, and one for each
+//! keyspace with a custom comparator, made when it is first written.
+//!
+//! A set covers the sequence numbers from its `start` to the position where it was sealed. It is
+//! flushed once everything below that position is published (R3).
+
+use crate::base::rangedel::RangeTombstone;
+use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, Seq};
+use crate::memtable::{ChunkPool, Memtable, Pending};
+use crate::options::settings::LOG_PER_MEMTABLE;
+use crate::sync::primitives::{AtomicU64, Ordering};
+use crate::wal::ops::Op;
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// One memtable per order, sealed at one log position.
+#[derive(Debug)]
+pub struct MemtableSet {
+    /// The first sequence number that belongs here.
+    pub start: Seq,
+    sealed_at: AtomicU64,
+    sealed_since: OnceLock<Instant>,
+    seal_requested: AtomicBool,
+    bytewise: Arc<Memtable<Bytewise>>,
+    custom: RwLock<BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>>,
+    has_custom: AtomicBool,
+    capacity_bytes: u64,
+    pool: Arc<ChunkPool>,
+}
+
+impl MemtableSet {
+    /// An empty set that begins at `start` and takes its memory from `pool`.
+    pub fn new(start: Seq, capacity_bytes: u64, pool: &Arc<ChunkPool>) -> Self {
+        let bytewise = Memtable::with_pool(Bytewise, capacity_bytes as usize, pool.clone());
+        Self::from_tables(start, capacity_bytes, pool, bytewise, BTreeMap::new())
+    }
+
+    /// Like [`Self::new`], with the content of these tables.
+    pub fn from_tables(
+        start: Seq,
+        capacity_bytes: u64,
+        pool: &Arc<ChunkPool>,
+        bytewise: Memtable<Bytewise>,
+        custom: BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>,
+    ) -> Self {
+        Self {
+            start,
+            sealed_at: AtomicU64::new(0),
+            sealed_since: OnceLock::new(),
+            seal_requested: AtomicBool::new(false),
+            bytewise: Arc::new(bytewise),
+            has_custom: AtomicBool::new(!custom.is_empty()),
+            custom: RwLock::new(custom),
+            capacity_bytes,
+            pool: pool.clone(),
+        }
+    }
+
+    /// The position at which it was sealed; `None`: it still takes writes.
+    pub fn sealed_at(&self) -> Option<Seq> {
+        Some(self.sealed_at.load(Ordering::Acquire)).filter(|seq| *seq != 0)
+    }
+
+    /// Notes the position at which it was sealed.
+    pub fn seal(&self, at: Seq) {
+        let _ = self.sealed_since.set(Instant::now());
+        self.sealed_at.store(at, Ordering::Release);
+    }
+
+    /// When it began to wait for its flush.
+    pub fn sealed_since(&self) -> Option<Instant> {
+        self.sealed_since.get().copied()
+    }
+
+    /// Whether it has reached its size: in memory, or in the log, which ends at `log_end` and is
+    /// kept from where this set begins.
+    pub fn is_full(&self, log_end: Seq) -> bool {
+        self.bytes() >= self.capacity_bytes
+            || log_end.saturating_sub(self.start) >= self.capacity_bytes * LOG_PER_MEMTABLE
+    }
+
+    /// Whether it is full and nobody has asked for its seal yet.
+    pub fn take_seal_request(&self, log_end: Seq) -> bool {
+        self.is_full(log_end) && !self.seal_requested.swap(true, Ordering::AcqRel)
+    }
+
+    /// Lets the seal be asked for again, after an attempt that failed.
+    pub fn renew_seal_request(&self) {
+        self.seal_requested.store(false, Ordering::Release);
+    }
+
+    /// Bytes that its memtables take.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        let mut bytes = self.bytewise.bytes() as u64;
+        if self.has_custom.load(Ordering::Acquire) {
+            bytes += self.custom.read().values().map(|table| table.bytes() as u64).sum::<u64>();
+        }
+        bytes
+    }
+
+    /// Whether nothing was written to it.
+    pub fn is_empty(&self) -> bool {
+        self.bytewise.is_empty() && self.custom.read().values().all(|table| table.is_empty())
+    }
+
+    /// The memtable of the bytewise keyspaces.
+    pub fn bytewise(&self) -> &Arc<Memtable<Bytewise>> {
+        &self.bytewise
+    }
+
+    /// The memtable of a keyspace with a custom comparator, made if it is missing.
+    pub fn custom_or_new(
+        &self,
+        keyspace: KeyspaceId,
+        order: &CustomOrder,
+    ) -> Arc<Memtable<CustomOrder>> {
+        if let Some(table) = self.custom.read().get(&keyspace) {
+            return table.clone();
+        }
+        let mut tables = self.custom.write();
+        self.has_custom.store(true, Ordering::Release);
+        let (capacity, pool) = (self.capacity_bytes as usize, self.pool.clone());
+        let make = || Arc::new(Memtable::with_pool(order.clone(), capacity, pool));
+        tables.entry(keyspace).or_insert_with(make).clone()
+    }
+
+    /// The memtable of a keyspace with a custom comparator, if it was written.
+    pub fn custom(&self, keyspace: KeyspaceId) -> Option<Arc<Memtable<CustomOrder>>> {
+        if !self.has_custom.load(Ordering::Acquire) {
+            return None;
+        }
+        self.custom.read().get(&keyspace).cloned()
+    }
+
+    /// Every keyspace that has entries or tombstones here, ascending.
+    pub fn keyspaces(&self) -> Vec<KeyspaceId> {
+        let mut ids = self.bytewise.keyspaces();
+        ids.extend(self.custom.read().keys());
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// Applies one operation of a bytewise keyspace.
+#[inline]
+pub fn apply_bytewise(table: &Memtable<Bytewise>, op: Op<'_>, seq: Seq) {
+    match op {
+        Op::Put { keyspace, key, value } => table.insert(keyspace, key, seq, Kind::Put, value),
+        Op::Delete { keyspace, key } => table.insert(keyspace, key, seq, Kind::Delete, &[]),
+        Op::Special { keyspace, kind, key, stored } => {
+            table.insert(keyspace, key, seq, kind, stored);
+        }
+        Op::DeleteRange { keyspace, start, end } => {
+            table.delete_range(keyspace, tombstone(start, end, seq));
+        }
+        Op::CreateKeyspace { .. }
+        | Op::InBranch { .. }
+        | Op::DropKeyspace { .. }
+        | Op::SetTraits { .. } => {}
+    }
+}
+
+/// The tombstone of a range delete.
+pub fn tombstone(start: Option<&[u8]>, end: Option<&[u8]>, seq: Seq) -> RangeTombstone {
+    RangeTombstone { start: start.map(<[u8]>::to_vec), end: end.map(<[u8]>::to_vec), seq }
+}
+
+/// An entry of a keyspace with a custom comparator that waits for its sequence number (R15).
+pub struct PendingEntry {
+    /// Its memtable.
+    pub table: Arc<Memtable<CustomOrder>>,
+    /// The entry.
+    pub pending: Pending,
+    /// Its index among the operations of its batch.
+    pub index: u64,
+}
+
+/// A memtable, borrowed from its set or shared.
+pub enum TableRef<'a, O: KeyOrder> {
+    /// Borrowed.
+    Borrowed(&'a Arc<Memtable<O>>),
+    /// Shared.
+    Shared(Arc<Memtable<O>>),
+}
+
+impl<O: KeyOrder> Deref for TableRef<'_, O> {
+    type Target = Arc<Memtable<O>>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Borrowed(table) => table,
+            Self::Shared(table) => table,
+        }
+    }
+}
+
+/// A key order whose memtables can be found in a set.
+pub trait DbOrder: KeyOrder {
+    /// The memtable of `keyspace` in `set`, if there is one.
+    fn table(set: &MemtableSet, keyspace: KeyspaceId) -> Option<TableRef<'_, Self>>;
+}
+
+impl DbOrder for Bytewise {
+    #[inline]
+    fn table(set: &MemtableSet, _: KeyspaceId) -> Option<TableRef<'_, Self>> {
+        Some(TableRef::Borrowed(&set.bytewise))
+    }
+}
+
+impl DbOrder for CustomOrder {
+    fn table(set: &MemtableSet, keyspace: KeyspaceId) -> Option<TableRef<'_, Self>> {
+        set.custom(keyspace).map(TableRef::Shared)
+    }
+}

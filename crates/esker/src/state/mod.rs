@@ -1,0 +1,108 @@
+//! What readers see: the memtables and the version, swapped together.
+//!
+//! A reader loads the state and then `visible`. Entries that a flush or compaction dropped before
+//! the state was published were hidden by entries below that `visible`, so a state and any position
+//! read after it fit together.
+//!
+//! [`memtables`] has the set of memtables that is sealed together; [`current`] holds the present
+//! state and replaces it; [`retired`] keeps old states until their readers are done; [`snapshots`]
+//! lists the positions that compactions must preserve.
+
+pub mod current;
+pub mod memtables;
+pub mod retired;
+pub mod snapshots;
+
+use crate::base::Seq;
+use crate::manifest::Version;
+use crate::state::memtables::MemtableSet;
+use crate::sync::primitives;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The memtables and the version.
+#[derive(Debug)]
+pub struct State {
+    /// The memtable sets, the newest first; the first takes writes.
+    pub memtable_sets: Vec<Arc<MemtableSet>>,
+    /// The tree.
+    pub version: Arc<Version>,
+    iterators: AtomicU32,
+}
+
+impl State {
+    /// The first state of an open database.
+    pub fn shared(memtable_sets: Vec<Arc<MemtableSet>>, version: Version) -> primitives::Arc<Self> {
+        primitives::Arc::new(Self::of(memtable_sets, Arc::new(version)))
+    }
+
+    /// A state of these parts, which no iterator looks at.
+    pub fn of(memtable_sets: Vec<Arc<MemtableSet>>, version: Arc<Version>) -> Self {
+        Self { memtable_sets, version, iterators: AtomicU32::new(0) }
+    }
+
+    /// An iterator begins, or ends, to look at it.
+    pub fn count_iterator(&self, begins: bool) {
+        match begins {
+            true => self.iterators.fetch_add(1, Ordering::Relaxed),
+            false => self.iterators.fetch_sub(1, Ordering::Relaxed),
+        };
+    }
+
+    /// Whether iterators look at it, which stay for as long as their owners like.
+    pub fn has_iterators(&self) -> bool {
+        self.iterators.load(Ordering::Relaxed) > 0
+    }
+
+    /// The same with another set that takes writes.
+    pub fn with_active(&self, set: MemtableSet) -> Self {
+        let memtable_sets =
+            std::iter::once(Arc::new(set)).chain(self.memtable_sets.iter().cloned()).collect();
+        Self::of(memtable_sets, self.version.clone())
+    }
+
+    /// The same with another version, which took the content of `flushed` over.
+    pub fn with_version(&self, version: Version, flushed: Option<&Arc<MemtableSet>>) -> Self {
+        let stays =
+            |set: &&Arc<MemtableSet>| !flushed.is_some_and(|flushed| Arc::ptr_eq(flushed, set));
+        let memtable_sets = self.memtable_sets.iter().filter(stays).cloned().collect();
+        Self::of(memtable_sets, Arc::new(version))
+    }
+
+    /// The set that takes writes.
+    #[inline]
+    pub fn active(&self) -> &Arc<MemtableSet> {
+        &self.memtable_sets[0]
+    }
+
+    /// The set that a write with sequence number `seq` belongs to.
+    #[inline]
+    pub fn set_of(&self, seq: Seq) -> &Arc<MemtableSet> {
+        let covers = |set: &&Arc<MemtableSet>| set.start <= seq;
+        // Seeded: a write that was sequenced before a seal goes into the set behind it.
+        if bug!("db_write_goes_to_the_newer_set") {
+            return self.active();
+        }
+        // A set leaves the state only when everything below its end is published, so the set of
+        // an unpublished write is there; the oldest stands in for a number below all starts.
+        self.memtable_sets
+            .iter()
+            .find(covers)
+            .unwrap_or(&self.memtable_sets[self.memtable_sets.len() - 1])
+    }
+
+    /// The oldest set, if it is sealed.
+    pub fn oldest_sealed(&self) -> Option<&Arc<MemtableSet>> {
+        self.memtable_sets.last().filter(|set| set.sealed_at().is_some())
+    }
+
+    /// The position from which on the log is kept for the memtables.
+    pub fn log_start(&self) -> Seq {
+        self.memtable_sets.last().map_or(0, |oldest| oldest.start)
+    }
+
+    /// Bytes of the sets that wait for their flush.
+    pub fn sealed_bytes(&self) -> u64 {
+        self.memtable_sets[1..].iter().map(|set| set.bytes()).sum()
+    }
+}

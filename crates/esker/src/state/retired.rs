@@ -1,0 +1,136 @@
+//! States that readers may still look at, after newer ones took their place.
+//!
+//! The epoch scheme lets go of an old state at some later moment, on whatever thread happens to
+//! enter an epoch then. Freeing a memtable or a run's indexes takes milliseconds and must not hit
+//! a reader. So a second reference to every old state is kept here, and a worker drops it when it
+//! is the last one.
+//!
+//! Where space is missing, somebody waits for what an old state holds. Calls that are under way let
+//! go of it soon, iterators do not, and only the first are worth waiting for: a state without
+//! iterators is *passing* until it was waited for once ([`Retired::settle`]).
+
+use crate::state::State;
+use crate::sync::pin;
+use crate::sync::primitives::{self, Mutex};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Collections that are tried before what is left is taken to be held by iterators.
+const ROUNDS: usize = 4;
+
+/// What old states hold that the present one does not.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// How many there are.
+    pub states: usize,
+    /// Bytes of memtables.
+    pub memory: u64,
+    /// Bytes of runs in files.
+    pub data: u64,
+}
+
+#[derive(Debug)]
+struct Old {
+    state: primitives::Arc<State>,
+    /// Whether its holders, if none is an iterator, may be about to let go.
+    passing: bool,
+}
+
+/// The old states.
+#[derive(Debug, Default)]
+pub struct Retired {
+    states: Mutex<Vec<Old>>,
+}
+
+impl Retired {
+    /// Keeps an old state until nothing else holds it.
+    pub fn push(&self, state: primitives::Arc<State>) {
+        self.states.lock().push(Old { state, passing: true });
+    }
+
+    /// What the old states hold that `present` does not. It looks at each memtable set, partition
+    /// and run once, however many states share it.
+    pub fn held(&self, present: &State) -> Held {
+        let states = self.states.lock();
+        let mut seen = Seen::default();
+        seen.count(present);
+        let mut held = Held { states: states.len(), ..Held::default() };
+        for Old { state, .. } in states.iter() {
+            let (memory, data) = seen.count(state);
+            held.memory += memory;
+            held.data += data;
+        }
+        held
+    }
+
+    /// Whether some of them may go soon.
+    pub fn is_passing(&self) -> bool {
+        self.states.lock().iter().any(|old| old.passing && !old.state.has_iterators())
+    }
+
+    /// Notes that the remaining states are held by somebody who does not let go.
+    pub fn settle(&self) {
+        self.states.lock().iter_mut().for_each(|old| old.passing = false);
+    }
+
+    /// Drops the states that nothing else holds; returns whether some are left.
+    pub fn collect(&self) -> bool {
+        for _ in 0..ROUNDS {
+            let mut free = Vec::new();
+            let mut states = self.states.lock();
+            states.retain(|old| {
+                let held = primitives::Arc::strong_count(&old.state) > 1;
+                if !held {
+                    free.push(old.state.clone());
+                }
+                held
+            });
+            let left = !states.is_empty();
+            drop(states);
+            // The lock is not held while memory is freed.
+            drop(free);
+            if !left {
+                return false;
+            }
+            pin().flush();
+        }
+        true
+    }
+}
+
+/// Parts of states that were counted, by their addresses: the states keep them alive meanwhile.
+#[derive(Default)]
+struct Seen(HashSet<usize>);
+
+impl Seen {
+    fn is_new<T>(&mut self, part: &Arc<T>) -> bool {
+        self.0.insert(Arc::as_ptr(part) as *const () as usize)
+    }
+
+    /// Bytes of memtables and of runs that were not counted before.
+    fn count(&mut self, state: &State) -> (u64, u64) {
+        let sets = state.memtable_sets.iter().filter(|set| self.is_new(set));
+        let memory = sets.map(|set| set.bytes()).sum();
+        let mut data = 0;
+        if !self.is_new(&state.version) {
+            return (memory, data);
+        }
+        for (_, tree) in state.version.trees() {
+            if !self.is_new(tree) {
+                continue;
+            }
+            for partition in tree.partitions() {
+                if self.is_new(partition) {
+                    let runs = partition.runs();
+                    let segments =
+                        runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
+                    data += segments
+                        .filter(|part| self.is_new(part))
+                        .map(|part| part.meta().len)
+                        .sum::<u64>();
+                }
+            }
+        }
+        (memory, data)
+    }
+}

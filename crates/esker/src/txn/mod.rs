@@ -1,0 +1,146 @@
+//! Transactions: what a commit needs to know about the writes since the transaction began (R20).
+//!
+//! | file | what |
+//! |---|---|
+//! | `reads` | what a transaction read: keys, ranges, and how far its iterators came |
+//! | `writes` | what it wrote, before it commits |
+//! | `validate` | whether anything that it read has changed |
+//! | `locks` | locks on keys, for locking transactions |
+//!
+//! The memtables alone tell whether a key changed since a position, without I/O. A memtable set
+//! that is flushed leaves the state of readers; it is kept here while a transaction is open that
+//! began before the set's end.
+//!
+//! 1. A transaction is registered before its position is read, under the same lock under which a
+//!    flush decides whether its set is still needed. So a set that the decision lets go ends at or
+//!    below the position of every transaction that is registered later.
+//! 2. A set is kept here before it leaves the state: a caller that loads the state first and this
+//!    history second finds every set in one of them, or learns from `floor` that one is gone.
+//! 3. Kept sets take at most `limit` bytes, and there are at most 256 of them, since even a small
+//!    one has its overhead. When there would be more, the oldest go, and `floor` rises:
+//!    transactions that began below it cannot be validated any more. Sets without entries are not
+//!    kept.
+
+pub mod locks;
+pub mod reads;
+pub mod validate;
+pub mod writes;
+
+use crate::base::Seq;
+use crate::state::memtables::MemtableSet;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// So many flushed sets are kept at most, however small they are.
+const KEPT_MAX: usize = 256;
+
+/// The open transactions, and the flushed memtable sets that they may still need.
+#[derive(Debug)]
+pub struct Transactions {
+    limit: u64,
+    begun: AtomicU64,
+    /// Locks of those who asked for them.
+    pub locks: locks::Locks,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// How many transactions began at each position.
+    open: BTreeMap<Seq, usize>,
+    /// Flushed sets, from old to new.
+    kept: VecDeque<Arc<MemtableSet>>,
+    kept_bytes: u64,
+    /// Writes before this position may be in none of the sets.
+    floor: Seq,
+}
+
+impl Inner {
+    /// Takes the sets out that no open transaction needs, or that are too many.
+    fn trim(&mut self, limit: u64) -> Vec<Arc<MemtableSet>> {
+        let oldest = self.open.keys().next().copied().unwrap_or(Seq::MAX);
+        let mut free = Vec::new();
+        while let Some(set) = self.kept.front()
+            && (end_of(set) <= oldest || self.kept_bytes > limit || self.kept.len() > KEPT_MAX)
+        {
+            self.kept_bytes = self.kept_bytes.saturating_sub(set.bytes());
+            self.floor = self.floor.max(end_of(set));
+            free.extend(self.kept.pop_front());
+        }
+        free
+    }
+}
+
+fn end_of(set: &MemtableSet) -> Seq {
+    set.sealed_at().unwrap_or(set.start)
+}
+
+impl Transactions {
+    /// No transaction is open; flushed sets may take so many bytes.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            begun: AtomicU64::new(0),
+            locks: locks::Locks::default(),
+            inner: Mutex::default(),
+        }
+    }
+
+    /// A number that no other transaction has.
+    pub fn next_number(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Registers a transaction that begins at the position that `visible` gives.
+    pub fn register(&self, visible: impl FnOnce() -> Seq) -> Seq {
+        let mut inner = self.inner.lock();
+        let begin = visible();
+        *inner.open.entry(begin).or_default() += 1;
+        begin
+    }
+
+    /// Ends a transaction that began at `begin`.
+    pub fn release(&self, begin: Seq) {
+        let mut inner = self.inner.lock();
+        if let Some(count) = inner.open.get_mut(&begin) {
+            *count -= 1;
+            if *count == 0 {
+                inner.open.remove(&begin);
+            }
+        }
+        let free = inner.trim(self.limit);
+        drop(inner);
+        // The lock is not held while memory is freed.
+        drop(free);
+    }
+
+    /// Notes that a set is flushed and about to leave the state.
+    pub fn flushed(&self, set: &Arc<MemtableSet>) {
+        if set.is_empty() {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        inner.kept_bytes += set.bytes();
+        inner.kept.push_back(set.clone());
+        let free = inner.trim(self.limit);
+        drop(inner);
+        drop(free);
+    }
+
+    /// The kept sets, and the position from which on every write is in one of them or in the
+    /// state that the caller loaded before.
+    pub fn history(&self) -> (Vec<Arc<MemtableSet>>, Seq) {
+        let inner = self.inner.lock();
+        (inner.kept.iter().cloned().collect(), inner.floor)
+    }
+
+    /// Bytes of the kept sets.
+    pub fn kept_bytes(&self) -> u64 {
+        self.inner.lock().kept_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests;
