@@ -39,30 +39,7 @@ fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py,
 
 /// The statistics as a dict of dicts.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
-    let dict = numbers(
-        py,
-        &[
-            ("puts", stats.puts),
-            ("deletes", stats.deletes),
-            ("range_deletes", stats.range_deletes),
-            ("commits", stats.commits),
-            ("gets", stats.gets),
-            ("gets_found", stats.gets_found),
-            ("scans", stats.scans),
-            ("scanned", stats.scanned),
-            ("skipped", stats.skipped),
-            ("syncs", stats.syncs),
-            ("flushes", stats.flushes),
-            ("compactions", stats.compactions),
-            ("segments_adopted", stats.segments_adopted),
-            ("bytes_read", stats.bytes_read),
-            ("cache_hits", stats.cache_hits),
-            ("cache_misses", stats.cache_misses),
-            ("compaction_debt", stats.compaction_debt),
-            ("data_file_bytes", stats.data_file_bytes),
-            ("log_file_bytes", stats.log_file_bytes),
-        ],
-    )?;
+    let dict = numbers(py, &stats.counters().collect::<Vec<_>>())?;
     let written = &stats.written;
     let bytes = [
         ("user", written.user),

@@ -53,23 +53,7 @@ pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
-    json!({
-        "puts": stats.puts,
-        "deletes": stats.deletes,
-        "range_deletes": stats.range_deletes,
-        "commits": stats.commits,
-        "gets": stats.gets,
-        "gets_found": stats.gets_found,
-        "scans": stats.scans,
-        "scanned": stats.scanned,
-        "skipped": stats.skipped,
-        "syncs": stats.syncs,
-        "flushes": stats.flushes,
-        "compactions": stats.compactions,
-        "segments_adopted": stats.segments_adopted,
-        "operands_folded": stats.operands_folded,
-        "entries_expired": stats.entries_expired,
-        "entries_filtered": stats.entries_filtered,
+    let mut all = json!({
         "put_latency_us": latency(&stats.put_latency),
         "get_latency_us": latency(&stats.get_latency),
         "scan_latency_us": latency(&stats.scan_latency),
@@ -81,9 +65,6 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
             "compaction": stats.written.compaction,
             "manifest": stats.written.manifest,
         },
-        "bytes_read": stats.bytes_read,
-        "cache_hits": stats.cache_hits,
-        "cache_misses": stats.cache_misses,
         "stalls_us": {
             "flush_debt": micros(stats.stalls.flush_debt),
             "compaction_debt": micros(stats.stalls.compaction_debt),
@@ -104,12 +85,13 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
             "states": stats.held.states,
             "data": stats.held.data,
         },
-        "compaction_debt": stats.compaction_debt,
-        "data_file_bytes": stats.data_file_bytes,
-        "log_file_bytes": stats.log_file_bytes,
         "write_amplification": stats.write_amplification(),
         "trees": stats.trees.iter().map(|shape| tree(shape, &name)).collect::<Vec<_>>(),
-    })
+    });
+    for (name, count) in stats.counters() {
+        all[name] = count.into();
+    }
+    all
 }
 
 /// The run segments of a keyspace. Keys are shown in hexadecimal.

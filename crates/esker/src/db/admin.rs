@@ -331,23 +331,9 @@ impl Core {
         let load = |value: &std::sync::atomic::AtomicU64| value.load(Ordering::Relaxed);
         let nanos = |value| Duration::from_nanos(load(value));
         let (held, held_memory) = self.held(&state);
-        Stats {
-            puts: total(Counter::Puts),
-            deletes: total(Counter::Deletes),
-            range_deletes: total(Counter::RangeDeletes),
-            commits: total(Counter::Commits),
-            gets: total(Counter::Gets),
+        let mut stats = Stats {
             gets_found: gets_found(),
-            scans: total(Counter::Scans),
-            scanned: total(Counter::Scanned),
-            skipped: total(Counter::Skipped),
             syncs: log.syncs,
-            flushes: load(&background.flushes),
-            compactions: load(&background.compactions),
-            operands_folded: load(&background.operands_folded),
-            entries_expired: load(&background.entries_expired),
-            entries_filtered: load(&background.entries_filtered),
-            segments_adopted: load(&background.segments_adopted),
             put_latency: self.counters.latency(Timed::Put),
             get_latency: self.counters.latency(Timed::Get),
             scan_latency: self.counters.latency(Timed::Scan),
@@ -384,7 +370,10 @@ impl Core {
             data_file_bytes: self.files.allocated_bytes(),
             log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
             trees: self.shapes(branch, &state),
-        }
+            ..Stats::default()
+        };
+        self.counters.read_into(&mut stats);
+        stats
     }
 
     /// What readers keep besides `state`, and how much of that is memory.

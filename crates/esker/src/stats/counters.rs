@@ -4,7 +4,7 @@
 //! path; a query sums the stripes. One call in [`SAMPLE_EVERY`] is timed, because two clock
 //! reads would cost a tenth of a fast get.
 
-use super::report::Latency;
+use super::report::{Latency, Stats};
 use crate::sync::{Lane, Stripes};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,23 +21,54 @@ fn is_sampled(call: u64) -> bool {
     call.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLE_EVERY
 }
 
-/// What is counted by the threads that call the database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // Each is named like what it counts.
-pub enum Counter {
-    Puts,
-    Deletes,
-    RangeDeletes,
-    Commits,
-    UserBytes,
-    Gets,
-    GetsMissing,
-    GetsElsewhere,
-    Seeks,
-    Scans,
-    Scanned,
-    Skipped,
+macro_rules! define_counters {
+    (
+        calls { $($(#[$call_doc:meta])* $call:ident = $variant:ident;)* }
+        background { $($(#[$background_doc:meta])* $background:ident;)* }
+        computed { $($(#[$computed_doc:meta])* $computed:ident;)* }
+    ) => {
+        /// What is counted by the threads that call the database.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Counter {
+            $($(#[$call_doc])* $variant,)*
+            /// Bytes of keys and values that were written.
+            UserBytes,
+            /// Point reads that found nothing.
+            GetsMissing,
+            /// Point reads that no cached block answered.
+            GetsElsewhere,
+            /// Positionings of iterators.
+            Seeks,
+        }
+
+        /// Counters of the background; rare enough to be shared.
+        #[derive(Debug, Default)]
+        pub struct Background {
+            $($(#[$background_doc])* pub $background: AtomicU64,)*
+            /// Bytes that flushes wrote.
+            pub flush_bytes: AtomicU64,
+            /// Bytes that compactions wrote.
+            pub compaction_bytes: AtomicU64,
+            /// Bytes of the manifest.
+            pub manifest_bytes: AtomicU64,
+            /// Time that writers were paced because of flushes, in nanoseconds.
+            pub stall_flush_nanos: AtomicU64,
+            /// Time that writers were paced because of compactions, in nanoseconds.
+            pub stall_compaction_nanos: AtomicU64,
+            /// Time that writers were stopped because memory was full, in nanoseconds.
+            pub stall_memory_nanos: AtomicU64,
+        }
+
+        impl Counters {
+            /// Sets the counters of `stats` that are kept here.
+            pub fn read_into(&self, stats: &mut Stats) {
+                $(stats.$call = self.total(Counter::$variant);)*
+                $(stats.$background = self.background.$background.load(Ordering::Relaxed);)*
+            }
+        }
+    };
 }
+super::table::counters!(define_counters);
 
 /// What a batch writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,7 +93,7 @@ impl AddAssign for WriteCounts {
 }
 
 /// How many counters there are.
-pub const COUNTERS: usize = Counter::Skipped as usize + 1;
+pub const COUNTERS: usize = Counter::Seeks as usize + 1;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,24 +170,6 @@ impl Histogram {
             max: Duration::from_nanos(max),
         }
     }
-}
-
-/// Counters of the background; rare enough to be shared.
-#[derive(Debug, Default)]
-#[allow(missing_docs)] // Each is named like the field of `Stats` that shows it.
-pub struct Background {
-    pub flushes: AtomicU64,
-    pub compactions: AtomicU64,
-    pub segments_adopted: AtomicU64,
-    pub flush_bytes: AtomicU64,
-    pub compaction_bytes: AtomicU64,
-    pub manifest_bytes: AtomicU64,
-    pub stall_flush_nanos: AtomicU64,
-    pub stall_compaction_nanos: AtomicU64,
-    pub stall_memory_nanos: AtomicU64,
-    pub operands_folded: AtomicU64,
-    pub entries_expired: AtomicU64,
-    pub entries_filtered: AtomicU64,
 }
 
 /// All counters of a database.

@@ -131,76 +131,64 @@ pub struct SegmentShape {
     pub tombstones: bool,
 }
 
-/// Statistics of a database. Counters count from open.
-#[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Entries put.
-    pub puts: u64,
-    /// Point deletes.
-    pub deletes: u64,
-    /// Range deletes.
-    pub range_deletes: u64,
-    /// Batches committed, single writes included.
-    pub commits: u64,
-    /// Point reads.
-    pub gets: u64,
-    /// Point reads that found a value.
-    pub gets_found: u64,
-    /// Iterators made.
-    pub scans: u64,
-    /// Entries that iterators returned.
-    pub scanned: u64,
-    /// Entries that iterators skipped: deleted ones, older versions, and entries that were written
-    /// after the iterator's moment.
-    pub skipped: u64,
-    /// Log syncs.
-    pub syncs: u64,
-    /// Memtables flushed.
-    pub flushes: u64,
-    /// Compactions done.
-    pub compactions: u64,
-    /// Operands that flushes and compactions applied to a value or combined with another operand,
-    /// and the values that they were applied to.
-    pub operands_folded: u64,
-    /// Entries that flushes and compactions removed because they had expired.
-    pub entries_expired: u64,
-    /// Entries that compaction filters removed or changed.
-    pub entries_filtered: u64,
-    /// Run segments that compactions adopted without rewriting them.
-    pub segments_adopted: u64,
-    /// Latency of writes.
-    pub put_latency: Latency,
-    /// Latency of point reads.
-    pub get_latency: Latency,
-    /// Latency of making and positioning an iterator.
-    pub scan_latency: Latency,
-    /// Latency of log syncs.
-    pub sync_latency: Latency,
-    /// Bytes written by cause.
-    pub written: BytesWritten,
-    /// Bytes of blocks read from files.
-    pub bytes_read: u64,
-    /// Point reads that found their value in a cached block, and blocks that iterators found in the
-    /// cache.
-    pub cache_hits: u64,
-    /// Blocks read because they were not cached.
-    pub cache_misses: u64,
-    /// Time that writers waited, by reason.
-    pub stalls: Stalls,
-    /// Memory by owner.
-    pub memory: MemoryUse,
-    /// Memory and space that readers keep from being freed.
-    pub held: HeldUse,
-    /// Bytes that compactions which are due have to read.
-    pub compaction_debt: u64,
-    /// Bytes that run files take on the device.
-    pub data_file_bytes: u64,
-    /// Bytes that log files take on the device.
-    pub log_file_bytes: u64,
-    /// One entry per keyspace.
-    pub trees: Vec<TreeShape>,
+macro_rules! define_stats {
+    (
+        calls { $($(#[$call_doc:meta])* $call:ident = $variant:ident;)* }
+        background { $($(#[$background_doc:meta])* $background:ident;)* }
+        computed { $($(#[$computed_doc:meta])* $computed:ident;)* }
+    ) => {
+        /// Statistics of a database. Counters count from open.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[$call_doc])* pub $call: u64,)*
+            $($(#[$background_doc])* pub $background: u64,)*
+            $($(#[$computed_doc])* pub $computed: u64,)*
+            /// Latency of writes.
+            pub put_latency: Latency,
+            /// Latency of point reads.
+            pub get_latency: Latency,
+            /// Latency of making and positioning an iterator.
+            pub scan_latency: Latency,
+            /// Latency of log syncs.
+            pub sync_latency: Latency,
+            /// Bytes written by cause.
+            pub written: BytesWritten,
+            /// Time that writers waited, by reason.
+            pub stalls: Stalls,
+            /// Memory by owner.
+            pub memory: MemoryUse,
+            /// Memory and space that readers keep from being freed.
+            pub held: HeldUse,
+            /// One entry per keyspace.
+            pub trees: Vec<TreeShape>,
+        }
+
+        impl Stats {
+            /// Every counter with the name of its field, so that an output shows all of them.
+            ///
+            /// # Example
+            /// ```
+            /// # let dir = std::env::temp_dir().join(format!("esker-doc-cnt-{}", std::process::id()));
+            /// let db = esker::Db::open(&dir)?;
+            /// db.insert("key", "value")?;
+            /// let stats = db.stats();
+            /// assert!(stats.counters().any(|counter| counter == ("puts", 1)));
+            /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+            /// # Ok::<(), esker::Error>(())
+            /// ```
+            pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [
+                    $((stringify!($call), self.$call),)*
+                    $((stringify!($background), self.$background),)*
+                    $((stringify!($computed), self.$computed),)*
+                ]
+                .into_iter()
+            }
+        }
+    };
 }
+super::table::counters!(define_stats);
 
 impl Stats {
     /// The write amplification without the log: bytes that flushes and compactions wrote per byte

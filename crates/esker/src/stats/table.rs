@@ -1,0 +1,73 @@
+//! The table of counters: the one place to add a counter.
+//!
+//! A line of the table names a counter and says what it counts. Everything else follows from it: the
+//! field of [`Stats`](super::Stats), where the counter is kept while the database is open, and its
+//! place in all outputs, which walk over [`Stats::counters`](super::Stats::counters): JSON, the
+//! command line, the C interface and Python. What is left to write is the line that counts:
+//! `counters.add(Counter::Name, 1)` in a call, `counters.background.name.fetch_add(…)` in the
+//! background, or the value of a computed counter in `db/admin.rs`.
+
+/// Hands the table to the macro `$with`.
+macro_rules! counters {
+    ($with:ident) => {
+        $with! {
+            // Counted by the threads that call the database, each in a stripe of its own.
+            calls {
+                /// Entries put.
+                puts = Puts;
+                /// Point deletes.
+                deletes = Deletes;
+                /// Range deletes.
+                range_deletes = RangeDeletes;
+                /// Batches committed, single writes included.
+                commits = Commits;
+                /// Point reads.
+                gets = Gets;
+                /// Iterators made.
+                scans = Scans;
+                /// Entries that iterators returned.
+                scanned = Scanned;
+                /// Entries that iterators skipped: deleted ones, older versions, and entries that were
+                /// written after the iterator's moment.
+                skipped = Skipped;
+            }
+            // Counted by flushes and compactions, which are rare enough to share a counter.
+            background {
+                /// Memtables flushed.
+                flushes;
+                /// Compactions done.
+                compactions;
+                /// Operands that flushes and compactions applied to a value or combined with another
+                /// operand, and the values that they were applied to.
+                operands_folded;
+                /// Entries that flushes and compactions removed because they had expired.
+                entries_expired;
+                /// Entries that compaction filters removed or changed.
+                entries_filtered;
+                /// Run segments that compactions adopted without rewriting them.
+                segments_adopted;
+            }
+            // Computed from other parts of the database when statistics are asked for.
+            computed {
+                /// Point reads that found a value.
+                gets_found;
+                /// Log syncs.
+                syncs;
+                /// Bytes of blocks read from files.
+                bytes_read;
+                /// Point reads that found their value in a cached block, and blocks that iterators
+                /// found in the cache.
+                cache_hits;
+                /// Blocks read because they were not cached.
+                cache_misses;
+                /// Bytes that compactions which are due have to read.
+                compaction_debt;
+                /// Bytes that run files take on the device.
+                data_file_bytes;
+                /// Bytes that log files take on the device.
+                log_file_bytes;
+            }
+        }
+    };
+}
+pub(super) use counters;
