@@ -157,7 +157,7 @@ impl Pacer {
     }
 
     /// Learns how fast a compaction took in delta bytes.
-    pub fn merged(&self, bytes: u64, took: Duration) {
+    pub fn compacted(&self, bytes: u64, took: Duration) {
         blend(&self.compaction_drain, bytes, took);
     }
 

@@ -109,7 +109,7 @@ impl KeyspaceState {
 
     /// Whether it has a custom comparator.
     #[inline]
-    pub fn has_own_order(&self) -> bool {
+    pub fn has_custom_comparator(&self) -> bool {
         !matches!(self.order, Order::Bytewise)
     }
 

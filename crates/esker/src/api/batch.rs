@@ -1,8 +1,10 @@
 //! Batches: several writes that take effect together or not at all.
 
-use crate::base::{Bytewise, KeyOrder, Kind, Millis, join};
-use crate::catalog::{KeyspaceState, Order};
-use crate::db::{Core, Write, check_key};
+use super::range::half_open;
+use super::value::stored_form;
+use crate::base::{Kind, Millis};
+use crate::catalog::KeyspaceState;
+use crate::db::{Core, Write};
 use crate::stats::counters::WriteCounts;
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{OwnValue, OwnWrites};
@@ -48,9 +50,6 @@ pub struct Batch {
     /// The buffer in which the stored form of a value that expires is built.
     stored: Vec<u8>,
 }
-
-/// A range as it is stored: its first key, and the first key after it.
-pub(super) type HalfOpen = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Batch {
     /// An empty batch.
@@ -248,61 +247,28 @@ impl Batch {
     }
 }
 
-/// The stored form of a value. That of a value that expires is built in `joined`.
-pub(super) fn stored_form<'v>(
-    expiry: Option<Millis>,
-    value: &'v [u8],
-    joined: &'v mut Vec<u8>,
-) -> &'v [u8] {
-    let Some(expiry) = expiry else { return value };
-    joined.clear();
-    join(expiry, value, joined);
-    joined
-}
-
-/// The error of a `merge()` into a keyspace without a merge operator.
-pub(super) fn no_operator(keyspace: &str) -> Error {
-    let what = format!("keyspace {keyspace:?} has no merge operator: give it one when opening it");
-    Error::invalid(what)
-}
-
-/// The range as its first key and the first key after it. In byte order the next key after `k` is
-/// `k` with a zero byte; under a custom comparator no such key is known.
-pub(super) fn half_open<K: AsRef<[u8]>>(
-    order: &Order,
-    range: &impl RangeBounds<K>,
-) -> Result<HalfOpen> {
-    let bytewise = matches!(order, Order::Bytewise);
-    let behind = |key: &K| -> Result<Vec<u8>> {
-        if !bytewise {
-            let what = "this keyspace has a custom comparator: give ranges of the form a..b";
-            return Err(Error::invalid(what));
-        }
-        check_key(key.as_ref())?;
-        Ok([key.as_ref(), &[0]].concat())
-    };
-    let at = |key: &K| -> Result<Vec<u8>> {
-        check_key(key.as_ref())?;
-        Ok(key.as_ref().to_vec())
-    };
-    let start = match range.start_bound() {
-        Bound::Included(key) => Some(at(key)?),
-        Bound::Excluded(key) => Some(behind(key)?),
-        Bound::Unbounded => None,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(key) => Some(behind(key)?),
-        Bound::Excluded(key) => Some(at(key)?),
-        Bound::Unbounded => None,
-    };
-    Ok((start, end))
-}
-
-/// The first key that does not begin with `prefix`, in byte order; `None`: there is none.
-pub(super) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    debug_assert!(Bytewise.compare(prefix, &end).is_lt());
-    Some(end)
+impl Keyspace {
+    /// Removes every key in a range. The cost does not depend on how many keys the range holds.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`] and [`Batch::remove_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("esker-doc-range-{}", std::process::id()));
+    /// let db = esker::Db::open(&dir)?;
+    /// let days = db.keyspace("days")?;
+    /// for day in ["2024-12-31", "2025-01-01", "2025-01-02"] {
+    ///     days.insert(day, "...")?;
+    /// }
+    /// days.remove_range(.."2025-01-01")?;
+    /// assert_eq!(days.iter()?.count(), 2);
+    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        let mut batch = Batch::new();
+        batch.remove_range(self, range)?;
+        batch.write(&self.handle.core, self.handle.core.durability()).map(|_| ())
+    }
 }

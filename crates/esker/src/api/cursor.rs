@@ -45,7 +45,7 @@ pub struct Cursor {
     scope: Option<Scope>,
     error: Option<Error>,
     /// Keeps the database open.
-    handle: Arc<super::database::Handle>,
+    handle: Arc<super::handle::Handle>,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a box would cost each step")]
@@ -75,7 +75,7 @@ impl fmt::Debug for Cursor {
 impl Cursor {
     /// A cursor over the keys within `bounds`, as of `at` or of now.
     pub(super) fn new(
-        handle: &Arc<super::database::Handle>,
+        handle: &Arc<super::handle::Handle>,
         keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
         at: Option<crate::base::Moment>,

@@ -1,6 +1,7 @@
 //! A handle on a database.
 
-use super::iterator::Pair;
+use super::handle::Handle;
+use super::range::Pair;
 use crate::catalog::BranchState;
 use crate::db::Core;
 use crate::db::VerifyReport;
@@ -37,25 +38,6 @@ use std::sync::Arc;
 pub struct Db {
     default: Keyspace,
     branch: Arc<BranchState>,
-}
-
-/// What handles share; the last one closes the database.
-#[derive(Debug)]
-pub(crate) struct Handle {
-    pub(super) core: Arc<Core>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // In a forked child the threads and the lock belong to the parent (R26).
-        if self.core.is_forked() {
-            std::mem::forget(self.core.clone());
-            return;
-        }
-        if let Err(error) = self.core.close() {
-            log::error!("{} did not close well: {error}", self.core.path().display());
-        }
-    }
 }
 
 impl Db {

@@ -1,5 +1,6 @@
 //! Iterators.
 
+use super::range::Pair;
 use crate::base::{Bytewise, CustomOrder};
 use crate::catalog::Order;
 use crate::db::scan::Scan;
@@ -7,11 +8,7 @@ use crate::iter::Bounds;
 use crate::state::memtables::DbOrder;
 use crate::{Error, Result};
 use std::fmt;
-use std::ops::Bound;
 use std::sync::Arc;
-
-/// A key and a value.
-pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// An iterator over the entries of a keyspace, from both ends.
 ///
@@ -39,7 +36,7 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 pub struct Iter {
     inner: Inner,
     /// Keeps the database open.
-    handle: Arc<super::database::Handle>,
+    handle: Arc<super::handle::Handle>,
 }
 
 enum Inner {
@@ -177,7 +174,7 @@ impl<O: DbOrder> Ends<O> {
 impl Iter {
     /// An iterator over the keys within `bounds`, as of `at` or of now.
     pub(super) fn new(
-        handle: &Arc<super::database::Handle>,
+        handle: &Arc<super::handle::Handle>,
         keyspace: &Arc<crate::catalog::KeyspaceState>,
         bounds: Bounds,
         at: Option<crate::base::Moment>,
@@ -295,13 +292,5 @@ impl std::iter::FusedIterator for Iter {}
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.pair(false)
-    }
-}
-
-/// The bounds of a half-open range.
-pub(super) fn bounds((start, end): super::batch::HalfOpen) -> Bounds {
-    Bounds {
-        low: start.map_or(Bound::Unbounded, Bound::Included),
-        high: end.map_or(Bound::Unbounded, Bound::Excluded),
     }
 }

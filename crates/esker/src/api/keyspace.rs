@@ -1,16 +1,18 @@
 //! A handle on one keyspace.
 
-use super::batch::{behind_prefix, half_open, no_operator, stored_form};
-use super::database::Handle;
-use super::iterator::{Pair, bounds};
+use super::handle::Handle;
+use super::handle::Registration;
+use super::range::{Pair, bounds};
+use super::range::{behind_prefix, half_open};
 use super::traits::{keyspace_ttl, millis};
+use super::value::{no_operator, stored_form};
 use crate::base::{Kind, Millis, Moment};
 use crate::catalog::{KeyspaceState, Order};
 use crate::db::{Seen, Write, check_key};
 use crate::iter::Bounds;
 use crate::stats::counters::WriteCounts;
 use crate::wal::ops::Op;
-use crate::{Batch, Cursor, Durability, Error, Iter, Result, SegmentShape};
+use crate::{Cursor, Durability, Error, Iter, Result, SegmentShape};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use std::time::Duration;
 /// A named, ordered map inside a database.
 ///
 /// Handles are cheap to clone, may be used from any thread, and keep the database open. All
-/// keyspaces of a database share its log, so a [`Batch`] over several of them is atomic.
+/// keyspaces of a database share its log, so a [`Batch`](crate::Batch) over several of them is atomic.
 ///
 /// # Example
 /// ```
@@ -287,30 +289,6 @@ impl Keyspace {
         })
     }
 
-    /// Removes every key in a range. The cost does not depend on how many keys the range holds.
-    ///
-    /// # Errors
-    /// As [`Keyspace::insert`] and [`Batch::remove_range`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-range-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// let days = db.keyspace("days")?;
-    /// for day in ["2024-12-31", "2025-01-01", "2025-01-02"] {
-    ///     days.insert(day, "...")?;
-    /// }
-    /// days.remove_range(.."2025-01-01")?;
-    /// assert_eq!(days.iter()?.count(), 2);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        let mut batch = Batch::new();
-        batch.remove_range(self, range)?;
-        batch.write(&self.handle.core, self.handle.core.durability()).map(|_| ())
-    }
-
     /// The value under a key.
     ///
     /// # Errors
@@ -372,6 +350,17 @@ impl Keyspace {
         Ok(self.handle.core.get(&self.state, key.as_ref(), None, |_| ())?.is_some())
     }
 
+    /// Applies operands to a value.
+    pub(super) fn fold(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operands: &[Arc<[u8]>],
+    ) -> Result<Option<Vec<u8>>> {
+        let operands: Vec<&[u8]> = operands.iter().map(|operand| &**operand).collect();
+        self.state.traits().operator.full_merge(key, existing, &operands)
+    }
+
     /// The values under several keys, in the order of the keys, all as of one moment.
     ///
     /// # Errors
@@ -391,7 +380,12 @@ impl Keyspace {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        super::snapshot::Snapshot::new(&self.handle)?.multi_get(self, keys)
+        let now = Registration::new(&self.handle)?;
+        let get = |key: K| {
+            let core = &self.handle.core;
+            core.get(&self.state, key.as_ref(), Some(now.moment), |value| value.bytes().to_vec())
+        };
+        keys.into_iter().map(get).collect()
     }
 
     /// Every entry, in key order.
@@ -405,7 +399,7 @@ impl Keyspace {
     /// The entries within a range of keys, in key order.
     ///
     /// # Errors
-    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] as [`Batch::remove_range`].
+    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] as [`Batch::remove_range`](crate::Batch::remove_range).
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
         self.range_at(range, None)
     }

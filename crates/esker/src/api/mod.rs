@@ -9,14 +9,17 @@ mod branch;
 mod conditional;
 mod cursor;
 mod database;
+mod handle;
 mod iterator;
 mod keyspace;
 mod options;
+mod range;
 mod snapshot;
 mod stats;
 mod traits;
 mod transaction;
 mod transaction_iter;
+mod value;
 
 pub use crate::base::{
     Append, Associative, AssociativeOperator, Clock, CompactionFilter, Comparator, CounterI64,

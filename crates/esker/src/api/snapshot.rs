@@ -1,7 +1,7 @@
 //! Snapshots.
 
-use super::database::Handle;
-use super::iterator::Pair;
+use super::handle::{Handle, Registration};
+use super::range::Pair;
 use crate::base::Moment;
 use crate::{Cursor, Error, Iter, Keyspace, Result};
 use std::ops::RangeBounds;
@@ -29,25 +29,9 @@ pub struct Snapshot {
     registration: Arc<Registration>,
 }
 
-#[derive(Debug)]
-struct Registration {
-    handle: Arc<Handle>,
-    moment: Moment,
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        // In a forked child the list may be locked by a thread that does not exist there (R26).
-        if !self.handle.core.is_forked() {
-            self.handle.core.release_snapshot(self.moment.seq);
-        }
-    }
-}
-
 impl Snapshot {
     pub(super) fn new(handle: &Arc<Handle>) -> Result<Self> {
-        let moment = handle.core.take_snapshot()?;
-        Ok(Self { registration: Arc::new(Registration { handle: handle.clone(), moment }) })
+        Ok(Self { registration: Arc::new(Registration::new(handle)?) })
     }
 
     /// The snapshot's sequence number.

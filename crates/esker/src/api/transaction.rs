@@ -5,9 +5,9 @@
 
 mod writes;
 
-use super::batch::{behind_prefix, half_open};
-use super::database::Handle;
-use super::iterator::{Pair, bounds};
+use super::handle::Handle;
+use super::range::{Pair, bounds};
+use super::range::{behind_prefix, half_open};
 use super::transaction_iter::TransactionIter;
 use crate::db::check_key;
 use crate::iter::Bounds;
@@ -302,7 +302,7 @@ impl Transaction {
                     Some(base) => base.value().map(<[u8]>::to_vec),
                     None => self.get_below(keyspace, key)?,
                 };
-                fold(keyspace, key, existing.as_deref(), &operands)
+                keyspace.fold(key, existing.as_deref(), &operands)
             }
             Some(own) => Ok(own.value().map(<[u8]>::to_vec)),
             None => self.get_below(keyspace, key),
@@ -374,7 +374,7 @@ impl Transaction {
     /// As [`Keyspace::prefix`].
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionIter> {
         let prefix = prefix.as_ref();
-        if keyspace.state.has_own_order() {
+        if keyspace.state.has_custom_comparator() {
             let what = "this keyspace has a custom comparator: use a range instead of a prefix";
             return Err(Error::invalid(what));
         }
@@ -522,17 +522,6 @@ impl Inner {
         self.spaces.push(Space { keyspace: keyspace.clone(), writes });
         Ok(self.spaces.len() - 1)
     }
-}
-
-/// Applies operands to a value.
-pub(super) fn fold(
-    keyspace: &Keyspace,
-    key: &[u8],
-    existing: Option<&[u8]>,
-    operands: &[Arc<[u8]>],
-) -> Result<Option<Vec<u8>>> {
-    let operands: Vec<&[u8]> = operands.iter().map(|operand| &**operand).collect();
-    keyspace.state.traits().operator.full_merge(key, existing, &operands)
 }
 
 fn order_of(keyspace: &Keyspace) -> Result<OwnOrder> {

@@ -1,7 +1,6 @@
 //! Iterators of transactions: the entries of the snapshot with the transaction's writes over them.
 
-use super::iterator::Pair;
-use super::transaction::fold;
+use super::range::Pair;
 use crate::iter::Bounds;
 use crate::txn::reads::RangeRead;
 use crate::txn::writes::{OwnValue, OwnWrites};
@@ -204,7 +203,7 @@ impl TransactionIter {
                         Some(base) => base.value(),
                         None => entry.as_ref().map(|(_, value)| &value[..]),
                     };
-                    match fold(&self.keyspace, &key, existing, operands) {
+                    match self.keyspace.fold(&key, existing, operands) {
                         Ok(value) => value,
                         Err(error) => {
                             if forward {

@@ -144,23 +144,23 @@ impl Pipeline {
     ) -> Result<Seq> {
         self.latch.check()?;
         let len = self.measure(payload, operations, class)?;
-        let mut flight = self.take_off(len)?;
-        let start = flight.ticket.start;
+        let mut pending = self.begin_write(len)?;
+        let start = pending.ticket.start;
         let checked = match check(start) {
             Ok(checked) => checked,
             Err(error) => {
-                drop(flight);
+                drop(pending);
                 return Err(error);
             }
         };
-        flight.log(payload, operations, class)?;
+        pending.log(payload, operations, class)?;
         if let Err(error) = apply(checked, start) {
-            flight.fail(error.clone());
+            pending.fail(error.clone());
             return Err(error.poisoning());
         }
-        flight.stage = Stage::Applied;
-        let end = flight.ticket.end;
-        drop(flight);
+        pending.stage = Stage::Applied;
+        let end = pending.ticket.end;
+        drop(pending);
         if self.space.alarm(end)
             && let Some(wake) = &self.on_prepare_needed
         {
@@ -208,14 +208,15 @@ impl Pipeline {
         Ok(record_bytes(operations_prefix(operations).len() as u64 + len))
     }
 
-    fn take_off(&self, len: u64) -> Result<Flight<'_>> {
+    /// Reserves the place of a write.
+    fn begin_write(&self, len: u64) -> Result<PendingWrite<'_>> {
         // The plain log appends under a lock from the reservation on, so that a killed process
         // leaves no hole; the mapped log needs none.
         let buffer = self.append.as_ref().map(Mutex::lock);
         // Read before the reservation: what the record tells about the past must be true.
         let synced = self.group.synced();
         let ticket = self.reserve(len)?;
-        Ok(Flight { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved })
+        Ok(PendingWrite { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved })
     }
 
     fn reserve(&self, len: u64) -> Result<Ticket> {
@@ -459,7 +460,7 @@ enum Stage {
 
 /// A write between reservation and publication. Dropping it always ends in one of the two ways of
 /// R2: a completed ticket, or a stopped pipeline.
-struct Flight<'a> {
+struct PendingWrite<'a> {
     pipeline: &'a Pipeline,
     ticket: Ticket,
     synced: Seq,
@@ -467,7 +468,7 @@ struct Flight<'a> {
     stage: Stage,
 }
 
-impl Flight<'_> {
+impl PendingWrite<'_> {
     /// Copies the record to its place.
     fn log(&mut self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
         let (kind, operations, payload) = match class {
@@ -567,7 +568,7 @@ fn put_whole(
     segment.write(record.position, buffer)
 }
 
-impl Drop for Flight<'_> {
+impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
         match self.stage {
             Stage::Reserved => {

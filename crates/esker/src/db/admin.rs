@@ -119,7 +119,7 @@ impl Core {
         loop {
             let seen = self.work.done().epoch();
             self.state.retired.collect();
-            self.judge_expired();
+            self.rescore_expired();
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {

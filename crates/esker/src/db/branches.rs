@@ -78,7 +78,7 @@ impl Core {
         if let Err(error) = self.make_change(&mut store, change, ()) {
             // The numbers are free again, and the next keyspaces with them may be compacted.
             let copies = record.copies.iter();
-            copies.for_each(|(copy, _)| self.judge(*copy, None));
+            copies.for_each(|(copy, _)| self.rescore(*copy, None));
             return Err(error);
         }
         let branch = catalog.add_branch(&record);

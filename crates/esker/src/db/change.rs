@@ -105,12 +105,12 @@ impl Core {
         let (dead, moved) = store.account(&before.version, &change.trees);
         *self.totals.lock() = store.totals();
         self.publish(&change);
-        // Judging asks for the snapshots' times.
+        // Scoring asks for the snapshots' times.
         drop(held);
         for (id, moved) in moved {
             match moved {
-                Some(moved) => self.judge_moved(id, &moved),
-                None => self.judge(id, None),
+                Some(moved) => self.rescore_moved(id, &moved),
+                None => self.rescore(id, None),
             }
         }
         // The edit is synced and no new reader can find these any more (R22).

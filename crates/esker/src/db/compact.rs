@@ -38,7 +38,7 @@ const STEP_BYTES: usize = 1 << 20;
 const STRIDE: usize = 32;
 
 /// The result for one partition.
-struct Merged {
+struct Compacted {
     keyspace: Arc<KeyspaceState>,
     old: Arc<Partition>,
     base: Run,
@@ -94,7 +94,7 @@ impl Core {
     fn compact_into_file(&self, keys: &[PartitionKey], filtering: bool) -> Result<bool> {
         let started = Instant::now();
         let mut writer = None;
-        let mut merged = Vec::new();
+        let mut compacted = Vec::new();
         let mut delta_bytes = 0;
         for (id, lower) in keys {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
@@ -109,9 +109,9 @@ impl Core {
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
-                    let merged = self.compact_partition(order, &job, &mut writer);
+                    let compacted = self.compact_partition(order, &job, &mut writer);
                     // Disorder that the writer refused may come from a panic (R15).
-                    self.trust(order).and(merged)
+                    self.trust(order).and(compacted)
                 }
                 Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
             };
@@ -122,24 +122,24 @@ impl Core {
             let (base, filtered_under) = base
                 .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
                 .inspect_err(|_| give_up(writer.take()))?;
-            merged.push(Merged { keyspace, old, base, filtered_under });
+            compacted.push(Compacted { keyspace, old, base, filtered_under });
         }
         let background = &self.counters.background;
         if let Some(writer) = &writer {
             background.compaction_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
         }
-        let count = merged.len() as u64;
+        let count = compacted.len() as u64;
         let mut installed = true;
-        let made = made_by(writer.as_ref(), &merged);
+        let made = made_by(writer.as_ref(), &compacted);
         self.conclude(writer, made, || {
-            installed = self.install_compactions(merged)?;
+            installed = self.install_compactions(compacted)?;
             Ok(())
         })?;
         if !installed {
             return Ok(false);
         }
         background.compactions.fetch_add(count, Ordering::Relaxed);
-        self.pacer.merged(delta_bytes, started.elapsed());
+        self.pacer.compacted(delta_bytes, started.elapsed());
         self.update_pace();
         Ok(true)
     }
@@ -296,8 +296,8 @@ impl Core {
 
     /// Puts the results in the places of their partitions. False: they do not respect a snapshot
     /// that was made meanwhile.
-    fn install_compactions(&self, merged: Vec<Merged>) -> Result<bool> {
-        if merged.is_empty() {
+    fn install_compactions(&self, compacted: Vec<Compacted>) -> Result<bool> {
+        if compacted.is_empty() {
             return Ok(true);
         }
         self.gate(Point::CompactionInstalls);
@@ -305,16 +305,17 @@ impl Core {
             let mut change = Change::default();
             // Several compactions began one after the other: all of them respect only the
             // snapshots that all of them knew.
-            let respected = merged.iter().filter_map(|merged| merged.filtered_under.clone());
+            let respected =
+                compacted.iter().filter_map(|compacted| compacted.filtered_under.clone());
             change.respects =
                 respected.reduce(|a, b| a.into_iter().filter(|seq| b.contains(seq)).collect());
-            let key = |merged: &Merged| (merged.keyspace.id, merged.old.lower.clone());
+            let key = |compacted: &Compacted| (compacted.keyspace.id, compacted.old.lower.clone());
             let mut batch =
-                Batch { own: merged.iter().map(key).collect(), to_come: Default::default() };
+                Batch { own: compacted.iter().map(key).collect(), to_come: Default::default() };
             batch.to_come.clone_from(&batch.own);
             // Each tree is copied once, however many of its partitions were compacted.
             let mut drafts: BTreeMap<KeyspaceId, Draft> = BTreeMap::new();
-            for result in merged {
+            for result in compacted {
                 let id = result.keyspace.id;
                 batch.to_come.remove(&key(&result));
                 let draft = match drafts.entry(id) {
@@ -346,10 +347,10 @@ impl Core {
         &self,
         order: &O,
         tree: &mut Draft,
-        merged: Merged,
+        compacted: Compacted,
         batch: &Batch,
     ) -> Result<Vec<TreeEdit>> {
-        let old = &merged.old;
+        let old = &compacted.old;
         let place = tree.position(order, old.lower.as_deref());
         let now = place.map(|at| (at, tree.partitions()[at].clone()));
         let Some((at, now)) = now.filter(|(_, now)| {
@@ -361,13 +362,14 @@ impl Core {
         let newer = &now.deltas[..now.deltas.len() - old.deltas.len()];
         // Seeded: deltas that were flushed during a compaction are lost.
         let newer = if bug!("db_compaction_loses_newer_deltas") { &newer[..0] } else { newer };
-        let parts = partitioning::after_compaction(order, &now, merged.base, newer, &self.settings);
+        let parts =
+            partitioning::after_compaction(order, &now, compacted.base, newer, &self.settings);
         let mut edits =
             vec![partitioning::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
         let count = parts.len();
         tree.replace(at, 1, parts.into_iter().map(Arc::new).collect());
         if count == 1 {
-            let id = merged.keyspace.id;
+            let id = compacted.keyspace.id;
             // A partition that became small joins a small neighbour that nobody works on.
             for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
                 let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
@@ -405,9 +407,9 @@ fn partition_at(
 }
 
 /// The segments that these compactions wrote, without those that were taken over.
-fn made_by(writer: Option<&RunWriter>, merged: &[Merged]) -> Vec<Arc<Segment>> {
+fn made_by(writer: Option<&RunWriter>, compacted: &[Compacted]) -> Vec<Arc<Segment>> {
     let Some(file) = writer.map(RunWriter::id) else { return Vec::new() };
-    let runs = merged.iter().map(|merged| &merged.base);
+    let runs = compacted.iter().map(|compacted| &compacted.base);
     let segments = runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
     segments.filter(|segment| segment.meta().file == file).cloned().collect()
 }

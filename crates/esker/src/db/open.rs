@@ -7,7 +7,7 @@
 //! 3. A new database gets its superblocks last. In a directory without them, and without data, a
 //!    creation was cut off; the database is made anew.
 //! 4. Recovery reads the manifest, then the log from where the manifest says (R11), and holds both
-//!    against what is known of them (`judge`). Only when both are whole, it removes orphans, begins
+//!    against what is known of them (`recovery::consistency`). Only when both are whole, it removes orphans, begins
 //!    a new manifest, and flushes what was replayed before the first write (R7).
 
 use crate::base::SteadyClock;
@@ -172,7 +172,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Makes what was replayed durable before the first write (R7), and judges the tree.
+    /// Makes what was replayed durable before the first write (R7), and scores the compactions of its trees.
     fn after_recovery(&self) -> Result<()> {
         if self.pipeline.is_some() {
             while self.state_now().oldest_sealed().is_some() {
@@ -192,7 +192,7 @@ impl Core {
         self.keep_snapshots_still();
         let state = self.state_now();
         for (id, tree) in state.version.trees() {
-            self.judge(*id, Some(tree));
+            self.rescore(*id, Some(tree));
         }
         Ok(())
     }

@@ -154,8 +154,8 @@ impl Core {
             match self.search(&search, state, Access::Cached(&guard), &mut take)? {
                 Answer::NeedsIo => break 'cached,
                 Answer::Operand => {}
-                Answer::Absent => return self.checked(keyspace, below, None),
-                Answer::Present(value) => return self.checked(keyspace, below, Some(value)),
+                Answer::Absent => return self.checked(keyspace, None),
+                Answer::Present(value) => return self.checked(keyspace, Some(value)),
             }
             drop(guard);
             return self.get_folded(order, keyspace, key, at, take);
@@ -167,10 +167,10 @@ impl Core {
         match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
             Answer::Present(value) => {
                 self.counters.add(Counter::GetsElsewhere, 1);
-                self.checked(keyspace, below, Some(value))
+                self.checked(keyspace, Some(value))
             }
             Answer::Operand => self.get_folded(order, keyspace, key, at, take),
-            Answer::Absent | Answer::NeedsIo => self.checked(keyspace, below, None),
+            Answer::Absent | Answer::NeedsIo => self.checked(keyspace, None),
         }
     }
 
@@ -198,7 +198,7 @@ impl Core {
         if found.is_some() {
             self.counters.add(Counter::GetsElsewhere, 1);
         }
-        self.checked(keyspace, moment.seq, found)
+        self.checked(keyspace, found)
     }
 
     /// Judges a value that expires.
@@ -219,12 +219,7 @@ impl Core {
 
     /// Fails a read that came after the drop of its keyspace, whatever it found.
     #[inline]
-    fn checked<R>(
-        &self,
-        keyspace: &KeyspaceState,
-        _below: Seq,
-        found: Option<R>,
-    ) -> Result<Option<R>> {
+    fn checked<R>(&self, keyspace: &KeyspaceState, found: Option<R>) -> Result<Option<R>> {
         if keyspace.dropped_at().is_some() {
             return Err(keyspace.dropped_error());
         }

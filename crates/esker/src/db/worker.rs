@@ -6,6 +6,7 @@
 //! not workers, so that a slow disk under the log does not hold up the tree, nor the reverse (R27).
 
 use crate::base::{KeyspaceId, Millis};
+use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
@@ -89,7 +90,7 @@ impl Core {
             tries = if retired { tries + 1 } else { 0 };
             if self.work.take_retry() || (retired && tries <= RETIRE_TRIES) {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
-            } else if self.judge_expired() {
+            } else if self.rescore_expired() {
                 tries = 0;
             } else if let Some(wait) = self.wait_for_looking_again() {
                 if !self.work.signal().wait_past_timeout(seen, wait) {
@@ -166,7 +167,7 @@ impl Core {
                 log::warn!("compaction failed: {error}");
             }
             // What was not compacted is still to be compacted.
-            self.judge_again(&keys);
+            self.rescore_partitions(&keys);
         }
         if result.is_ok() {
             self.note_gain();
@@ -182,14 +183,10 @@ impl Core {
 
     /// Handles what happened while a compaction failed, which `end_compactions` does not notice:
     /// keyspaces went, and nobody will try those again, or the missing comparator came.
-    fn after_failed_compactions(
-        &self,
-        keys: &[crate::compaction::queue::PartitionKey],
-        error: &Error,
-    ) {
+    fn after_failed_compactions(&self, keys: &[PartitionKey], error: &Error) {
         let state = self.state_now();
         let gone = keys.iter().map(|(id, _)| *id).filter(|id| state.version.tree(*id).is_none());
-        gone.for_each(|id| self.judge(id, None));
+        gone.for_each(|id| self.rescore(id, None));
         if matches!(error, Error::ComparatorMissing { .. }) {
             let ids = keys.iter().map(|(id, _)| *id);
             let usable = self.catalog.lock().with_known_order(ids);
@@ -197,13 +194,13 @@ impl Core {
         }
     }
 
-    /// Judges the partitions of a tree anew; `None`: the tree is gone.
-    pub(super) fn judge(&self, id: KeyspaceId, tree: Option<&Tree>) {
+    /// Computes anew how urgent the compactions of a tree are; `None`: the tree is gone.
+    pub(super) fn rescore(&self, id: KeyspaceId, tree: Option<&Tree>) {
         self.work.refresh(id, tree, &self.settings, self.earliest_time());
     }
 
-    /// Judges the partitions of a tree that a change has moved.
-    pub(super) fn judge_moved(&self, id: KeyspaceId, moved: &Moved) {
+    /// Like [`Self::rescore`], for the partitions that a change has moved.
+    pub(super) fn rescore_moved(&self, id: KeyspaceId, moved: &Moved) {
         self.work.moved(id, moved, &self.settings, self.earliest_time());
     }
 
@@ -212,10 +209,10 @@ impl Core {
         self.snapshots.earliest_time(self.clock.now())
     }
 
-    /// Judges the trees anew in which something has expired. Returns whether there were any.
-    pub(super) fn judge_expired(&self) -> bool {
+    /// Computes the scores of the trees in which something has expired. Returns whether there were any.
+    pub(super) fn rescore_expired(&self) -> bool {
         let ids = self.work.expired(self.earliest_time());
-        self.judge_trees(&ids);
+        self.rescore_trees(&ids);
         !ids.is_empty()
     }
 
@@ -231,17 +228,17 @@ impl Core {
         expiry.or_else(|| self.files.has_postponed().then_some(LOOK_AGAIN))
     }
 
-    fn judge_again(&self, keys: &[crate::compaction::queue::PartitionKey]) {
+    fn rescore_partitions(&self, keys: &[PartitionKey]) {
         let mut ids: Vec<_> = keys.iter().map(|(id, _)| *id).collect();
         ids.dedup();
-        self.judge_trees(&ids);
+        self.rescore_trees(&ids);
     }
 
-    fn judge_trees(&self, ids: &[KeyspaceId]) {
+    fn rescore_trees(&self, ids: &[KeyspaceId]) {
         let state = self.state_now();
         for id in ids.iter().copied() {
             let tree = state.version.tree(id).map(Arc::as_ref);
-            self.judge(id, tree);
+            self.rescore(id, tree);
         }
     }
 

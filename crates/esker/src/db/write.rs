@@ -148,7 +148,7 @@ impl Core {
             if keyspace.is_dropped() {
                 return Err(keyspace.dropped_error());
             }
-            custom |= keyspace.has_own_order();
+            custom |= keyspace.has_custom_comparator();
         }
         let len = write.payload.len() as u64;
         if len > self.settings.batch_bytes_max {
@@ -165,7 +165,7 @@ impl Core {
             self.validate(reads, 0, seen, Which::All)?;
         }
         let started = self.counters.begin_commit(write.counts);
-        let custom = custom || reads.is_some_and(|reads| reads.has_own_order());
+        let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
         // One place calls this, so that the compiler keeps all of a write in one piece.
         let mut way = Way::default();
         let end = loop {

@@ -1,5 +1,5 @@
 //! Checks whether the files of a database agree with what is known of them. An open for writing or
-//! for reading, `verify` and a repair all use this one judgement.
+//! for reading, `verify` and a repair all use this one check.
 //!
 //! 1. The superblock that counts names the manifest, which holds at least what is known of it.
 //! 2. The log reaches at least as far as is known, from where the manifest says that it begins.
@@ -16,16 +16,16 @@ use crate::manifest::{self, Recovered, Superblock, Superblocks};
 use crate::wal;
 use std::path::Path;
 
-/// What [`judge`] found.
+/// What [`check`] found.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub struct Consistency {
     /// What is damaged, missing or older than is known, so that open refuses; empty: nothing.
     pub damage: Vec<Error>,
     /// The number of the manifest, after successors, if it is what is known of it.
     pub manifest: Option<u64>,
 }
 
-impl Verdict {
+impl Consistency {
     fn note(&mut self, error: Error) -> Result<()> {
         match error {
             Error::Corruption(_) => self.damage.push(error),
@@ -35,32 +35,32 @@ impl Verdict {
     }
 }
 
-/// Judges superblocks, manifest and log of a database that nobody has open. Changes nothing.
+/// Checks superblocks, manifest and log of a database that nobody has open. Changes nothing.
 ///
 /// # Errors
 /// [`Error::Missing`] if there is no superblock, [`Error::UnknownFormat`] if a newer build wrote
-/// it, and what reading fails with. Damage is part of the verdict.
-pub fn judge(fs: &dyn Fs, directory: &Path) -> Result<Verdict> {
-    let mut verdict = Verdict::default();
+/// it, and what reading fails with. Damage is part of the result.
+pub fn check(fs: &dyn Fs, directory: &Path) -> Result<Consistency> {
+    let mut found = Consistency::default();
     let (superblocks, manifest) = match read(fs, directory) {
-        Ok(found) => found,
-        Err(error) => return verdict.note(error).map(|()| verdict),
+        Ok(files) => files,
+        Err(error) => return found.note(error).map(|()| found),
     };
-    verdict.manifest = Some(manifest.number);
+    found.manifest = Some(manifest.number);
     let starts = manifest.edits.iter().rev();
     let Some(log_start) = starts.filter_map(|edit| edit.log_start).next() else {
         let path = directory.join(manifest::manifest_name(manifest.number));
-        verdict.note(manifest::misfit(&path, "it does not say where the log begins"))?;
-        return Ok(verdict);
+        found.note(manifest::misfit(&path, "it does not say where the log begins"))?;
+        return Ok(found);
     };
     let log = directory.join(LOG_DIRECTORY);
     let read = wal::recover(fs, &log, log_start, wal::Policy::Refuse, |_, _, _| Ok(()));
-    let judged = read.and_then(|read| {
+    let checked = read.and_then(|read| {
         check_age(directory, &manifest, &read)?;
         check_reach(directory, superblocks.current(), log_start, &read)
     });
-    judged.or_else(|error| verdict.note(error))?;
-    Ok(verdict)
+    checked.or_else(|error| found.note(error))?;
+    Ok(found)
 }
 
 /// Reads the superblocks and the manifest that they name, as far as it is known at least.

@@ -10,7 +10,7 @@ use crate::manifest::{
     self, Content, Edit, Home, KeyspaceRecord, SUPERBLOCK_NAMES, Scan, Superblock, Traits, Trees,
     Version, manifest_name, parse_manifest_name,
 };
-use crate::recovery::consistency::judge;
+use crate::recovery::consistency;
 use crate::run::{RunFile, Segment, SegmentMeta};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Sou
         plan.find(State::Damaged, Some(&lock), format!("it is {found}: no open gets past it"));
     }
     let named = superblocks(fs.as_ref(), path, plan)?;
-    let verdict = match judge(fs.as_ref(), path) {
+    let verdict = match consistency::check(fs.as_ref(), path) {
         Err(error @ Error::UnknownFormat { .. }) => return Err(error),
         // What cannot be read for another reason is found again where it is read piece by piece.
         other => other.unwrap_or_default(),

@@ -154,8 +154,8 @@ impl ReadSet {
     }
 
     /// Whether a keyspace with a custom comparator was read.
-    pub fn has_own_order(&self) -> bool {
-        self.spaces.iter().any(|space| space.keyspace.has_own_order())
+    pub fn has_custom_comparator(&self) -> bool {
+        self.spaces.iter().any(|space| space.keyspace.has_custom_comparator())
     }
 
     /// What was read, by keyspace.

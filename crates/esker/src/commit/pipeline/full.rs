@@ -1,6 +1,6 @@
 //! What the log does on a full device (C7).
 
-use super::{Flight, Pipeline, Stage};
+use super::{PendingWrite, Pipeline, Stage};
 use crate::error::{Error, Result};
 use crate::wal::format::record_bytes;
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ impl Pipeline {
         let (any, ticket) = self.space.give_up_spare(&self.ring, record_bytes(0));
         if let Some(ticket) = ticket {
             // Its end makes the stretch void.
-            drop(Flight { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved });
+            drop(PendingWrite { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved });
         }
         any
     }

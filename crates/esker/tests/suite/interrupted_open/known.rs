@@ -85,7 +85,7 @@ fn held(db: &Db) -> Vec<u32> {
 /// Opens a copy in every way: each refuses by name, or each shows exactly the numbers below `all`.
 /// Says whether it was refused.
 fn refused(disk: &CrashFs, all: u32, what: &str) -> bool {
-    let verdict = esker::internals::recovery::consistency::judge(disk, Path::new(PATH));
+    let verdict = esker::internals::recovery::consistency::check(disk, Path::new(PATH));
     let mut reading = options(&disk.kill_clone());
     reading.read_only = true;
     let outcomes = [Db::open_with(PATH, reading), open(&disk.kill_clone())].map(|opened| {
@@ -156,7 +156,7 @@ fn no_bit_of_the_last_edit_is_lost_in_silence() {
                 let padding = bit / 8 >= last.len - 7;
                 let what = format!("{class:?}, closed {close}, bit {bit}");
                 let verdict =
-                    esker::internals::recovery::consistency::judge(&copy, Path::new(PATH)).unwrap();
+                    esker::internals::recovery::consistency::check(&copy, Path::new(PATH)).unwrap();
                 let found = !verdict.damage.is_empty();
                 assert!(found || padding, "{what}: passed");
                 // All judge alike; opening in each way costs more.

@@ -1,0 +1,66 @@
+//! Ranges of keys, as callers give them and as the engine takes them.
+//!
+//! A caller gives any `RangeBounds`. Deletes and iterators take half-open ranges: a first key, and the
+//! first key behind the range.
+
+use crate::base::{Bytewise, KeyOrder};
+use crate::catalog::Order;
+use crate::db::check_key;
+use crate::iter::Bounds;
+use crate::{Error, Result};
+use std::ops::{Bound, RangeBounds};
+
+/// A key and a value.
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
+
+/// A range as it is stored: its first key, and the first key after it.
+pub(super) type HalfOpen = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+/// The range as its first key and the first key after it. In byte order the next key after `k` is
+/// `k` with a zero byte; under a custom comparator no such key is known.
+pub(super) fn half_open<K: AsRef<[u8]>>(
+    order: &Order,
+    range: &impl RangeBounds<K>,
+) -> Result<HalfOpen> {
+    let bytewise = matches!(order, Order::Bytewise);
+    let behind = |key: &K| -> Result<Vec<u8>> {
+        if !bytewise {
+            let what = "this keyspace has a custom comparator: give ranges of the form a..b";
+            return Err(Error::invalid(what));
+        }
+        check_key(key.as_ref())?;
+        Ok([key.as_ref(), &[0]].concat())
+    };
+    let at = |key: &K| -> Result<Vec<u8>> {
+        check_key(key.as_ref())?;
+        Ok(key.as_ref().to_vec())
+    };
+    let start = match range.start_bound() {
+        Bound::Included(key) => Some(at(key)?),
+        Bound::Excluded(key) => Some(behind(key)?),
+        Bound::Unbounded => None,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(key) => Some(behind(key)?),
+        Bound::Excluded(key) => Some(at(key)?),
+        Bound::Unbounded => None,
+    };
+    Ok((start, end))
+}
+
+/// The first key that does not begin with `prefix`, in byte order; `None`: there is none.
+pub(super) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    debug_assert!(Bytewise.compare(prefix, &end).is_lt());
+    Some(end)
+}
+
+/// The bounds of a half-open range.
+pub(super) fn bounds((start, end): HalfOpen) -> Bounds {
+    Bounds {
+        low: start.map_or(Bound::Unbounded, Bound::Included),
+        high: end.map_or(Bound::Unbounded, Bound::Excluded),
+    }
+}
