@@ -7,6 +7,7 @@
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::{KeyspaceId, SEQ_MAX, Seq};
+use crate::manifest::fields::read_name;
 
 /// What a branch is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ impl BranchRecord {
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let number = id(reader)?;
-        let name = super::edit::read_name(reader)?;
+        let name = read_name(reader)?;
         let kind = match reader.u8()? {
             0 => BranchKind::Branch,
             1 => BranchKind::Snapshot,

@@ -1,8 +1,9 @@
 //! The records of the manifest: what changed, in a form that replays to the same version.
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
-use crate::base::limits::{KEY_BYTES_MAX, KEYSPACES_MAX, NAME_BYTES_MAX};
+use crate::base::limits::KEYSPACES_MAX;
 use crate::base::{FileId, KeyspaceId, Millis, Seq};
+use crate::manifest::fields::{put_key, read_key, read_list, read_name};
 use crate::manifest::{BranchRecord, Home};
 use crate::run::SegmentMeta;
 
@@ -132,38 +133,6 @@ mod tag {
     pub const BRANCH_DROPPED: u8 = 18;
     pub const SHARE: u8 = 19;
     pub const ADD_DELTA_TO_MANY: u8 = 20;
-}
-
-fn put_key(out: &mut Vec<u8>, key: Option<&[u8]>) {
-    out.push(u8::from(key.is_some()));
-    if let Some(key) = key {
-        put_bytes(out, key);
-    }
-}
-
-fn read_key(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
-    match reader.u8()? {
-        0 => Ok(None),
-        1 => Ok(Some(reader.bytes(KEY_BYTES_MAX)?.to_vec())),
-        _ => Err(DecodeError("a bound is neither there nor absent")),
-    }
-}
-
-pub(super) fn read_name(reader: &mut Reader<'_>) -> Decoded<String> {
-    let bytes = reader.bytes(NAME_BYTES_MAX)?;
-    String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError("a name is not UTF-8"))
-}
-
-/// Reads a list whose length is checked against the bytes that remain: every element takes at
-/// least `bytes_min` bytes.
-fn read_list<T>(
-    reader: &mut Reader<'_>,
-    bytes_min: usize,
-    mut read: impl FnMut(&mut Reader<'_>) -> Decoded<T>,
-) -> Decoded<Vec<T>> {
-    let max = reader.remaining() / bytes_min;
-    let count = reader.varint_max(max as u64)? as usize;
-    (0..count).map(|_| read(reader)).collect()
 }
 
 impl RunRecord {

@@ -9,18 +9,21 @@
 //! offset. Each is synced before the next is appended, so only the last can be torn: damage with a
 //! whole record behind it is corruption (C4, R11).
 
-use crate::base::NumberedName;
-use crate::base::codec::{Reader, checksum, checksum_pieces};
+use crate::base::codec::{Reader, checksum};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode, PathKind, open_part};
+use crate::manifest::record::{
+    KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, encode_record, record_at,
+};
 use crate::manifest::search::Search;
-use crate::manifest::{Edit, FORMAT_VERSION, FORMAT_VERSION_MIN, Reach};
+use crate::manifest::{
+    Edit, FORMAT_VERSION, FORMAT_VERSION_MIN, Reach, Recovered, manifest_name, parse_manifest_name,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: [u8; 8] = *b"ESKERMF\n";
 pub(super) const HEADER_LEN: u64 = 64;
-pub(super) const RECORD_HEADER_LEN: usize = 16;
 /// A manifest is rewritten when it exceeds this many times its first record, plus a floor.
 const GROWTH_MAX: u64 = 4;
 const GROWTH_FLOOR_BYTES: u64 = 256 << 10;
@@ -28,21 +31,6 @@ const GROWTH_FLOOR_BYTES: u64 = 256 << 10;
 const ALLOCATION_BYTES: u64 = 16 << 10;
 /// Bytes of the record that names the successor.
 const SUCCESSOR_RECORD_BYTES: u64 = RECORD_HEADER_LEN as u64 + 8;
-
-pub(super) const KIND_EDIT: u32 = 1;
-pub(super) const KIND_SUCCESSOR: u32 = 2;
-
-const NAME: NumberedName = NumberedName { prefix: "MANIFEST-", digits: 6, suffix: "" };
-
-/// The file name of manifest `number`.
-pub fn manifest_name(number: u64) -> String {
-    NAME.of(number)
-}
-
-/// The number in a manifest's file name.
-pub fn parse_manifest_name(name: &str) -> Option<u64> {
-    NAME.number(name)
-}
 
 /// Whether the file at `path` begins like a manifest of this engine, of whatever version.
 pub fn begins_like_one(fs: &dyn Fs, path: &Path) -> Result<bool> {
@@ -62,21 +50,6 @@ pub struct Manifest {
     allocated: u64,
     /// Whether an append failed so that it is unknown whether its record is there.
     in_doubt: bool,
-}
-
-/// What reading a manifest gives.
-#[derive(Debug)]
-pub struct Recovered {
-    /// The number of the manifest that was read (after following successors).
-    pub number: u64,
-    /// Its edits; the first holds the whole state of its beginning.
-    pub edits: Vec<Edit>,
-    /// Its last whole record ends here.
-    pub reach: Reach,
-    /// Where each of its records ends.
-    pub steps: Vec<Reach>,
-    /// Whether bytes of a torn record follow the end.
-    pub torn: bool,
 }
 
 impl Manifest {
@@ -269,19 +242,6 @@ impl Manifest {
     }
 }
 
-/// The checksum of a record, and all of its bytes.
-fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> (u64, Vec<u8>) {
-    let kind_bytes = kind.to_le_bytes();
-    let sum = checksum_pieces(nonce, offset, &[&kind_bytes, payload]);
-    let mut record = Vec::with_capacity(RECORD_HEADER_LEN + payload.len() + 8);
-    record.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    record.extend_from_slice(&kind_bytes);
-    record.extend_from_slice(&sum.to_le_bytes());
-    record.extend_from_slice(payload);
-    record.resize(record.len().next_multiple_of(8), 0);
-    (sum, record)
-}
-
 /// Reads manifest `number`, of which so much is known, following the names of successors.
 pub fn read(
     fs: &dyn Fs,
@@ -393,24 +353,4 @@ pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<(u3
         return Err(damaged("it is another manifest under this name"));
     }
     Ok((version, nonce))
-}
-
-/// A whole record.
-pub(super) struct Record<'a> {
-    pub kind: u32,
-    pub payload: &'a [u8],
-    pub sum: u64,
-}
-
-pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<Record<'_>> {
-    let mut reader = Reader::new(bytes.get(offset..)?);
-    let len = reader.u32().ok()? as usize;
-    let kind_bytes = reader.take(4).ok()?;
-    let sum = reader.u64().ok()?;
-    let payload = reader.take(len).ok()?;
-    if sum != checksum_pieces(nonce, offset as u64, &[kind_bytes, payload]) {
-        return None;
-    }
-    let kind = Reader::new(kind_bytes).u32().ok()?;
-    Some(Record { kind, payload, sum })
 }

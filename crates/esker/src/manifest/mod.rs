@@ -15,8 +15,12 @@
 
 mod branch;
 mod edit;
+mod fields;
 mod known;
 mod log;
+mod name;
+mod record;
+mod recovered;
 mod scan;
 mod search;
 mod superblock;
@@ -27,9 +31,9 @@ mod version;
 pub use branch::{BranchKind, BranchRecord, Home};
 pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
 pub use known::{EndMark, Known, Reach};
-pub use log::{
-    Manifest, Recovered, begins_like_one, manifest_name, parse_manifest_name, read, read_records,
-};
+pub use log::{Manifest, begins_like_one, read, read_records};
+pub use name::{manifest_name, parse_manifest_name};
+pub use recovered::Recovered;
 pub use scan::{Content, Piece, Scan, scan};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock, Superblocks};
 pub use version::{Draft, Partition, Tree, Trees, Version, check_tree, misfit, run_record};

@@ -3,9 +3,8 @@
 //! Reading for an open ends at the first damage and refuses; this goes on behind it. Records prove
 //! themselves: their checksums are salted with the file's nonce and their offset.
 
-use super::log::{
-    HEADER_LEN, KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, check_header, record_at,
-};
+use super::log::{HEADER_LEN, check_header};
+use super::record::{KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, record_at};
 use crate::base::codec::Reader;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode};

@@ -4,7 +4,7 @@
 //! have a checksum computed over the whole rest at each place. The bytes checksummed in vain are
 //! therefore bounded by the length of the file.
 
-use super::log::{RECORD_HEADER_LEN, record_at};
+use super::record::{RECORD_HEADER_LEN, record_at};
 
 /// Bytes that may be checksummed in vain, for each byte of the file.
 const VAIN_PER_BYTE: u64 = 16;
