@@ -22,9 +22,9 @@ mod cursor;
 mod fence;
 mod file;
 mod get;
+mod header;
 mod index;
 mod meta;
-mod open_files;
 mod salvage;
 mod segment;
 #[cfg(test)]
@@ -33,12 +33,10 @@ mod verify;
 mod writer;
 
 pub use cursor::RunCursor;
-pub use file::{
-    HEADER_BYTES, Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name, parse_run_name,
-};
+pub use file::{OpenFiles, Reclaim, RunFile};
 pub use get::{Access, BlockRef, Found, Probe};
+pub use header::{HEADER_BYTES, VERSION as FORMAT_VERSION, file_name, parse_run_name};
 pub use meta::{SegmentKind, SegmentMeta, Specials};
-pub use open_files::OpenFiles;
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;

@@ -11,8 +11,8 @@
 //! 3. The bytes read and checksummed in a search are bounded by the length of what is searched,
 //!    whatever stands there ([`Effort`]).
 
-use super::file::{HEADER_BYTES, check_header};
 use super::file_name;
+use super::header::{HEADER_BYTES, check_header};
 use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_place};
 use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};

@@ -5,7 +5,7 @@
 //! keyspaces and orders (R28): the order comes with each entry and may change where a segment
 //! ends.
 
-use super::file::{HEADER_BYTES, file_name, header};
+use super::header::{HEADER_BYTES, file_name, header};
 use super::index::{IndexBuilder, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
 use crate::base::codec::hash_key;
