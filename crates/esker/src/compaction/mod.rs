@@ -10,13 +10,15 @@
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+mod counts;
 mod fold;
 mod gc;
 mod plan;
 mod stream;
 mod thin;
 
+pub use counts::CompactionCounts;
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};
 pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan};
-pub use stream::{CompactionCounts, CompactionStream};
+pub use stream::CompactionStream;
 pub use thin::{Stretch, ThinStream};
