@@ -10,14 +10,22 @@
 //! interrupted, and never held a record (R4).
 
 use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
-use super::recover::{self, Place, Policy};
 use super::segment::file_number;
-use super::stream::Stream;
 use crate::base::{Seq, first_free};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Advice, File, Fs, open_part};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What to do about damage (R30).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// Refuse to go on.
+    #[default]
+    Refuse,
+    /// Keep what stands before the damage and give up the rest.
+    KeepPrefix,
+}
 
 /// A segment of the log as recovery sees it.
 #[derive(Debug, Clone)]
@@ -80,37 +88,6 @@ impl Chain {
         // Windows cut to nothing share their start with the successor, which comes later.
         self.segments[..next].last().filter(|segment| position < segment.end)
     }
-}
-
-impl Chain {
-    /// The segment files in a directory where no log is meant to be yet: what an interrupted
-    /// creation left, which must not hold a record. Anything else is refused, and left alone.
-    pub fn before_creation(fs: &dyn Fs, dir: &Path, first: Seq) -> Result<Self> {
-        let chain = load(fs, dir, first, Policy::KeepPrefix)?;
-        // Several creations may have been cut off, each behind the one before.
-        let left_over = chain.stale.iter().map(|path| read_header(fs, path));
-        let left_over: Result<Vec<_>> = left_over.filter_map(Result::transpose).collect();
-        for segment in chain.segments.iter().cloned().chain(left_over?) {
-            if segment.header.start != first || holds_record(segment, first)? {
-                return Err(Error::exists(dir, "a log"));
-            }
-        }
-        if chain.segments.is_empty() {
-            return Ok(Self { damage: None, ..chain });
-        }
-        let recovered = super::recover(fs, dir, first, Policy::Refuse, |_, _, _| Ok(()))?;
-        if recovered.end != first {
-            return Err(Error::exists(dir, "a log"));
-        }
-        Ok(recovered.chain)
-    }
-}
-
-/// Whether a record stands at the start of a segment.
-fn holds_record(segment: ChainSegment, start: Seq) -> Result<bool> {
-    let alone = Chain { segments: vec![segment], ..Chain::default() };
-    let mut stream = Stream::new(&alone, start);
-    Ok(!matches!(recover::look(&alone, &mut stream, start)?, Place::Nothing | Place::End))
 }
 
 /// Reads all headers in `dir` and follows the chain back to `log_start`.

@@ -1,8 +1,8 @@
 //! Showing a log to a human or to `verify`: every segment and every record, valid or not.
 
-use super::chain::{self, Chain};
+use super::chain::{self, Chain, Policy};
 use super::format::Record;
-use super::recover::{Place, Policy, look, next_candidate};
+use super::recover::{Place, look, next_candidate};
 use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;

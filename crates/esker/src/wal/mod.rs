@@ -18,6 +18,7 @@
 //! SQLite's salted WAL; the torn-end rule by published and synced positions is our own (R6).
 
 mod chain;
+mod creation;
 pub mod format;
 mod inspect;
 mod recover;
@@ -31,9 +32,9 @@ pub(crate) mod memfs;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub use chain::{Chain, ChainSegment};
+pub use chain::{Chain, ChainSegment, Policy};
 pub use format::{Record, RecordKind, SegmentHeader};
 pub use inspect::{Inspected, inspect};
-pub use recover::{Policy, Reach, Recovered, recover};
+pub use recover::{Reach, Recovered, recover};
 pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
 pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};

@@ -11,7 +11,7 @@
 //!
 //! Damage inside the very last record cannot be told from a torn end; C4 states that exception.
 
-use super::chain::{self, Chain, ChainSegment};
+use super::chain::{self, Chain, ChainSegment, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
 use super::stream::Stream;
 use crate::base::Seq;
@@ -21,16 +21,6 @@ use std::path::Path;
 
 /// More of an end mark than this is not kept.
 const MARK_BYTES_MAX: usize = 64;
-
-/// What to do about damage (R30).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Policy {
-    /// Refuse to go on.
-    #[default]
-    Refuse,
-    /// Keep what stands before the damage and give up the rest.
-    KeepPrefix,
-}
 
 /// What recovery found.
 #[derive(Debug)]

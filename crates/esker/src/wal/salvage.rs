@@ -4,9 +4,9 @@
 //! gives. Otherwise it orders segments as well as their headers allow, and gives every record that
 //! proves itself by its checksums, also behind damage.
 
-use super::chain::{self, Chain, ChainSegment};
+use super::chain::{self, Chain, ChainSegment, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, Record, RecordKind};
-use super::recover::{Place, Policy, look, next_candidate, payload_of, recover};
+use super::recover::{Place, look, next_candidate, payload_of, recover};
 use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;
