@@ -3,8 +3,8 @@
 use super::heirs::Heirs;
 use super::report::State;
 use super::source::Source;
+use super::state::Walk;
 use super::target::Sink;
-use super::walk::Walk;
 use crate::base::{KeyspaceId, Seq};
 use crate::db::LOG_DIRECTORY;
 use crate::db::ops::{Op, Ops};

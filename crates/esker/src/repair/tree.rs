@@ -14,52 +14,18 @@ use super::covers::Cover;
 use super::merge::{Input, Merge, Place, judge};
 use super::report::{Kept, State};
 use super::source::Source;
+use super::state::{Saver, SpaceOrder, Walk};
 use super::target::Sink;
-use super::walk::{Saver, SpaceOrder, Walk};
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, FileId, KeyOrder};
+use crate::base::{Bytewise, KeyOrder};
 use crate::error::Result;
 use crate::manifest::{Partition, Tree, check_tree};
 use crate::run::{SegmentKind, SegmentMeta};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Range tombstones that are kept in memory between the partitions that name them.
 const KEPT_TOMBSTONES_MAX: usize = 1 << 20;
-
-/// What was seen of segments so far.
-#[derive(Default)]
-pub(super) struct Seen {
-    /// The tree that each segment is read for, by number; 0: for none, only to judge it.
-    readers: HashMap<Place, usize>,
-    /// The number of the present tree, from 1 on.
-    tree: usize,
-    /// Where segments begin and end in their files: no two overlap.
-    places: HashMap<FileId, BTreeMap<u64, u64>>,
-    /// How many entries partitions hold that were merged, by their addresses: branches share them.
-    entries: HashMap<*const Partition, u64>,
-    /// Lists of range tombstones that were read; `None`: they cannot be.
-    tombstones: HashMap<Place, Option<Arc<Fragments>>>,
-    tombstones_kept: usize,
-}
-
-impl Seen {
-    /// Whether a segment is apart from every other one in its file, as all segments are.
-    fn claim(&mut self, meta: &SegmentMeta) -> bool {
-        let file = self.places.entry(meta.file).or_default();
-        let (start, end) = (meta.offset, meta.end());
-        if file.get(&start) == Some(&end) {
-            return true;
-        }
-        let before = file.range(..=start).next_back().is_some_and(|(_, other)| *other > start);
-        let behind = file.range(start..).next().is_some_and(|(other, _)| *other < end);
-        if before || behind {
-            return false;
-        }
-        file.insert(start, end);
-        true
-    }
-}
 
 /// A partition to read: its segments from old to new, each once.
 struct Part<'t> {
