@@ -62,7 +62,7 @@ pub(super) fn descriptors() -> usize {
     usize::MAX
 }
 
-pub(in crate::fs) fn is_out_of_descriptors(_error: &io::Error) -> bool {
+pub(super) fn is_out_of_descriptors(_error: &io::Error) -> bool {
     false
 }
 
