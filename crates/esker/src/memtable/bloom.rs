@@ -9,6 +9,7 @@
 //! find an entry only once the writer has published its position, and that publication orders
 //! the bits before the read as it orders the entry itself.
 
+use super::prefetch::prefetch;
 use crate::base::KeyspaceId;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,7 +74,7 @@ impl Bloom {
     /// Fetches the line of a place, for a use that is still some work away.
     #[inline]
     pub(super) fn prefetch(&self, place: Place) {
-        super::prefetch(&raw const self.lines[place.line]);
+        prefetch(&raw const self.lines[place.line]);
     }
 
     /// Adds a key.

@@ -11,9 +11,10 @@
 //! 8 bytes of it and not one cache miss for every comparison. (Radix exchange with cached digits;
 //! Sinha and Zobel describe relatives of it for strings.)
 
+use super::arena::ChunkPool;
 use super::node::{Entry, Header, NodeRef};
 use super::skiplist::is_published;
-use super::{ChunkPool, Memtable};
+use super::table::Memtable;
 use crate::base::codec::hash_key;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Kind, Seq};

@@ -11,8 +11,9 @@
 #![allow(unsafe_code, reason = "holds nodes of a table that it owns, beyond a borrow")]
 
 use super::node::{Header, NodeRef};
+use super::prefetch::prefetch;
 use super::skiplist::{PENDING, Target};
-use super::{Memtable, prefetch};
+use super::table::Memtable;
 use crate::base::{Cursor, KeyOrder, KeyspaceId, Kind, Seq};
 use crate::error::Result;
 use std::ptr::NonNull;
@@ -98,6 +99,13 @@ impl<O: KeyOrder> MemCursor<O> {
             self.before = before;
         }
         self.before.pop()
+    }
+}
+
+impl<O: KeyOrder> Memtable<O> {
+    /// A cursor over the entries of one keyspace. Pending entries are absent to it.
+    pub fn cursor(self: &Arc<Self>, keyspace: KeyspaceId) -> MemCursor<O> {
+        MemCursor::new(Arc::clone(self), keyspace)
     }
 }
 

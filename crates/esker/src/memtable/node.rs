@@ -18,6 +18,7 @@
 #![allow(unsafe_code, reason = "nodes of varying size in an arena, linked by atomic pointers")]
 
 use super::arena::Arena;
+use super::prefetch::prefetch;
 use crate::base::{KeyspaceId, Kind, Seq};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -203,7 +204,7 @@ impl<'a> NodeRef<'a> {
     #[inline]
     pub(super) unsafe fn prefetch_on(self, level: usize) {
         // SAFETY: the caller's promise. The pointer is only prefetched, so its order is no matter.
-        super::prefetch(unsafe { self.link(level) }.load(Ordering::Relaxed));
+        prefetch(unsafe { self.link(level) }.load(Ordering::Relaxed));
     }
 
     /// Sets a link of a node that is not yet linked on this level.

@@ -24,6 +24,7 @@
 
 use super::arena::{Arena, ChunkPool};
 use super::node::{Entry, Header, NodeRef};
+use super::prefetch::prefetch;
 use crate::base::{KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use std::cell::Cell;
 use std::cmp::Ordering as Order;
@@ -344,7 +345,7 @@ impl<O: KeyOrder> Skiplist<O> {
         let mut count = 0;
         for node in nodes {
             if let Some(later) = ahead.next() {
-                super::prefetch(later.as_ptr());
+                prefetch(later.as_ptr());
             }
             let node = self.staged(node);
             for (level, last) in last.iter_mut().enumerate().take(node.height()) {
