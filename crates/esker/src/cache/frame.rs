@@ -1,4 +1,4 @@
-//! Frames: the memory of one block, header and bytes in one allocation.
+//! Frames, the memory of one block each, and the slots that hold them.
 //!
 //! A frame begins with 128 bytes of header. The first line serves reference counts and moves
 //! between queues; the second holds the block's layout and is read with it, and
@@ -6,24 +6,24 @@
 //! be used itself because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
-use super::Slots;
 use super::counters::Total;
 use crate::block::{Block, Layout};
-use crate::sync::primitives::{AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
+use crate::sync::primitives::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
+use crate::sync::{Guard, pin};
 use std::alloc::{self, Layout as Memory};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// What stands before the bytes.
 #[repr(C, align(64))]
-pub(super) struct Header {
+struct Header {
     references: AtomicUsize,
     /// Where the frame stands in the queues of its shard; changes under the shard's lock.
     position: AtomicU64,
     capacity: usize,
     slot: u32,
-    owner: Option<Arc<Slots>>,
+    owner: Option<Arc<[Slot]>>,
     allocated: Arc<Total>,
     life: Life,
     hot: Hot,
@@ -107,7 +107,7 @@ impl FrameBuf {
     }
 
     /// Ends the time of writing; `home` is the slot where the frame will stand.
-    pub(super) fn share(mut self, home: Option<(Arc<Slots>, u32)>) -> FramePin {
+    pub(super) fn share(mut self, home: Option<(Arc<[Slot]>, u32)>) -> FramePin {
         if let Some((owner, slot)) = home {
             // SAFETY: this is the only reference to the frame.
             let header = unsafe { self.pin.frame.as_mut() };
@@ -166,18 +166,15 @@ impl FramePin {
         self.view().block()
     }
 
-    pub(super) fn pointer(&self) -> *mut Header {
-        self.frame.as_ptr()
-    }
-
     /// Bytes of memory that the frame takes.
     pub(super) fn size(&self) -> u64 {
         (HEADER_BYTES + self.header().capacity) as u64
     }
 
-    pub(super) fn home(&self) -> Option<(&Slots, usize)> {
+    /// The slot in which the frame stands, or stood until it was evicted.
+    pub(super) fn home(&self) -> Option<&Slot> {
         let header = self.header();
-        header.owner.as_deref().map(|owner| (owner, header.slot as usize))
+        header.owner.as_deref().map(|owner| &owner[header.slot as usize])
     }
 
     pub(super) fn set_position(&self, position: u64) {
@@ -237,7 +234,7 @@ impl std::fmt::Debug for FrameView<'_> {
 impl<'a> FrameView<'a> {
     /// # Safety
     /// The frame must be alive, with at least one reference, for `'a`.
-    pub(super) unsafe fn new(frame: NonNull<Header>) -> Self {
+    unsafe fn new(frame: NonNull<Header>) -> Self {
         Self { frame, borrowed: PhantomData }
     }
 
@@ -296,7 +293,69 @@ impl<'a> FrameView<'a> {
         FramePin { frame: self.frame }
     }
 
-    pub(super) fn position(self) -> u64 {
+    fn position(self) -> u64 {
         self.header().position.load(Ordering::Relaxed)
+    }
+}
+
+/// Where the index of a segment finds the frame of one block.
+///
+/// A slot holds the address of a frame, which is even, or an odd number: nothing is loaded, and
+/// the number tells when a frame left the small queue unused (1: never).
+pub(super) struct Slot(AtomicPtr<Header>);
+
+fn is_frame(pointer: *mut Header) -> bool {
+    pointer.addr() & 1 == 0
+}
+
+impl Slot {
+    pub(super) fn empty() -> Self {
+        Self(AtomicPtr::new(ptr::without_provenance_mut(1)))
+    }
+
+    /// The frame, if the block is cached, for as long as the epoch lasts.
+    #[inline]
+    pub(super) fn view<'g>(&'g self, _guard: &'g Guard) -> Option<FrameView<'g>> {
+        let pointer = self.0.load(Ordering::Acquire);
+        if !is_frame(pointer) {
+            return None;
+        }
+        let frame = NonNull::new(pointer)?;
+        // SAFETY: a frame in a slot is in a queue (invariant 1), and the queue's reference is
+        // dropped only after a grace period (invariant 2), which cannot end before `'g` does.
+        Some(unsafe { FrameView::new(frame) })
+    }
+
+    /// A pin of the frame, if the block is cached.
+    pub(super) fn pin(&self) -> Option<FramePin> {
+        let guard = pin();
+        self.view(&guard).map(FrameView::pin)
+    }
+
+    pub(super) fn address(&self) -> usize {
+        ptr::from_ref(&self.0).addr()
+    }
+
+    /// The odd number of an empty slot.
+    pub(super) fn vacancy(&self) -> Option<u64> {
+        let pointer = self.0.load(Ordering::Relaxed);
+        (!is_frame(pointer)).then(|| pointer.addr() as u64)
+    }
+
+    /// Puts a frame into an empty slot; under the shard's lock.
+    pub(super) fn publish(&self, frame: &FramePin) {
+        self.0.store(frame.frame.as_ptr(), Ordering::Release);
+    }
+
+    /// Empties the slot, leaving an odd number; under the shard's lock.
+    pub(super) fn vacate(&self, ghost: u64) {
+        self.0.store(ptr::without_provenance_mut(ghost as usize | 1), Ordering::Release);
+    }
+
+    /// Empties the slot and tells where its frame stands in the queues; under the shard's lock.
+    pub(super) fn take(&self, guard: &Guard) -> Option<u64> {
+        let position = self.view(guard)?.position();
+        self.vacate(1);
+        Some(position)
     }
 }

@@ -1,6 +1,6 @@
 //! The queues of a part of the cache: small and main, first in, first out, with a second chance.
 
-use super::FramePin;
+use super::frame::FramePin;
 use std::collections::VecDeque;
 
 /// The bit of a position that tells the queue.
@@ -113,8 +113,8 @@ impl Shard {
                 self.ghost_clock += frame.size();
                 ghost = self.ghost_clock << 1 | 1;
             }
-            if let Some((slots, i)) = frame.home() {
-                slots.vacate(i, ghost);
+            if let Some(slot) = frame.home() {
+                slot.vacate(ghost);
             }
             retired.push(frame);
         }
