@@ -161,13 +161,13 @@ impl BlockCache {
         // Entering an epoch may drop what others retired, segments too, and so come back here: no
         // lock may be held then. Entering it once more, below, does not.
         let guard = pin();
-        for i in 0..slots.len() {
-            if slots[i].vacancy().is_some() {
+        for slot in slots {
+            if slot.vacancy().is_some() {
                 continue;
             }
-            let mut shard = self.shard(slots[i].address()).lock();
+            let mut shard = self.shard(slot.address()).lock();
             // The frame may have been evicted before the lock was taken.
-            if let Some(position) = slots[i].take(&guard) {
+            if let Some(position) = slot.take(&guard) {
                 retired.extend(shard.remove(position));
             }
         }

@@ -54,7 +54,7 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Lists a directory, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
-    /// The kind of what stands at this path, if anything does. In a file system of [`within`],
+    /// The kind of what stands at this path, if anything does. In a file system of [`within`](super::within),
     /// links are not followed; elsewhere they are, as far as they lead somewhere.
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
     /// Renames a file, replacing the target; both in directories of this file system.
@@ -83,7 +83,7 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// Bytes that can still be written to the device that holds `path`.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
     /// This file system with everything below `directory` found from a handle of it, see
-    /// [`within`]; `None` where there are no links that could lead out.
+    /// [`within`](super::within); `None` where there are no links that could lead out.
     fn rooted(&self, directory: &Path) -> io::Result<Option<Arc<dyn Fs>>> {
         let _ = directory;
         Ok(None)
