@@ -1,13 +1,13 @@
 //! An open file, as the engine uses it: the trait [`File`] and what its calls take and give.
 //!
-//! The traits hold the contract that the engine relies on; the operating system's files and the
-//! simulated ones of the tests keep it alike.
+//! The trait is the contract on which the engine relies. The files of the operating system and the
+//! simulated files of the tests implement it.
 
 use std::fmt;
 use std::io;
 
-/// Identifies one life of one file: boot id, mount id and inode (R6). Two equal incarnations mean
-/// that the page cache in between was never lost; all zeros means unknown and equals nothing.
+/// Identifies one life of one file: boot id, mount id and inode (R6). If two incarnations are
+/// equal, the page cache was not lost in between. All zeros means unknown, which equals nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Incarnation(pub [u8; 32]);
 
@@ -44,17 +44,17 @@ pub trait File: Send + Sync + fmt::Debug {
     /// the call must not be repeated on it (R7, R8).
     fn sync_data(&self) -> io::Result<()>;
     /// Writes all of `bytes` at `offset` inside the file's allocated length and makes them durable,
-    /// if possible without writing back what else is dirty in the file. After an error the call
-    /// must not be repeated.
+    /// if possible without writing back other dirty pages of the file. After an error the call must
+    /// not be repeated.
     fn write_durably(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.write_at(bytes, offset)?;
         self.sync_data()
     }
-    /// Gives the device space of `len` bytes from `offset` back; they read as zeros. Fails with
+    /// Releases the device space of `len` bytes from `offset`; they read as zeros. Fails with
     /// [`io::ErrorKind::Unsupported`] where that is not possible.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
-    /// Whether writing over allocated bytes never needs more space. It does need some where the
-    /// file system copies on write; there nothing is mapped, and nothing allocated is used twice.
+    /// Whether overwriting allocated bytes never needs more space. On a file system that copies on
+    /// write it does; there the engine maps no file and recycles no allocated space.
     fn keeps_space(&self) -> bool {
         true
     }

@@ -1,7 +1,6 @@
 //! A file system, as the engine uses it: the trait [`Fs`] and what its calls take and give.
 //!
-//! Paths are plain paths. The trait covers names and directories; what is done with an open file
-//! is in [`File`].
+//! Paths are plain paths. The trait covers names and directories; [`File`] covers open files.
 
 use super::file::File;
 use super::kind::PathKind;
@@ -47,15 +46,15 @@ impl DirEntry {
 /// A file system.
 pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// Opens a regular file. Parent directories must exist. New files are private to the user as
-    /// the process's umask says. Anything but a regular file is refused, unopened, with an error
-    /// that [`wrong_kind`] recognises.
+    /// the process's umask says. Refuses anything else without opening it, with an error that
+    /// [`wrong_kind`](super::wrong_kind) recognises.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates one directory; succeeds if it is there already.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Lists a directory, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
-    /// The kind of what stands at this path, if anything does. In a file system of [`within`](super::within),
-    /// links are not followed; elsewhere they are, as far as they lead somewhere.
+    /// The kind of the file at this path, if there is one. A file system of
+    /// [`within`](super::within) follows no links; others do, unless the link is broken.
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
     /// Renames a file, replacing the target; both in directories of this file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -82,14 +81,14 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
     /// Bytes that can still be written to the device that holds `path`.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
-    /// This file system with everything below `directory` found from a handle of it, see
-    /// [`within`](super::within); `None` where there are no links that could lead out.
+    /// This file system, which then finds everything below `directory` from a handle of it, see
+    /// [`within`](super::within); `None` where no links could lead out.
     fn rooted(&self, directory: &Path) -> io::Result<Option<Arc<dyn Fs>>> {
         let _ = directory;
         Ok(None)
     }
-    /// How many files may be open at once for reading runs. The other descriptors are for
-    /// everything else that the process opens.
+    /// How many run files may be open at once. The other descriptors of the process are for its
+    /// other files.
     fn open_files_max(&self) -> usize {
         usize::MAX
     }

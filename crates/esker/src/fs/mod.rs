@@ -5,13 +5,13 @@
 //! plain paths; nothing here knows the database's layout.
 //!
 //! A database's directory may hold what does not belong there: links to files elsewhere, pipes
-//! without a writer, devices. Names are therefore judged in one place, below this trait:
+//! without a writer, devices. So one place, below this trait, checks names:
 //!
-//! 1. [`Fs::open`] and [`Fs::lock`] take only regular files. Links are not followed, and
-//!    what is not a regular file is not even opened, so no call blocks on a pipe or wakes a device.
-//! 2. Below the directory of a file system that [`within`] made, names are found from a handle of
-//!    that directory, and no link is followed on the way: nothing outside is read or written.
-//! 3. Code that changes a file in place looks at [`File::links`] first.
+//! 1. [`Fs::open`] and [`Fs::lock`] take only regular files. They follow no links and do not even
+//!    open anything else, so no call blocks on a pipe or wakes a device.
+//! 2. A file system that [`within`] made finds names below its directory from a handle of that
+//!    directory and follows no link on the way, so it reads and writes nothing outside.
+//! 3. Code that changes a file in place checks [`File::links`] first.
 
 mod file;
 mod file_system;

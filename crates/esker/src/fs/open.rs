@@ -1,7 +1,8 @@
 //! Ways to open a file of a database that need more than one call of the file system.
 //!
-//! A database is found from a handle of its directory; a file that is changed in place must not
-//! have another name; and a part that the database refers to but that is missing is damage.
+//! The engine finds the files of a database from a handle of its directory. A file that is changed
+//! in place must not have another name, and a file to which the database refers must exist: if it
+//! is missing, that is damage.
 
 use super::file::File;
 use super::file_system::{Fs, OpenMode};
@@ -11,15 +12,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file system on which everything below `directory`, which must exist, is found from a handle
-/// of it without following links. Other paths mean what they mean on `fs`.
+/// A file system that finds everything below `directory`, which must exist, from a handle of it,
+/// without following links. Other paths mean what they mean on `fs`.
 pub fn within(fs: &Arc<dyn Fs>, directory: &Path) -> io::Result<Arc<dyn Fs>> {
     Ok(fs.rooted(directory)?.unwrap_or_else(|| fs.clone()))
 }
 
-/// Opens a file that is changed in place, or makes it; returns whether it is new, with a name that
-/// is not durable yet. A file that has other names is not changed: a new file takes its place,
-/// since in a copy made of hard links it belongs to the original, too.
+/// Opens or creates a file that is changed in place; returns whether it is new, so that its name is
+/// not durable yet. If the file has another name, it also belongs to a copy made of hard links: a
+/// new file takes its place.
 pub(crate) fn open_to_change(fs: &dyn Fs, path: &Path) -> io::Result<(Arc<dyn File>, bool)> {
     // Seeded: a file that has another name is changed under both.
     let any = bug!("fs_linked_file_is_changed");
@@ -32,13 +33,13 @@ pub(crate) fn open_to_change(fs: &dyn Fs, path: &Path) -> io::Result<(Arc<dyn Fi
     Ok((fs.open(path, OpenMode::CreateNew)?, true))
 }
 
-/// Opens for reading a file that the database refers to: if it is missing or not a regular file,
+/// Opens for reading a file to which the database refers: if it is missing or not a regular file,
 /// that is damage (C3).
 pub fn open_part(fs: &dyn Fs, path: &Path, section: &'static str) -> crate::Result<Arc<dyn File>> {
     part(fs.open(path, OpenMode::Read), path, section)
 }
 
-/// The answer of such an opening.
+/// Turns the result of such an opening into damage where it is that.
 pub(crate) fn part(
     opened: io::Result<Arc<dyn File>>,
     path: &Path,

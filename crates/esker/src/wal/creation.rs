@@ -12,11 +12,11 @@ use crate::fs::Fs;
 use std::path::Path;
 
 impl Chain {
-    /// The segment files in a directory where no log is meant to be yet: what an interrupted
-    /// creation left, which must not hold a record. Anything else is refused, and left alone.
+    /// The segment files in a directory that must not hold a log yet. An interrupted creation may
+    /// have left some, without records; anything else is refused and stays as it is.
     pub fn before_creation(fs: &dyn Fs, dir: &Path, first: Seq) -> Result<Self> {
         let chain = chain::load(fs, dir, first, Policy::KeepPrefix)?;
-        // Several creations may have been cut off, each behind the one before.
+        // Several creations may have been interrupted, one after the other.
         let left_over = chain.stale.iter().map(|path| read_header(fs, path));
         let left_over: Result<Vec<_>> = left_over.filter_map(Result::transpose).collect();
         for segment in chain.segments.iter().cloned().chain(left_over?) {

@@ -1,7 +1,7 @@
 //! The operating system's file system: names, directories, locks.
 //!
-//! Every call goes to [`Names`], which finds the path; what the systems do differently is in
-//! `system`.
+//! Every call goes to [`Names`], which finds the path. The module `system` has the calls that
+//! differ between systems.
 
 use super::file::OsFile;
 use super::lock::OsLock;
@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The runs of a database take one in so many of the descriptors that a process may have.
+/// Run files get one in this many of the descriptors that a process may have.
 const SHARE_OF_RUNS: usize = 4;
 
 /// The operating system's files: all paths, or one directory and what is below it.

@@ -1,11 +1,11 @@
 //! The operating system's file system.
 //!
-//! [`names`] finds names and follows no links. The standard library does what it can: positioned
-//! reads and writes that deal with short transfers and interruptions, `fdatasync`, advisory locks
-//! that belong to the open file (and so are not lost when another descriptor of it is closed, as
-//! `fcntl` locks are). What it lacks is in `unix.rs`, and in `portable.rs` for systems where Esker
-//! runs with plain writes only: real allocation, holes, mapped log windows, and the facts that make
-//! up an [`Incarnation`](crate::fs::Incarnation).
+//! [`names`] finds names and follows no links. The standard library provides positioned reads and
+//! writes that handle short transfers and interruptions, `fdatasync`, and advisory locks of the
+//! open file (which, unlike `fcntl` locks, survive the close of another descriptor). `unix.rs` adds
+//! real allocation, holes, mapped windows of the log, and the parts of an
+//! [`Incarnation`](crate::fs::Incarnation). `portable.rs` replaces it on systems where Esker uses
+//! plain writes only.
 //!
 //! 1. No buffer lies between a call and the kernel: bytes for which `write_at` returned survive
 //!    the process.

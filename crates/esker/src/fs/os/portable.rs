@@ -57,7 +57,7 @@ pub(super) fn write_all_at(_: &fs::File, _: &[u8], _: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// Nothing limits them but memory.
+/// Only memory limits the number of open files.
 pub(super) fn descriptors() -> usize {
     usize::MAX
 }
@@ -86,7 +86,8 @@ pub(super) fn punch(_file: &fs::File, _offset: u64, _len: u64) -> io::Result<()>
     unsupported()
 }
 
-/// Without a stable call for it: one name, which is safe because nothing is punched here.
+/// Says one name, since the standard library has no stable call for it; this is safe because no
+/// hole is punched here.
 pub(super) fn links(_file: &fs::File) -> io::Result<u64> {
     Ok(1)
 }
