@@ -1,4 +1,4 @@
-//! The cache itself: its shards, single flights and counters.
+//! The cache itself: its shards, its locks for single flights, and its counters.
 //!
 //! A block comes in through `load` or `insert`, which put its frame into a slot and into a queue
 //! under the lock of the slot's shard; it leaves when the shard evicts it or its segment goes.
@@ -12,14 +12,14 @@ use crate::sync::primitives::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes for which another shard is worth its lock.
+/// Bytes of capacity per shard: a smaller shard is not worth its lock.
 const SHARD_BYTES: u64 = 16 << 20;
 const SHARDS_MAX: u64 = 16;
 /// Locks that keep two threads from reading the same block at once. Unrelated blocks that share
 /// one wait for each other, which is harmless and rare.
 const FLIGHTS: usize = if cfg!(loom) { 1 } else { 1024 };
 
-/// What the cache has done and holds.
+/// Counters and contents of the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Blocks that were found.
@@ -158,8 +158,9 @@ impl BlockCache {
     /// Removes every frame of `slots`: their segment goes away.
     pub(super) fn remove_all(&self, slots: &[Slot]) {
         let mut retired = Vec::new();
-        // Entering an epoch may drop what others retired, segments too, and so come back here: no
-        // lock may be held then. Entering it once more, below, does not.
+        // Entering an epoch may drop values that other threads retired, segments among them, and so
+        // call this function again: this thread must hold no lock then. Entering the epoch a second
+        // time, below, drops nothing.
         let guard = pin();
         for slot in slots {
             if slot.vacancy().is_some() {
@@ -186,7 +187,8 @@ fn retire(frames: Vec<FramePin>) {
     guard.flush();
 }
 
-/// Slots are 8 bytes apart: mixes an address so that neighbours go different ways.
+/// Mixes the address of a slot. Slots are 8 bytes apart, and neighbours should get different
+/// shards.
 fn spread(address: usize) -> usize {
     ((address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize
 }

@@ -1,9 +1,9 @@
 //! Frames, the memory of one block each, and the slots that hold them.
 //!
-//! A frame begins with 128 bytes of header. The first line serves reference counts and moves
-//! between queues; the second holds the block's layout and is read with it, and
-//! the block's bytes follow at once. References are counted like those of an `Arc`, which cannot
-//! be used itself because a slot must hold a thin pointer.
+//! A frame begins with 128 bytes of header. The first line holds what reference counting and the
+//! queues write; the second holds the layout of the block, which every lookup reads. The bytes of
+//! the block follow directly. References are counted as in an `Arc`; an `Arc` cannot be used
+//! because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
 use super::counters::Total;
@@ -51,7 +51,7 @@ fn bytes_start(frame: NonNull<Header>) -> *mut u8 {
     unsafe { frame.as_ptr().cast::<u8>().add(HEADER_BYTES) }
 }
 
-/// A frame that only its maker has: its bytes can be written.
+/// A frame that is not shared yet: its bytes can be written.
 #[derive(Debug)]
 pub struct FrameBuf {
     pin: FramePin,
@@ -106,7 +106,7 @@ impl FrameBuf {
         self.pin.size()
     }
 
-    /// Ends the time of writing; `home` is the slot where the frame will stand.
+    /// Ends the writing; `home` is the slot that the frame will be in.
     pub(super) fn share(mut self, home: Option<(Arc<[Slot]>, u32)>) -> FramePin {
         if let Some((owner, slot)) = home {
             // SAFETY: this is the only reference to the frame.
@@ -118,7 +118,7 @@ impl FrameBuf {
         self.pin
     }
 
-    /// A frame that stands in no cache.
+    /// The frame, in no cache.
     pub fn detached(self) -> FramePin {
         self.share(None)
     }
@@ -129,8 +129,8 @@ pub struct FramePin {
     frame: NonNull<Header>,
 }
 
-// SAFETY: after `FrameBuf` nothing but atomics changes in a frame, and its memory is freed by
-// whoever drops the last reference, on any thread.
+// SAFETY: after `FrameBuf` nothing but atomics changes in a frame, and its memory is freed by the
+// drop of the last reference, on any thread.
 unsafe impl Send for FramePin {}
 // SAFETY: as above; shared references only read or count.
 unsafe impl Sync for FramePin {}
@@ -200,7 +200,7 @@ impl Clone for FramePin {
 
 impl Drop for FramePin {
     fn drop(&mut self) {
-        // As in `Arc`: what others did with the frame happens before it is freed.
+        // As in `Arc`: all uses of the frame by other threads happen before it is freed.
         if self.header().references.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
@@ -211,7 +211,8 @@ impl Drop for FramePin {
         // SAFETY: this was the last reference; the frame was allocated with this very layout.
         unsafe {
             self.frame.as_ptr().drop_in_place();
-            // The model checker's memory stays, so that it finds who uses the frame after this.
+            // Under the model checker the memory stays allocated, so that the checker detects a
+            // later use.
             #[cfg(not(loom))]
             alloc::dealloc(self.frame.as_ptr().cast(), memory);
         }
@@ -238,8 +239,8 @@ impl<'a> FrameView<'a> {
         Self { frame, borrowed: PhantomData }
     }
 
-    /// Asks for the lines that every lookup in the block touches, all at once: layout, header with
-    /// prefix, tags, heads. Without this each would be a miss that waits for the one before.
+    /// Prefetches the cache lines that every lookup in the block touches: layout, header with
+    /// prefix, tags, heads. Without this, each would be a miss that waits for the previous one.
     #[inline]
     pub fn prefetch(self) {
         #[cfg(target_arch = "x86_64")]
@@ -300,8 +301,8 @@ impl<'a> FrameView<'a> {
 
 /// Where the index of a segment finds the frame of one block.
 ///
-/// A slot holds the address of a frame, which is even, or an odd number: nothing is loaded, and
-/// the number tells when a frame left the small queue unused (1: never).
+/// A slot holds the address of a frame, which is even, or an odd number. Odd means that no frame is
+/// loaded; the number tells when a frame left the small queue unused (1: never).
 pub(super) struct Slot(AtomicPtr<Header>);
 
 fn is_frame(pointer: *mut Header) -> bool {

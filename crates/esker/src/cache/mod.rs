@@ -1,16 +1,16 @@
-//! The cache of blocks, without a hash table and without reference counts on the read path.
+//! The block cache, without a hash table and without reference counts on the read path.
 //!
-//! Each loaded segment index has one *slot* per block: an atomic pointer to the block's *frame*,
-//! or nothing. The slots are the page table (pointer swizzling, as in LeanStore): a reader that
-//! found a block in the index has its frame one load later. Inside an epoch it may use the frame
-//! without counting; a longer use (an iterator, a value handed out) takes a pin inside the epoch,
-//! which is a reference count on the frame (R25).
+//! Each loaded index of a run segment has one *slot* per block: an atomic pointer to the block's
+//! *frame*, or nothing. The slots are the page table (pointer swizzling, as in LeanStore): a reader
+//! that finds a block in the index gets its frame with one more load. Inside an epoch it may use
+//! the frame without counting. For a longer use (an iterator, a value handed out) it takes a pin
+//! inside the epoch, which is a counted reference to the frame (R25).
 //!
 //! Admission follows S3-FIFO (Yang et al., SOSP 2023): new frames enter a small queue and move to
-//! the main queue only if they were used again; the bit that says so is written only when it is
-//! not set yet, so that a hot block's line stays shared between cores. A slot whose frame left
-//! the small queue unused remembers when (the ghost queue, at no cost in memory): a block that
-//! comes back soon enters the main queue directly.
+//! the main queue only if they were used again. The bit that records the use is written only if it
+//! is not set yet, so that the cache line of a hot block stays shared between cores. If a frame
+//! leaves the small queue unused, its slot remembers when (the ghost queue, at no cost in memory),
+//! and a block that returns soon enters the main queue directly.
 //!
 //! Loads are single-flight per block. No I/O happens inside an epoch.
 //!
@@ -19,8 +19,8 @@
 //! 2. The queue's reference to an evicted frame is dropped only after a grace period, so a reader
 //!    that found the frame in its slot inside an epoch may use it until it leaves the epoch, and
 //!    may turn the view into a pin.
-//! 3. Memory of a frame is freed when no reference is left: not in a queue, grace period over,
-//!    zero pins.
+//! 3. The memory of a frame is freed when no reference is left: it is in no queue, the grace period
+//!    is over, and no pin exists.
 
 mod block_cache;
 mod counters;

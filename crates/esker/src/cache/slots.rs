@@ -1,4 +1,4 @@
-//! Slots: where a segment's index finds the frames of its blocks.
+//! Slots: where the index of a run segment finds the frames of its blocks.
 //!
 //! They belong to one segment and to one cache: a block that is not there is loaded through them,
 //! and the cache takes all of them out again when the segment goes.

@@ -1,12 +1,12 @@
 //! The cursor over one keyspace of a memtable.
 //!
-//! It owns a reference to its table, so nodes stay in place under it. Entries may be inserted
-//! around it at any time; whether it meets them does not matter, because they are newer than
-//! anything its reader may see. The same holds for entries that are published while it stands on
-//! them, so the sequence number is read once, on arrival.
+//! It owns a reference to its table, so its nodes stay in place. Other threads may insert entries
+//! around it at any time; whether it finds them does not matter, because they are newer than
+//! anything its reader may see. The same holds for an entry that is published while the cursor
+//! stands on it, so the cursor reads the sequence number once, on arrival.
 //!
-//! Going back has no links to follow. One search finds a node some 16 entries before, and the
-//! nodes from there on are remembered: each further step back takes the last of them.
+//! There are no links backward. One search finds a node about 16 entries before and remembers the
+//! nodes from there on; each further step back takes the last of them.
 
 #![allow(unsafe_code, reason = "holds nodes of a table that it owns, beyond a borrow")]
 

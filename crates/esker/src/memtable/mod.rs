@@ -1,20 +1,20 @@
-//! Where writes stand, in order, until they are flushed.
+//! The memtable: holds writes in key order until they are flushed.
 //!
-//! A memtable is a concurrent skiplist in an arena, with the first 8 bytes of each key in its
-//! node, a Bloom filter in front so that reads of absent keys skip it, and a side list of range
-//! tombstones (R18). Any number of threads insert and read at the same time without locks; what a
-//! reader may see is decided by the sequence number it reads at, never by timing.
+//! A memtable is a concurrent skiplist in an arena, with the first 8 bytes of each key in its node.
+//! A Bloom filter lets reads of absent keys skip it, and a separate list holds range tombstones
+//! (R18). Any number of threads insert and read at the same time without locks. The sequence number
+//! of a reader decides what it sees, never the timing.
 //!
 //! One table serves all bytewise keyspaces of a database, with the keyspace id before the key
 //! (R14, R16); each keyspace with a custom comparator has its own table, without heads and filter
 //! (R15).
 //!
-//! Memory ordering: a node's contents are written before it is linked with `Release` and links
-//! are followed with `Acquire`, so a reader that finds an entry finds it whole. Only readers that
-//! are ordered after the return of `insert` (through the commit pipeline's `visible`, say) are sure
-//! to find it; the filter's bits rest on the same order and are relaxed.
+//! Memory ordering: the contents of a node are written before a `Release` store links it, and
+//! readers follow links with `Acquire`, so a reader that finds an entry sees it complete. A reader
+//! is sure to find an entry only if it is ordered after the return of `insert`, for example by
+//! `visible` of the commit pipeline. The bits of the filter rely on the same order and are relaxed.
 //!
-//! Invariants of the parts stand at their heads: `arena`, `node`, `skiplist`, `tombstones`.
+//! The heads of `arena`, `node`, `skiplist` and `tombstones` state their invariants.
 
 mod arena;
 mod bloom;

@@ -4,8 +4,8 @@
 //! link[height-1] … link[1] link[0] | head keyspace key_len seq value_len kind height | key value
 //!                                  ^ a node's address
 //! ```
-//! Links stand before the header (as in RocksDB's InlineSkipList), so that the header and the
-//! first bytes of the key share a cache line whatever the height.
+//! Links precede the header (as in RocksDB's InlineSkipList), so that the header and the first
+//! bytes of the key share a cache line at every height.
 //!
 //! Invariants:
 //! 1. Everything but `seq` and the links is written before the node is first linked, and never
@@ -48,7 +48,7 @@ pub(super) struct Entry<'a> {
 
 /// A node of a skiplist whose arena lives at least for `'a`.
 ///
-/// Only `allocate` makes one from nothing, and `from_raw` from a pointer that a `NodeRef` gave.
+/// Only `allocate` creates a node; `from_raw` takes a pointer that came from a `NodeRef`.
 pub(super) struct NodeRef<'a> {
     header: NonNull<Header>,
     arena: PhantomData<&'a Arena>,

@@ -1,7 +1,7 @@
 //! The memtable itself: skiplist, filter and range tombstones under one interface.
 //!
 //! An insert goes to the skiplist and sets its bits in the filter; a lookup asks the filter first.
-//! Cursors and the builder of recovery are in files of their own and use this one.
+//! Cursors and the builder that recovery uses are in other files, which import this one.
 
 use super::arena::ChunkPool;
 use super::bloom::Bloom;
@@ -21,7 +21,7 @@ pub struct Memtable<O: KeyOrder> {
     pub(super) list: Skiplist<O>,
     pub(super) bloom: Bloom,
     pub(super) tombstones: TombstoneLists,
-    /// Tells the tables of this process apart, so that a [`Pending`] cannot go astray.
+    /// Identifies the table in this process, so that a [`Pending`] of another table is rejected.
     number: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Memtable<O: KeyOrder> {
 pub struct Found<'a> {
     /// Its sequence number.
     pub seq: Seq,
-    /// What it says.
+    /// Its kind.
     pub kind: Kind,
     /// The value; empty for a delete.
     pub value: &'a [u8],
@@ -97,8 +97,8 @@ impl<O: KeyOrder> Memtable<O> {
     }
 
     /// Inserts a version of a key whose sequence number is not known yet: it is invisible until
-    /// [`Self::publish`]. Keyspaces with a custom comparator are written in this way: comparisons
-    /// run user code, so they must happen before a place in the log is reserved (R15).
+    /// [`Self::publish`]. Keyspaces with a custom comparator use this: comparisons run user code,
+    /// so they must happen before space in the log is reserved (R15).
     ///
     /// The caller holds one lock from here until the numbers are reserved, so that versions of a
     /// key get their numbers in the order of these calls, and lets no reader read at or above a
@@ -177,7 +177,7 @@ impl<O: KeyOrder> Memtable<O> {
         self.tombstones.all(keyspace)
     }
 
-    /// The range tombstones of a keyspace as they are now, for scans: nothing is copied.
+    /// The range tombstones of a keyspace as they are now, for scans; copies none of them.
     pub fn tombstone_view(&self, keyspace: KeyspaceId) -> TombstoneView {
         if self.tombstones.is_empty() {
             return TombstoneView::default();
@@ -185,7 +185,7 @@ impl<O: KeyOrder> Memtable<O> {
         self.tombstones.view(&self.list.order, keyspace)
     }
 
-    /// The range tombstones of a keyspace in fragments, all in one list that is made for a flush.
+    /// The range tombstones of a keyspace as one fragmented list, for a flush.
     pub fn fragments(&self, keyspace: KeyspaceId) -> Fragments {
         Fragments::build(&self.list.order, self.tombstones.all(keyspace))
     }

@@ -1,16 +1,15 @@
 //! Files that hold segments, and how many of them are open at once.
 //!
-//! A database may have more files than a process may have descriptors. So a file is opened when
-//! something is read from it, and when the bound is reached another one is closed: one from which
-//! nothing was read since the clock hand last passed it.
-//! Dropping the last reference to an obsolete file notifies the database, which unlinks the file
-//! after the manifest edit that dropped it is durable (R22).
+//! A database may have more files than a process may have descriptors. So a file is opened by the
+//! first read from it. At the limit another file is closed: one without a read since the clock hand
+//! last passed it. Dropping the last reference to an obsolete file notifies the database, which
+//! unlinks the file after the manifest edit that dropped it is durable (R22).
 //!
-//! 1. At most `max` files are open without a read in progress. A read holds its file in any case,
-//!    so at most one more is open for each thread that reads.
-//! 2. Only a file that has a name is closed: it is unlinked when no reader refers to it (R22), so
-//!    it can be opened again for as long as a reader may need it.
-//! 3. The lock is held for moments, never while a file is opened or closed.
+//! 1. At most `max` files are open without a read in progress. A read always holds its file, so
+//!    each reading thread may have one more open.
+//! 2. A closed file can be opened again as long as a reader may need it, because it is unlinked
+//!    only when no reader refers to it (R22).
+//! 3. A thread never holds the lock of the ring while it opens or closes a file.
 
 use super::header::{HEADER_BYTES, check_header, file_name};
 use crate::base::FileId;
@@ -24,14 +23,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// How many files in use the hand passes over at most, so that opening a file costs the same
-/// however many are open.
+/// The maximal number of files in use that the hand passes over, so that the cost of opening a file
+/// does not depend on how many are open.
 const CHANCES_MAX: usize = 64;
-/// The ring is searched for files that are gone only when it has at least this many.
+/// The ring is searched for dropped files only if it has at least this many entries.
 const PURGE_FILES_MIN: usize = 64;
 
-/// Is notified of files and segments that nothing refers to any more. Called where the last
-/// reference is dropped, on any thread: it should only take a note.
+/// Is notified of files and segments to which nothing refers any more. It is called by the drop of
+/// the last reference, on any thread, so it should only record the call.
 pub trait Reclaim: Send + Sync + fmt::Debug {
     /// An obsolete file can be unlinked.
     fn file(&self, id: FileId);
@@ -49,7 +48,7 @@ pub struct RunFile {
     /// The open file, if it is open.
     file: RwLock<Option<Arc<dyn File>>>,
     opening: Mutex<()>,
-    /// Whether something was read since the table last asked.
+    /// Whether the file was read since the table last checked.
     used: AtomicBool,
     /// Whether the header was checked.
     checked: AtomicBool,
@@ -93,13 +92,13 @@ impl RunFile {
         self.id
     }
 
-    /// Where it stands.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file, which stays open while it is held; opened if it is not, and its header
-    /// checked the first time.
+    /// The open file, which stays open while the result is held. Opens it if it is closed, and
+    /// checks its header the first time.
     pub fn file(&self) -> Result<Arc<dyn File>> {
         if let Some(file) = self.opened() {
             return Ok(file);
@@ -133,14 +132,14 @@ impl RunFile {
 
     fn opened(&self) -> Option<Arc<dyn File>> {
         let file = self.file.read().clone()?;
-        // Written only where it changes something, so that readers share the line.
+        // Written only if it changes the value, so that readers share the cache line.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
         Some(file)
     }
 
-    /// Whether something was read since the last call.
+    /// Whether the file was read since the last call.
     fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
@@ -150,7 +149,7 @@ impl RunFile {
         self.file.read().is_some()
     }
 
-    /// Takes the open file away; readers that use it keep it until they are done.
+    /// Takes the open file; readers that use it keep it until they are done.
     fn take(&self) -> Option<Arc<dyn File>> {
         self.file.write().take()
     }
@@ -160,7 +159,8 @@ impl RunFile {
         read(&*self.file()?, &self.path, buffer, offset, section)
     }
 
-    /// Says that no durable state refers to the file: the last reference reports it.
+    /// Marks the file as one to which no durable state refers; the drop of the last reference
+    /// reports it.
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -214,7 +214,7 @@ struct Ring {
     files: VecDeque<Weak<RunFile>>,
     /// How many files are being opened.
     opening: usize,
-    /// The length at which entries of files that are gone are removed.
+    /// The length at which the entries of dropped files are removed.
     purge_at: usize,
 }
 
@@ -249,7 +249,7 @@ impl OpenFiles {
         Turn(self)
     }
 
-    /// Closes all, because others in this process took more descriptors than expected.
+    /// Closes all files, because the rest of the process took more descriptors than expected.
     fn close_all(&self) {
         self.make_room(0, 0);
     }
@@ -274,7 +274,7 @@ impl OpenFiles {
         }
         ring.opening += opening;
         drop(ring);
-        // Here files are closed, and perhaps the last reference to an obsolete one is dropped.
+        // This closes files, and may drop the last reference to an obsolete one.
         drop(closed);
     }
 }
@@ -284,7 +284,7 @@ impl OpenFiles {
 struct Turn<'t>(&'t OpenFiles);
 
 impl Turn<'_> {
-    /// It is open, and `owner` answers for it.
+    /// The file is open, and `owner` holds it.
     fn opened(self, owner: &Weak<RunFile>) {
         self.0.opened.fetch_add(1, Ordering::Relaxed);
         self.0.ring.lock().enter(owner);

@@ -1,7 +1,7 @@
 //! The name and the header of a run file.
 //!
 //! The header repeats the number of the file and has a checksum that is salted with it, so that a
-//! run file under another name is noticed before a segment of it is read.
+//! run file under a wrong name is detected before a segment of it is read.
 
 use crate::base::codec::{Reader, checksum};
 use crate::base::{FileId, NumberedName};
@@ -52,7 +52,7 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
     if magic != MAGIC {
         return Err(corrupt("this is not a run file"));
     }
-    // A later version may arrange everything else differently, its checksum included.
+    // A later version may arrange all other fields differently, including the checksum.
     if version != VERSION {
         return Err(Error::UnknownFormat { path: path.into(), found: version, supported: VERSION });
     }
