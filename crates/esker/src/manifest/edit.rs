@@ -1,4 +1,4 @@
-//! The records of the manifest: what changed, in a form that replays to the same version.
+//! The edits of the manifest: changes in a form whose replay gives the same version.
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::KEYSPACES_MAX;
@@ -29,7 +29,7 @@ pub struct Traits {
     pub ttl: Millis,
 }
 
-/// A run as the manifest knows it: segments in key order, then tombstone segments.
+/// A run as the manifest knows it: run segments in key order, then segments of range tombstones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunRecord {
     /// Data segments, ascending and not overlapping.
@@ -52,7 +52,7 @@ pub struct PartitionRecord {
 /// A change of one keyspace's tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreeEdit {
-    /// A delta was added on top of `count` neighbouring partitions, the first of which begins at
+    /// Adds a delta on top of `count` neighbouring partitions, the first of which begins at
     /// `lower`.
     AddDelta {
         /// The first of them.
@@ -62,13 +62,13 @@ pub enum TreeEdit {
         /// The new, newest delta of each.
         run: RunRecord,
     },
-    /// `count` neighbouring partitions, the first of which begins at `lower`, became others.
+    /// Replaces `count` neighbouring partitions, the first of which begins at `lower`.
     Replace {
         /// The first replaced partition.
         lower: Option<Vec<u8>>,
         /// How many are replaced.
         count: usize,
-        /// What stands in their place.
+        /// The partitions that take their place.
         partitions: Vec<PartitionRecord>,
     },
     /// The tree consists of these pieces, some of them shared with other trees.
@@ -81,9 +81,9 @@ pub enum TreeEdit {
 /// A stretch of partitions of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreePiece {
-    /// Partitions that no tree before this one has.
+    /// Partitions that no earlier tree has.
     Own(Vec<PartitionRecord>),
-    /// Partitions of another keyspace's tree, as it is at this place of the edit.
+    /// Partitions of another keyspace's tree, as the changes before this one leave it.
     Of {
         /// The other keyspace.
         keyspace: KeyspaceId,
@@ -103,9 +103,9 @@ pub struct Edit {
     pub next_file: Option<FileId>,
     /// The next keyspace number to give out, if that moved.
     pub next_keyspace: Option<KeyspaceId>,
-    /// Branches that were made, or that there are.
+    /// New branches; in the first record, all branches.
     pub branches: Vec<BranchRecord>,
-    /// Where keyspaces of branches belong.
+    /// The homes of keyspaces of branches.
     pub homes: Vec<(KeyspaceId, Home)>,
     /// Keyspaces that were made.
     pub created: Vec<KeyspaceRecord>,

@@ -1,13 +1,13 @@
-//! What a database is known to consist of: how far its manifest and its log once were durable.
+//! How far the manifest and the log are known to be durable.
 //!
-//! A manifest without its last edit, or a log without its last records, looks as if nothing more
-//! had ever been written. So superblocks state how far both reach, and the end mark of the log
-//! states it for the manifest.
+//! A manifest that lost its last edit, or a log that lost its last records, looks complete. So the
+//! superblocks state how far both were durable, and the end mark of the log states it for the
+//! manifest.
 //!
-//! 1. A statement is made only after what it describes was synced, so it stays true. It may be
-//!    older than the files, and is never ahead of them.
-//! 2. Manifests only grow, and each has its own nonce; so one that does not hold what is known of
-//!    it is damaged, or another file.
+//! 1. A statement is written only after the sync of what it describes, so it stays true. It may be
+//!    older than the files, but never newer.
+//! 2. A manifest only grows and has its own nonce. If it does not contain what was durable, it is
+//!    damaged or another file.
 
 use crate::base::codec::{Decoded, Reader, checksum};
 use crate::wal;
@@ -48,18 +48,18 @@ impl Reach {
     }
 }
 
-/// What a superblock states of manifest and log.
+/// What a superblock states about manifest and log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Known {
     /// The manifest, which the superblock names, was durable up to here.
     pub manifest: Reach,
     /// The log was durable up to here.
     pub log: wal::Reach,
-    /// Nothing was written since.
+    /// The database was closed in order, and nothing was written since.
     pub closed: bool,
 }
 
-/// What the end mark of a log says of the manifest.
+/// What the end mark of a log states about the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndMark {
     /// The number of the manifest when the log was closed.
@@ -77,7 +77,7 @@ impl EndMark {
         bytes
     }
 
-    /// Reads a payload; `None` if it says nothing, as in version 1.
+    /// Reads a payload; `None` if it is empty, as in version 1.
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(payload);
         Some(Self { number: reader.u64().ok()?, reach: Reach::decode(&mut reader).ok()? })

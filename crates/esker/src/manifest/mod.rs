@@ -1,15 +1,15 @@
-//! What the database consists of: the immutable description of the tree in memory, and its
-//! durable log.
+//! The description of the database: an immutable version of the trees in memory, and the manifest,
+//! its durable log.
 //!
-//! 1. A [`Version`] is an immutable tree of partitions per keyspace. A change makes a new one that
-//!    shares everything untouched; readers keep the old one as long as they need it.
-//! 2. Each change is also an [`Edit`], appended to `MANIFEST-n` and synced *before* the new version
-//!    is published and before any file that it drops is given back (R3, R22).
-//! 3. Two superblocks name the manifest and say how far it and the log are known to reach. A
-//!    retired manifest ends with its successor's name, and both superblocks are updated before it
-//!    is deleted (R12).
-//! 4. Every open for writing starts a new manifest with the whole state in its first record, so
-//!    nothing is ever appended behind bytes of an earlier life (R7).
+//! 1. A [`Version`] is an immutable tree of partitions per keyspace. A change makes a new version
+//!    that shares all unchanged parts; readers keep the old version as long as they need it.
+//! 2. Each change is also an [`Edit`], which is appended to `MANIFEST-n` and synced *before* the
+//!    new version is published and before any file that it drops is deleted (R3, R22).
+//! 3. Two superblocks name the manifest and state how far it and the log were durable. A retired
+//!    manifest ends with its successor's name, and both superblocks are updated before it is
+//!    deleted (R12).
+//! 4. Every open for writing starts a new manifest with the whole state in its first record, so no
+//!    record ever follows bytes that an earlier process wrote (R7).
 //! 5. After a failed append or sync of the manifest its content is unknown: the latch refuses all
 //!    further writes until the database is reopened (C2).
 

@@ -1,7 +1,7 @@
-//! Everything that can still be read of a manifest, whole or not, for repair and inspection.
+//! Reads everything that is still readable of a manifest, for repair and inspection.
 //!
-//! Reading for an open ends at the first damage and refuses; this goes on behind it. Records prove
-//! themselves: their checksums are salted with the file's nonce and their offset.
+//! An open stops at the first damage and refuses; a scan continues behind it. Every record can be
+//! checked alone, because its checksum is salted with the nonce of the file and its offset.
 
 use super::log::{HEADER_LEN, check_header};
 use super::record::{KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, record_at};
@@ -45,11 +45,11 @@ pub enum Content {
     Edit(Edit),
     /// The number of the manifest that takes this one's place.
     Successor(u64),
-    /// A whole record that makes no sense.
+    /// A whole record whose content is invalid.
     Senseless(&'static str),
-    /// Bytes that are no record, between records or behind the last.
+    /// Bytes that are not a record, between records or behind the last.
     Damage,
-    /// Zeros behind the last record: space that was prepared.
+    /// Zeros behind the last record: allocated space.
     Unused,
 }
 
@@ -86,7 +86,7 @@ pub fn scan(fs: &dyn Fs, path: &Path, number: u64) -> Result<Scan> {
         let field = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
         field.map_or(0, |field| u64::from_le_bytes(*field))
     };
-    // A damaged header may still hold the right nonce: the records will tell.
+    // A damaged header may still hold the right nonce; then the checksums of the records match.
     let (stored, nonce) = (field(16), field(24));
     let header = match check_header(path, &bytes, number) {
         Err(error @ Error::UnknownFormat { .. }) => return Err(error),

@@ -1,7 +1,7 @@
 //! What a walk has seen of segments and partitions so far.
 //!
-//! Descriptions name segments many times, because partitions and branches share them. Here stands
-//! which tree reads a segment, which entries were counted already, and which range tombstones are
+//! Descriptions name segments many times, because partitions and branches share them. This records
+//! which tree reads a segment, which entries are already counted, and which range tombstones are
 //! still in memory, so that nothing is read or counted twice.
 
 use super::merge::Place;
@@ -15,13 +15,14 @@ use std::sync::Arc;
 /// What was seen of segments so far.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// The tree that each segment is read for, by number; 0: for none, only to judge it.
+    /// The number of the tree for which each segment is read; 0: for none, only to find its damage.
     pub readers: HashMap<Place, usize>,
     /// The number of the present tree, from 1 on.
     pub tree: usize,
     /// Where segments begin and end in their files: no two overlap.
     places: HashMap<FileId, BTreeMap<u64, u64>>,
-    /// How many entries partitions hold that were merged, by their addresses: branches share them.
+    /// The number of entries of each merged partition, by its address, because branches share
+    /// partitions.
     pub entries: HashMap<*const Partition, u64>,
     /// Lists of range tombstones that were read; `None`: they cannot be.
     pub tombstones: HashMap<Place, Option<Arc<Fragments>>>,
@@ -29,7 +30,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Whether a segment is apart from every other one in its file, as all segments are.
+    /// Whether a segment overlaps no other segment of its file, as is the case without damage;
+    /// records its place then.
     pub(super) fn claim(&mut self, meta: &SegmentMeta) -> bool {
         let file = self.places.entry(meta.file).or_default();
         let (start, end) = (meta.offset, meta.end());

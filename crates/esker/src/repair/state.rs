@@ -1,7 +1,7 @@
 //! The state of a walk through a damaged database: its keyspaces, its files and the plan.
 //!
-//! The trees, the segments that no description names and the log all add to it. A keyspace gets a
-//! name that is free in the target; a file is opened once and reported once, however many of its
+//! The trees, the run segments that no description names and the log all add to it. A keyspace gets
+//! a name that is free in the target; a file is opened once and reported once, however many of its
 //! segments are damaged.
 
 use super::merge::{Place, Surroundings};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Files that are kept open between their segments.
 const OPEN_FILES_MAX: usize = 256;
 
-/// How a keyspace is ordered, as far as the options tell.
+/// The key order of a keyspace, as far as the options give it.
 #[derive(Clone)]
 pub(super) enum SpaceOrder {
     Bytewise,
@@ -55,7 +55,7 @@ pub(super) struct Walk<'a, S> {
     /// Files that cannot be opened.
     missing: HashSet<FileId>,
     bad_headers: HashSet<FileId>,
-    /// The number with which a name was last made free, by what it began with.
+    /// The last number that made a name unique, by the beginning of the name.
     last_numbers: HashMap<String, u32>,
     /// Segments that were read: several partitions may refer to one.
     read: HashSet<Place>,
@@ -90,13 +90,14 @@ impl<'a, S: Sink> Walk<'a, S> {
         if !self.names.contains(wanted) {
             return wanted.to_owned();
         }
-        // Longer names than the limit cannot have been read.
+        // A name that was read is not longer than the limit.
         let mut cut = wanted.len().min(limits::NAME_BYTES_MAX - 11);
         while !wanted.is_char_boundary(cut) {
             cut -= 1;
         }
         let stem = &wanted[..cut];
-        // Thousands of keyspaces may have one name: each search goes on where the last one ended.
+        // Thousands of keyspaces may have one name, so each search continues where the last one
+        // ended.
         let number = self.last_numbers.entry(stem.to_owned()).or_insert(1);
         loop {
             *number = number.saturating_add(1);
@@ -137,7 +138,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         Ok(())
     }
 
-    /// Gives a keyspace its traits; the code that they name is not needed here.
+    /// Sets the traits of a keyspace; the operator and filter that they name are not needed here.
     pub fn set_traits(&mut self, id: KeyspaceId, traits: &Traits) -> Result<()> {
         match self.spaces.get(&id).and_then(|space| space.number) {
             Some(number) => self.sink.set_traits(number, traits),
@@ -155,7 +156,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         Ok(())
     }
 
-    /// Notes that a segment was read; whether for the first time.
+    /// Records that a segment was read; returns whether this is the first time.
     pub fn note_read(&mut self, meta: &SegmentMeta) -> bool {
         self.read.insert((meta.file, meta.offset))
     }

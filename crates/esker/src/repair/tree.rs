@@ -1,14 +1,14 @@
-//! The trees of a damaged database.
+//! Reads the trees of a damaged database.
 //!
-//! A description may name one segment often: neighbouring partitions share segments after a split,
-//! branches share all of theirs, and a crafted description may name one a million times. In any
-//! case,
+//! A description may name one run segment many times: neighbouring partitions share segments after
+//! a split, branches share all of theirs, and a crafted description may name one a million times.
+//! In any case,
 //!
 //! 1. a plan reads each segment once, in the first tree that names it, and
 //! 2. a salvage reads each segment once for every tree that is saved.
 //!
-//! So a plan does not merge a partition with segments that another tree has: it adds up the counts
-//! in the descriptions of the segments, and reports *at most* that many entries.
+//! So a plan does not merge a partition whose segments another tree has: it adds the counts in the
+//! descriptions of the segments and reports *at most* that many entries.
 
 use super::covers::Cover;
 use super::merge::{Input, Merge, Place, judge};
@@ -32,7 +32,8 @@ struct Part<'t> {
     partition: &'t Arc<Partition>,
     data: Vec<Input>,
     tombstones: Vec<Input>,
-    /// Whether its entries are merged; otherwise segments that no other tree reads are only judged.
+    /// Whether its entries are merged; otherwise only the damage of segments that no other tree
+    /// reads is found.
     merged: bool,
 }
 
@@ -43,7 +44,7 @@ impl Part<'_> {
 }
 
 impl<S: Sink> Walk<'_, S> {
-    /// The trees that the description knows.
+    /// Saves the trees of the description.
     pub(super) fn trees(&mut self, source: &Source) -> Result<()> {
         for record in source.keyspaces.values() {
             let branch = source.homes.get(&record.id).map_or(0, |home| home.branch);
@@ -81,8 +82,8 @@ impl<S: Sink> Walk<'_, S> {
         kept: &mut Kept,
     ) -> Result<()> {
         self.seen.tree += 1;
-        // Bounds that are not in order say nothing: all is read as one partition, whose runs are
-        // as new as they are in theirs.
+        // If the bounds are not in order, all partitions are read as one, in which each run keeps
+        // its rank.
         let ordered = check_tree(order, tree).is_ok();
         if !ordered {
             let text = format!("the partitions of keyspace {:?} are not in order", kept.keyspace);
@@ -118,7 +119,8 @@ impl<S: Sink> Walk<'_, S> {
         Ok(())
     }
 
-    /// What is to be read of some partitions. Each segment counts where it is named as the newest.
+    /// The segments to read for some partitions. A segment gets the rank of the first partition and
+    /// run that name it.
     fn part<'t>(&mut self, group: &'t [Arc<Partition>], kept: &Kept) -> Option<Part<'t>> {
         let (mut data, mut tombstones) = (Vec::new(), Vec::new());
         let (mut here, mut doubled, mut overlapping) = (HashSet::new(), 0u64, 0u64);
@@ -168,7 +170,8 @@ impl<S: Sink> Walk<'_, S> {
         Some(part)
     }
 
-    /// Counts what a partition holds at most, and judges the segments that no other tree reads.
+    /// Counts the entries that a partition holds at most, and finds the damage of the segments that
+    /// no other tree reads.
     fn count<O: KeyOrder>(&mut self, order: &O, part: &Part<'_>, number: u32, kept: &mut Kept) {
         let merged = self.seen.entries.get(&Arc::as_ptr(part.partition)).copied();
         kept.entries += merged.unwrap_or_else(|| {

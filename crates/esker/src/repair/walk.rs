@@ -34,7 +34,7 @@ pub(super) fn run<S: Sink>(path: &Path, options: &Options, sink: &mut S) -> Resu
 }
 
 impl<S: Sink> Walk<'_, S> {
-    /// Segments that a damaged description does not know, although it may have to.
+    /// Saves segments that a damaged description does not name, although it may have named them.
     fn strays(&mut self, source: &Source) -> Result<()> {
         let known: HashSet<_> =
             source.version.segments().map(|s| (s.meta().file, s.meta().offset)).collect();
@@ -90,7 +90,7 @@ impl<S: Sink> Walk<'_, S> {
             let mut merge = Merge::new(&Bytewise, HashMap::new());
             merge.partition(inputs, covers, (None, None), saver)?;
         } else {
-            // Without the comparator nothing can be merged: the newest segment has the last word.
+            // Without the comparator the segments cannot be merged; the newest is written last.
             inputs.sort_by_key(|input| (input.meta.max_seq, input.meta.file, input.meta.offset));
             for input in inputs {
                 let saver = &mut Saver { walk: self, number, kept: &mut kept };
