@@ -273,7 +273,7 @@ impl<'a> Block<'a> {
         &self.bytes[start..end]
     }
 
-    /// Where the value of entry `i` stands in the block's bytes.
+    /// The range of the value of entry `i` in the block's bytes.
     #[inline]
     pub fn value_range(&self, i: usize) -> (usize, usize) {
         let l = self.layout;

@@ -125,8 +125,8 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Appends `raw` to `out` as a stored block that will stand at `offset` of `file`; returns the
-    /// codec used and the checksum. It stays raw unless `codec` saves an eighth.
+    /// Appends `raw` to `out` as a stored block for `offset` of `file`; returns the codec used and
+    /// the checksum. It stays raw unless `codec` saves an eighth.
     pub fn encode(
         &mut self,
         codec: Codec,
@@ -148,7 +148,7 @@ impl Encoder {
         (used, seal(used, raw.len(), file, offset, start, out))
     }
 
-    /// Appends the trailer of a raw block that stands in `out` from `start`; returns the checksum.
+    /// Appends the trailer of the raw block at `start` of `out`; returns the checksum.
     pub fn seal_raw(file: FileId, offset: u64, start: usize, out: &mut Vec<u8>) -> u64 {
         let raw_len = out.len() - start;
         seal(Codec::Raw, raw_len, file, offset, start, out)

@@ -15,11 +15,11 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// What stands before the bytes.
+/// The header before the bytes.
 #[repr(C, align(64))]
 struct Header {
     references: AtomicUsize,
-    /// Where the frame stands in the queues of its shard; changes under the shard's lock.
+    /// The position of the frame in the queues of its shard; changes under the shard's lock.
     position: AtomicU64,
     capacity: usize,
     slot: u32,
@@ -353,7 +353,8 @@ impl Slot {
         self.0.store(ptr::without_provenance_mut(ghost as usize | 1), Ordering::Release);
     }
 
-    /// Empties the slot and tells where its frame stands in the queues; under the shard's lock.
+    /// Empties the slot and returns the position of its frame in the queues; under the shard's
+    /// lock.
     pub(super) fn take(&self, guard: &Guard) -> Option<u64> {
         let position = self.view(guard)?.position();
         self.vacate(1);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// What stands at a path.
+/// The kind of a file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.

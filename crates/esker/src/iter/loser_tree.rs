@@ -7,9 +7,9 @@
 //! need no access to the memory of the cursor.
 //!
 //! Invariants:
-//! 1. A contender's head is the head of the entry on which its cursor stands (inverted when
-//!    walking backward), or `u64::MAX` with `live` unset when its cursor ran off its end. The
-//!    smaller contender wins in both directions.
+//! 1. A contender's head is the head of the entry under its cursor (inverted when walking
+//!    backward), or `u64::MAX` with `live` unset if the cursor passed its end. The smaller
+//!    contender wins in both directions.
 //! 2. Walking forward, every cursor is on its first entry at or after that of the winner, in cursor
 //!    order; walking backward, on its last entry at or before it. A cursor without such an entry is
 //!    not valid.

@@ -13,17 +13,17 @@
 //! first version that is not an operand, then applied, and shown from a copy.
 //!
 //! Invariants:
-//! 1. `Place::Forward`: the tree stands on the shown entry; `Place::Expiring`: likewise, and a
-//!    time stands before its value.
-//! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and
-//!    stands on an entry that sorts before every visible version of `key`, or ran off the front.
-//! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and stands
-//!    on an older version of `key` or behind all of them.
+//! 1. `Place::Forward`: the tree is on the shown entry; `Place::Expiring`: likewise, and a time
+//!    precedes its value.
+//! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and is on
+//!    an entry before every visible version of `key`, or passed the first entry.
+//! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and is on an
+//!    older version of `key` or behind all of them.
 //! 4. `Place::Outside`: nothing is shown: not positioned, past an end, or an error of the tree,
 //!    which it keeps and every later move reports (C3).
 //! 5. `Place::Refused`, `Place::RefusedBackward`: the merge operator could not combine the operands
-//!    of `key`. Nothing is shown, the move reported it, and the tree stands as in `Folded` or
-//!    `Backward`, so that the next move goes on beside that key.
+//!    of `key`. Nothing is shown, the move reported the error, and the tree is placed as in
+//!    `Folded` or `Backward`, so that the next move continues with the neighbouring key.
 
 #[cfg(test)]
 mod tests;
@@ -104,7 +104,7 @@ pub struct VisibleIter<C, O, T> {
     operator: Arc<Operator>,
     operands: Operands,
     steps: u64,
-    /// Why the entry at `key` is refused, while the iterator stands on one that is.
+    /// The error of the entry at `key`, while the iterator is on an entry that is refused.
     refused: Option<Error>,
     bounds: Bounds,
     /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
@@ -159,7 +159,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         }
     }
 
-    /// Whether the iterator stands on an entry.
+    /// Whether the iterator is on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         self.place >= Place::Forward
@@ -293,8 +293,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.tree.prev()
     }
 
-    /// Goes forward from where the tree stands to the first entry that is shown. No visible
-    /// version of the tree's key may stand before the tree.
+    /// Goes forward from the tree's entry to the first entry that is shown. No visible version of
+    /// the tree's key may be before the tree.
     fn settle_forward(&mut self) -> Result<()> {
         let mut unseen = 0;
         while self.tree.valid() && !self.above_high() {
@@ -329,8 +329,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(())
     }
 
-    /// Says where the iterator stands with an operand or an expiring put under the tree. If it is
-    /// not shown, goes past its key.
+    /// Places the iterator if the tree is on an operand or an expiring put. If it is not shown,
+    /// goes past its key.
     #[cold]
     fn settle_special(&mut self) -> Result<Place> {
         if self.tree.kind() == Kind::ExpiringPut {
@@ -408,8 +408,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.tree.seek(&self.key, 0)
     }
 
-    /// Goes backward from where the tree stands to the first entry that is shown. No visible
-    /// version of the tree's key may stand after the tree.
+    /// Goes backward from the tree's entry to the first entry that is shown. No visible version of
+    /// the tree's key may be after the tree.
     fn settle_backward(&mut self) -> Result<()> {
         let mut unseen = 0;
         while self.tree.valid() && !self.below_low() {
@@ -438,7 +438,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     }
 
     /// Whether a key is shown whose newest visible version, copied to `value`, is no plain put;
-    /// `value` then holds what is shown. The tree stands before all visible versions, and stays.
+    /// `value` then holds what is shown. The tree is before all visible versions, and stays there.
     #[cold]
     fn shows_special(&mut self, kind: Kind) -> Result<bool> {
         match kind {

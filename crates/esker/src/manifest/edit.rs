@@ -97,11 +97,11 @@ pub enum TreePiece {
 /// One atomic change of the database's description.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edit {
-    /// Where the log must begin (R11), if that moved.
+    /// Where the log must begin (R11), if it changed.
     pub log_start: Option<Seq>,
-    /// The next file number to give out, if that moved.
+    /// The next file number to assign, if it changed.
     pub next_file: Option<FileId>,
-    /// The next keyspace number to give out, if that moved.
+    /// The next keyspace number to assign, if it changed.
     pub next_keyspace: Option<KeyspaceId>,
     /// New branches; in the first record, all branches.
     pub branches: Vec<BranchRecord>,

@@ -29,7 +29,7 @@ impl Reach {
         Self { nonce, len, hash: nonce }
     }
 
-    /// The reach behind a record that stands at the end and takes `bytes` bytes.
+    /// The reach after another record of `bytes` bytes.
     pub(super) fn with_record(self, sum: u64, bytes: u64) -> Self {
         let hash = checksum(self.hash, self.len, &sum.to_le_bytes());
         Self { len: self.len + bytes, hash, ..self }

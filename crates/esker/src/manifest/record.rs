@@ -32,7 +32,7 @@ pub(super) struct Record<'a> {
     pub sum: u64,
 }
 
-/// The whole record at `offset`, if one stands there.
+/// The whole record at `offset`, if there is one.
 pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<Record<'_>> {
     let mut reader = Reader::new(bytes.get(offset..)?);
     let len = reader.u32().ok()? as usize;

@@ -70,7 +70,7 @@ impl Scan {
         })
     }
 
-    /// Whether the first record, which holds the whole state, is there.
+    /// Whether the first record, which holds the whole state, is readable.
     pub fn has_state(&self) -> bool {
         self.edits().next().is_some_and(|(offset, _)| offset == HEADER_LEN)
     }

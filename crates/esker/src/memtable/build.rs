@@ -116,7 +116,7 @@ fn sort(table: &Memtable<Bytewise>, rows: &mut [Row]) {
     }
 }
 
-/// Digit 0 is the keyspace, those behind it are stretches of the key.
+/// Digit 0 is the keyspace; the others are stretches of the key.
 fn digit(node: NodeRef<'_>, depth: usize) -> u64 {
     let Some(before) = depth.checked_sub(1) else { return u64::from(node.keyspace()) };
     let rest = node.key().get(before * DIGIT_BYTES..).unwrap_or_default();

@@ -54,7 +54,7 @@ impl<O: KeyOrder> MemCursor<O> {
         Target { keyspace: self.keyspace, head: self.table.list.order.head(key), key, below }
     }
 
-    /// The node as a place to stand on, if it belongs to the keyspace and is not pending.
+    /// The node as a position of the cursor, if it belongs to the keyspace and is not pending.
     fn stand(&self, node: NodeRef<'_>) -> Option<(NonNull<Header>, Seq)> {
         let seq = node.seq();
         (seq != PENDING && node.keyspace() == self.keyspace).then_some((node.as_ptr(), seq))

@@ -11,7 +11,7 @@
 //! anywhere else, find their place there with two comparisons.
 //!
 //! Invariants:
-//! 1. On every level nodes stand in the order (keyspace, key, sequence number descending).
+//! 1. On every level nodes are in the order (keyspace, key, sequence number descending).
 //! 2. A node linked on level `i` is linked on all levels below.
 //! 3. A finger's place for level `i` holds nothing or a node higher than `i`, linked on level `i`.
 //!    Whether it is useful is checked with comparisons at each use.
@@ -124,7 +124,7 @@ impl<O: KeyOrder> Skiplist<O> {
         self.root().next()
     }
 
-    /// Whether `node` stands before the target.
+    /// Whether `node` is before the target.
     #[inline]
     fn precedes(&self, node: NodeRef<'_>, target: &Target<'_>) -> bool {
         if node.keyspace() != target.keyspace {
@@ -260,7 +260,7 @@ impl<O: KeyOrder> Skiplist<O> {
         if at != self.root() {
             into.push(at.as_ptr());
         }
-        // `at` stands before `node`, and nodes are never removed: the walk meets `node`.
+        // `at` is before `node`, and nodes are never removed, so the walk reaches `node`.
         while let Some(next) = at.next().filter(|next| *next != node) {
             into.push(next.as_ptr());
             at = next;
@@ -412,7 +412,7 @@ impl<O: KeyOrder> Skiplist<O> {
                 return false;
             }
             // On the bottom level the place must be directly behind the finger; above, nodes of
-            // other threads may stand between.
+            // other threads may be in between.
             let mut steps = if level == 0 { 0 } else { FINGER_STEPS };
             loop {
                 // SAFETY: invariant 3 for the first node; the others were reached on the level.

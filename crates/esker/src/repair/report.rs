@@ -35,7 +35,7 @@ pub struct Finding {
 pub struct Kept {
     /// Its name.
     pub keyspace: String,
-    /// Entries: one for each key that is there.
+    /// Entries: one for each key.
     pub entries: u64,
     /// Whether there may be fewer: parts of it belong to other keyspaces too (those of branches),
     /// and a plan reads nothing twice.

@@ -20,7 +20,7 @@ const BATCH_BYTES: usize = 48 << 10;
 pub(super) trait Sink {
     /// Whether the sink keeps entries; then each keyspace gets the entries that several share.
     const KEEPS: bool;
-    /// Makes a keyspace, or finds the one that is there, and returns its number here.
+    /// Creates a keyspace, or finds the existing one, and returns its number in this sink.
     fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32>;
     /// Gives a keyspace traits.
     fn set_traits(&mut self, keyspace: u32, traits: &Traits) -> Result<()>;

@@ -41,7 +41,7 @@ enum Source {
 #[derive(Debug, Default)]
 struct Piece {
     segment: usize,
-    /// Where `bytes` stand in the file.
+    /// The offset of `bytes` in the file.
     offset: u64,
     bytes: Vec<u8>,
     scratch: Vec<u8>,

@@ -55,7 +55,7 @@ impl BlockRef<'_> {
     }
 }
 
-/// An entry that was found; its value stands in the block.
+/// An entry that was found; its value is in the block.
 #[derive(Debug)]
 pub struct Found<'g> {
     /// Its sequence number.
@@ -64,7 +64,7 @@ pub struct Found<'g> {
     pub kind: Kind,
     /// The block that holds it.
     pub block: BlockRef<'g>,
-    /// Where the value stands in the block's bytes.
+    /// The range of the value in the block's bytes.
     pub range: (usize, usize),
 }
 

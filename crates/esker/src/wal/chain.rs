@@ -24,7 +24,7 @@ pub enum Policy {
     /// Refuse to go on.
     #[default]
     Refuse,
-    /// Keep what stands before the damage and give up the rest.
+    /// Keep the log before the damage and give up the rest.
     KeepPrefix,
 }
 
@@ -238,7 +238,7 @@ pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainSegmen
     }
 }
 
-/// Whether the file has nothing but zeros behind its header page.
+/// Whether the file has only zeros behind its header page.
 fn is_blank(file: &dyn File, path: &Path, file_len: u64) -> Result<bool> {
     file.advise(Advice::Sequential);
     let mut chunk = vec![0; 256 << 10];

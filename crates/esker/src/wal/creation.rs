@@ -35,7 +35,7 @@ impl Chain {
     }
 }
 
-/// Whether a record stands at the start of a segment.
+/// Whether a segment begins with a record.
 fn holds_record(segment: ChainSegment, start: Seq) -> Result<bool> {
     let alone = Chain { segments: vec![segment], ..Chain::default() };
     let mut stream = Stream::new(&alone, start);

@@ -115,8 +115,8 @@ impl Record {
         bytes
     }
 
-    /// The header that starts at `position`, if these bytes are one. An escaped operation count
-    /// is still unknown here and stands at its escape value; see [`Record::unescape`].
+    /// The header that starts at `position`, if these bytes are one. An escaped operation count is
+    /// still unknown here and has its escape value; see [`Record::unescape`].
     pub fn decode(nonce: u64, position: Seq, bytes: &[u8; RECORD_HEADER_LEN]) -> Option<Self> {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -162,7 +162,7 @@ pub fn record_bytes(payload_len: u64) -> u64 {
     RECORD_HEADER_LEN as u64 + payload_len.next_multiple_of(ALIGNMENT)
 }
 
-/// The bytes that stand before the payload of a batch with so many operations: none, or eight.
+/// The bytes before the payload of a batch with this many operations: none, or eight.
 pub fn operations_prefix(operations: u32) -> OperationsPrefix {
     let len = if operations < OPERATIONS_ESCAPE { 0 } else { 8 };
     OperationsPrefix { bytes: u64::from(operations).to_le_bytes(), len }
@@ -200,7 +200,7 @@ fn distance(position: Seq, earlier: Seq) -> u32 {
     u32::try_from(units).unwrap_or(DISTANCE_UNKNOWN)
 }
 
-/// The position that a distance stands for; None if it would lie before the log's first byte.
+/// The position that a distance means; None if it would be before the first byte of the log.
 fn undistance(position: Seq, units: u32) -> Option<Seq> {
     if units == DISTANCE_UNKNOWN {
         return Some(0);

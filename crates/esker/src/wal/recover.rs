@@ -9,7 +9,7 @@
 //! *synced* proves damage. Otherwise it is a torn end: no writer was told that these records are
 //! durable.
 //!
-//! Damage inside the very last record cannot be told from a torn end; C4 states that exception.
+//! Damage inside the very last record looks like a torn end; C4 states this exception.
 
 use super::chain::{self, Chain, ChainSegment, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
@@ -42,7 +42,7 @@ pub struct Recovered {
     pub chain: Chain,
 }
 
-/// What stands at one position.
+/// The content of the log at one position.
 pub(super) enum Place {
     /// A whole record.
     Record(Record),
@@ -162,7 +162,7 @@ impl Recovered {
     }
 }
 
-/// Looks at what stands at `position`.
+/// Reads and checks the record at `position`, if there is one.
 pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Place> {
     if position >= stream.limit() {
         return Ok(Place::End);
