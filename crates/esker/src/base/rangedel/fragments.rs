@@ -211,7 +211,7 @@ impl Fragments {
     }
 
     /// The tombstones, cut to `low..high` (`None`: unbounded). To cut one list at many bounds, use
-    /// a [`Cutter`].
+    /// a [`Cutter`](super::Cutter).
     pub fn clip<O: KeyOrder>(&self, order: &O, low: Option<&[u8]>, high: Option<&[u8]>) -> Self {
         let Some(window) = self.within(order, low, high) else { return Self::default() };
         self.cut_spans(window, low, high, self.spans.iter().copied())
