@@ -1,6 +1,6 @@
 //! The interface through which memtables and runs show their entries.
 
-use crate::base::{Kind, Seq};
+use crate::base::{Kind, SEQ_MAX, Seq};
 use crate::error::Result;
 
 /// A position among entries that are sorted by key (in the keyspace's order), and by sequence
@@ -30,6 +30,13 @@ pub trait Cursor {
     fn seek_before(&mut self, key: &[u8]) -> Result<()>;
     /// Goes to the first entry.
     fn seek_to_first(&mut self) -> Result<()>;
+    /// Goes to the first entry whose key is not less than `start`; `None`: to the first entry.
+    fn seek_start(&mut self, start: Option<&[u8]>) -> Result<()> {
+        match start {
+            Some(start) => self.seek(start, SEQ_MAX),
+            None => self.seek_to_first(),
+        }
+    }
     /// Goes to the last entry.
     fn seek_to_last(&mut self) -> Result<()>;
     /// Goes one entry forward. The cursor must be valid.

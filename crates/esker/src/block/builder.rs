@@ -4,7 +4,7 @@ use super::layout::{HEADER_BYTES, flag};
 use super::search::short_head;
 use crate::base::{Kind, Seq};
 
-/// Buffers beyond this are given back after a block of one large entry.
+/// Buffers larger than this are freed after a block of one large entry.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Collects sorted entries and writes them as one block. Buffers are reused from block to block.
@@ -91,8 +91,8 @@ impl Builder {
         let mut prefix_len = 0;
         if self.tagged {
             flags |= flag::TAGGED;
-            // Keys are sorted, so what the first and the last share, all share. A prefix that
-            // leaves four bytes of every key lets the heads hold these bytes alone.
+            // The keys are sorted, so all share the common prefix of the first and the last. If the
+            // prefix leaves at least four bytes of every key, only the heads hold these bytes.
             prefix_len = common_prefix(self.key(0), self.key(n - 1));
             if self.key_len_min >= 4 {
                 flags |= flag::SPLIT;
@@ -138,7 +138,7 @@ impl Builder {
         let wide = flags & flag::WIDE != 0;
         if flags & flag::FIXED_KEYS == 0 {
             let shortened = self.key_ends.iter().enumerate().map(|(i, end)| {
-                // The ends of the remainders: each key before has lost `cut` bytes.
+                // The ends of the remainders, each of which is `cut` bytes shorter than its key.
                 end - ((i + 1) * cut) as u32
             });
             put_ends(out, wide, shortened);

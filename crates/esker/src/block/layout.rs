@@ -1,4 +1,4 @@
-//! Where the parts of a block stand, and access to single entries.
+//! The layout of a block, and access to single entries.
 
 use crate::base::codec::{DecodeError, Decoded, Reader};
 use crate::base::{Kind, Seq};
@@ -10,7 +10,7 @@ pub(super) const HEADER_BYTES: usize = 16;
 pub(super) mod flag {
     /// The block has tags and heads (bytewise order).
     pub const TAGGED: u8 = 1;
-    /// The first four bytes of every key suffix stand in its head only.
+    /// Only the head holds the first four bytes of a key suffix.
     pub const SPLIT: u8 = 2;
     /// All key remainders have the same length.
     pub const FIXED_KEYS: u8 = 4;
@@ -96,7 +96,7 @@ impl Layout {
         {
             return Err(DecodeError("lengths of fixed width do not divide evenly"));
         }
-        // The sum above is below 2^32, so every part is.
+        // The sum above is below 2^32, so every offset is too.
         Ok(Self {
             count,
             prefix_len,
@@ -145,8 +145,8 @@ impl Layout {
         }
         let start = self.seqs as usize;
         let column = &bytes[start..start + 8 * self.count as usize];
-        // The kind is the low byte of a little-endian word. Deletes and puts need no look at the
-        // value.
+        // The kind is the low byte of a little-endian word. For deletes and puts the value need not
+        // be checked.
         if column.chunks_exact(8).all(|word| word[0] <= Kind::Put as u8) {
             return Ok(());
         }
@@ -265,7 +265,7 @@ impl<'a> Block<'a> {
         (base + start, base + self.end_at(ends, i))
     }
 
-    /// What follows the prefix (and, in split blocks, the head) in the key of entry `i`.
+    /// The part of the key of entry `i` behind the prefix (and, in split blocks, behind the head).
     #[inline]
     pub(super) fn rest(&self, i: usize) -> &'a [u8] {
         let l = self.layout;
@@ -273,7 +273,7 @@ impl<'a> Block<'a> {
         &self.bytes[start..end]
     }
 
-    /// Where the value of entry `i` stands in the block's bytes.
+    /// The range of the value of entry `i` in the block's bytes.
     #[inline]
     pub fn value_range(&self, i: usize) -> (usize, usize) {
         let l = self.layout;

@@ -1,19 +1,19 @@
 //! The unit of reading: about 4 KiB of sorted entries, laid out so that a lookup touches two or
 //! three cache lines.
 //!
-//! What a search needs stands together at the front: the common prefix of all keys, one byte of
-//! hash per entry (*tags*, for equality), and the four bytes after the prefix as a big-endian
-//! number (*heads*, for order). Key remainders and values follow. Where all keys or all values
-//! have one length, no offsets are stored. Sequence numbers and kinds are a column of their own,
-//! absent where everything is an old `Put`: then a read skips version checks altogether.
+//! The front of a block holds what a search needs: the common prefix of all keys, one byte of hash
+//! per entry (*tags*, for equality), and the four bytes after the prefix as a big-endian number
+//! (*heads*, for order). Key remainders and values follow. Where all keys or all values have one
+//! length, no offsets are stored. Sequence numbers and kinds are a separate column. A block of old
+//! `Put`s does not have it, and reads then skip version checks.
 //!
-//! A block is checked once, by [`Layout::parse`]; after that no access can leave its bytes. The
-//! format is described byte by byte in `docs/file-formats.md`.
+//! [`Layout::parse`] checks a block once; after that, no access can leave its bytes.
+//! `docs/file-formats.md` describes the format byte by byte.
 //!
 //! 1. The layout of a parsed block fits its bytes exactly; every offset in it is in range.
 //! 2. Entries are sorted by key, and from new to old within a key (kept by the writer, checked by
 //!    verification, and not needed for memory safety).
-//! 3. In a parsed block every kind is known, and what expires says when.
+//! 3. In a parsed block every kind is known, and every expiring value has its time.
 //! 4. Blocks under a custom comparator have neither prefix, tags nor heads (R15).
 
 mod builder;
@@ -29,7 +29,7 @@ pub use stored::{Codec, Encoder, Stored, TRAILER_BYTES, decompress, expansion_ma
 
 use crate::base::limits;
 
-/// Bytes of a raw block at most: one entry of the largest size and what surrounds it.
+/// The maximal length of a raw block: one entry of the largest size and its overhead.
 pub const RAW_BYTES_MAX: u64 = limits::VALUE_BYTES_MAX + limits::KEY_BYTES_MAX as u64 + 64;
 
 /// The tag of a key with this hash.

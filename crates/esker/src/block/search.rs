@@ -95,8 +95,8 @@ impl Block<'_> {
         self.partition(low, high, below, |i| self.compare_suffix(i, suffix))
     }
 
-    /// How many heads fulfil `before`, which holds for a first part of them. The loop has no
-    /// branch that depends on data.
+    /// The number of heads for which `before` holds; it must hold for a prefix of them. The loop
+    /// has no branch that depends on data.
     #[inline]
     fn heads_before(&self, before: impl Fn(u32) -> bool) -> usize {
         let start = self.layout.heads as usize;

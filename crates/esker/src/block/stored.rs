@@ -1,4 +1,4 @@
-//! Blocks as they stand in a file: perhaps compressed, always with a salted checksum.
+//! Stored blocks: compressed or raw, always with a salted checksum.
 
 use super::RAW_BYTES_MAX;
 use crate::base::FileId;
@@ -33,31 +33,30 @@ impl Codec {
     }
 }
 
-/// Bytes of a stored block at most.
+/// The maximal length of a stored block.
 pub fn stored_max() -> u64 {
     RAW_BYTES_MAX + TRAILER_BYTES as u64
 }
 
-/// The most that a compressed payload may claim to expand to. LZ4 cannot exceed 255; the writer
-/// keeps Zstandard below it too, so that a small damaged file cannot demand a huge allocation.
+/// The largest expansion that a compressed payload may claim. LZ4 cannot exceed 255, and the writer
+/// keeps Zstandard below it too, so a small damaged file cannot demand a huge allocation.
 pub fn expansion_max(payload: usize) -> u64 {
     payload as u64 * 255 + 64
 }
 
-/// A stored block whose checksum was found right.
+/// A stored block whose checksum matched.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a> {
     /// How the payload is compressed.
     pub codec: Codec,
     /// The length of the raw block.
     pub raw_len: usize,
-    /// What stands before the trailer.
+    /// The bytes before the trailer.
     pub payload: &'a [u8],
 }
 
 impl<'a> Stored<'a> {
-    /// Checks a stored block that was read at `offset` of `file` against the checksum that its
-    /// referrer has.
+    /// Checks a stored block that was read at `offset` of `file` against the checksum in the index.
     pub fn check(bytes: &'a [u8], file: FileId, offset: u64, expected: u64) -> Decoded<Self> {
         let body_len = bytes.len().checked_sub(8).ok_or(DecodeError("a block is too short"))?;
         let (body, stored) = bytes.split_at(body_len);
@@ -126,8 +125,8 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Appends `raw` to `out` as a stored block that will stand at `offset` of `file`; returns the
-    /// codec used and the checksum. It stays raw unless `codec` saves an eighth.
+    /// Appends `raw` to `out` as a stored block for `offset` of `file`; returns the codec used and
+    /// the checksum. It stays raw unless `codec` saves an eighth.
     pub fn encode(
         &mut self,
         codec: Codec,
@@ -149,7 +148,7 @@ impl Encoder {
         (used, seal(used, raw.len(), file, offset, start, out))
     }
 
-    /// Appends the trailer of a raw block that stands in `out` from `start`; returns the checksum.
+    /// Appends the trailer of the raw block at `start` of `out`; returns the checksum.
     pub fn seal_raw(file: FileId, offset: u64, start: usize, out: &mut Vec<u8>) -> u64 {
         let raw_len = out.len() - start;
         seal(Codec::Raw, raw_len, file, offset, start, out)
@@ -160,7 +159,7 @@ impl Encoder {
         self.compress(codec, raw) != Codec::Raw
     }
 
-    /// Compresses into the buffer; returns the codec that is worth it.
+    /// Compresses into the buffer; returns `codec` if that saves enough.
     fn compress(&mut self, codec: Codec, raw: &[u8]) -> Codec {
         let used = match codec {
             Codec::Raw => return Codec::Raw,
@@ -193,7 +192,7 @@ impl Encoder {
             return self.incompressible(raw);
         }
         if raw.len() as u64 > expansion_max(self.buffer.len()) {
-            // Beyond what a reader accepts; LZ4 stays within it by construction.
+            // More than a reader accepts; LZ4 never reaches this.
             return self.lz4(raw);
         }
         Codec::Zstd

@@ -1,29 +1,29 @@
-//! Frames: the memory of one block, header and bytes in one allocation.
+//! Frames, the memory of one block each, and the slots that hold them.
 //!
-//! A frame begins with 128 bytes of header. The first line serves reference counts and moves
-//! between queues; the second holds the block's layout and is read with it, and
-//! the block's bytes follow at once. References are counted like those of an `Arc`, which cannot
-//! be used itself because a slot must hold a thin pointer.
+//! A frame begins with 128 bytes of header. The first line holds what reference counting and the
+//! queues write; the second holds the layout of the block, which every lookup reads. The bytes of
+//! the block follow directly. References are counted as in an `Arc`; an `Arc` cannot be used
+//! because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
-use super::Slots;
 use super::counters::Total;
 use crate::block::{Block, Layout};
-use crate::sync::primitives::{AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
+use crate::sync::primitives::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
+use crate::sync::{Guard, pin};
 use std::alloc::{self, Layout as Memory};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// What stands before the bytes.
+/// The header before the bytes.
 #[repr(C, align(64))]
-pub(super) struct Header {
+struct Header {
     references: AtomicUsize,
-    /// Where the frame stands in the queues of its shard; changes under the shard's lock.
+    /// The position of the frame in the queues of its shard; changes under the shard's lock.
     position: AtomicU64,
     capacity: usize,
     slot: u32,
-    owner: Option<Arc<Slots>>,
+    owner: Option<Arc<[Slot]>>,
     allocated: Arc<Total>,
     life: Life,
     hot: Hot,
@@ -51,7 +51,7 @@ fn bytes_start(frame: NonNull<Header>) -> *mut u8 {
     unsafe { frame.as_ptr().cast::<u8>().add(HEADER_BYTES) }
 }
 
-/// A frame that only its maker has: its bytes can be written.
+/// A frame that is not shared yet: its bytes can be written.
 #[derive(Debug)]
 pub struct FrameBuf {
     pin: FramePin,
@@ -106,8 +106,8 @@ impl FrameBuf {
         self.pin.size()
     }
 
-    /// Ends the time of writing; `home` is the slot where the frame will stand.
-    pub(super) fn share(mut self, home: Option<(Arc<Slots>, u32)>) -> FramePin {
+    /// Ends the writing; `home` is the slot that the frame will be in.
+    pub(super) fn share(mut self, home: Option<(Arc<[Slot]>, u32)>) -> FramePin {
         if let Some((owner, slot)) = home {
             // SAFETY: this is the only reference to the frame.
             let header = unsafe { self.pin.frame.as_mut() };
@@ -118,7 +118,7 @@ impl FrameBuf {
         self.pin
     }
 
-    /// A frame that stands in no cache.
+    /// The frame, in no cache.
     pub fn detached(self) -> FramePin {
         self.share(None)
     }
@@ -129,8 +129,8 @@ pub struct FramePin {
     frame: NonNull<Header>,
 }
 
-// SAFETY: after `FrameBuf` nothing but atomics changes in a frame, and its memory is freed by
-// whoever drops the last reference, on any thread.
+// SAFETY: after `FrameBuf` nothing but atomics changes in a frame, and its memory is freed by the
+// drop of the last reference, on any thread.
 unsafe impl Send for FramePin {}
 // SAFETY: as above; shared references only read or count.
 unsafe impl Sync for FramePin {}
@@ -166,18 +166,15 @@ impl FramePin {
         self.view().block()
     }
 
-    pub(super) fn pointer(&self) -> *mut Header {
-        self.frame.as_ptr()
-    }
-
     /// Bytes of memory that the frame takes.
     pub(super) fn size(&self) -> u64 {
         (HEADER_BYTES + self.header().capacity) as u64
     }
 
-    pub(super) fn home(&self) -> Option<(&Slots, usize)> {
+    /// The slot in which the frame stands, or stood until it was evicted.
+    pub(super) fn home(&self) -> Option<&Slot> {
         let header = self.header();
-        header.owner.as_deref().map(|owner| (owner, header.slot as usize))
+        header.owner.as_deref().map(|owner| &owner[header.slot as usize])
     }
 
     pub(super) fn set_position(&self, position: u64) {
@@ -203,7 +200,7 @@ impl Clone for FramePin {
 
 impl Drop for FramePin {
     fn drop(&mut self) {
-        // As in `Arc`: what others did with the frame happens before it is freed.
+        // As in `Arc`: all uses of the frame by other threads happen before it is freed.
         if self.header().references.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
@@ -214,7 +211,8 @@ impl Drop for FramePin {
         // SAFETY: this was the last reference; the frame was allocated with this very layout.
         unsafe {
             self.frame.as_ptr().drop_in_place();
-            // The model checker's memory stays, so that it finds who uses the frame after this.
+            // Under the model checker the memory stays allocated, so that the checker detects a
+            // later use.
             #[cfg(not(loom))]
             alloc::dealloc(self.frame.as_ptr().cast(), memory);
         }
@@ -237,12 +235,12 @@ impl std::fmt::Debug for FrameView<'_> {
 impl<'a> FrameView<'a> {
     /// # Safety
     /// The frame must be alive, with at least one reference, for `'a`.
-    pub(super) unsafe fn new(frame: NonNull<Header>) -> Self {
+    unsafe fn new(frame: NonNull<Header>) -> Self {
         Self { frame, borrowed: PhantomData }
     }
 
-    /// Asks for the lines that every lookup in the block touches, all at once: layout, header with
-    /// prefix, tags, heads. Without this each would be a miss that waits for the one before.
+    /// Prefetches the cache lines that every lookup in the block touches: layout, header with
+    /// prefix, tags, heads. Without this, each would be a miss that waits for the previous one.
     #[inline]
     pub fn prefetch(self) {
         #[cfg(target_arch = "x86_64")]
@@ -296,7 +294,70 @@ impl<'a> FrameView<'a> {
         FramePin { frame: self.frame }
     }
 
-    pub(super) fn position(self) -> u64 {
+    fn position(self) -> u64 {
         self.header().position.load(Ordering::Relaxed)
+    }
+}
+
+/// Where the index of a segment finds the frame of one block.
+///
+/// A slot holds the address of a frame, which is even, or an odd number. Odd means that no frame is
+/// loaded; the number tells when a frame left the small queue unused (1: never).
+pub(super) struct Slot(AtomicPtr<Header>);
+
+fn is_frame(pointer: *mut Header) -> bool {
+    pointer.addr() & 1 == 0
+}
+
+impl Slot {
+    pub(super) fn empty() -> Self {
+        Self(AtomicPtr::new(ptr::without_provenance_mut(1)))
+    }
+
+    /// The frame, if the block is cached, for as long as the epoch lasts.
+    #[inline]
+    pub(super) fn view<'g>(&'g self, _guard: &'g Guard) -> Option<FrameView<'g>> {
+        let pointer = self.0.load(Ordering::Acquire);
+        if !is_frame(pointer) {
+            return None;
+        }
+        let frame = NonNull::new(pointer)?;
+        // SAFETY: a frame in a slot is in a queue (invariant 1), and the queue's reference is
+        // dropped only after a grace period (invariant 2), which cannot end before `'g` does.
+        Some(unsafe { FrameView::new(frame) })
+    }
+
+    /// A pin of the frame, if the block is cached.
+    pub(super) fn pin(&self) -> Option<FramePin> {
+        let guard = pin();
+        self.view(&guard).map(FrameView::pin)
+    }
+
+    pub(super) fn address(&self) -> usize {
+        ptr::from_ref(&self.0).addr()
+    }
+
+    /// The odd number of an empty slot.
+    pub(super) fn vacancy(&self) -> Option<u64> {
+        let pointer = self.0.load(Ordering::Relaxed);
+        (!is_frame(pointer)).then(|| pointer.addr() as u64)
+    }
+
+    /// Puts a frame into an empty slot; under the shard's lock.
+    pub(super) fn publish(&self, frame: &FramePin) {
+        self.0.store(frame.frame.as_ptr(), Ordering::Release);
+    }
+
+    /// Empties the slot, leaving an odd number; under the shard's lock.
+    pub(super) fn vacate(&self, ghost: u64) {
+        self.0.store(ptr::without_provenance_mut(ghost as usize | 1), Ordering::Release);
+    }
+
+    /// Empties the slot and returns the position of its frame in the queues; under the shard's
+    /// lock.
+    pub(super) fn take(&self, guard: &Guard) -> Option<u64> {
+        let position = self.view(guard)?.position();
+        self.vacate(1);
+        Some(position)
     }
 }

@@ -1,16 +1,16 @@
-//! The cache of blocks, without a hash table and without reference counts on the read path.
+//! The block cache, without a hash table and without reference counts on the read path.
 //!
-//! Each loaded segment index has one *slot* per block: an atomic pointer to the block's *frame*,
-//! or nothing. The slots are the page table (pointer swizzling, as in LeanStore): a reader that
-//! found a block in the index has its frame one load later. Inside an epoch it may use the frame
-//! without counting; a longer use (an iterator, a value handed out) takes a pin inside the epoch,
-//! which is a reference count on the frame (R25).
+//! Each loaded index of a run segment has one *slot* per block: an atomic pointer to the block's
+//! *frame*, or nothing. The slots are the page table (pointer swizzling, as in LeanStore): a reader
+//! that finds a block in the index gets its frame with one more load. Inside an epoch it may use
+//! the frame without counting. For a longer use (an iterator, a value handed out) it takes a pin
+//! inside the epoch, which is a counted reference to the frame (R25).
 //!
 //! Admission follows S3-FIFO (Yang et al., SOSP 2023): new frames enter a small queue and move to
-//! the main queue only if they were used again; the bit that says so is written only when it is
-//! not set yet, so that a hot block's line stays shared between cores. A slot whose frame left
-//! the small queue unused remembers when (the ghost queue, at no cost in memory): a block that
-//! comes back soon enters the main queue directly.
+//! the main queue only if they were used again. The bit that records the use is written only if it
+//! is not set yet, so that the cache line of a hot block stays shared between cores. If a frame
+//! leaves the small queue unused, its slot remembers when (the ghost queue, at no cost in memory),
+//! and a block that returns soon enters the main queue directly.
 //!
 //! Loads are single-flight per block. No I/O happens inside an epoch.
 //!
@@ -19,9 +19,10 @@
 //! 2. The queue's reference to an evicted frame is dropped only after a grace period, so a reader
 //!    that found the frame in its slot inside an epoch may use it until it leaves the epoch, and
 //!    may turn the view into a pin.
-//! 3. Memory of a frame is freed when no reference is left: not in a queue, grace period over,
-//!    zero pins.
+//! 3. The memory of a frame is freed when no reference is left: it is in no queue, the grace period
+//!    is over, and no pin exists.
 
+mod block_cache;
 mod counters;
 mod frame;
 mod shard;
@@ -30,197 +31,6 @@ mod slots;
 #[allow(clippy::unwrap_used, reason = "helpers of tests, too, may panic")]
 mod tests;
 
+pub use block_cache::{BlockCache, CacheStats};
 pub use frame::{FrameBuf, FramePin, FrameView};
 pub use slots::Slots;
-
-use crate::error::Result;
-use crate::sync::pin;
-use crate::sync::primitives::Mutex;
-use counters::{Counters, Total};
-use shard::Shard;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-/// Bytes for which another shard is worth its lock.
-const SHARD_BYTES: u64 = 16 << 20;
-const SHARDS_MAX: u64 = 16;
-/// Locks that keep two threads from reading the same block at once. Unrelated blocks that share
-/// one wait for each other, which is harmless and rare.
-const FLIGHTS: usize = if cfg!(loom) { 1 } else { 1024 };
-
-/// What the cache has done and holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Blocks that were found.
-    pub hits: u64,
-    /// Blocks that were read from a file.
-    pub misses: u64,
-    /// Bytes of frames in the cache.
-    pub bytes: u64,
-    /// Bytes of frames in memory: also evicted ones that are still pinned or in use.
-    pub allocated: u64,
-    /// Bytes of loaded indexes and filters.
-    pub index_bytes: u64,
-    /// Bytes read from files to fill frames.
-    pub bytes_read: u64,
-}
-
-/// A cache for the blocks of all runs of a database.
-#[derive(Debug)]
-pub struct BlockCache {
-    shards: Box<[Mutex<Shard>]>,
-    flights: Box<[Mutex<()>]>,
-    counters: Counters,
-    allocated: Arc<Total>,
-    index_bytes: Total,
-    bytes_read: Total,
-}
-
-impl BlockCache {
-    /// A cache that keeps about `capacity_bytes` of frames.
-    pub fn new(capacity_bytes: u64) -> Self {
-        let shards = (capacity_bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
-        Self {
-            shards: (0..shards).map(|_| Mutex::new(Shard::new(capacity_bytes / shards))).collect(),
-            flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
-            counters: Counters::default(),
-            allocated: Arc::default(),
-            index_bytes: Total::new(0),
-            bytes_read: Total::new(0),
-        }
-    }
-
-    /// Changes the capacity; a smaller one takes effect at once.
-    pub fn set_capacity(&self, capacity_bytes: u64) {
-        for shard in &self.shards {
-            let mut retired = Vec::new();
-            shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut retired);
-            retire(retired);
-        }
-    }
-
-    /// The counters and contents of the cache. Exact when no thread uses it.
-    pub fn stats(&self) -> CacheStats {
-        let (hits, misses) = self.counters.sum();
-        CacheStats {
-            hits,
-            misses,
-            bytes: self.shards.iter().map(|shard| shard.lock().bytes()).sum(),
-            allocated: self.allocated.load(Ordering::Relaxed),
-            index_bytes: self.index_bytes.load(Ordering::Relaxed),
-            bytes_read: self.bytes_read.load(Ordering::Relaxed),
-        }
-    }
-
-    /// A frame with room for `capacity` bytes, zeroed, which is not in the cache yet.
-    pub fn frame(&self, capacity: usize) -> FrameBuf {
-        FrameBuf::new(capacity, &self.allocated)
-    }
-
-    /// Counts a block that was found.
-    #[inline]
-    pub fn count_hit(&self) {
-        self.counters.hit();
-    }
-
-    /// Counts bytes that were read from a file.
-    pub fn count_read(&self, bytes: u64) {
-        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Counts the memory of an index that was loaded.
-    pub fn charge_index(&self, bytes: u64) {
-        self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Takes back what [`Self::charge_index`] counted.
-    pub fn discharge_index(&self, bytes: u64) {
-        self.index_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn shard(&self, address: usize) -> &Mutex<Shard> {
-        &self.shards[spread(address) % self.shards.len()]
-    }
-
-    /// Puts a frame into slot `i`, unless the slot is taken or the frame is too large to keep.
-    /// The frame can be used either way.
-    pub(in crate::cache) fn insert(
-        &self,
-        slots: &Arc<Slots>,
-        i: usize,
-        frame: FrameBuf,
-    ) -> FramePin {
-        let shard = self.shard(slots.address(i));
-        if !shard.lock().admits(frame.size()) {
-            return frame.share(None);
-        }
-        let pin = frame.share(Some((Arc::clone(slots), i as u32)));
-        let mut retired = Vec::new();
-        {
-            let mut shard = shard.lock();
-            if let Some(ghost) = slots.vacancy(i) {
-                shard.insert(pin.clone(), ghost, &mut retired);
-                slots.publish(i, &pin);
-            }
-            shard.shrink(&mut retired);
-        }
-        retire(retired);
-        pin
-    }
-
-    /// The block of slot `i`, read by `read` if it is not there. Not to be called inside an epoch.
-    pub(in crate::cache) fn load(
-        &self,
-        slots: &Arc<Slots>,
-        i: usize,
-        read: impl FnOnce() -> Result<FrameBuf>,
-    ) -> Result<FramePin> {
-        if let Some(pin) = slots.pin(i) {
-            self.counters.hit();
-            return Ok(pin);
-        }
-        let _flight = self.flights[spread(slots.address(i)) % FLIGHTS].lock();
-        if let Some(pin) = slots.pin(i) {
-            self.counters.hit();
-            return Ok(pin);
-        }
-        self.counters.miss();
-        let frame = read()?;
-        Ok(self.insert(slots, i, frame))
-    }
-
-    /// Removes every frame of `slots`: their segment goes away.
-    pub(in crate::cache) fn remove_all(&self, slots: &Slots) {
-        let mut retired = Vec::new();
-        // Entering an epoch may drop what others retired, segments too, and so come back here: no
-        // lock may be held then. Entering it once more, below, does not.
-        let guard = pin();
-        for i in 0..slots.len() {
-            if slots.vacancy(i).is_some() {
-                continue;
-            }
-            let mut shard = self.shard(slots.address(i)).lock();
-            // The frame may have been evicted before the lock was taken.
-            if let Some(position) = slots.take(i, &guard) {
-                retired.extend(shard.remove(position));
-            }
-        }
-        drop(guard);
-        retire(retired);
-    }
-}
-
-/// Drops the references after a grace period (invariant 2).
-fn retire(frames: Vec<FramePin>) {
-    if frames.is_empty() {
-        return;
-    }
-    let guard = pin();
-    guard.defer(move || drop(frames));
-    guard.flush();
-}
-
-/// Slots are 8 bytes apart: mixes an address so that neighbours go different ways.
-fn spread(address: usize) -> usize {
-    ((address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize
-}

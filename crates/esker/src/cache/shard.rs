@@ -1,13 +1,14 @@
-//! The queues of a part of the cache: small and main, first in, first out, with a second chance.
+//! The two queues of one shard of the cache, small and main: first in, first out, with a second
+//! chance.
 
-use super::FramePin;
+use super::frame::FramePin;
 use std::collections::VecDeque;
 
 /// The bit of a position that tells the queue.
 const MAIN: u64 = 1 << 63;
 
-/// A queue from whose middle can be taken: holes stay until they reach the front or outnumber the
-/// frames.
+/// A queue that supports removal from the middle: a removal leaves a hole, which stays until it
+/// reaches the front or until holes outnumber frames.
 #[derive(Debug, Default)]
 struct Fifo {
     frames: VecDeque<Option<FramePin>>,
@@ -56,7 +57,7 @@ pub(super) struct Shard {
     capacity: u64,
     small: Fifo,
     main: Fifo,
-    /// Bytes that have left the small queue unused: the clock of the ghosts.
+    /// Bytes that left the small queue unused: the clock of the ghost queue.
     ghost_clock: u64,
 }
 
@@ -74,7 +75,7 @@ impl Shard {
         self.small.bytes + self.main.bytes
     }
 
-    /// Whether a frame of this size is kept at all: a huge one would push out everything else.
+    /// Whether a frame of this size is kept: a huge one would evict everything else.
     pub(super) fn admits(&self, size: u64) -> bool {
         size <= self.capacity / 4
     }
@@ -83,7 +84,7 @@ impl Shard {
     pub(super) fn insert(&mut self, frame: FramePin, ghost: u64, retired: &mut Vec<FramePin>) {
         let left = ghost >> 1;
         let came_back = left != 0 && self.ghost_clock.saturating_sub(left) < self.capacity;
-        // Room is made first, so that the newcomer is not its own victim.
+        // Makes room first, so that the new frame does not evict itself.
         self.shrink_to(self.capacity.saturating_sub(frame.size()), retired);
         if came_back {
             self.main.push(frame, MAIN);
@@ -113,8 +114,8 @@ impl Shard {
                 self.ghost_clock += frame.size();
                 ghost = self.ghost_clock << 1 | 1;
             }
-            if let Some((slots, i)) = frame.home() {
-                slots.vacate(i, ghost);
+            if let Some(slot) = frame.home() {
+                slot.vacate(ghost);
             }
             retired.push(frame);
         }

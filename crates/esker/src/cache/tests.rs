@@ -2,7 +2,9 @@ use super::*;
 use crate::base::{Bytewise, Kind};
 use crate::block::{Builder, Layout};
 use crate::error::Error;
-use std::sync::atomic::AtomicUsize;
+use crate::sync::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A frame with one entry whose value repeats `number`.
 fn frame(cache: &BlockCache, number: usize, len: usize) -> FrameBuf {

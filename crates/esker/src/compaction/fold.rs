@@ -16,8 +16,8 @@
 //! A compaction filter sees values only, in compactions to the bottom, and only in the newest
 //! stripe: no snapshot sees that one (R21).
 
+use super::counts::CompactionCounts;
 use super::gc::VersionGc;
-use super::stream::CompactionCounts;
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::base::{
     Decision, EXPIRY_BYTES, Filter, Kind, Millis, Operands, Operator, SEQ_MAX, Seq, expired, join,
@@ -184,7 +184,7 @@ impl Folding {
             // The result is a new entry; the counts are about entries that came in.
             counts.folded -= 1;
             return match (value, expiry) {
-                (None, _) => delete(gc, counts, self.stripe, key, seq, out),
+                (None, _) => delete(gc, counts, Origin::Delete, self.stripe, key, seq, out),
                 (Some(value), None) => {
                     self.value(gc, counts, self.stripe, key, (seq, Kind::Put, &value), out)
                 }
@@ -198,8 +198,8 @@ impl Folding {
         }
         match base {
             Base::Unknown | Base::Absent => Ok(()),
-            Base::Delete(seq) => delete(gc, counts, self.stripe, key, seq, out),
-            Base::Expired(seq) => removed(gc, counts, self.stripe, key, seq, out),
+            Base::Delete(seq) => delete(gc, counts, Origin::Delete, self.stripe, key, seq, out),
+            Base::Expired(seq) => delete(gc, counts, Origin::Removed, self.stripe, key, seq, out),
             // A filter does not see a value that operands change.
             Base::Value(seq, kind, stored) if folded.kept > 0 => {
                 counts.entries_out += 1;
@@ -261,7 +261,7 @@ impl Folding {
         let (expiry, value) = split(kind, stored);
         if expired(expiry, gc.stripe_time(stripe)) {
             counts.expired += 1;
-            return removed(gc, counts, stripe, key, seq, out);
+            return delete(gc, counts, Origin::Removed, stripe, key, seq, out);
         }
         let kept = if gc.is_settled(stripe) { 0 } else { seq };
         // The newest stripe ends at no snapshot.
@@ -272,7 +272,7 @@ impl Folding {
             Decision::Keep => {}
             Decision::Remove => {
                 counts.filtered += 1;
-                return removed(gc, counts, stripe, key, seq, out);
+                return delete(gc, counts, Origin::Removed, stripe, key, seq, out);
             }
             Decision::Change(changed) if fits(&changed) => {
                 counts.filtered_changed += 1;
@@ -300,36 +300,34 @@ fn fits(value: &[u8]) -> bool {
     value.len() as u64 <= VALUE_BYTES_MAX - EXPIRY_BYTES as u64
 }
 
-/// Hands over a delete in the place of an entry that was counted as gone, if it hides something.
-fn removed(
-    gc: &VersionGc,
-    counts: &mut CompactionCounts,
-    stripe: Seq,
-    key: &[u8],
-    seq: Seq,
-    out: &mut impl Out,
-) -> Result<()> {
-    if gc.is_settled(stripe) {
-        return Ok(());
-    }
-    // Seeded: in the place of an expired entry no delete is left, and an older value comes back.
-    bug!("compaction_expired_entry_hides_nothing", return Ok(()));
-    counts.deletes_made += 1;
-    counts.entries_out += 1;
-    out(key, seq, Kind::Delete, &[])
+/// What a delete that is handed over stands for; the entry has its counter.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// A delete that came in, or that operands made.
+    Delete,
+    /// An expired or filtered entry, which is counted as such already.
+    Removed,
 }
 
-/// Hands over a delete that came in, or that operands made.
+/// Hands over a delete, if it may hide something.
 fn delete(
     gc: &VersionGc,
     counts: &mut CompactionCounts,
+    origin: Origin,
     stripe: Seq,
     key: &[u8],
     seq: Seq,
     out: &mut impl Out,
 ) -> Result<()> {
-    if gc.is_settled(stripe) {
-        counts.spent += 1;
+    let settled = gc.is_settled(stripe);
+    match origin {
+        Origin::Delete => counts.spent += u64::from(settled),
+        // Seeded: in the place of an expired entry no delete is left, and an older value comes
+        // back.
+        Origin::Removed if bug!("compaction_expired_entry_hides_nothing") => return Ok(()),
+        Origin::Removed => counts.deletes_made += u64::from(!settled),
+    }
+    if settled {
         return Ok(());
     }
     counts.entries_out += 1;

@@ -15,6 +15,7 @@
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+mod counts;
 pub mod flush_slices;
 pub mod flush_targets;
 mod fold;
@@ -27,7 +28,8 @@ mod stream;
 mod thin;
 pub mod thin_candidates;
 
+pub use counts::CompactionCounts;
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};
 pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan};
-pub use stream::{CompactionCounts, CompactionStream};
+pub use stream::CompactionStream;
 pub use thin::{Stretch, ThinStream};

@@ -11,46 +11,13 @@
 #[cfg(test)]
 pub(super) mod tests;
 
+use super::counts::CompactionCounts;
 use super::fold::{Base, Folding, Out};
 use super::gc::{Verdict, VersionGc};
-use crate::base::{Cursor, Filter, KeyOrder, Kind, Operator, SEQ_MAX, Seq};
+use crate::base::{Cursor, Filter, KeyOrder, Kind, Operator, Seq};
 use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
 use std::sync::Arc;
-
-/// What a compaction read, wrote and dropped so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CompactionCounts {
-    /// Entries read.
-    pub entries_in: u64,
-    /// Entries handed over.
-    pub entries_out: u64,
-    /// Entries dropped because a newer version shadows them.
-    pub shadowed: u64,
-    /// Entries dropped because a range tombstone hides them.
-    pub covered: u64,
-    /// Deletes dropped because nothing is left for them to hide.
-    pub spent: u64,
-    /// Operands, and values under them, that went into a value or another operand.
-    pub folded: u64,
-    /// Entries that had expired for every reader. Where one hides something, a delete took its
-    /// place.
-    pub expired: u64,
-    /// Entries that the compaction filter removed, with deletes in their place likewise.
-    pub filtered: u64,
-    /// Entries that the compaction filter changed.
-    pub filtered_changed: u64,
-    /// Deletes handed over in the place of entries that are counted as expired or filtered.
-    pub deletes_made: u64,
-}
-
-impl CompactionCounts {
-    /// Entries dropped for any reason.
-    pub fn dropped(&self) -> u64 {
-        self.shadowed + self.covered + self.spent + self.folded + self.expired + self.filtered
-            - self.deletes_made
-    }
-}
 
 /// Interleaves sources and hands over the entries that survive.
 #[derive(Debug)]
@@ -144,10 +111,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     /// must not be used further: its last entry is neither handed over nor passed.
     pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
-            match &self.start {
-                Some(start) => self.tree.seek(start, SEQ_MAX)?,
-                None => self.tree.seek_to_first()?,
-            }
+            self.tree.seek_start(self.start.as_deref())?;
             self.started = true;
         }
         for _ in 0..entries_max {

@@ -18,7 +18,7 @@ mod tests;
 
 use super::fold::Out;
 use super::gc::{Verdict, VersionGc};
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, Seq};
 use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
 
@@ -82,10 +82,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
     /// whether more follow. After an error the stream must not be used further.
     pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
-            match &self.stretch.start {
-                Some(start) => self.tree.seek(start, SEQ_MAX)?,
-                None => self.tree.seek_to_first()?,
-            }
+            self.tree.seek_start(self.stretch.start.as_deref())?;
             self.started = true;
         }
         for _ in 0..entries_max {

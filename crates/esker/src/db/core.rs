@@ -15,7 +15,7 @@ use crate::directory::files::Files;
 use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
-use crate::manifest::{Record, Store, Totals};
+use crate::manifest::{ReachRecord, Store, Totals};
 use crate::memtable::ChunkPool;
 use crate::options::Durability;
 use crate::options::settings::Settings;
@@ -48,7 +48,7 @@ pub struct Core {
     pub(super) placing: Mutex<()>,
     pub(super) catalog: Mutex<Catalog>,
     pub(super) store: Mutex<Store>,
-    pub(super) record: Record,
+    pub(super) record: ReachRecord,
     pub(super) totals: Mutex<Totals>,
     pub(super) files: Arc<Files>,
     pub(super) snapshots: Snapshots,

@@ -286,10 +286,7 @@ fn lies_clear<O: KeyOrder>(
     if !partition.deltas.is_empty() {
         return Ok(false);
     }
-    match &partition.lower {
-        Some(lower) => cursor.seek(lower, SEQ_MAX)?,
-        None => cursor.seek_to_first()?,
-    }
+    cursor.seek_start(partition.lower.as_deref())?;
     let first = cursor.key().to_vec();
     match &partition.upper {
         Some(upper) => cursor.seek_before(upper)?,

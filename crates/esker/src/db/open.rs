@@ -21,7 +21,7 @@ use crate::directory::reserve::Reserve;
 use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, within};
-use crate::manifest::{Record, Wanted};
+use crate::manifest::{ReachRecord, Wanted};
 use crate::memtable::ChunkPool;
 use crate::options::Options;
 use crate::options::settings::Settings;
@@ -144,7 +144,7 @@ impl Core {
             catalog: parking_lot::Mutex::new(described.catalog),
             totals: parking_lot::Mutex::new(store.totals()),
             store: parking_lot::Mutex::new(store),
-            record: Record::new(described.superblocks, wanted),
+            record: ReachRecord::new(described.superblocks, wanted),
             snapshots: Default::default(),
             transactions: Transactions::new(settings.history_bytes),
             clock: SteadyClock::new(options.clock.clone()),

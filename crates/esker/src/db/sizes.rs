@@ -1,6 +1,6 @@
 //! How many bytes of files a range of keys takes, and which segments there are.
 
-use crate::base::{Bytewise, Cursor, KeyOrder, SEQ_MAX};
+use crate::base::{Bytewise, Cursor, KeyOrder};
 use crate::catalog::missing_order;
 use crate::catalog::{KeyspaceState, Order};
 use crate::db::core::Core;
@@ -94,10 +94,7 @@ fn size_in_memory<O: DbOrder>(
     let mut sum = 0;
     for table in state.memtable_sets.iter().filter_map(|set| O::table(set, keyspace.id)) {
         let mut cursor = table.cursor(keyspace.id);
-        match low {
-            Some(low) => cursor.seek(low, SEQ_MAX)?,
-            None => cursor.seek_to_first()?,
-        }
+        cursor.seek_start(low)?;
         let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
         while cursor.valid() && inside(cursor.key()) {
             sum += (cursor.key().len() + cursor.value().len()) as u64;

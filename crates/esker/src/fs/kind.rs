@@ -1,9 +1,9 @@
-//! What stands at a path, and the refusal of what must not stand there.
+//! The kinds of files, and the error about a file of the wrong kind.
 
 use std::fmt;
 use std::io;
 
-/// What stands at a path.
+/// The kind of a file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.
@@ -16,7 +16,7 @@ pub enum PathKind {
     Pipe,
     /// A socket.
     Socket,
-    /// A device, or whatever else a system knows.
+    /// A device, or any other kind.
     Device,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for PathKind {
     }
 }
 
-/// The inside of the error about something of the wrong kind.
+/// The inner error for a file of the wrong kind.
 #[derive(Debug)]
 struct WrongKind {
     found: PathKind,
@@ -53,7 +53,7 @@ impl fmt::Display for WrongKind {
 
 impl std::error::Error for WrongKind {}
 
-/// What stands where a file or directory should, if that is what the error is about.
+/// The kind that was found, if the error is about a file of the wrong kind.
 pub fn wrong_kind(error: &io::Error) -> Option<PathKind> {
     error.get_ref()?.downcast_ref::<WrongKind>().map(|wrong| wrong.found)
 }

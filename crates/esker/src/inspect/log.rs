@@ -1,6 +1,6 @@
 //! A log segment: its header, and each record with its operations.
 
-use super::{Fields, bound, key, size};
+use super::fields::{self, Fields, bound, key, size};
 use crate::base::split;
 use crate::error::{IoContext, Result};
 use crate::fs::{Fs, OpenMode};
@@ -113,7 +113,7 @@ fn shown(op: &Op<'_>) -> String {
             format!("{what} keyspace {keyspace} key {} value of {len} bytes{until}", key(k))
         }
         Op::SetTraits { keyspace, operator, filter, ttl } => {
-            format!("set traits of keyspace {}", super::traits(keyspace, operator, filter, ttl))
+            format!("set traits of keyspace {}", fields::traits(keyspace, operator, filter, ttl))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A manifest: its header, and each record with its edit.
 
-use super::{Fields, bound, key};
+use super::fields::{self, Fields, bound, key};
 use crate::error::Result;
 use crate::fs::Fs;
 use crate::manifest::{
@@ -82,7 +82,7 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
         fields.add(format!("{name}.created[{i}]"), value);
     }
     for (i, (id, traits)) in edit.traits.iter().enumerate() {
-        let value = super::traits(*id, &traits.operator, &traits.filter, traits.ttl);
+        let value = fields::traits(*id, &traits.operator, &traits.filter, traits.ttl);
         fields.add(format!("{name}.traits[{i}]"), value);
     }
     for (i, id) in edit.dropped.iter().enumerate() {

@@ -6,6 +6,7 @@
 //! file of a running database is shown as it is at that moment. Numbers are decimal, nonces and
 //! checksums hexadecimal, keys escaped and cut where they are long.
 
+mod fields;
 mod log;
 mod manifest;
 mod run;
@@ -18,6 +19,7 @@ use crate::fs::{Fs, OpenMode, PathKind};
 use crate::manifest::{SUPERBLOCK_NAMES, Superblock, parse_manifest_name};
 use crate::run::parse_run_name;
 use crate::wal;
+use fields::{Fields, size};
 use std::path::Path;
 
 /// Shows a file of a database: a superblock, a manifest, a log segment, a run file or the lock.
@@ -103,10 +105,6 @@ fn foreign(path: &Path, what: &str) -> Error {
     ))
 }
 
-fn size(fs: &dyn Fs, path: &Path) -> Result<u64> {
-    fs.open(path, OpenMode::Read).and_then(|file| file.len()).context("open", path)
-}
-
 fn superblock(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> {
     fields.add("file", "superblock");
     fields.add("bytes", size(fs, path)?);
@@ -130,48 +128,4 @@ fn superblock(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> {
         Err(error) => fields.damage("damaged[0]", error)?,
     }
     Ok(())
-}
-
-/// Fields and values, in the order of the file.
-#[derive(Debug, Default)]
-struct Fields {
-    list: Vec<(String, String)>,
-}
-
-impl Fields {
-    fn add(&mut self, field: impl Into<String>, value: impl ToString) {
-        self.list.push((field.into(), value.to_string()));
-    }
-
-    /// Shows damage; other errors end the inspection.
-    fn damage(&mut self, field: &str, error: Error) -> Result<()> {
-        match error {
-            Error::Corruption(damage) => {
-                let value = format!("{} at {}: {}", damage.section, damage.offset, damage.detail);
-                self.add(field, value);
-                Ok(())
-            }
-            error => Err(error),
-        }
-    }
-}
-
-/// The traits of a keyspace in one line.
-fn traits(id: u32, operator: &str, filter: &str, ttl: u64) -> String {
-    let named = |name: &str| if name.is_empty() { "none".to_owned() } else { format!("{name:?}") };
-    let (operator, filter) = (named(operator), named(filter));
-    format!("{id}: merge operator {operator}, compaction filter {filter}, ttl {ttl} ms")
-}
-
-/// A key as it is shown: escaped, and cut where it is long.
-fn key(key: &[u8]) -> String {
-    const BYTES_MAX: usize = 256;
-    let cut = &key[..key.len().min(BYTES_MAX)];
-    let more = if cut.len() < key.len() { "…" } else { "" };
-    format!("\"{}{more}\"", cut.escape_ascii())
-}
-
-/// A bound as it is shown.
-fn bound(bound: Option<&[u8]>) -> String {
-    bound.map_or_else(|| "none".to_owned(), key)
 }

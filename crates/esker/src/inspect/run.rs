@@ -1,7 +1,7 @@
 //! A run file: its header, and each segment with its blocks.
 
+use super::fields::{Fields, key};
 use super::manifest::show_meta;
-use super::{Fields, key};
 use crate::base::FileId;
 use crate::error::{IoContext, Result};
 use crate::fs::{Fs, OpenMode};

@@ -1,19 +1,19 @@
-//! A tournament over cursors.
+//! The merging iterator: a tournament over cursors.
 //!
-//! The tree of losers (Knuth, volume 3, 5.4.1) has one leaf per cursor; every inner node holds
-//! the loser of the match played there and the overall winner stands above the root. When the
-//! winner's cursor moves, only the matches on its path to the root are played again: about log2 k
-//! comparisons. A node keeps the 8-byte head of its contender's key beside the number of the
-//! cursor, so most matches are decided without touching the cursor's memory.
+//! The tree of losers (Knuth, volume 3, 5.4.1) has one leaf per cursor; every inner node holds the
+//! loser of its match, and the overall winner is above the root. When the cursor of the winner
+//! moves, only the matches on its path to the root are repeated: about log2 k comparisons. A node
+//! keeps the 8-byte head of its contender's key beside the number of the cursor, so most matches
+//! need no access to the memory of the cursor.
 //!
 //! Invariants:
-//! 1. A contender's head is the head of the entry on which its cursor stands (inverted when
-//!    walking backward), or `u64::MAX` with `live` unset when its cursor ran off its end. The
-//!    smaller contender wins in both directions.
-//! 2. Walking forward, every cursor stands on its first entry at or after the winner's, in cursor
-//!    order; walking backward, on its last entry at or before the winner's. A cursor that is not
-//!    valid has no such entry.
-//! 3. After a cursor failed the tree is not valid and each move repeats the error, until the tree
+//! 1. A contender's head is the head of the entry under its cursor (inverted when walking
+//!    backward), or `u64::MAX` with `live` unset if the cursor passed its end. The smaller
+//!    contender wins in both directions.
+//! 2. Walking forward, every cursor is on its first entry at or after that of the winner, in cursor
+//!    order; walking backward, on its last entry at or before it. A cursor without such an entry is
+//!    not valid.
+//! 3. After a cursor fails, the tree is not valid, and each move repeats the error until the tree
 //!    is positioned anew (C3).
 
 #[cfg(test)]
@@ -35,10 +35,10 @@ struct Contender {
 /// Marks a node without a contender, while the tree is built.
 const NOBODY: Contender = Contender { head: u64::MAX, source: u32::MAX, live: false };
 
-/// Interleaves cursors as one, in cursor order (keys ascending, sequence numbers descending).
+/// Merges cursors into one, in cursor order (keys ascending, sequence numbers descending).
 ///
-/// It is a [`Cursor`] itself and keeps its contract. No entry may stand in two cursors; if one
-/// does, both are shown, the one of the earlier cursor first.
+/// It is a [`Cursor`] itself and keeps its contract. No entry may be in two cursors; if one is,
+/// both are shown, that of the earlier cursor first.
 #[derive(Debug)]
 pub struct LoserTree<C, O> {
     order: O,
@@ -48,7 +48,7 @@ pub struct LoserTree<C, O> {
     winner: Contender,
     backward: bool,
     error: Option<Error>,
-    /// The key at which the direction changes; kept to spare the allocation.
+    /// The key at which the direction changes; kept to reuse the allocation.
     pivot: Vec<u8>,
 }
 
@@ -97,9 +97,9 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         }
     }
 
-    /// Moves the `eligible` cursors on, in the direction of the walk, past the keys that end at
-    /// `limit`: forward to the first key at or after it, backward to the last key before it
-    /// (`None`: past the last or first key). Cursors that are already there stay.
+    /// Moves the `eligible` cursors in the direction of the walk to `limit`: forward to the first
+    /// key at or after it, backward to the last key before it (`None`: past the last or first key).
+    /// Cursors that are already there stay.
     pub fn leap(&mut self, limit: Option<&[u8]>, eligible: impl Fn(usize) -> bool) -> Result<()> {
         self.check()?;
         let (order, backward) = (self.order.clone(), self.backward);
@@ -225,8 +225,8 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
 
     /// Changes the direction and goes one entry that way.
     ///
-    /// By invariant 2 one step per cursor would do over sources that do not change. A memtable
-    /// may have gained entries since, so every cursor walks until it is past the pivot.
+    /// By invariant 2, one step per cursor would be enough if the sources did not change. A
+    /// memtable may have new entries since, so every cursor walks until it is past the pivot.
     #[cold]
     fn turn(&mut self, backward: bool) -> Result<()> {
         let mut pivot = std::mem::take(&mut self.pivot);

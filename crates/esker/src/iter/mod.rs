@@ -1,15 +1,14 @@
 //! Reading many sorted sources as one.
 //!
-//! A keyspace is spread over memtables, delta runs and base runs. Each shows its entries through
+//! A keyspace is spread over memtables, delta runs and base runs. Each presents its entries through
 //! a [`Cursor`](crate::base::Cursor): keys ascending, the versions of a key from new to old. Three
-//! pieces make one ordered map of them. [`LoserTree`] interleaves the cursors without regard to
-//! what the entries mean; compactions use it too. [`Tombstones`] tells which range tombstone hides
-//! a key. [`VisibleIter`] puts a snapshot over both: of each key it shows the newest version that
-//! the snapshot sees, unless that is a delete or a range tombstone hides it.
+//! parts combine them into one ordered map. [`LoserTree`] merges the cursors without interpreting
+//! the entries; compactions use it too. [`Tombstones`] finds the range tombstone that hides a key.
+//! [`VisibleIter`] uses both for a snapshot: it shows the newest version of each key that the
+//! snapshot sees, unless this is a delete or a range tombstone hides it.
 //!
-//! Everything is generic over the cursor and the key order, so that the path of one entry holds
-//! no virtual call; an error of a source always reaches the caller and never looks like the end
-//! of the data (C3).
+//! Everything is generic over the cursor and the key order, so that a step makes no virtual call.
+//! An error of a source always reaches the caller and never looks like the end of the data (C3).
 
 mod loser_tree;
 mod source;

@@ -1,11 +1,11 @@
-//! Which range tombstone hides a key (R18).
+//! Finding the range tombstone that hides a key (R18).
 //!
-//! Readers and compactions ask two questions of every source's range tombstones: which is the
-//! newest one, below a bound, that covers this key; and how far to both sides of the key does the
-//! answer hold? The second answer makes the first one cheap: neighbours of a key mostly lie in
-//! the same span, so a walk asks once per span and then compares each key with its two ends.
-//! A tombstone of any source hides entries of every source, so the answers of all sources are
-//! combined: the newest number, the narrowest span.
+//! Readers and compactions search the range tombstones of every source for two results: the newest
+//! tombstone below a bound that covers a key, and the span of keys around it with the same result.
+//! The span makes the search cheap: neighbouring keys are mostly in the same span, so a walk
+//! searches once per span and then compares each key with its two ends. A tombstone of any source
+//! hides entries of all sources, so the results are combined: the newest number and the narrowest
+//! span.
 
 use crate::base::rangedel::{Fragments, RangeTombstone};
 use crate::base::{KeyOrder, SEQ_MAX, Seq};
@@ -23,8 +23,8 @@ pub trait Tombstones {
     /// there is none.
     fn covering_seq<O: KeyOrder>(&self, order: &O, key: &[u8], below: Seq) -> Seq;
 
-    /// A range of keys around `key` within which `covering_seq` answers the same for each
-    /// `below`: a fragment, or the gap between two. `None` means that nothing ends the range.
+    /// A range of keys around `key` in which `covering_seq` has the same result for each `below`: a
+    /// fragment, or the gap between two. `None`: the range is open at that side.
     fn span<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Span<'_>;
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn covering_seq<O: KeyOrder, T: Tombstones>(
     tombstones.iter().map(|source| source.covering_seq(order, key, below)).max().unwrap_or(0)
 }
 
-/// The answer for the span in which a walk is just now. Its buffers are reused.
+/// The result for the present span of a walk. Its buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Cover {
     filled: bool,

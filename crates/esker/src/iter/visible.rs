@@ -1,30 +1,29 @@
 //! The entries that a snapshot shows, in both directions.
 //!
-//! A snapshot at `at` sees the entries with sequence numbers less than `at`. Of each key the
-//! newest of these counts: it is shown if it is a put that no visible range tombstone, of
-//! whichever source, hides. Forward, that version comes first, so the iterator simply stands on
-//! it. Backward, it comes last: the iterator copies it while it walks over the older ones, and
-//! then stands one entry before the key (the arrangement of LevelDB's `DBIter`).
+//! A snapshot at `at` sees the entries with sequence numbers less than `at`. The newest of these
+//! versions of a key is visible: it is shown if it is a put and no visible range tombstone of any
+//! source hides it. Forward, this version comes first, so the iterator stays on it. Backward, it
+//! comes last: the iterator copies it while it walks over the older ones, and then stays one entry
+//! before the key (as LevelDB's `DBIter` does).
 //!
-//! The iterator seeks past long rows of entries that are not shown: past many versions of one key,
-//! and past the keys under a range tombstone in every source that holds nothing newer than the
-//! tombstone.
+//! The iterator seeks past long sequences of entries that are not shown: many versions of one key,
+//! or keys under a range tombstone in sources that have nothing newer than the tombstone.
 //!
-//! A put that has expired counts as a delete. Operands count from the newest down to the first
-//! version that is none: they are collected, applied, and shown from a copy.
+//! A put that has expired counts as a delete. Operands are collected from the newest down to the
+//! first version that is not an operand, then applied, and shown from a copy.
 //!
 //! Invariants:
-//! 1. `Place::Forward`: the tree stands on the shown entry; `Place::Expiring`: likewise, and a
-//!    time stands before its value.
-//! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and
-//!    stands on an entry that sorts before every visible version of `key`, or ran off the front.
-//! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and stands
-//!    on an older version of `key` or behind all of them.
+//! 1. `Place::Forward`: the tree is on the shown entry; `Place::Expiring`: likewise, and a time
+//!    precedes its value.
+//! 2. `Place::Backward`: `key` and `value` hold the shown entry; the tree walks backward and is on
+//!    an entry before every visible version of `key`, or passed the first entry.
+//! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and is on an
+//!    older version of `key` or behind all of them.
 //! 4. `Place::Outside`: nothing is shown: not positioned, past an end, or an error of the tree,
 //!    which it keeps and every later move reports (C3).
 //! 5. `Place::Refused`, `Place::RefusedBackward`: the merge operator could not combine the operands
-//!    of `key`. Nothing is shown, the move reported it, and the tree stands as in `Folded` or
-//!    `Backward`, so that the next move goes on beside that key.
+//!    of `key`. Nothing is shown, the move reported the error, and the tree is placed as in
+//!    `Folded` or `Backward`, so that the next move continues with the neighbouring key.
 
 #[cfg(test)]
 mod tests;
@@ -64,14 +63,14 @@ pub struct Source<C> {
     pub seq_bound: Seq,
 }
 
-/// How entries are read: what is seen of them, and what they mean.
+/// How entries are read: which are visible, and how operands are applied.
 #[derive(Debug, Clone)]
 pub struct Reading {
     /// Entries with smaller sequence numbers are seen.
     pub at: Seq,
-    /// What expires then or earlier is gone.
+    /// Entries that expire at this time or before count as deleted.
     pub time: Millis,
-    /// What operands mean.
+    /// The merge operator.
     pub operator: Arc<Operator>,
 }
 
@@ -86,7 +85,7 @@ enum Place {
     Folded,
 }
 
-/// After this many entries in a row that are not shown, a seek is cheaper than further steps.
+/// After this many consecutive entries that are not shown, a seek is cheaper than further steps.
 const LEAP_AFTER: u32 = 8;
 
 /// An iterator over what a snapshot sees of one keyspace.
@@ -95,17 +94,17 @@ pub struct VisibleIter<C, O, T> {
     order: O,
     tree: LoserTree<C, O>,
     seq_bounds: Vec<Seq>,
-    /// Of the sources that have any.
+    /// Those of the sources that have range tombstones.
     tombstones: Vec<T>,
     cover: Cover,
-    /// Entries hidden, in a row, by the tombstone of the current span.
+    /// The number of consecutive entries hidden by the tombstone of the current span.
     covered: u32,
     at: Seq,
     time: Millis,
     operator: Arc<Operator>,
     operands: Operands,
     steps: u64,
-    /// Why the entry at `key` is refused, while the iterator stands on one that is.
+    /// The error of the entry at `key`, while the iterator is on an entry that is refused.
     refused: Option<Error>,
     bounds: Bounds,
     /// The head of the upper bound, or `u64::MAX`: keys with smaller heads are inside.
@@ -160,14 +159,13 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         }
     }
 
-    /// Whether the iterator stands on an entry.
+    /// Whether the iterator is on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         self.place >= Place::Forward
     }
 
-    /// The key and the error of the entry on which the iterator stands, if that cannot be shown
-    /// but is no obstacle for those beside it.
+    /// The key and the error of the present entry, if it cannot be shown but its neighbours can.
     pub fn refused(&self) -> Option<(&[u8], &Error)> {
         let refused = matches!(self.place, Place::Refused | Place::RefusedBackward);
         self.refused.as_ref().filter(|_| refused).map(|error| (&self.key[..], error))
@@ -250,9 +248,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.settle_backward()
     }
 
-    /// Goes to the next entry. Past the last one the iterator becomes invalid; an invalid
-    /// iterator stays where it is and repeats its error, if it has one, unless that is the error of
-    /// one entry: then it goes on behind that.
+    /// Goes to the next entry. Past the last one the iterator becomes invalid; an invalid iterator
+    /// stays where it is and repeats its error, if it has one. If the error is that of one entry,
+    /// it continues behind this entry.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "a cursor lends its entries and goes back")]
     pub fn next(&mut self) -> Result<()> {
@@ -270,7 +268,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     pub fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.place, Place::Outside) {
             Place::Outside => return self.tree.check(),
-            // What stands before the shown version of its key is newer than the snapshot.
+            // The versions before the shown one are newer than the snapshot.
             Place::Forward | Place::Expiring => self.step_back()?,
             Place::Folded | Place::Refused => self.tree.seek_before(&self.key)?,
             Place::Backward | Place::RefusedBackward => {}
@@ -295,8 +293,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.tree.prev()
     }
 
-    /// Goes forward from where the tree stands to the first entry that is shown. No visible
-    /// version of the tree's key may stand before the tree.
+    /// Goes forward from the tree's entry to the first entry that is shown. No visible version of
+    /// the tree's key may be before the tree.
     fn settle_forward(&mut self) -> Result<()> {
         let mut unseen = 0;
         while self.tree.valid() && !self.above_high() {
@@ -320,7 +318,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                     if self.place != Place::Outside {
                         return Ok(());
                     }
-                    // What was folded to nothing has been passed.
+                    // The operands that gave no value are passed.
                     continue;
                 }
             } else if self.leap_over_span(false)? {
@@ -331,8 +329,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(())
     }
 
-    /// Says where the iterator stands with an operand or an expiring put under the tree. If it is
-    /// not shown, goes past its key.
+    /// Places the iterator if the tree is on an operand or an expiring put. If it is not shown,
+    /// goes past its key.
     #[cold]
     fn settle_special(&mut self) -> Result<Place> {
         if self.tree.kind() == Kind::ExpiringPut {
@@ -349,9 +347,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(Place::Outside)
     }
 
-    /// Applies the operands under and behind the tree, which stands on the newest visible version
-    /// of its key. Copies key and value, if there is one, and leaves the tree on the last version
-    /// that was looked at or behind.
+    /// Applies the operands of the key whose newest visible version the tree is on. Copies key and
+    /// value, if there is one, and leaves the tree on or behind the last version that was read.
     fn fold(&mut self) -> Result<bool> {
         let head = self.remember_key();
         let hidden_below = if self.tombstones.is_empty() {
@@ -398,7 +395,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     #[inline]
     fn skip_key(&mut self) -> Result<()> {
         if self.tree.seq() == 0 {
-            // Nothing is older than 0, so this was the last version of its key.
+            // Sequence number 0 is the oldest, so this was the last version of its key.
             return self.step();
         }
         let head = self.remember_key();
@@ -411,13 +408,13 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.tree.seek(&self.key, 0)
     }
 
-    /// Goes backward from where the tree stands to the first entry that is shown. No visible
-    /// version of the tree's key may stand after the tree.
+    /// Goes backward from the tree's entry to the first entry that is shown. No visible version of
+    /// the tree's key may be after the tree.
     fn settle_backward(&mut self) -> Result<()> {
         let mut unseen = 0;
         while self.tree.valid() && !self.below_low() {
             if self.tree.seq() >= self.at {
-                // The oldest version that is left is too new, and so are the others.
+                // The oldest version left is too new, so the others are too.
                 unseen += 1;
                 if unseen % LEAP_AFTER == 0 {
                     self.remember_key();
@@ -441,7 +438,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     }
 
     /// Whether a key is shown whose newest visible version, copied to `value`, is no plain put;
-    /// `value` then holds what is shown. The tree stands before all visible versions, and stays.
+    /// `value` then holds what is shown. The tree is before all visible versions, and stays there.
     #[cold]
     fn shows_special(&mut self, kind: Kind) -> Result<bool> {
         match kind {
@@ -456,7 +453,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
             Kind::Merge | Kind::ExpiringMerge => {
                 self.tree.seek(&self.key, self.at)?;
-                // The newest version was there a moment ago, and a snapshot does not change.
+                // The newest version exists, because it was read before and a snapshot does not
+                // change.
                 let shown = if self.tree.valid() { self.fold() } else { Ok(false) };
                 let refused = std::mem::replace(&mut self.place, Place::Outside) == Place::Refused;
                 self.tree.seek_before(&self.key)?;
@@ -479,7 +477,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
             newest = self.take_version();
         }
-        // Many versions: go to the newest at once, then before it.
+        // Many versions: seek to the newest, then step before it.
         self.tree.seek(&self.key, self.at)?;
         if self.tree.valid() && self.tree_is_at_key(head) {
             newest = self.take_version();
@@ -556,9 +554,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         covered
     }
 
-    /// When a span hid many entries in a row, moves every source that holds nothing newer than
-    /// the span's tombstone to its end. All that is passed is hidden by that tombstone, and so is
-    /// every entry that a passed one would have hidden. Tells whether the tree moved.
+    /// If a span hid many consecutive entries, moves every source without newer entries than the
+    /// span's tombstone to the end of the span. The tombstone hides all entries that this passes,
+    /// and every entry that one of them would have hidden. Returns whether the tree moved.
     fn leap_over_span(&mut self, backward: bool) -> Result<bool> {
         if !self.covered.is_multiple_of(LEAP_AFTER) || !self.tree.valid() {
             return Ok(false);

@@ -1,12 +1,13 @@
 //! Branches and named snapshots, as the manifest knows them.
 //!
-//! A branch is a set of keyspaces of its own that began as copies of its parent's, at one position
-//! of the log: its *point*. The branch shares the trees as they were at that point, and the
-//! entries that were in memory then: they stand in memtables, and after a crash in the log, under
-//! the number of the keyspace that was copied, before the point (R24).
+//! A branch is a set of keyspaces that began as copies of its parent's keyspaces at one position of
+//! the log, its *point*. The branch shares the trees as they were at that point, and the entries
+//! that were in memory then. Those entries are in memtables, or after a crash in the log, before
+//! the point and under the number of the original keyspace (R24).
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::{KeyspaceId, SEQ_MAX, Seq};
+use crate::manifest::fields::read_name;
 
 /// What a branch is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +15,7 @@ use crate::base::{KeyspaceId, SEQ_MAX, Seq};
 pub enum BranchKind {
     /// It is written to.
     Branch = 0,
-    /// It stays as it was made: a named snapshot.
+    /// It never changes: a named snapshot.
     Snapshot = 1,
 }
 
@@ -29,28 +30,28 @@ pub struct BranchRecord {
     pub kind: BranchKind,
     /// When it was made: milliseconds since 1970, by the system's clock.
     pub made_at: u64,
-    /// The position that separates what it shares with its parent from what it does not.
+    /// The position of the log at which it was made: it shares the entries before with its parent.
     pub point: Seq,
-    /// Keyspaces that were copied just now: the number of the copy and that of the original. The
-    /// copy has the original's name, order and tree as they are at this edit.
+    /// Keyspaces that this edit copies: the number of the copy and that of the original. The copy
+    /// has the original's name, order and tree as they are at this edit.
     pub copies: Vec<(KeyspaceId, KeyspaceId)>,
 }
 
-/// Where a keyspace of a branch belongs, and under which numbers its entries stand in memtables
-/// and log.
+/// The branch of a keyspace, and the numbers under which its entries are in memtables and log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Home {
     /// The branch; 0: the database itself.
     pub branch: KeyspaceId,
-    /// Entries from this position on stand under the keyspace's own number.
+    /// Entries from this position on have the keyspace's own number.
     pub born: Seq,
-    /// Entries before `born` stand under these: the numbers of its originals, the nearest first,
-    /// each with the position from which on it counts.
+    /// Entries before `born` have these numbers, those of its originals, the nearest first, each
+    /// with the position from which on it applies.
     pub older: Vec<(Seq, KeyspaceId)>,
 }
 
 impl Home {
-    /// The number under which the entries of keyspace `own` stand that begin at `start`.
+    /// The number that entries of keyspace `own` have in memtables and log segments that begin at
+    /// `start`.
     #[inline]
     pub fn id_at(&self, own: KeyspaceId, start: Seq) -> KeyspaceId {
         if start >= self.born {
@@ -66,7 +67,7 @@ impl Home {
         Self { branch, born: point, older }
     }
 
-    /// The part of it that a description needs whose log begins at `log_start`.
+    /// The part of it that is still needed if the log begins at `log_start`.
     #[must_use]
     pub fn from(&self, log_start: Seq) -> Self {
         if self.born <= log_start {
@@ -75,7 +76,7 @@ impl Home {
         self.clone()
     }
 
-    /// Moves positions behind `end` there: the log was cut (R30).
+    /// Moves positions behind `end` to `end`, after the log was cut there (R30).
     pub fn cut(&mut self, end: Seq) {
         self.born = self.born.min(end);
         self.older.iter_mut().for_each(|(born, _)| *born = (*born).min(end));
@@ -86,7 +87,7 @@ fn id(reader: &mut Reader<'_>) -> Decoded<KeyspaceId> {
     Ok(reader.varint_max(u64::from(u32::MAX))? as KeyspaceId)
 }
 
-/// A count that the bytes that remain can hold, at two bytes and more for each.
+/// A count of elements of at least two bytes each, checked against the remaining bytes.
 fn count(reader: &mut Reader<'_>) -> Decoded<usize> {
     Ok(reader.varint_max(reader.remaining() as u64 / 2)? as usize)
 }
@@ -107,7 +108,7 @@ impl BranchRecord {
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let number = id(reader)?;
-        let name = super::edit::read_name(reader)?;
+        let name = read_name(reader)?;
         let kind = match reader.u8()? {
             0 => BranchKind::Branch,
             1 => BranchKind::Snapshot,

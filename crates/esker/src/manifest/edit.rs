@@ -1,8 +1,9 @@
-//! The records of the manifest: what changed, in a form that replays to the same version.
+//! The edits of the manifest: changes in a form whose replay gives the same version.
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
-use crate::base::limits::{KEY_BYTES_MAX, KEYSPACES_MAX, NAME_BYTES_MAX};
+use crate::base::limits::KEYSPACES_MAX;
 use crate::base::{FileId, KeyspaceId, Millis, Seq};
+use crate::manifest::fields::{put_key, read_key, read_list, read_name};
 use crate::manifest::{BranchRecord, Home};
 use crate::run::SegmentMeta;
 
@@ -28,7 +29,7 @@ pub struct Traits {
     pub ttl: Millis,
 }
 
-/// A run as the manifest knows it: segments in key order, then tombstone segments.
+/// A run as the manifest knows it: run segments in key order, then segments of range tombstones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunRecord {
     /// Data segments, ascending and not overlapping.
@@ -51,7 +52,7 @@ pub struct PartitionRecord {
 /// A change of one keyspace's tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreeEdit {
-    /// A delta was added on top of `count` neighbouring partitions, the first of which begins at
+    /// Adds a delta on top of `count` neighbouring partitions, the first of which begins at
     /// `lower`.
     AddDelta {
         /// The first of them.
@@ -61,13 +62,13 @@ pub enum TreeEdit {
         /// The new, newest delta of each.
         run: RunRecord,
     },
-    /// `count` neighbouring partitions, the first of which begins at `lower`, became others.
+    /// Replaces `count` neighbouring partitions, the first of which begins at `lower`.
     Replace {
         /// The first replaced partition.
         lower: Option<Vec<u8>>,
         /// How many are replaced.
         count: usize,
-        /// What stands in their place.
+        /// The partitions that take their place.
         partitions: Vec<PartitionRecord>,
     },
     /// The tree consists of these pieces, some of them shared with other trees.
@@ -80,9 +81,9 @@ pub enum TreeEdit {
 /// A stretch of partitions of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreePiece {
-    /// Partitions that no tree before this one has.
+    /// Partitions that no earlier tree has.
     Own(Vec<PartitionRecord>),
-    /// Partitions of another keyspace's tree, as it is at this place of the edit.
+    /// Partitions of another keyspace's tree, as the changes before this one leave it.
     Of {
         /// The other keyspace.
         keyspace: KeyspaceId,
@@ -96,15 +97,15 @@ pub enum TreePiece {
 /// One atomic change of the database's description.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edit {
-    /// Where the log must begin (R11), if that moved.
+    /// Where the log must begin (R11), if it changed.
     pub log_start: Option<Seq>,
-    /// The next file number to give out, if that moved.
+    /// The next file number to assign, if it changed.
     pub next_file: Option<FileId>,
-    /// The next keyspace number to give out, if that moved.
+    /// The next keyspace number to assign, if it changed.
     pub next_keyspace: Option<KeyspaceId>,
-    /// Branches that were made, or that there are.
+    /// New branches; in the first record, all branches.
     pub branches: Vec<BranchRecord>,
-    /// Where keyspaces of branches belong.
+    /// The homes of keyspaces of branches.
     pub homes: Vec<(KeyspaceId, Home)>,
     /// Keyspaces that were made.
     pub created: Vec<KeyspaceRecord>,
@@ -132,38 +133,6 @@ mod tag {
     pub const BRANCH_DROPPED: u8 = 18;
     pub const SHARE: u8 = 19;
     pub const ADD_DELTA_TO_MANY: u8 = 20;
-}
-
-fn put_key(out: &mut Vec<u8>, key: Option<&[u8]>) {
-    out.push(u8::from(key.is_some()));
-    if let Some(key) = key {
-        put_bytes(out, key);
-    }
-}
-
-fn read_key(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
-    match reader.u8()? {
-        0 => Ok(None),
-        1 => Ok(Some(reader.bytes(KEY_BYTES_MAX)?.to_vec())),
-        _ => Err(DecodeError("a bound is neither there nor absent")),
-    }
-}
-
-pub(super) fn read_name(reader: &mut Reader<'_>) -> Decoded<String> {
-    let bytes = reader.bytes(NAME_BYTES_MAX)?;
-    String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError("a name is not UTF-8"))
-}
-
-/// Reads a list whose length is checked against the bytes that remain: every element takes at
-/// least `bytes_min` bytes.
-fn read_list<T>(
-    reader: &mut Reader<'_>,
-    bytes_min: usize,
-    mut read: impl FnMut(&mut Reader<'_>) -> Decoded<T>,
-) -> Decoded<Vec<T>> {
-    let max = reader.remaining() / bytes_min;
-    let count = reader.varint_max(max as u64)? as usize;
-    (0..count).map(|_| read(reader)).collect()
 }
 
 impl RunRecord {

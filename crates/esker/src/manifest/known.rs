@@ -1,19 +1,16 @@
-//! What a database is known to consist of: how far its manifest and its log once were durable.
+//! How far the manifest and the log are known to be durable.
 //!
-//! A manifest without its last edit, or a log without its last records, looks as if nothing more
-//! had ever been written. So superblocks state how far both reach, and the end mark of the log
-//! states it for the manifest.
+//! A manifest that lost its last edit, or a log that lost its last records, looks complete. So the
+//! superblocks state how far both were durable, and the end mark of the log states it for the
+//! manifest.
 //!
-//! 1. A statement is made only after what it describes was synced, so it stays true. It may be
-//!    older than the files, and is never ahead of them.
-//! 2. Manifests only grow, and each has its own nonce; so one that does not hold what is known of
-//!    it is damaged, or another file.
+//! 1. A statement is written only after the sync of what it describes, so it stays true. It may be
+//!    older than the files, but never newer.
+//! 2. A manifest only grows and has its own nonce. If it does not contain what was durable, it is
+//!    damaged or another file.
 
 use crate::base::codec::{Decoded, Reader, checksum};
-use crate::error::{Error, Result};
-use crate::manifest::{Recovered, manifest_name};
 use crate::wal;
-use std::path::Path;
 
 /// How far a manifest reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +29,7 @@ impl Reach {
         Self { nonce, len, hash: nonce }
     }
 
-    /// The reach behind a record that stands at the end and takes `bytes` bytes.
+    /// The reach after another record of `bytes` bytes.
     pub(super) fn with_record(self, sum: u64, bytes: u64) -> Self {
         let hash = checksum(self.hash, self.len, &sum.to_le_bytes());
         Self { len: self.len + bytes, hash, ..self }
@@ -51,18 +48,18 @@ impl Reach {
     }
 }
 
-/// What a superblock states of manifest and log.
+/// What a superblock states about manifest and log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Known {
     /// The manifest, which the superblock names, was durable up to here.
     pub manifest: Reach,
     /// The log was durable up to here.
     pub log: wal::Reach,
-    /// Nothing was written since.
+    /// The database was closed in order, and nothing was written since.
     pub closed: bool,
 }
 
-/// What the end mark of a log says of the manifest.
+/// What the end mark of a log states about the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndMark {
     /// The number of the manifest when the log was closed.
@@ -80,70 +77,9 @@ impl EndMark {
         bytes
     }
 
-    /// Reads a payload; `None` if it says nothing, as in version 1.
+    /// Reads a payload; `None` if it is empty, as in version 1.
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(payload);
         Some(Self { number: reader.u64().ok()?, reach: Reach::decode(&mut reader).ok()? })
-    }
-}
-
-impl Recovered {
-    /// Compares the manifest that was read with what is known of it.
-    ///
-    /// # Errors
-    /// [`Error::Corruption`] if it is shorter than that, or another one.
-    pub fn check_reach(&self, directory: &Path, known: Reach) -> Result<()> {
-        // Seeded: an edit that was damaged, or an older manifest, passes for what there is.
-        bug!("manifest_reach_not_checked", return Ok(()));
-        let path = directory.join(manifest_name(self.number));
-        let refuse =
-            |offset, detail: String| Err(Error::corruption(&path, offset, "manifest edit", detail));
-        if self.reach.nonce != known.nonce {
-            let detail = "it is another manifest than the superblock knows under this number";
-            return refuse(0, detail.to_owned());
-        }
-        if self.reach.len < known.len {
-            let detail = format!(
-                "no whole record stands here, but {} bytes of the manifest were durable: its end \
-                 is damaged, or it is an older file",
-                known.len
-            );
-            return refuse(self.reach.len, detail);
-        }
-        let is_it = |reach: &Reach| reach.len == known.len && reach.hash == known.hash;
-        if !self.steps.iter().any(is_it) {
-            let detail = "its edits are others than the superblock knows";
-            return refuse(known.len, detail.to_owned());
-        }
-        Ok(())
-    }
-
-    /// Compares the manifest with the log that was read: a log that was begun, or closed, under a
-    /// later manifest proves that an older manifest was put back.
-    ///
-    /// # Errors
-    /// [`Error::Corruption`] if it is older than the log.
-    pub fn check_log(&self, directory: &Path, log: &wal::Recovered) -> Result<()> {
-        // Seeded: superblocks and manifest may be older than the log.
-        bug!("manifest_age_not_checked", return Ok(()));
-        let older = |than: u64| {
-            let detail = format!(
-                "the log was written under {}: superblocks and manifest were replaced by older \
-                 ones",
-                manifest_name(than)
-            );
-            let path = directory.join(manifest_name(self.number));
-            Err(Error::corruption(&path, 0, "manifest", detail))
-        };
-        if let Some(life) = log.latest_life().filter(|life| *life > self.number) {
-            return older(life);
-        }
-        let Some(mark) = EndMark::decode(&log.mark).filter(|_| log.clean) else { return Ok(()) };
-        match mark.number.cmp(&self.number) {
-            std::cmp::Ordering::Greater => older(mark.number),
-            std::cmp::Ordering::Equal => self.check_reach(directory, mark.reach),
-            // A later opening began a manifest of its own and got no further.
-            std::cmp::Ordering::Less => Ok(()),
-        }
     }
 }

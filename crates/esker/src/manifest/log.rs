@@ -6,45 +6,33 @@
 //! record = payload length u32, kind u32, checksum u64 (over kind and payload), payload, padding
 //! ```
 //! Records begin at multiples of 8 and their checksums are salted with the file's nonce and their
-//! offset. Each is synced before the next is appended, so only the last can be torn: damage with a
-//! whole record behind it is corruption (C4, R11).
+//! offset. Each record is synced before the next one is appended, so only the last one can be torn.
+//! Damage with a whole record behind it is corruption (C4, R11).
 
-use crate::base::NumberedName;
-use crate::base::codec::{Reader, checksum, checksum_pieces};
+use crate::base::codec::{Reader, checksum};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode, PathKind, open_part};
+use crate::manifest::record::{
+    KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, encode_record, record_at,
+};
 use crate::manifest::search::Search;
-use crate::manifest::{Edit, FORMAT_VERSION, FORMAT_VERSION_MIN, Reach};
+use crate::manifest::{
+    Edit, FORMAT_VERSION, FORMAT_VERSION_MIN, Reach, Recovered, manifest_name, parse_manifest_name,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: [u8; 8] = *b"ESKERMF\n";
 pub(super) const HEADER_LEN: u64 = 64;
-pub(super) const RECORD_HEADER_LEN: usize = 16;
 /// A manifest is rewritten when it exceeds this many times its first record, plus a floor.
 const GROWTH_MAX: u64 = 4;
 const GROWTH_FLOOR_BYTES: u64 = 256 << 10;
-/// Space is allocated ahead in steps of this.
+/// Space is allocated in steps of this many bytes.
 const ALLOCATION_BYTES: u64 = 16 << 10;
 /// Bytes of the record that names the successor.
 const SUCCESSOR_RECORD_BYTES: u64 = RECORD_HEADER_LEN as u64 + 8;
 
-pub(super) const KIND_EDIT: u32 = 1;
-pub(super) const KIND_SUCCESSOR: u32 = 2;
-
-const NAME: NumberedName = NumberedName { prefix: "MANIFEST-", digits: 6, suffix: "" };
-
-/// The file name of manifest `number`.
-pub fn manifest_name(number: u64) -> String {
-    NAME.of(number)
-}
-
-/// The number in a manifest's file name.
-pub fn parse_manifest_name(name: &str) -> Option<u64> {
-    NAME.number(name)
-}
-
-/// Whether the file at `path` begins like a manifest of this engine, of whatever version.
+/// Whether the file at `path` begins like a manifest of this engine, of any version.
 pub fn begins_like_one(fs: &dyn Fs, path: &Path) -> Result<bool> {
     let file = fs.open(path, OpenMode::Read).context("open", path)?;
     let mut start = [0; MAGIC.len()];
@@ -64,23 +52,9 @@ pub struct Manifest {
     in_doubt: bool,
 }
 
-/// What reading a manifest gives.
-#[derive(Debug)]
-pub struct Recovered {
-    /// The number of the manifest that was read (after following successors).
-    pub number: u64,
-    /// Its edits; the first holds the whole state of its beginning.
-    pub edits: Vec<Edit>,
-    /// Its last whole record ends here.
-    pub reach: Reach,
-    /// Where each of its records ends.
-    pub steps: Vec<Reach>,
-    /// Whether bytes of a torn record follow the end.
-    pub torn: bool,
-}
-
 impl Manifest {
-    /// Like [`Manifest::create`], with the next number behind `old` that nothing but a file has.
+    /// Like [`Manifest::create`], with the next number after `old`; a regular file of that name is
+    /// replaced, anything else is skipped.
     pub fn create_next(fs: &dyn Fs, directory: &Path, old: u64, state: &Edit) -> Result<Self> {
         let entries = fs.list(directory).context("list", directory)?;
         let others = entries.iter().filter(|entry| !entry.is_file());
@@ -98,8 +72,8 @@ impl Manifest {
         let nonce = getrandom::u64().map_err(|error| {
             Error::io("draw random bytes for", &path, std::io::Error::other(error))
         })?;
-        // A file of this name can only be left over from a creation that never ended: no
-        // superblock and no predecessor names it yet.
+        // A file of this name is left from an interrupted creation: no superblock and no
+        // predecessor names it yet.
         if fs.kind(&path).context("look at", &path)? == Some(PathKind::File) {
             fs.remove_file(&path).context("remove", &path)?;
         }
@@ -114,7 +88,7 @@ impl Manifest {
             in_doubt: false,
         };
         if let Err(error) = manifest.begin(fs, directory, state) {
-            // Nothing names it, and on a full device its space is needed (C7).
+            // No superblock names the file, and on a full device its space is needed (C7).
             let _ = fs.remove_file(&manifest.path);
             return Err(error);
         }
@@ -153,7 +127,7 @@ impl Manifest {
         self.reach.len
     }
 
-    /// How far it reaches; all of it is synced.
+    /// How far it reaches; all of this is synced.
     pub fn reach(&self) -> Reach {
         self.reach
     }
@@ -168,8 +142,8 @@ impl Manifest {
         self.reach.len > GROWTH_FLOOR_BYTES + GROWTH_MAX * self.first_record_bytes
     }
 
-    /// Makes room for an edit, and for the name of a successor behind it. Running out of space here
-    /// leaves the manifest as it was, so it is not a failure of the manifest (C7).
+    /// Allocates space for an edit and for the successor record behind it. If the space runs out
+    /// here, the manifest is unchanged, so this is not a failure of the manifest (C7).
     pub fn reserve(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
@@ -184,17 +158,17 @@ impl Manifest {
         Ok(())
     }
 
-    /// Appends an edit and syncs it. After an error it is unknown whether the edit is there (C2),
-    /// unless space ran out and the manifest is not [in doubt](Self::is_in_doubt): then it is as it
-    /// was.
+    /// Appends an edit and syncs it. After an error it is unknown whether the file has the edit
+    /// (C2). If space ran out and the manifest is not [in doubt](Self::is_in_doubt), it is
+    /// unchanged.
     pub fn append(&mut self, edit: &Edit) -> Result<()> {
         let mut payload = Vec::new();
         edit.encode(&mut payload);
         self.append_record(KIND_EDIT, &payload, &mut || false)
     }
 
-    /// As [`Self::append`]. Calls `make_room` where the write finds no space although space was
-    /// reserved, which happens on file systems that copy on write.
+    /// As [`Self::append`]. Calls `make_room` if the write finds no space although space was
+    /// reserved; this happens on file systems that copy on write.
     pub fn append_making_room(
         &mut self,
         edit: &Edit,
@@ -231,8 +205,8 @@ impl Manifest {
                 // The same bytes again, at the same place.
                 Err(Error::DiskFull { .. }) if make_room() => {}
                 Err(error @ Error::DiskFull { .. }) => {
-                    // At most a part of the record was written. It is cut off, so that the next
-                    // record follows what was there before.
+                    // At most a part of the record was written. Truncating it makes the next record
+                    // follow the last whole one.
                     self.file.set_len(len).context("cut", &self.path)?;
                     self.allocated = 0;
                     self.in_doubt = false;
@@ -269,20 +243,7 @@ impl Manifest {
     }
 }
 
-/// The checksum of a record, and all of its bytes.
-fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> (u64, Vec<u8>) {
-    let kind_bytes = kind.to_le_bytes();
-    let sum = checksum_pieces(nonce, offset, &[&kind_bytes, payload]);
-    let mut record = Vec::with_capacity(RECORD_HEADER_LEN + payload.len() + 8);
-    record.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    record.extend_from_slice(&kind_bytes);
-    record.extend_from_slice(&sum.to_le_bytes());
-    record.extend_from_slice(payload);
-    record.resize(record.len().next_multiple_of(8), 0);
-    (sum, record)
-}
-
-/// Reads manifest `number`, of which so much is known, following the names of successors.
+/// Reads manifest `number`, checks it against `known`, and follows the names of successors.
 pub fn read(
     fs: &dyn Fs,
     directory: &Path,
@@ -291,7 +252,8 @@ pub fn read(
 ) -> Result<Recovered> {
     loop {
         let (recovered, successor) = read_records(fs, directory, number)?;
-        // Of a successor nothing is known: its first record was whole before it was named.
+        // Nothing is known about a successor: its first record was durable before a record named
+        // it.
         known.take().map_or(Ok(()), |known| recovered.check_reach(directory, known))?;
         match successor {
             None => return Ok(recovered),
@@ -393,24 +355,4 @@ pub(super) fn check_header(path: &Path, bytes: &[u8], number: u64) -> Result<(u3
         return Err(damaged("it is another manifest under this name"));
     }
     Ok((version, nonce))
-}
-
-/// A whole record.
-pub(super) struct Record<'a> {
-    pub kind: u32,
-    pub payload: &'a [u8],
-    pub sum: u64,
-}
-
-pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<Record<'_>> {
-    let mut reader = Reader::new(bytes.get(offset..)?);
-    let len = reader.u32().ok()? as usize;
-    let kind_bytes = reader.take(4).ok()?;
-    let sum = reader.u64().ok()?;
-    let payload = reader.take(len).ok()?;
-    if sum != checksum_pieces(nonce, offset as u64, &[kind_bytes, payload]) {
-        return None;
-    }
-    let kind = Reader::new(kind_bytes).u32().ok()?;
-    Some(Record { kind, payload, sum })
 }

@@ -1,23 +1,27 @@
-//! What the database consists of: the immutable description of the tree in memory, and its
-//! durable log.
+//! The description of the database: an immutable version of the trees in memory, and the manifest,
+//! its durable log.
 //!
-//! 1. A [`Version`] is an immutable tree of partitions per keyspace. A change makes a new one that
-//!    shares everything untouched; readers keep the old one as long as they need it.
-//! 2. Each change is also an [`Edit`], appended to `MANIFEST-n` and synced *before* the new version
-//!    is published and before any file that it drops is given back (R3, R22).
-//! 3. Two superblocks name the manifest and say how far it and the log are known to reach. A
-//!    retired manifest ends with its successor's name, and both superblocks are updated before it
-//!    is deleted (R12).
-//! 4. Every open for writing starts a new manifest with the whole state in its first record, so
-//!    nothing is ever appended behind bytes of an earlier life (R7).
+//! 1. A [`Version`] is an immutable tree of partitions per keyspace. A change makes a new version
+//!    that shares all unchanged parts; readers keep the old version as long as they need it.
+//! 2. Each change is also an [`Edit`], which is appended to `MANIFEST-n` and synced *before* the
+//!    new version is published and before any file that it drops is deleted (R3, R22).
+//! 3. Two superblocks name the manifest and state how far it and the log were durable. A retired
+//!    manifest ends with its successor's name, and both superblocks are updated before it is
+//!    deleted (R12).
+//! 4. Every open for writing starts a new manifest with the whole state in its first record, so no
+//!    record ever follows bytes that an earlier process wrote (R7).
 //! 5. After a failed append or sync of the manifest its content is unknown: the latch refuses all
 //!    further writes until the database is reopened (C2).
 
 mod branch;
 mod edit;
+mod fields;
 mod known;
 mod log;
+mod name;
+mod reach_record;
 mod record;
+mod recovered;
 mod scan;
 mod search;
 mod store;
@@ -29,10 +33,10 @@ mod version;
 pub use branch::{BranchKind, BranchRecord, Home};
 pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
 pub use known::{EndMark, Known, Reach};
-pub use log::{
-    Manifest, Recovered, begins_like_one, manifest_name, parse_manifest_name, read, read_records,
-};
-pub use record::{Record, Wanted};
+pub use log::{Manifest, begins_like_one, read, read_records};
+pub use name::{manifest_name, parse_manifest_name};
+pub use reach_record::{ReachRecord, Wanted};
+pub use recovered::Recovered;
 pub use scan::{Content, Piece, Scan, scan};
 pub use store::{Dead, Moved, Store, Totals};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock, Superblocks};

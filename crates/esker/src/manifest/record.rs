@@ -1,116 +1,47 @@
-//! The statement in the superblocks of how far manifest and log reach, while the database is open.
+//! One record of the manifest: length, kind, checksum and payload.
 //!
-//! What is recorded is durable before it is recorded, so the statement stays true for good. Threads
-//! that sync the log wake the recording thread at most once between two records.
+//! The checksum covers kind and payload and is salted with the nonce of the file and the offset of
+//! the record, so that a whole record proves that it was written to this place of this file.
 
-use super::known::Known;
-use super::superblock::{Superblock, Superblocks};
-use crate::base::Seq;
-use crate::error::Result;
-use crate::fs::Fs;
-use crate::sync::Signal;
-use crate::wal;
-use parking_lot::{Mutex, MutexGuard};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::base::codec::{Reader, checksum_pieces};
 
-/// What is recorded.
-#[derive(Debug)]
-pub struct Record {
-    superblocks: Mutex<Superblocks>,
-    /// The position of the log up to which it is recorded to be durable.
-    log: AtomicU64,
-    wanted: Arc<Wanted>,
+/// Bytes of a record before its payload.
+pub(super) const RECORD_HEADER_LEN: usize = 16;
+/// The payload is an edit.
+pub(super) const KIND_EDIT: u32 = 1;
+/// The payload is the number of the manifest that takes this one's place.
+pub(super) const KIND_SUCCESSOR: u32 = 2;
+
+/// The checksum of a record, and all of its bytes.
+pub(super) fn encode_record(nonce: u64, offset: u64, kind: u32, payload: &[u8]) -> (u64, Vec<u8>) {
+    let kind_bytes = kind.to_le_bytes();
+    let sum = checksum_pieces(nonce, offset, &[&kind_bytes, payload]);
+    let mut record = Vec::with_capacity(RECORD_HEADER_LEN + payload.len() + 8);
+    record.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    record.extend_from_slice(&kind_bytes);
+    record.extend_from_slice(&sum.to_le_bytes());
+    record.extend_from_slice(payload);
+    record.resize(record.len().next_multiple_of(8), 0);
+    (sum, record)
 }
 
-/// Wakes the recording thread when there is something to record.
-#[derive(Debug)]
-pub struct Wanted {
-    told: AtomicBool,
-    signal: Arc<Signal>,
+/// A whole record.
+pub(super) struct Record<'a> {
+    pub kind: u32,
+    pub payload: &'a [u8],
+    pub sum: u64,
 }
 
-impl Wanted {
-    /// Wakes the threads that wait on `signal`.
-    pub fn new(signal: Arc<Signal>) -> Arc<Self> {
-        Arc::new(Self { told: AtomicBool::new(false), signal })
+/// The whole record at `offset`, if there is one.
+pub(super) fn record_at(bytes: &[u8], offset: usize, nonce: u64) -> Option<Record<'_>> {
+    let mut reader = Reader::new(bytes.get(offset..)?);
+    let len = reader.u32().ok()? as usize;
+    let kind_bytes = reader.take(4).ok()?;
+    let sum = reader.u64().ok()?;
+    let payload = reader.take(len).ok()?;
+    if sum != checksum_pieces(nonce, offset as u64, &[kind_bytes, payload]) {
+        return None;
     }
-
-    /// The log was synced. Wakes the thread at most once between two records.
-    pub fn tell(&self) {
-        if !self.told.swap(true, Ordering::AcqRel) {
-            self.signal.notify();
-        }
-    }
-
-    /// Syncs from here on notify again; earlier syncs that notified are seen now, because both
-    /// sides exchange the same flag.
-    fn listen(&self) {
-        self.told.swap(false, Ordering::AcqRel);
-    }
-}
-
-impl Record {
-    /// What the superblocks say.
-    pub fn new(superblocks: Superblocks, wanted: Arc<Wanted>) -> Self {
-        let known = superblocks.current().known.unwrap_or_default();
-        let log = AtomicU64::new(known.log.position);
-        Self { superblocks: Mutex::new(superblocks), log, wanted }
-    }
-
-    /// The random bytes that distinguish this database from every other.
-    pub fn database(&self) -> [u8; 16] {
-        self.superblocks.lock().current().database
-    }
-
-    /// The position of the log up to which it is recorded to be durable.
-    pub fn recorded(&self) -> Seq {
-        self.log.load(Ordering::Acquire)
-    }
-
-    /// Syncs of the log from here on wake the recording thread again.
-    pub fn listen(&self) {
-        self.wanted.listen();
-    }
-
-    /// Keeps the superblocks as they are, and shows them.
-    pub fn hold(&self) -> MutexGuard<'_, Superblocks> {
-        self.superblocks.lock()
-    }
-
-    /// Records what `change` makes of the statement, in one superblock or both.
-    pub fn write(
-        &self,
-        fs: &dyn Fs,
-        directory: &Path,
-        both: bool,
-        change: &dyn Fn(&mut Superblock, &mut Known),
-    ) -> Result<()> {
-        let mut superblocks = self.superblocks.lock();
-        let mut next = *superblocks.current();
-        let mut known = next.known.unwrap_or_default();
-        change(&mut next, &mut known);
-        next.known = Some(known);
-        if next == *superblocks.current() {
-            return Ok(());
-        }
-        match both {
-            true => superblocks.write_both(fs, directory, next)?,
-            false => superblocks.write_one(fs, directory, next)?,
-        }
-        self.log.store(known.log.position, Ordering::Release);
-        Ok(())
-    }
-}
-
-impl Known {
-    /// The log is known to be synced up to here, if that is farther than before.
-    pub fn raise_log(&mut self, reach: Option<wal::Reach>) {
-        // Seeded: superblocks never say how far the log reaches.
-        bug!("db_log_is_never_recorded", return);
-        if let Some(reach) = reach.filter(|reach| reach.position > self.log.position) {
-            self.log = reach;
-        }
-    }
+    let kind = Reader::new(kind_bytes).u32().ok()?;
+    Some(Record { kind, payload, sum })
 }

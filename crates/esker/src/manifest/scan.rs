@@ -1,11 +1,10 @@
-//! Everything that can still be read of a manifest, whole or not, for repair and inspection.
+//! Reads everything that is still readable of a manifest, for repair and inspection.
 //!
-//! Reading for an open ends at the first damage and refuses; this goes on behind it. Records prove
-//! themselves: their checksums are salted with the file's nonce and their offset.
+//! An open stops at the first damage and refuses; a scan continues behind it. Every record can be
+//! checked alone, because its checksum is salted with the nonce of the file and its offset.
 
-use super::log::{
-    HEADER_LEN, KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, check_header, record_at,
-};
+use super::log::{HEADER_LEN, check_header};
+use super::record::{KIND_EDIT, KIND_SUCCESSOR, RECORD_HEADER_LEN, record_at};
 use crate::base::codec::Reader;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode};
@@ -46,11 +45,11 @@ pub enum Content {
     Edit(Edit),
     /// The number of the manifest that takes this one's place.
     Successor(u64),
-    /// A whole record that makes no sense.
+    /// A whole record whose content is invalid.
     Senseless(&'static str),
-    /// Bytes that are no record, between records or behind the last.
+    /// Bytes that are not a record, between records or behind the last.
     Damage,
-    /// Zeros behind the last record: space that was prepared.
+    /// Zeros behind the last record: allocated space.
     Unused,
 }
 
@@ -71,7 +70,7 @@ impl Scan {
         })
     }
 
-    /// Whether the first record, which holds the whole state, is there.
+    /// Whether the first record, which holds the whole state, is readable.
     pub fn has_state(&self) -> bool {
         self.edits().next().is_some_and(|(offset, _)| offset == HEADER_LEN)
     }
@@ -87,7 +86,7 @@ pub fn scan(fs: &dyn Fs, path: &Path, number: u64) -> Result<Scan> {
         let field = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
         field.map_or(0, |field| u64::from_le_bytes(*field))
     };
-    // A damaged header may still hold the right nonce: the records will tell.
+    // A damaged header may still hold the right nonce; then the checksums of the records match.
     let (stored, nonce) = (field(16), field(24));
     let header = match check_header(path, &bytes, number) {
         Err(error @ Error::UnknownFormat { .. }) => return Err(error),

@@ -1,14 +1,14 @@
 //! Searching for whole records where their beginnings are unknown.
 //!
-//! A record may begin at every place, and the bytes there give its length, so a crafted file could
-//! have a checksum computed over the whole rest at each place. The bytes checksummed in vain are
-//! therefore bounded by the length of the file.
+//! A record may begin at every multiple of 8, and the bytes there give its length. A crafted file
+//! could therefore make each candidate cost a checksum over the rest of the file. So the length of
+//! the file bounds the bytes that are checksummed in vain.
 
-use super::log::{RECORD_HEADER_LEN, record_at};
+use super::record::{RECORD_HEADER_LEN, record_at};
 
 /// Bytes that may be checksummed in vain, for each byte of the file.
 const VAIN_PER_BYTE: u64 = 16;
-/// Bytes that may be checksummed in vain besides, for the whole file.
+/// Bytes that may be checksummed in vain in addition, for the whole file.
 const VAIN_BYTES: u64 = 1 << 20;
 /// Records begin at multiples of this.
 const STEP: usize = 8;
@@ -33,7 +33,7 @@ impl<'a> Search<'a> {
         places.find(|at| {
             let header = bytes.get(*at..).and_then(|rest| rest.first_chunk::<4>());
             let len = header.map_or(usize::MAX, |len| u32::from_le_bytes(*len) as usize);
-            // No sum has to be made where the record would be longer than the file.
+            // A record that would reach beyond the file needs no checksum.
             if len > (bytes.len() - at).saturating_sub(RECORD_HEADER_LEN) || self.is_spent() {
                 return false;
             }
@@ -45,7 +45,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Whether the search was given up: what follows is not known.
+    /// Whether the search gave up: the rest of the file was not searched.
     pub(super) fn is_spent(&self) -> bool {
         self.left == 0
     }

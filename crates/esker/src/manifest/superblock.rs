@@ -1,8 +1,8 @@
-//! The two superblocks: they name the manifest, and say how far manifest and log reach.
+//! The two superblocks: they name the manifest and state how far manifest and log were durable.
 //!
-//! Each is one small file, overwritten in place and synced; never both at the same time, so that at
-//! any moment at least one of them is whole (R12). The valid one with the greater generation
-//! counts.
+//! Each is one small file that is overwritten in place and synced. They are never written at the
+//! same time, so at least one of them is whole at any moment (R12). The valid one with the greater
+//! generation is in force.
 
 use crate::base::codec::{Reader, checksum};
 use crate::error::{Error, IoContext, Result};
@@ -30,7 +30,7 @@ pub struct Superblock {
     pub manifest: u64,
     /// Identifies the database for its whole life.
     pub database: [u8; 16],
-    /// How far manifest and log reach; `None`: version 1, which does not say it.
+    /// How far manifest and log were durable; `None` in version 1.
     pub known: Option<Known>,
 }
 
@@ -122,7 +122,8 @@ fn write(fs: &dyn Fs, directory: &Path, slot: usize, superblock: &Superblock) ->
     bug!("manifest_superblock_not_synced", return Ok(()));
     file.sync_data().context("sync", &path)?;
     if fresh {
-        // Before the other slot is touched: until its name is durable, this one is not.
+        // Sync the directory before the other file is written: until its name is durable, this one
+        // is not.
         fs.sync_dir(directory).context("sync", directory)?;
     }
     Ok(())
@@ -149,12 +150,12 @@ fn decode_known(bytes: &[u8]) -> crate::base::codec::Decoded<Known> {
 #[derive(Debug)]
 pub struct Superblocks {
     current: Superblock,
-    /// Which file holds the one that counts.
+    /// The file with the superblock in force.
     slot: usize,
-    /// Whether that one was written and synced by this object. One that was read may only stand in
-    /// the page cache: a process that was killed did not come to its sync.
+    /// Whether this object wrote and synced the one in force. One that was read may be only in the
+    /// page cache, if a process was killed before its sync.
     synced: bool,
-    /// Whether writing the other one failed last, so that it may stand there in part.
+    /// Whether the last write of the other one failed, so that it may be incomplete.
     torn: bool,
 }
 
@@ -166,8 +167,8 @@ impl Superblocks {
         Ok(superblocks)
     }
 
-    /// Reads both superblocks of a directory. `None` if neither file holds anything; an error if
-    /// there is something and none of it is whole.
+    /// Reads both superblocks of a directory. `None` if both files are missing or empty; an error
+    /// if neither of them is whole.
     pub fn read(fs: &dyn Fs, directory: &Path) -> Result<Option<Self>> {
         let mut newest: Option<Self> = None;
         let mut failure = None;
@@ -182,8 +183,8 @@ impl Superblocks {
                     newest = Some(Self { current, slot, synced: false, torn: false });
                 }
                 Ok(_) => {}
-                // A version that this build does not know refuses the open, whatever stands in
-                // the other superblock: a newer build may have begun to upgrade (C9).
+                // A version that this build does not know refuses the open, whatever the other
+                // superblock holds: a newer build may have begun to upgrade (C9).
                 Err(error @ Error::UnknownFormat { .. }) => return Err(error),
                 Err(error) => failure = Some(error),
             }
@@ -195,25 +196,25 @@ impl Superblocks {
         }
     }
 
-    /// The one that counts.
+    /// The superblock in force.
     pub fn current(&self) -> &Superblock {
         &self.current
     }
 
-    /// The names of those that are whole, as far as this object knows. One is missing after a write
-    /// of it failed, for want of space for example, until the next one succeeds.
+    /// The names of the superblocks that are whole, as far as this object knows. After a failed
+    /// write, for example without space, that one is missing until a write succeeds.
     pub fn whole(&self) -> impl Iterator<Item = &'static str> {
         let torn = self.torn.then_some(1 - self.slot);
         let whole = move |slot: &usize| Some(*slot) != torn;
         (0..SUPERBLOCK_NAMES.len()).filter(whole).map(|slot| SUPERBLOCK_NAMES[slot])
     }
 
-    /// Writes one superblock, in place of the one that does not count; its generation is set here.
-    /// After an error the one that counts is still that of before, and the other is not whole.
+    /// Writes one superblock over the one that is not in force; its generation is set here. After
+    /// an error the previous one is still in force, and the other is not whole.
     pub fn write_one(&mut self, fs: &dyn Fs, directory: &Path, next: Superblock) -> Result<()> {
         if !self.synced {
-            // Before the other one may be torn, this one has to be more than page cache. It is
-            // written again, because a sync alone may have failed before (R7).
+            // Before a write may tear the other one, this one must be durable. It is written again,
+            // because an earlier sync of it may have failed (R7).
             write(fs, directory, self.slot, &self.current)?;
             self.synced = true;
         }

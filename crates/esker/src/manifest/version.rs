@@ -3,13 +3,13 @@
 //! ```text
 //! Version -> Tree (one per keyspace) -> Partition -> base Run + delta Runs -> Segments
 //! ```
-//! 1. Partitions of a tree are sorted and touch: each ends where the next begins; the first has no
-//!    lower bound and the last no upper bound. A tree has at least one partition.
+//! 1. The partitions of a tree are sorted and adjacent: each ends where the next begins. The first
+//!    has no lower bound and the last no upper bound. A tree has at least one partition.
 //! 2. A partition's deltas are ordered from new to old, and every entry of a delta is newer than
 //!    every entry of the same key in older deltas and in the base.
-//! 3. A segment may reach beyond the bounds of a partition that refers to it (a partition was
-//!    split under it): then its neighbours refer to it too, and each sees only its own part.
-//! 4. Nothing here changes: an edit builds new arrays and shares what it does not touch.
+//! 3. A run segment may reach beyond the bounds of a partition that refers to it, after a split of
+//!    the partition. Then the neighbours refer to it too, and each reads only its own part.
+//! 4. A version never changes: an edit builds new arrays and shares all unchanged parts.
 
 use crate::base::rangedel::compare_starts;
 use crate::base::{KeyOrder, KeyspaceId};
@@ -37,7 +37,7 @@ pub struct Partition {
 #[derive(Debug)]
 pub struct Tree {
     partitions: Vec<Arc<Partition>>,
-    /// Heads of the lower bounds (0 for the first), for a search that touches no partition.
+    /// Heads of the lower bounds (0 for the first), for a search that loads no partition.
     heads: Vec<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Partition {
         self.deltas.iter().map(|run| run.bytes()).sum()
     }
 
-    /// Whether the key belongs here; only for bounds that are known to be of this order.
+    /// Whether the key is within the bounds, which must be of this order.
     pub fn contains<O: KeyOrder>(&self, order: &O, key: &[u8]) -> bool {
         self.lower.as_deref().is_none_or(|lower| order.compare(lower, key).is_le())
             && self.upper.as_deref().is_none_or(|upper| order.compare(key, upper).is_lt())
@@ -138,7 +138,7 @@ impl Tree {
             return 0;
         }
         let from = if O::BYTEWISE {
-            // Partitions whose head is greater begin behind the key; among equal heads the full
+            // Partitions with a greater head begin behind the key; among equal heads the full
             // bounds decide.
             let head = crate::base::head_of(key);
             let after = self.heads.partition_point(|h| *h <= head);
@@ -185,9 +185,8 @@ impl Draft {
         (self.partitions[at].lower.as_deref() == lower).then_some(at)
     }
 
-    /// As [`Self::position`], where the order is not known: goes on from where the last search
-    /// ended, since the changes of an edit ascend. So all of them together pass each partition
-    /// once.
+    /// As [`Self::position`], for an unknown order: continues where the last search ended, since
+    /// the changes of an edit ascend. So all searches together pass each partition once.
     fn next_position(&mut self, lower: Option<&[u8]>) -> Option<usize> {
         let len = self.partitions.len();
         let begins_there = |at: &usize| self.partitions[*at].lower.as_deref() == lower;
@@ -256,8 +255,8 @@ impl Version {
         self.trees.iter().flat_map(|(_, tree)| tree.partitions().iter().flat_map(|p| p.segments()))
     }
 
-    /// Applies an edit that was read from a manifest. `segment` turns a description into the one
-    /// segment object for it. The error says what does not fit.
+    /// Applies an edit that was read from a manifest. `segment` returns the shared segment object
+    /// for a description. The error states what does not fit.
     pub fn apply(
         &self,
         edit: &Edit,
@@ -297,8 +296,8 @@ impl Trees {
             bug!("manifest_drop_is_not_applied", continue);
             changes.insert(*id, None);
         }
-        // Changes of one tree follow each other and are made together; the pieces of one may be
-        // those of any tree as it is by then.
+        // Consecutive changes of one tree are applied together. The pieces of a shared tree may
+        // come from any tree, as the changes before leave it.
         let is_share = |change: &TreeEdit| matches!(change, TreeEdit::Share { .. });
         let together = |a: &(KeyspaceId, TreeEdit), b: &(KeyspaceId, TreeEdit)| {
             a.0 == b.0 && !is_share(&a.1) && !is_share(&b.1)
@@ -373,10 +372,11 @@ impl Draft {
     }
 }
 
-/// Where partitions stand that were written before: by address, the keyspace and the index.
+/// The keyspace and index of each partition that was already written, by the address of the
+/// partition.
 type Places = HashMap<*const Partition, (KeyspaceId, usize)>;
 
-/// The edit that makes a tree, referring to partitions that were written before.
+/// The edit that makes a tree; it refers to partitions that were already written.
 fn tree_edit(id: KeyspaceId, tree: &Tree, places: &mut Places) -> TreeEdit {
     let mut pieces: Vec<TreePiece> = Vec::new();
     for (index, partition) in tree.partitions().iter().enumerate() {
@@ -410,7 +410,7 @@ fn shared_tree(
     segment: &mut dyn FnMut(&SegmentMeta) -> Arc<Segment>,
 ) -> Result<Tree, &'static str> {
     let mut partitions: Vec<Arc<Partition>> = Vec::new();
-    // From the end, because a partition ends where the next begins.
+    // Goes from the end, because a partition ends where the next begins.
     for piece in pieces.iter().rev() {
         let next = partitions.last().map(|next| next.lower.clone());
         let upper = next.clone().flatten();

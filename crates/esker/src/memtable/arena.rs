@@ -1,10 +1,10 @@
 //! The memory of one memtable: chunks that are filled from front to back and freed together.
 //!
-//! An allocation is one `fetch_add` on the fill mark of the present chunk; only the thread that
-//! runs over its end takes a lock, to put the next chunk in place. Chunks start small, so that a
-//! keyspace with three entries costs three pages, and grow to 2 MiB. The large ones are aligned
-//! to 2 MiB and ask for a huge page: a search in a large memtable touches a different page with
-//! nearly every node, and small pages would add a TLB miss to each cache miss.
+//! An allocation is one `fetch_add` on the fill mark of the present chunk. Only a thread that
+//! reaches its end takes a lock, to install the next chunk. Chunks start small, so that a keyspace
+//! with three entries costs three pages, and grow to 2 MiB. The large ones are aligned to 2 MiB and
+//! ask for a huge page: a search in a large memtable touches a different page with nearly every
+//! node, and small pages would add a TLB miss to each cache miss.
 //!
 //! Invariants:
 //! 1. A byte range is handed out once; its memory stays in place until the arena is dropped.
@@ -26,9 +26,9 @@ const SHARED_MAX: usize = LAST_CHUNK / 8;
 
 /// Full-size chunks of dropped tables, for the next ones.
 ///
-/// A fresh chunk costs its first user the page faults: measured, 200 µs at once for a huge page,
-/// or 2 µs every 25 entries for small ones. A database that hands one pool to all its memtables
-/// pays that only while it grows.
+/// The first user of a new chunk pays for its page faults: measured, 200 µs at once for a huge
+/// page, or 2 µs every 25 entries for small pages. A database that shares one pool among its
+/// memtables pays this only while it grows.
 #[derive(Debug)]
 pub struct ChunkPool {
     spare: Mutex<Vec<Spare>>,
@@ -64,7 +64,7 @@ impl ChunkPool {
         Self { spare: Mutex::default(), chunks_max: bytes_max / LAST_CHUNK }
     }
 
-    /// The bytes that wait for the next table.
+    /// Bytes of the chunks that wait for the next table.
     pub fn bytes(&self) -> usize {
         self.spare.lock().len() * LAST_CHUNK
     }

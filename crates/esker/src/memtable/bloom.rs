@@ -1,4 +1,4 @@
-//! A blocked Bloom filter in front of the tree.
+//! A blocked Bloom filter in front of the skiplist.
 //!
 //! Most reads ask for keys that the memtable does not hold; one cache line answers them. A key
 //! has all its bits in one line of 64 bytes (Putze, Sanders, Singler: "Cache-, Hash- and
@@ -6,9 +6,10 @@
 //! most two atomic operations and none where the bits are already set.
 //!
 //! Ordering: bits are set with relaxed operations before `Memtable::insert` returns. A reader must
-//! find an entry only once the writer has published its position, and that publication orders
-//! the bits before the read as it orders the entry itself.
+//! find an entry only after the writer has published its position. This publication orders the bits
+//! before the read, as it orders the entry itself.
 
+use super::prefetch::prefetch;
 use crate::base::KeyspaceId;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,10 +71,10 @@ impl Bloom {
         Some(Place { line, words: [first, second], masks })
     }
 
-    /// Fetches the line of a place, for a use that is still some work away.
+    /// Prefetches the cache line of a place.
     #[inline]
     pub(super) fn prefetch(&self, place: Place) {
-        super::prefetch(&raw const self.lines[place.line]);
+        prefetch(&raw const self.lines[place.line]);
     }
 
     /// Adds a key.
@@ -96,7 +97,7 @@ impl Bloom {
     }
 }
 
-/// Lines of zeros straight from the system, which need not be written before their first use.
+/// Zeroed lines from the system, which need not be written before their first use.
 #[allow(unsafe_code, reason = "zeroed pages from the system, without touching each of them")]
 fn zeroed_lines(count: usize) -> Box<[Line]> {
     let Ok(layout) = Layout::array::<Line>(count) else {

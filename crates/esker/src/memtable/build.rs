@@ -1,19 +1,19 @@
-//! A table from entries that come in any order, made before anybody reads it.
+//! Builds a memtable from entries in any order, before it has readers.
 //!
-//! An insert into a large skiplist is a search, and a search is a walk over cache misses: that is
-//! what most of a put costs. Recovery has all entries before the first reader comes, so it need
-//! not search at all: each entry is copied to its node as it comes, the addresses of the nodes are
-//! sorted, and the nodes are linked from the first to the last.
+//! Most of the cost of an insert into a large skiplist is the search with its cache misses.
+//! Recovery has all entries before the first reader, so it does not search: it copies each entry to
+//! a node, sorts the addresses of the nodes, and links the nodes from the first to the last.
 //!
 //! The addresses are sorted by *digits* of 8 bytes that are kept beside them: first the keyspace,
-//! then 8 bytes of the key after the other. A digit is loaded only for entries that all digits
-//! before left equal, so keys with a long common prefix cost one pass over the entries for every
-//! 8 bytes of it and not one cache miss for every comparison. (Radix exchange with cached digits;
-//! Sinha and Zobel describe relatives of it for strings.)
+//! then the key, 8 bytes at a time. A digit is loaded only for entries whose previous digits are
+//! all equal. So keys with a long common prefix cost one pass over the entries per 8 bytes of
+//! prefix, not one cache miss per comparison. (Radix exchange with cached digits; Sinha and Zobel
+//! describe relatives of it for strings.)
 
+use super::arena::ChunkPool;
 use super::node::{Entry, Header, NodeRef};
 use super::skiplist::is_published;
-use super::{ChunkPool, Memtable};
+use super::table::Memtable;
 use crate::base::codec::hash_key;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Kind, Seq};
@@ -82,8 +82,8 @@ impl MemtableBuilder {
 /// Sorts the rows of `table` by keyspace, key, and sequence number descending.
 fn sort(table: &Memtable<Bytewise>, rows: &mut [Row]) {
     let node = |row: &Row| table.list.staged(row.node);
-    // Groups whose keys are equal up to a digit, and the number of that digit. A list instead of
-    // recursion: keys of 65,535 bytes have 8,192 digits.
+    // Groups whose keys are equal up to a digit, and the number of that digit. This is a list, not
+    // recursion, since keys of 65,535 bytes have 8,192 digits.
     let mut open = vec![(0..rows.len(), 0_usize)];
     while let Some((range, depth)) = open.pop() {
         let from = range.start;
@@ -104,7 +104,8 @@ fn sort(table: &Memtable<Bytewise>, rows: &mut [Row]) {
         for equal in group.chunk_by_mut(|a, b| a.digit == b.digit) {
             let range = at..at + equal.len();
             at = range.end;
-            // Digits are padded with zeros: where a key ends, equal digits do not mean equal bytes.
+            // Digits are padded with zeros, so equal digits do not mean equal bytes where a key
+            // ends.
             let ends = |row: &Row| node(row).key().len() <= depth * DIGIT_BYTES;
             if equal.len() > 1 && depth > 0 && equal.iter().any(ends) {
                 equal.sort_unstable_by(|a, b| compare(node(a), node(b), known));
@@ -115,7 +116,7 @@ fn sort(table: &Memtable<Bytewise>, rows: &mut [Row]) {
     }
 }
 
-/// Digit 0 is the keyspace, those behind it are stretches of the key.
+/// Digit 0 is the keyspace; the others are stretches of the key.
 fn digit(node: NodeRef<'_>, depth: usize) -> u64 {
     let Some(before) = depth.checked_sub(1) else { return u64::from(node.keyspace()) };
     let rest = node.key().get(before * DIGIT_BYTES..).unwrap_or_default();

@@ -1,18 +1,19 @@
 //! The cursor over one keyspace of a memtable.
 //!
-//! It owns a reference to its table, so nodes stay in place under it. Entries may be inserted
-//! around it at any time; whether it meets them does not matter, because they are newer than
-//! anything its reader may see. The same holds for entries that are published while it stands on
-//! them, so the sequence number is read once, on arrival.
+//! It owns a reference to its table, so its nodes stay in place. Other threads may insert entries
+//! around it at any time; whether it finds them does not matter, because they are newer than
+//! anything its reader may see. The same holds for an entry that is published while the cursor
+//! stands on it, so the cursor reads the sequence number once, on arrival.
 //!
-//! Going back has no links to follow. One search finds a node some 16 entries before, and the
-//! nodes from there on are remembered: each further step back takes the last of them.
+//! There are no links backward. One search finds a node about 16 entries before and remembers the
+//! nodes from there on; each further step back takes the last of them.
 
 #![allow(unsafe_code, reason = "holds nodes of a table that it owns, beyond a borrow")]
 
 use super::node::{Header, NodeRef};
+use super::prefetch::prefetch;
 use super::skiplist::{PENDING, Target};
-use super::{Memtable, prefetch};
+use super::table::Memtable;
 use crate::base::{Cursor, KeyOrder, KeyspaceId, Kind, Seq};
 use crate::error::Result;
 use std::ptr::NonNull;
@@ -53,7 +54,7 @@ impl<O: KeyOrder> MemCursor<O> {
         Target { keyspace: self.keyspace, head: self.table.list.order.head(key), key, below }
     }
 
-    /// The node as a place to stand on, if it belongs to the keyspace and is not pending.
+    /// The node as a position of the cursor, if it belongs to the keyspace and is not pending.
     fn stand(&self, node: NodeRef<'_>) -> Option<(NonNull<Header>, Seq)> {
         let seq = node.seq();
         (seq != PENDING && node.keyspace() == self.keyspace).then_some((node.as_ptr(), seq))
@@ -98,6 +99,13 @@ impl<O: KeyOrder> MemCursor<O> {
             self.before = before;
         }
         self.before.pop()
+    }
+}
+
+impl<O: KeyOrder> Memtable<O> {
+    /// A cursor over the entries of one keyspace. Pending entries are absent to it.
+    pub fn cursor(self: &Arc<Self>, keyspace: KeyspaceId) -> MemCursor<O> {
+        MemCursor::new(Arc::clone(self), keyspace)
     }
 }
 

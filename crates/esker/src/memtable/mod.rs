@@ -1,276 +1,35 @@
-//! Where writes stand, in order, until they are flushed.
+//! The memtable: holds writes in key order until they are flushed.
 //!
-//! A memtable is a concurrent skiplist in an arena, with the first 8 bytes of each key in its
-//! node, a Bloom filter in front so that reads of absent keys skip it, and a side list of range
-//! tombstones (R18). Any number of threads insert and read at the same time without locks; what a
-//! reader may see is decided by the sequence number it reads at, never by timing.
+//! A memtable is a concurrent skiplist in an arena, with the first 8 bytes of each key in its node.
+//! A Bloom filter lets reads of absent keys skip it, and a separate list holds range tombstones
+//! (R18). Any number of threads insert and read at the same time without locks. The sequence number
+//! of a reader decides what it sees, never the timing.
 //!
 //! One table serves all bytewise keyspaces of a database, with the keyspace id before the key
 //! (R14, R16); each keyspace with a custom comparator has its own table, without heads and filter
 //! (R15).
 //!
-//! Memory ordering: a node's contents are written before it is linked with `Release` and links
-//! are followed with `Acquire`, so a reader that finds an entry finds it whole. Only readers that
-//! are ordered after the return of `insert` (through the commit pipeline's `visible`, say) are sure
-//! to find it; the filter's bits rest on the same order and are relaxed.
+//! Memory ordering: the contents of a node are written before a `Release` store links it, and
+//! readers follow links with `Acquire`, so a reader that finds an entry sees it complete. A reader
+//! is sure to find an entry only if it is ordered after the return of `insert`, for example by
+//! `visible` of the commit pipeline. The bits of the filter rely on the same order and are relaxed.
 //!
-//! Invariants of the parts stand at their heads: `arena`, `node`, `skiplist`, `tombstones`.
+//! The heads of `arena`, `node`, `skiplist` and `tombstones` state their invariants.
 
 mod arena;
 mod bloom;
 mod build;
 mod cursor;
 mod node;
+mod prefetch;
 mod skiplist;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tombstones;
 
-use crate::base::codec::hash_key;
-use crate::base::rangedel::{Fragments, RangeTombstone};
-use crate::base::{KeyOrder, KeyspaceId, Kind, Seq};
-use bloom::Bloom;
-use node::{Entry, Header};
-use skiplist::{PENDING, Skiplist, Target};
-use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tombstones::TombstoneLists;
-
 pub use arena::ChunkPool;
 pub use build::MemtableBuilder;
 pub use cursor::MemCursor;
+pub use table::{Found, Memtable, Pending};
 pub use tombstones::TombstoneView;
-
-/// See the head of this module.
-pub struct Memtable<O: KeyOrder> {
-    list: Skiplist<O>,
-    bloom: Bloom,
-    tombstones: TombstoneLists,
-    /// Tells the tables of this process apart, so that a [`Pending`] cannot go astray.
-    number: u64,
-}
-
-/// A version of a key that was found in a memtable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found<'a> {
-    /// Its sequence number.
-    pub seq: Seq,
-    /// What it says.
-    pub kind: Kind,
-    /// The value; empty for a delete.
-    pub value: &'a [u8],
-}
-
-/// An entry that was inserted but has no sequence number yet. If it is dropped, the entry stays
-/// invisible.
-#[derive(Debug)]
-#[must_use = "an entry that is not published stays invisible"]
-pub struct Pending {
-    node: NonNull<Header>,
-    table: u64,
-}
-
-// SAFETY: it is only an address, used by `publish` after a check that the table is the right one.
-#[allow(unsafe_code, reason = "the address of a node may be sent with its table")]
-unsafe impl Send for Pending {}
-// SAFETY: as above.
-#[allow(unsafe_code, reason = "the address of a node may be shared with its table")]
-unsafe impl Sync for Pending {}
-
-impl<O: KeyOrder> Memtable<O> {
-    /// An empty table. The filter is laid out for `capacity_hint_bytes` of entries.
-    pub fn new(order: O, capacity_hint_bytes: usize) -> Self {
-        Self::with_parts(order, capacity_hint_bytes, None)
-    }
-
-    /// As [`Self::new`], with memory from a pool, which gets it back when the table is dropped.
-    pub fn with_pool(order: O, capacity_hint_bytes: usize, pool: Arc<ChunkPool>) -> Self {
-        Self::with_parts(order, capacity_hint_bytes, Some(pool))
-    }
-
-    fn with_parts(order: O, capacity_hint_bytes: usize, pool: Option<Arc<ChunkPool>>) -> Self {
-        static TABLES: AtomicU64 = AtomicU64::new(0);
-        let bloom = if O::BYTEWISE { Bloom::new(capacity_hint_bytes) } else { Bloom::off() };
-        Self {
-            list: Skiplist::new(order, pool),
-            bloom,
-            tombstones: TombstoneLists::default(),
-            number: TABLES.fetch_add(1, Ordering::Relaxed),
-        }
-    }
-
-    /// The order of the keys.
-    pub fn order(&self) -> &O {
-        &self.list.order
-    }
-
-    /// Inserts a version of a key. A key must not get the same sequence number twice.
-    pub fn insert(&self, keyspace: KeyspaceId, key: &[u8], seq: Seq, kind: Kind, value: &[u8]) {
-        debug_assert!(skiplist::is_published(seq), "sequence numbers fit 56 bits");
-        let place = self.bloom.place(keyspace, if O::BYTEWISE { hash_key(key) } else { 0 });
-        if let Some(place) = place {
-            self.bloom.prefetch(place);
-        }
-        let head = self.list.order.head(key);
-        self.list.insert(&Entry { keyspace, head, key, seq, kind, value });
-        // Seeded: now and then the filter denies a key that was just written.
-        let place =
-            place.filter(|_| !bug!("memtable_filter_misses_keys") || !seq.is_multiple_of(512));
-        if let Some(place) = place {
-            self.bloom.set(place);
-        }
-    }
-
-    /// Inserts a version of a key whose sequence number is not known yet: it is invisible until
-    /// [`Self::publish`]. Keyspaces with a custom comparator are written in this way: comparisons
-    /// run user code, so they must happen before a place in the log is reserved (R15).
-    ///
-    /// The caller holds one lock from here until the numbers are reserved, so that versions of a
-    /// key get their numbers in the order of these calls, and lets no reader read at or above a
-    /// reserved number before it is published or given up. Once a table has pending entries,
-    /// every further entry is inserted this way.
-    pub fn insert_pending(
-        &self,
-        keyspace: KeyspaceId,
-        key: &[u8],
-        kind: Kind,
-        value: &[u8],
-    ) -> Pending {
-        let head = self.list.order.head(key);
-        let entry = Entry { keyspace, head, key, seq: PENDING, kind, value };
-        let node = self.list.insert(&entry).as_ptr();
-        if O::BYTEWISE
-            && let Some(place) = self.bloom.place(keyspace, hash_key(key))
-        {
-            self.bloom.set(place);
-        }
-        Pending { node, table: self.number }
-    }
-
-    /// Gives a pending entry of this table its sequence number. Compares and allocates nothing.
-    ///
-    /// # Panics
-    /// If the entry belongs to another table.
-    pub fn publish(&self, pending: Pending, seq: Seq) {
-        assert_eq!(pending.table, self.number, "a pending entry is published in its own table");
-        debug_assert!(skiplist::is_published(seq), "sequence numbers fit 56 bits");
-        self.list.publish(pending.node, seq);
-    }
-
-    /// Adds a range tombstone: it hides the keys of its range up to its sequence number. Every read
-    /// that begins after the return sees it, if it reads above that number.
-    pub fn delete_range(&self, keyspace: KeyspaceId, tombstone: RangeTombstone) {
-        self.tombstones.add(keyspace, tombstone);
-    }
-
-    /// The newest version of `key` with a sequence number less than `below`. Range tombstones are
-    /// not applied.
-    #[inline]
-    pub fn get(&self, keyspace: KeyspaceId, key: &[u8], below: Seq) -> Option<Found<'_>> {
-        self.get_hashed(keyspace, key, if O::BYTEWISE { hash_key(key) } else { 0 }, below)
-    }
-
-    /// As [`Self::get`], for callers that know `hash_key(key)` already.
-    #[inline]
-    pub fn get_hashed(
-        &self,
-        keyspace: KeyspaceId,
-        key: &[u8],
-        hash: u64,
-        below: Seq,
-    ) -> Option<Found<'_>> {
-        if self.bloom.place(keyspace, hash).is_some_and(|place| !self.bloom.may_contain(place)) {
-            return None;
-        }
-        let target = Target { keyspace, head: self.list.order.head(key), key, below };
-        let node = self.list.seek(&target).filter(|node| self.list.has_key(*node, &target))?;
-        Some(Found { seq: node.seq(), kind: node.kind(), value: node.value() })
-    }
-
-    /// The newest sequence number less than `below` of a range tombstone that covers `key`; 0 if
-    /// there is none. One atomic load where the table has no range tombstones.
-    #[inline]
-    pub fn tombstone_seq(&self, keyspace: KeyspaceId, key: &[u8], below: Seq) -> Seq {
-        if self.tombstones.is_empty() {
-            return 0;
-        }
-        self.tombstones.covering_seq(&self.list.order, keyspace, key, below)
-    }
-
-    /// The range tombstones of a keyspace, from new to old.
-    pub fn tombstones(&self, keyspace: KeyspaceId) -> Vec<RangeTombstone> {
-        self.tombstones.all(keyspace)
-    }
-
-    /// The range tombstones of a keyspace as they are now, for scans: nothing is copied.
-    pub fn tombstone_view(&self, keyspace: KeyspaceId) -> TombstoneView {
-        if self.tombstones.is_empty() {
-            return TombstoneView::default();
-        }
-        self.tombstones.view(&self.list.order, keyspace)
-    }
-
-    /// The range tombstones of a keyspace in fragments, all in one list that is made for a flush.
-    pub fn fragments(&self, keyspace: KeyspaceId) -> Fragments {
-        Fragments::build(&self.list.order, self.tombstones.all(keyspace))
-    }
-
-    /// A cursor over the entries of one keyspace. Pending entries are absent to it.
-    pub fn cursor(self: &Arc<Self>, keyspace: KeyspaceId) -> MemCursor<O> {
-        MemCursor::new(Arc::clone(self), keyspace)
-    }
-
-    /// The keyspaces that have entries or range tombstones, ascending. Costs one search for each.
-    pub fn keyspaces(&self) -> Vec<KeyspaceId> {
-        let mut keyspaces = self.tombstones.keyspaces();
-        let mut node = self.list.first();
-        while let Some(found) = node {
-            keyspaces.push(found.keyspace());
-            let above = found.keyspace().checked_add(1);
-            node = above.and_then(|above| self.list.seek_keyspace(above));
-        }
-        keyspaces.sort_unstable();
-        keyspaces.dedup();
-        keyspaces
-    }
-
-    /// The memory in use: entries with their overhead, filter and range tombstones.
-    pub fn bytes(&self) -> usize {
-        self.list.bytes() + self.bloom.bytes() + self.tombstones.bytes()
-    }
-
-    /// The number of entries, pending ones included; range tombstones are not counted.
-    pub fn entries(&self) -> u64 {
-        self.list.inserted()
-    }
-
-    /// Whether there are neither entries nor range tombstones.
-    pub fn is_empty(&self) -> bool {
-        self.list.first().is_none() && self.tombstones.is_empty()
-    }
-}
-
-impl<O: KeyOrder> std::fmt::Debug for Memtable<O> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Memtable")
-            .field("order", self.order())
-            .field("entries", &self.entries())
-            .field("bytes", &self.bytes())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Starts to fetch the cache line at an address, which need not be a valid one.
-#[inline(always)]
-fn prefetch<T>(address: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[allow(unsafe_code, reason = "the intrinsic is declared unsafe")]
-    // SAFETY: SSE is part of x86_64; a prefetch of any address has no effect but on the cache.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
-}

@@ -4,8 +4,8 @@
 //! link[height-1] … link[1] link[0] | head keyspace key_len seq value_len kind height | key value
 //!                                  ^ a node's address
 //! ```
-//! Links stand before the header (as in RocksDB's InlineSkipList), so that the header and the
-//! first bytes of the key share a cache line whatever the height.
+//! Links precede the header (as in RocksDB's InlineSkipList), so that the header and the first
+//! bytes of the key share a cache line at every height.
 //!
 //! Invariants:
 //! 1. Everything but `seq` and the links is written before the node is first linked, and never
@@ -18,6 +18,7 @@
 #![allow(unsafe_code, reason = "nodes of varying size in an arena, linked by atomic pointers")]
 
 use super::arena::Arena;
+use super::prefetch::prefetch;
 use crate::base::{KeyspaceId, Kind, Seq};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -47,7 +48,7 @@ pub(super) struct Entry<'a> {
 
 /// A node of a skiplist whose arena lives at least for `'a`.
 ///
-/// Only `allocate` makes one from nothing, and `from_raw` from a pointer that a `NodeRef` gave.
+/// Only `allocate` creates a node; `from_raw` takes a pointer that came from a `NodeRef`.
 pub(super) struct NodeRef<'a> {
     header: NonNull<Header>,
     arena: PhantomData<&'a Arena>,
@@ -203,7 +204,7 @@ impl<'a> NodeRef<'a> {
     #[inline]
     pub(super) unsafe fn prefetch_on(self, level: usize) {
         // SAFETY: the caller's promise. The pointer is only prefetched, so its order is no matter.
-        super::prefetch(unsafe { self.link(level) }.load(Ordering::Relaxed));
+        prefetch(unsafe { self.link(level) }.load(Ordering::Relaxed));
     }
 
     /// Sets a link of a node that is not yet linked on this level.

@@ -11,7 +11,7 @@
 //! anywhere else, find their place there with two comparisons.
 //!
 //! Invariants:
-//! 1. On every level nodes stand in the order (keyspace, key, sequence number descending).
+//! 1. On every level nodes are in the order (keyspace, key, sequence number descending).
 //! 2. A node linked on level `i` is linked on all levels below.
 //! 3. A finger's place for level `i` holds nothing or a node higher than `i`, linked on level `i`.
 //!    Whether it is useful is checked with comparisons at each use.
@@ -24,6 +24,7 @@
 
 use super::arena::{Arena, ChunkPool};
 use super::node::{Entry, Header, NodeRef};
+use super::prefetch::prefetch;
 use crate::base::{KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use std::cell::Cell;
 use std::cmp::Ordering as Order;
@@ -40,11 +41,12 @@ const FINGER_STEPS: usize = 8;
 /// How many staged nodes ahead of the one that is being linked are fetched.
 const STAGED_AHEAD: usize = 8;
 
-/// The sequence number of an entry that was not published yet: greater than every reader's.
+/// The sequence number of an entry that is not published yet; it is greater than that of every
+/// reader.
 pub(super) const PENDING: Seq = Seq::MAX;
 
-/// The place of the last insert of some threads, and the number of their inserts; on its own
-/// cache lines, so that threads do not pull them from each other.
+/// The place of the last insert of some threads, and the number of their inserts. It has its own
+/// cache lines, so that threads do not contend for them.
 #[repr(align(128))]
 #[derive(Default)]
 struct Finger {
@@ -52,7 +54,7 @@ struct Finger {
     inserted: AtomicU64,
 }
 
-/// What is searched for: the first node that is not less than this.
+/// The target of a search, which finds the first node that is not less than this.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'k> {
     pub keyspace: KeyspaceId,
@@ -122,7 +124,7 @@ impl<O: KeyOrder> Skiplist<O> {
         self.root().next()
     }
 
-    /// Whether `node` stands before the target.
+    /// Whether `node` is before the target.
     #[inline]
     fn precedes(&self, node: NodeRef<'_>, target: &Target<'_>) -> bool {
         if node.keyspace() != target.keyspace {
@@ -147,7 +149,7 @@ impl<O: KeyOrder> Skiplist<O> {
         if !O::BYTEWISE {
             return self.order.compare(a, b);
         }
-        // Keys of 16 bytes are so common that they deserve not to call `memcmp`.
+        // Keys of 16 bytes are common, so they are compared without a call of `memcmp`.
         if let (Some(c), Some(d)) = (a.first_chunk::<16>(), b.first_chunk::<16>()) {
             let (c, d) = (u128::from_be_bytes(*c), u128::from_be_bytes(*d));
             return c.cmp(&d).then_with(|| a[16..].cmp(&b[16..]));
@@ -192,9 +194,9 @@ impl<O: KeyOrder> Skiplist<O> {
     /// The first node that is not less than the target.
     #[inline]
     pub(super) fn seek(&self, target: &Target<'_>) -> Option<NodeRef<'_>> {
-        // What follows the last node before the target is what the search itself saw there. To ask
-        // that node again could give a newer version that was inserted in between, which the
-        // reader must not see.
+        // Takes the node that the search itself saw behind the last node before the target. Loading
+        // that link again could return a newer version, inserted in between, which the reader must
+        // not see.
         let mut found = None;
         if !self.has_pending.load(Ordering::Relaxed) {
             self.descend(0, |node| self.precedes(node, target), |_, _, after| found = after);
@@ -258,7 +260,7 @@ impl<O: KeyOrder> Skiplist<O> {
         if at != self.root() {
             into.push(at.as_ptr());
         }
-        // `at` stands before `node`, and nodes are never removed: the walk meets `node`.
+        // `at` is before `node`, and nodes are never removed, so the walk reaches `node`.
         while let Some(next) = at.next().filter(|next| *next != node) {
             into.push(next.as_ptr());
             at = next;
@@ -299,7 +301,8 @@ impl<O: KeyOrder> Skiplist<O> {
             unsafe {
                 node.set_next(level, after);
                 while !before.replace_next(level, after, node) {
-                    // Others came between: go on from here, since `before` still precedes.
+                    // Another thread linked a node here: continue from `before`, which still
+                    // precedes.
                     (before, after) = Self::walk(before, level, &precedes);
                     node.set_next(level, after);
                 }
@@ -320,8 +323,8 @@ impl<O: KeyOrder> Skiplist<O> {
         node
     }
 
-    /// Puts an entry into the arena without linking it: [`Self::link_staged`] does that for all.
-    /// No other thread has the list, so it is as if the entry did not exist.
+    /// Copies an entry into the arena without linking it; [`Self::link_staged`] links all of them.
+    /// No other thread has the list, so none misses the entry.
     pub(super) fn stage(&mut self, entry: &Entry<'_>) -> NonNull<Header> {
         let (_, height) = thread_draw();
         self.raise(height);
@@ -335,8 +338,7 @@ impl<O: KeyOrder> Skiplist<O> {
         unsafe { NodeRef::from_raw(node) }
     }
 
-    /// Links staged nodes of this list, which come in order, behind each other. The list must have
-    /// no other nodes.
+    /// Links staged nodes of this list, given in order. The list must have no other nodes.
     pub(super) fn link_staged(&mut self, nodes: impl Iterator<Item = NonNull<Header>> + Clone) {
         debug_assert!(self.first().is_none(), "staged nodes are the first of a list");
         let mut last = [self.root(); HEIGHT_MAX];
@@ -344,7 +346,7 @@ impl<O: KeyOrder> Skiplist<O> {
         let mut count = 0;
         for node in nodes {
             if let Some(later) = ahead.next() {
-                super::prefetch(later.as_ptr());
+                prefetch(later.as_ptr());
             }
             let node = self.staged(node);
             for (level, last) in last.iter_mut().enumerate().take(node.height()) {
@@ -364,8 +366,8 @@ impl<O: KeyOrder> Skiplist<O> {
         unsafe { NodeRef::from_raw(node) }.publish(seq);
     }
 
-    /// Makes `height` levels known to searches. A search that does not know of a level yet only
-    /// walks further on the level below.
+    /// Makes `height` levels known to searches. A search that does not see a new level yet only
+    /// takes more steps on the level below.
     fn raise(&self, height: usize) {
         if height > self.height.load(Ordering::Relaxed) {
             self.height.fetch_max(height, Ordering::Relaxed);
@@ -409,8 +411,8 @@ impl<O: KeyOrder> Skiplist<O> {
             if before != self.root() && !precedes(before) {
                 return false;
             }
-            // On the bottom level the place must be right there; above, neighbours of other
-            // threads may stand between.
+            // On the bottom level the place must be directly behind the finger; above, nodes of
+            // other threads may be in between.
             let mut steps = if level == 0 { 0 } else { FINGER_STEPS };
             loop {
                 // SAFETY: invariant 3 for the first node; the others were reached on the level.
@@ -433,7 +435,7 @@ impl<O: KeyOrder> Skiplist<O> {
     }
 }
 
-/// Everything that a reader may see has a number below [`SEQ_MAX`].
+/// Whether the entry is published: a reader sees only sequence numbers below [`SEQ_MAX`].
 pub(super) fn is_published(seq: Seq) -> bool {
     seq < SEQ_MAX
 }

@@ -1,9 +1,14 @@
+use super::bloom::Bloom;
 use super::*;
+use crate::base::rangedel::RangeTombstone;
 use crate::base::testing::Counting;
-use crate::base::{Bytewise, Comparator, Cursor, CustomOrder, SEQ_MAX};
+use crate::base::{
+    Bytewise, Comparator, Cursor, CustomOrder, KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A small generator (SplitMix64).
 struct Random(u64);

@@ -1,20 +1,20 @@
 //! The range tombstones of a memtable, per keyspace (R18).
 //!
-//! A range delete only puts its tombstone in front of a persistent list. It compares nothing, since
-//! a custom comparator would run user code in the wrong place (R15). The newest part of the list,
-//! the *tail*, is not fragmented. The first read that meets a tail longer than `TAIL_MAX` moves it
-//! into fragments. Fragments stand in *levels*, each at least twice as large as
-//! the next (the logarithmic method of Bentley and Saxe), so that a tombstone is fragmented
-//! O(log n) times in its life however reads and range deletes alternate, and a read asks O(log n)
-//! levels. A scan takes levels and tail as they are and copies none of it.
+//! A range delete only adds its tombstone to the front of a persistent list. It compares no keys,
+//! because it must not run the user code of a custom comparator here (R15). The newest part of the
+//! list, the *tail*, is not fragmented. The first read that meets a tail longer than `TAIL_MAX`
+//! moves it into fragments. Fragments are kept in *levels*, each at least twice as large as the
+//! next (the logarithmic method of Bentley and Saxe), so a tombstone is fragmented O(log n) times
+//! in its life, however reads and range deletes alternate, and a read searches O(log n) levels. A
+//! scan uses levels and tail without copying them.
 //!
 //! Invariants:
 //! 1. Slots of keyspaces are only added, and live as long as the table.
 //! 2. `view` of a slot is replaced only under its `change` lock; readers load it inside an epoch.
-//!    Writers take that lock between reservation and publication, so nothing is compared under it
-//!    and it is held for a few steps (R2, R15).
-//! 3. Every tombstone of a slot stands in its list, and, unless it is among the first `tail_len`,
-//!    in exactly one of the levels.
+//!    Writers take that lock between reservation and publication, so a holder compares no keys and
+//!    holds it for a few steps (R2, R15).
+//! 3. Every tombstone of a slot is in its list and, unless it is among the first `tail_len`, in
+//!    exactly one of the levels.
 //! 4. Levels are replaced only under the slot's `tidying` lock, which no writer takes. No thread
 //!    waits for it: a reader that finds it taken reads with the long tail.
 
@@ -63,7 +63,7 @@ struct Node {
 }
 
 impl Drop for Node {
-    /// Takes the list apart in a loop; the derived way would recurse once for each element.
+    /// Drops the list in a loop; the derived drop would recurse once per element.
     fn drop(&mut self) {
         let mut older = self.older.take();
         while let Some(mut node) = older.and_then(Arc::into_inner) {
@@ -101,7 +101,7 @@ impl TombstoneView {
         levels.chain(self.tail().filter(move |tombstone| recent(tombstone)).cloned())
     }
 
-    /// The tombstones that stand in fragments.
+    /// The tombstones that are in fragments.
     pub fn levels(&self) -> &[Arc<Fragments>] {
         &self.levels
     }
@@ -120,8 +120,8 @@ impl TombstoneView {
         })
     }
 
-    /// Levels that hold the tail too: those that are not twice as large as what comes after them
-    /// are taken in.
+    /// Levels that include the tail: a level that is not twice as large as all that follow is
+    /// combined with them.
     fn tidied<O: KeyOrder>(&self, order: &O) -> Vec<Arc<Fragments>> {
         let mut levels = self.levels.clone();
         let mut last: Vec<RangeTombstone> = self.tail().cloned().collect();
@@ -239,7 +239,7 @@ impl TombstoneLists {
 
     pub(super) fn add(&self, keyspace: KeyspaceId, tombstone: RangeTombstone) {
         let keys = [&tombstone.start, &tombstone.end].into_iter().flatten();
-        // Each key stands in a list and, later, among the bounds of fragments.
+        // Each key is in a list and, later, among the bounds of fragments.
         let size = 128 + 2 * keys.map(Vec::len).sum::<usize>();
         self.slot_or_new(keyspace).change(&pin(), |now| {
             let list = Some(Arc::new(Node { tombstone, older: now.list.clone() }));

@@ -1,7 +1,7 @@
-//! What range tombstones of several runs cover, for keys that ascend.
+//! Finds the range tombstones of several runs that cover ascending keys.
 //!
-//! Each list is searched again only where its answer ends, so a walk over a partition costs one
-//! step for each stretch of each list, and not one for each list and entry.
+//! A list is searched again only where its last result ends, so a walk over a partition costs one
+//! step per stretch of each list, not one per list and entry.
 
 use super::heap::Heap;
 use crate::base::rangedel::Fragments;
@@ -15,15 +15,15 @@ pub(super) struct Cover {
     pub fragments: Arc<Fragments>,
 }
 
-/// Where the answer of a list ends: the first key behind, and the list.
+/// Where the result of a list ends: the first key behind it, and the list.
 type End = (Vec<u8>, usize);
 
-/// The answers of all lists at the present key.
+/// The results of all lists at the present key.
 pub(super) struct Covering {
     covers: Vec<Cover>,
-    /// Where answers end, the first of them first.
+    /// The ends of the results, in key order.
     ends: Heap<End>,
-    /// The answers that there are: rank, sequence number, list.
+    /// The results that cover the key: rank, sequence number, list.
     answers: BTreeSet<(usize, Seq, usize)>,
     present: Vec<Option<(usize, Seq)>>,
     begun: bool,
@@ -35,9 +35,9 @@ impl Covering {
         Self { covers, ends: Heap::new(), answers: BTreeSet::new(), present, begun: false }
     }
 
-    /// The newest tombstone that covers `key`: the rank of its run, and its sequence number. Of
-    /// runs of a higher rank nothing more needs to be known, as all of them is newer. Keys ascend
-    /// from call to call.
+    /// The newest tombstone that covers `key`: the rank of its run, and its sequence number. For a
+    /// run of a higher rank than this, no more is needed, since all of its entries are newer. Keys
+    /// ascend from call to call.
     pub(super) fn newest<O: KeyOrder>(&mut self, order: &O, key: &[u8]) -> Option<(usize, Seq)> {
         if !self.begun {
             self.begun = true;

@@ -1,4 +1,5 @@
-//! A binary heap whose order is given with every call: that of keys is known at run time only.
+//! A binary heap that gets its order with every call, because the order of keys is known only at
+//! run time.
 
 /// A heap; every call must be given the same order.
 #[derive(Debug)]
@@ -11,12 +12,12 @@ impl<T> Heap<T> {
         Self { items: Vec::new() }
     }
 
-    /// The item before which there is none.
+    /// The first item.
     pub(super) fn first(&self) -> Option<&T> {
         self.items.first()
     }
 
-    /// The same, to change; then [`Self::settle`] puts it in its place.
+    /// The first item, to change; [`Self::settle`] then restores the order.
     pub(super) fn first_mut(&mut self) -> Option<&mut T> {
         self.items.first_mut()
     }

@@ -1,5 +1,5 @@
-//! Which keyspaces read what the log holds under the number of another one: its copies, made for
-//! branches behind that place (R24).
+//! Finds the keyspaces that read log entries of another keyspace: its copies, which branches made
+//! at a later position (R24).
 
 use super::source::Source;
 use crate::base::{KeyspaceId, Seq};
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 /// The copies of each keyspace.
 #[derive(Debug, Default)]
 pub(super) struct Heirs {
-    /// By the number that their entries have: where that ends, and the copy.
+    /// By the number of the original: the position up to which it applies, and the copy.
     by_number: HashMap<KeyspaceId, BTreeSet<(Seq, KeyspaceId)>>,
 }
 
@@ -23,7 +23,7 @@ fn older(home: &Home) -> impl Iterator<Item = (Seq, KeyspaceId)> + '_ {
 impl Heirs {
     pub(super) fn new(source: &Source) -> Self {
         let mut heirs = Self::default();
-        // What stands before the log's start is in no log.
+        // Entries before the log start are not in the log.
         let start = source.log_start.unwrap_or_default();
         for (copy, home) in &source.homes {
             for (end, number) in older(home).filter(|(end, _)| *end > start) {
@@ -33,7 +33,7 @@ impl Heirs {
         heirs
     }
 
-    /// Those that may read what stands at `position` under `number`, one after the other.
+    /// The copies that may read an entry at `position` under `number`.
     pub(super) fn of(
         &self,
         number: KeyspaceId,

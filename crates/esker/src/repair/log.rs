@@ -1,10 +1,10 @@
-//! The log of a damaged database, on top of its trees.
+//! Replays the log of a damaged database on top of its trees.
 
 use super::heirs::Heirs;
 use super::report::State;
 use super::source::Source;
+use super::state::Walk;
 use super::target::Sink;
-use super::walk::Walk;
 use crate::base::{KeyspaceId, Seq};
 use crate::directory::LOG_DIRECTORY;
 use crate::error::Result;
@@ -13,14 +13,14 @@ use crate::wal;
 use crate::wal::ops::{Op, Ops};
 use std::path::Path;
 
-/// Where a batch stands, and in what.
+/// The position of a batch, and the database it is from.
 struct Place<'s> {
     source: &'s Source,
     position: Seq,
     trusted: bool,
 }
 
-/// What replaying came across.
+/// What the replay found.
 #[derive(Default)]
 struct Seen {
     /// Operations that were saved.
@@ -34,12 +34,13 @@ struct Seen {
     heirs: Heirs,
 }
 
-/// Gives the operations of the log to the sink, in order.
+/// Passes the operations of the log to the sink, in order.
 pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Source) -> Result<()> {
     let directory = path.join(LOG_DIRECTORY);
     let mut seen = Seen { heirs: Heirs::new(source), ..Seen::default() };
-    // An operation of an unknown keyspace is meaningless where everything is known, because the
-    // keyspace was dropped. Where something is lost, it may be what made the keyspace.
+    // If the description is complete, an operation of an unknown keyspace has no effect: the
+    // keyspace was dropped. If the description is incomplete, the record that created the keyspace
+    // may be lost.
     let options = walk.options;
     let fs = options.fs.as_ref();
     let whole = |start| wal::is_whole(fs, &directory, start).is_ok_and(|whole| whole);
@@ -73,7 +74,7 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
     }
     let is_missing = salvaged.batches == 0 && salvaged.lost.is_empty();
     if is_missing && source.log_start.is_some_and(|start| !whole(start)) {
-        // Open refuses it, and nothing that is left says how much there was.
+        // An open refuses this log, and nothing left says how much it held.
         let text = "nothing is left of it where it has to begin: an unknown number of operations";
         walk.plan.find(State::Lost, Some(&directory), text);
     }
@@ -103,7 +104,7 @@ impl Seen {
     }
 }
 
-/// Gives one batch to the sink, whole or not at all.
+/// Passes one batch to the sink, whole or not at all.
 fn batch<S: Sink>(
     walk: &mut Walk<'_, S>,
     seen: &mut Seen,
@@ -148,8 +149,8 @@ fn batch<S: Sink>(
     Ok(())
 }
 
-/// Gives an operation to its keyspace, and to the copies that were made of it later. It counts
-/// once, however many take it.
+/// Passes an operation to its keyspace and to the copies that branches made of it later. It is
+/// counted once, however many keyspaces take it.
 fn operation<S: Sink>(
     walk: &mut Walk<'_, S>,
     seen: &mut Seen,
@@ -168,7 +169,7 @@ fn operation<S: Sink>(
     let reads = |copy: &KeyspaceId| {
         *copy != own && homes.get(copy).is_some_and(|home| home.id_at(*copy, position) == own)
     };
-    // For a plan it is enough to know that one of them takes it.
+    // A plan only needs to know that one of them takes it.
     let copies = seen.heirs.of(own, position).take(if S::KEEPS { usize::MAX } else { 1 });
     for id in std::iter::once(own).chain(copies.filter(reads)) {
         match walk.spaces.get(&id).map(|space| space.number) {

@@ -1,14 +1,15 @@
-//! The newest readable version of every key, over segments of any overlap; where that is an
-//! operand, the older ones too, down to the first version that is none.
+//! Finds the newest readable version of every key in run segments that may overlap in any way. If
+//! that version is an operand, the merge also returns the older ones, down to the first that is not
+//! an operand.
 //!
-//! Segments are opened in the order of their first keys and closed when they end, so that only the
-//! segments that overlap the present key are held. Each has a *rank*: a higher one means a newer
-//! run, whatever the sequence numbers say (those of bases are stripped). Within a rank sequence
-//! numbers decide, and then the number of the file.
+//! Segments are opened in the order of their first keys and closed at their ends, so only the
+//! segments that overlap the present key are open. Each has a *rank*: a higher rank is a newer run,
+//! whatever the sequence numbers say (those of bases are stripped). Within a rank, the sequence
+//! number decides, and then the number of the file.
 //!
-//! 1. A segment is read once, from its first entry to its last, however many partitions name it:
-//!    partitions come in the order of their keys, and at the end of one its segments wait for the
-//!    next that names them.
+//! 1. A segment is read once, from its first entry to its last, however many partitions name it.
+//!    Partitions come in key order; at the end of one, its segments wait for the next partition
+//!    that names them.
 
 use super::covers::{Cover, Covering};
 use super::heap::Heap;
@@ -19,7 +20,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Where a segment stands: its file, and its offset there.
+/// The place of a segment: its file and its offset.
 pub(super) type Place = (FileId, u64);
 
 /// A segment to read.
@@ -34,17 +35,17 @@ impl Input {
     }
 }
 
-/// Bounds of the keys that count.
+/// Bounds of the keys to return.
 pub(super) type Bounds<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
-/// What the merge needs from its surroundings.
+/// What the merge needs from its caller.
 pub(super) trait Surroundings {
-    /// The file of a segment; `None` if it cannot be opened, which is reported there.
+    /// The file of a segment; `None` if it cannot be opened, which the callee reports.
     fn file(&mut self, meta: &SegmentMeta) -> Option<Arc<DamagedFile>>;
     /// A segment was read to its end.
     fn ended(&mut self, reader: &SegmentReader);
-    /// An entry that counts: a value or an operand, in its stored form. Those of a key come from
-    /// old to new.
+    /// A valid entry: a value or an operand, in its stored form. Those of a key come from old to
+    /// new.
     fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()>;
 }
 
@@ -85,32 +86,32 @@ impl Active {
         self.reader.block().map_or(&[], |block| block.value(self.next - 1))
     }
 
-    /// The order in which entries are met: by key, the newest first.
+    /// The order of the entries: by key, the newest first.
     fn compare<O: KeyOrder>(&self, order: &O, other: &Self) -> Ordering {
         let age = |a: &Self| Reverse((a.rank, a.seq, a.reader.meta().file));
         order.compare(&self.key, &other.key).then_with(|| age(self).cmp(&age(other)))
     }
 }
 
-/// The versions of one key that count, from new to old: operands, and what they stand on.
+/// The needed versions of one key, from new to old: operands, and the value under them.
 #[derive(Default)]
 struct Chain {
     key: Vec<u8>,
     versions: Vec<(Kind, Vec<u8>)>,
-    /// Whether an older version counts too.
+    /// Whether an older version is needed too.
     open: bool,
     /// Whether a key was begun.
     begun: bool,
 }
 
 impl Chain {
-    /// Gives what was collected, from old to new.
+    /// Hands over the collected versions, from old to new.
     fn end(&mut self, around: &mut impl Surroundings) -> Result<()> {
         let versions = std::mem::take(&mut self.versions);
         versions.iter().rev().try_for_each(|(kind, stored)| around.entry(&self.key, *kind, stored))
     }
 
-    /// Takes the next version, in the order in which they are met.
+    /// Takes the next version, in the order of the merge.
     fn take<O: KeyOrder>(
         &mut self,
         order: &O,
@@ -137,7 +138,7 @@ impl Chain {
 /// The merge of a tree, partition by partition.
 pub(super) struct Merge<'o, O> {
     order: &'o O,
-    /// How many partitions to come name each segment.
+    /// How many of the remaining partitions name each segment.
     named: HashMap<Place, usize>,
     /// Segments that wait for the next partition that names them.
     waiting: HashMap<Place, Active>,
@@ -151,9 +152,9 @@ impl<'o, O: KeyOrder> Merge<'o, O> {
         Self { order, named, waiting: HashMap::new(), read: HashSet::new() }
     }
 
-    /// Gives the newest version of every key between the bounds, in order, if it is a value; or
-    /// operands and what they stand on. A segment is named at most once among the inputs, and
-    /// partitions come in the order of their bounds.
+    /// Hands over the newest version of every key between the bounds, in order, if it is a value,
+    /// or the operands and the value under them. A segment is named at most once among the inputs,
+    /// and partitions come in the order of their bounds.
     pub(super) fn partition(
         &mut self,
         inputs: Vec<Input>,
@@ -179,7 +180,7 @@ impl<'o, O: KeyOrder> Merge<'o, O> {
         let mut covering = Covering::new(covers);
         let mut chain = Chain::default();
         loop {
-            // Those come in that may hold a key before the first one here.
+            // Opens the segments that may hold a key before the first one here.
             while let Some(input) = unopened.pop_if(|input| {
                 let min = &input.meta.min_key;
                 let first: Option<&Active> = heap.first();
@@ -231,7 +232,7 @@ impl<'o, O: KeyOrder> Merge<'o, O> {
         None
     }
 
-    /// Passes over what stands before `lower`, and puts the segment among the others.
+    /// Skips entries before `lower` and adds the segment to the merge.
     fn up_to(
         &mut self,
         mut active: Active,
@@ -263,7 +264,7 @@ impl<'o, O: KeyOrder> Merge<'o, O> {
                 while active.reader.advance() {}
                 self.ended(&active, around);
             }
-            // It lies outside of the bounds of all that name it.
+            // It is outside the bounds of all partitions that name it.
             None => {
                 self.read.insert(place);
                 judge(meta, around);
@@ -272,7 +273,7 @@ impl<'o, O: KeyOrder> Merge<'o, O> {
     }
 }
 
-/// Reads a segment only to see what is whole of it.
+/// Reads a segment only to find its damage.
 pub(super) fn judge(meta: &SegmentMeta, around: &mut impl Surroundings) {
     if let Some(file) = around.file(meta) {
         let mut reader = file.blocks(meta);
@@ -281,14 +282,14 @@ pub(super) fn judge(meta: &SegmentMeta, around: &mut impl Surroundings) {
     }
 }
 
-/// Whether a version can be one of this partition and no range delete removed it.
+/// Whether a version can belong to this partition and no range delete removed it.
 fn counts<O: KeyOrder>(
     order: &O,
     entry: &Active,
     covering: &mut Covering,
     lower: Option<&[u8]>,
 ) -> bool {
-    // In a segment that is not in order an entry may stand where it cannot belong.
+    // A segment that is not in order may hold an entry that cannot be in this partition.
     let inside = lower.is_none_or(|lower| order.compare(lower, &entry.key).is_le());
     let covered = covering
         .newest(order, &entry.key)

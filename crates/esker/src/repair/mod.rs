@@ -25,7 +25,9 @@ mod heirs;
 mod log;
 mod merge;
 mod report;
+mod seen;
 mod source;
+mod state;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum State {
     /// This is whole.
     Whole,
-    /// This is damaged, and nothing is lost by it.
+    /// This is damaged, but nothing is lost.
     Damaged,
     /// This is lost.
     Lost,
@@ -29,13 +29,13 @@ pub struct Finding {
     pub text: String,
 }
 
-/// What is saved of one keyspace's tree; what the log adds is not part of it.
+/// What is saved of one keyspace's tree, without the entries of the log.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Kept {
     /// Its name.
     pub keyspace: String,
-    /// Entries: one for each key that is there.
+    /// Entries: one for each key.
     pub entries: u64,
     /// Whether there may be fewer: parts of it belong to other keyspaces too (those of branches),
     /// and a plan reads nothing twice.
@@ -64,7 +64,7 @@ pub struct KeptLog {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Everything that was found, in the order in which a reader meets it.
+    /// All findings, in the order of the walk.
     pub findings: Vec<Finding>,
     /// What is saved of each keyspace.
     pub keyspaces: Vec<Kept>,
@@ -155,7 +155,7 @@ impl fmt::Display for Salvaged {
     }
 }
 
-/// A key as it is shown: escaped, and cut where it is long.
+/// A key for display: escaped, and cut if it is long.
 pub(super) fn shown(key: &[u8]) -> String {
     const BYTES_MAX: usize = 64;
     let cut = &key[..key.len().min(BYTES_MAX)];

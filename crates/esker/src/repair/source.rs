@@ -1,4 +1,5 @@
-//! What a damaged database says about itself: superblocks and manifests, as far as they go.
+//! The description of a damaged database, from its superblocks and manifests as far as they are
+//! readable.
 
 use super::report::{Finding, Plan, State};
 use crate::base::{FileId, KeyspaceId, Seq};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// The description of the database.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// Keyspaces by number; the one that is always there among them.
+    /// Keyspaces by number, including the default one, which always exists.
     pub keyspaces: BTreeMap<KeyspaceId, KeyspaceRecord>,
     /// Traits of keyspaces that have any.
     pub traits: BTreeMap<KeyspaceId, Traits>,
@@ -31,7 +32,7 @@ pub(super) struct Source {
     pub version: Version,
     /// Where the log must begin; `None`: not known.
     pub log_start: Option<Seq>,
-    /// Whether this is all that the database says, so that what is not in it does not count.
+    /// Whether the description is complete; then anything that it does not name is obsolete.
     pub whole: bool,
     /// Why open refuses.
     pub refusals: Vec<Error>,
@@ -43,8 +44,8 @@ impl Plan {
         self.findings.push(Finding { state, path, text: text.into() });
     }
 
-    /// Notes why open refuses, where no finding says it already: something that is known to have
-    /// been there is not.
+    /// Records why an open refuses, unless a finding says it already: something that was durable is
+    /// missing.
     pub(super) fn find_refusals(&mut self, refusals: Vec<Error>) -> Result<()> {
         for error in refusals {
             let before = self.findings.len();
@@ -59,7 +60,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Notes an error; a version that is not known ends the work (C9).
+    /// Records an error; an unknown version ends the work (C9).
     pub(super) fn find_error(&mut self, state: State, error: Error) -> Result<()> {
         match error {
             error @ Error::UnknownFormat { .. } => return Err(error),
@@ -73,7 +74,7 @@ impl Plan {
     }
 }
 
-/// Reads the description as well as it can be read.
+/// Reads as much of the description as possible.
 pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Source> {
     let lock = path.join(LOCK_NAME);
     if let Some(found) = fs.kind(&lock).context("look at", &lock)?
@@ -84,7 +85,7 @@ pub(super) fn read(fs: &Arc<dyn Fs>, path: &Path, plan: &mut Plan) -> Result<Sou
     let named = superblocks(fs.as_ref(), path, plan)?;
     let verdict = match consistency::check(fs.as_ref(), path) {
         Err(error @ Error::UnknownFormat { .. }) => return Err(error),
-        // What cannot be read for another reason is found again where it is read piece by piece.
+        // Other errors occur again, and are reported, when the parts are read one by one.
         other => other.unwrap_or_default(),
     };
     let mut source = Source { refusals: verdict.damage, ..Source::default() };
@@ -128,8 +129,8 @@ fn superblocks(fs: &dyn Fs, path: &Path, plan: &mut Plan) -> Result<Option<u64>>
     Ok(newest.map(|superblock| superblock.manifest))
 }
 
-/// The manifest to go by: the one that the superblocks name, or its successor, or else the newest
-/// one that holds a whole state.
+/// The manifest to use: the one that the superblocks name, or its successor, or else the newest one
+/// with a whole state.
 fn choose(
     fs: &dyn Fs,
     path: &Path,
@@ -151,7 +152,7 @@ fn choose(
         entries.iter().filter_map(|entry| parse_manifest_name(&entry.name)).collect();
     numbers.sort_unstable();
     while let Some(number) = numbers.pop() {
-        // What the superblocks name was looked at already.
+        // The manifest that the superblocks name was tried already.
         if Some(number) == named {
             continue;
         }
@@ -203,7 +204,7 @@ impl Source {
     fn apply(&mut self, fs: &Arc<dyn Fs>, path: &Path, number: u64, scan: &Scan, plan: &mut Plan) {
         let file = path.join(manifest_name(number));
         let data: PathBuf = path.join(DATA_DIRECTORY);
-        // One object for each file and segment, however often the manifest names it.
+        // One object per file and segment, however often the manifest names it.
         let mut files: HashMap<FileId, Arc<RunFile>> = HashMap::new();
         let mut segments: HashMap<(FileId, u64), Arc<Segment>> = HashMap::new();
         let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
@@ -217,7 +218,7 @@ impl Source {
         self.whole = true;
         for (offset, edit) in scan.edits() {
             self.names(edit);
-            // Edits of one record fit together or not at all; behind lost ones, some do not.
+            // An edit applies completely or not at all; behind lost edits, some do not apply.
             match trees.apply(edit, &mut segment) {
                 Ok(()) => {
                     self.log_start = edit.log_start.or(self.log_start);
@@ -271,7 +272,8 @@ impl Source {
         }
     }
 
-    /// The name under which a keyspace is saved: those of a branch say which branch.
+    /// The name under which a keyspace is saved; for a keyspace of a branch it contains the name of
+    /// the branch.
     pub fn saved_name(&self, name: &str, branch: KeyspaceId) -> String {
         match self.branches.get(&branch) {
             Some(branch) => format!("{name}@{branch}"),

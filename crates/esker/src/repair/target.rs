@@ -1,4 +1,5 @@
-//! Where saved entries go: nowhere, for a plan, or through the engine into a new database.
+//! The sink of saved entries: for a plan it discards them, for a salvage it writes them into a new
+//! database.
 
 use crate::base::{Comparator, KeyspaceId};
 use crate::catalog::KeyspaceState;
@@ -17,11 +18,11 @@ use std::sync::Arc;
 /// Bytes of operations that are written together.
 const BATCH_BYTES: usize = 48 << 10;
 
-/// Takes what is saved, in the order in which it is to count.
+/// Takes saved operations; a later one overrides an earlier one.
 pub(super) trait Sink {
-    /// Whether the sink keeps anything: then each keyspace gets what several share.
+    /// Whether the sink keeps entries; then each keyspace gets the entries that several share.
     const KEEPS: bool;
-    /// Makes a keyspace, or finds the one that is there, and returns its number here.
+    /// Creates a keyspace, or finds the existing one, and returns its number in this sink.
     fn keyspace(&mut self, name: &str, order: Option<Arc<dyn Comparator>>) -> Result<u32>;
     /// Gives a keyspace traits.
     fn set_traits(&mut self, keyspace: u32, traits: &Traits) -> Result<()>;
@@ -100,7 +101,7 @@ impl Target {
             return Ok(());
         }
         let keyspaces: Vec<&KeyspaceState> = self.touched.iter().map(Arc::as_ref).collect();
-        // Nothing is acknowledged before the flush at the end, so there is no need for a log.
+        // Nothing is acknowledged before the flush at the end, so no log is needed.
         self.core.write(&Write {
             payload: &self.payload,
             operations: self.operations,
@@ -128,7 +129,7 @@ impl Target {
         }
         self.core.flush()?;
         self.core.sync()?;
-        // The lock is still held, so that no other repair takes this for one that was cut off.
+        // The lock is still held, so that no other repair mistakes this one for an interrupted one.
         unfinished::end(self.fs.as_ref(), &self.path)?;
         self.core.close()?;
         Ok(self.written)
@@ -137,8 +138,8 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // After an error the new database is not complete, which its mark says; its threads and
-        // its lock have to end all the same. What the close fails with changes nothing.
+        // After an error the new database is incomplete, as its mark says. Its threads and its lock
+        // must still end, and an error of the close does not matter.
         let _ = self.core.close();
     }
 }

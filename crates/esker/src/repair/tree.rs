@@ -1,72 +1,39 @@
-//! The trees of a damaged database.
+//! Reads the trees of a damaged database.
 //!
-//! A description may name one segment often: neighbouring partitions share segments after a split,
-//! branches share all of theirs, and a crafted description may name one a million times. In any
-//! case,
+//! A description may name one run segment many times: neighbouring partitions share segments after
+//! a split, branches share all of theirs, and a crafted description may name one a million times.
+//! In any case,
 //!
 //! 1. a plan reads each segment once, in the first tree that names it, and
 //! 2. a salvage reads each segment once for every tree that is saved.
 //!
-//! So a plan does not merge a partition with segments that another tree has: it adds up the counts
-//! in the descriptions of the segments, and reports *at most* that many entries.
+//! So a plan does not merge a partition whose segments another tree has: it adds the counts in the
+//! descriptions of the segments and reports *at most* that many entries.
 
 use super::covers::Cover;
 use super::merge::{Input, Merge, Place, judge};
 use super::report::{Kept, State};
 use super::source::Source;
+use super::state::{Saver, SpaceOrder, Walk};
 use super::target::Sink;
-use super::walk::{Saver, SpaceOrder, Walk};
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, FileId, KeyOrder};
+use crate::base::{Bytewise, KeyOrder};
 use crate::error::Result;
 use crate::manifest::{Partition, Tree, check_tree};
 use crate::run::{SegmentKind, SegmentMeta};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Range tombstones that are kept in memory between the partitions that name them.
 const KEPT_TOMBSTONES_MAX: usize = 1 << 20;
-
-/// What was seen of segments so far.
-#[derive(Default)]
-pub(super) struct Seen {
-    /// The tree that each segment is read for, by number; 0: for none, only to judge it.
-    readers: HashMap<Place, usize>,
-    /// The number of the present tree, from 1 on.
-    tree: usize,
-    /// Where segments begin and end in their files: no two overlap.
-    places: HashMap<FileId, BTreeMap<u64, u64>>,
-    /// How many entries partitions hold that were merged, by their addresses: branches share them.
-    entries: HashMap<*const Partition, u64>,
-    /// Lists of range tombstones that were read; `None`: they cannot be.
-    tombstones: HashMap<Place, Option<Arc<Fragments>>>,
-    tombstones_kept: usize,
-}
-
-impl Seen {
-    /// Whether a segment is apart from every other one in its file, as all segments are.
-    fn claim(&mut self, meta: &SegmentMeta) -> bool {
-        let file = self.places.entry(meta.file).or_default();
-        let (start, end) = (meta.offset, meta.end());
-        if file.get(&start) == Some(&end) {
-            return true;
-        }
-        let before = file.range(..=start).next_back().is_some_and(|(_, other)| *other > start);
-        let behind = file.range(start..).next().is_some_and(|(other, _)| *other < end);
-        if before || behind {
-            return false;
-        }
-        file.insert(start, end);
-        true
-    }
-}
 
 /// A partition to read: its segments from old to new, each once.
 struct Part<'t> {
     partition: &'t Arc<Partition>,
     data: Vec<Input>,
     tombstones: Vec<Input>,
-    /// Whether its entries are merged; otherwise segments that no other tree reads are only judged.
+    /// Whether its entries are merged; otherwise only the damage of segments that no other tree
+    /// reads is found.
     merged: bool,
 }
 
@@ -77,7 +44,7 @@ impl Part<'_> {
 }
 
 impl<S: Sink> Walk<'_, S> {
-    /// The trees that the description knows.
+    /// Saves the trees of the description.
     pub(super) fn trees(&mut self, source: &Source) -> Result<()> {
         for record in source.keyspaces.values() {
             let branch = source.homes.get(&record.id).map_or(0, |home| home.branch);
@@ -115,8 +82,8 @@ impl<S: Sink> Walk<'_, S> {
         kept: &mut Kept,
     ) -> Result<()> {
         self.seen.tree += 1;
-        // Bounds that are not in order say nothing: all is read as one partition, whose runs are
-        // as new as they are in theirs.
+        // If the bounds are not in order, all partitions are read as one, in which each run keeps
+        // its rank.
         let ordered = check_tree(order, tree).is_ok();
         if !ordered {
             let text = format!("the partitions of keyspace {:?} are not in order", kept.keyspace);
@@ -152,7 +119,8 @@ impl<S: Sink> Walk<'_, S> {
         Ok(())
     }
 
-    /// What is to be read of some partitions. Each segment counts where it is named as the newest.
+    /// The segments to read for some partitions. A segment gets the rank of the first partition and
+    /// run that name it.
     fn part<'t>(&mut self, group: &'t [Arc<Partition>], kept: &Kept) -> Option<Part<'t>> {
         let (mut data, mut tombstones) = (Vec::new(), Vec::new());
         let (mut here, mut doubled, mut overlapping) = (HashSet::new(), 0u64, 0u64);
@@ -202,7 +170,8 @@ impl<S: Sink> Walk<'_, S> {
         Some(part)
     }
 
-    /// Counts what a partition holds at most, and judges the segments that no other tree reads.
+    /// Counts the entries that a partition holds at most, and finds the damage of the segments that
+    /// no other tree reads.
     fn count<O: KeyOrder>(&mut self, order: &O, part: &Part<'_>, number: u32, kept: &mut Kept) {
         let merged = self.seen.entries.get(&Arc::as_ptr(part.partition)).copied();
         kept.entries += merged.unwrap_or_else(|| {

@@ -1,9 +1,9 @@
 //! Walking a run, one pinned block at a time.
 //!
-//! Within a block a step costs no call into the cache: the layout is copied out, the key is
-//! rebuilt in a buffer (prefix, head and remainder made contiguous), the value stays in the block.
-//! Blocks come either from the cache, or, for compactions, straight from the file in large pieces
-//! that leave the cache alone.
+//! A step within a block makes no call into the cache: the cursor has a copy of the layout,
+//! rebuilds the key in a buffer (prefix, head and remainder together), and leaves the value in the
+//! block. Blocks come from the cache or, for compactions, directly from the file in large pieces
+//! that bypass the cache.
 
 use super::Run;
 use super::index::{Index, Place};
@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Least bytes that a compaction reads in one request, where so many blocks are left.
+/// The minimal number of bytes that a compaction reads in one request, if enough blocks are left.
 const PIECE_BYTES: u64 = 256 << 10;
-/// Most blocks that a scan reads ahead.
+/// The maximal number of blocks that a scan reads ahead.
 const AHEAD_MAX: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Source {
 #[derive(Debug, Default)]
 struct Piece {
     segment: usize,
-    /// Where `bytes` stand in the file.
+    /// The offset of `bytes` in the file.
     offset: u64,
     bytes: Vec<u8>,
     scratch: Vec<u8>,
@@ -208,7 +208,7 @@ impl<O: KeyOrder> RunCursor<O> {
             let range = limit_bytes(&index.places, whole, block, direction);
             let offset = index.places[range.start].offset;
             let len = (index.places[range.end - 1].end() - offset) as usize;
-            // Forgotten first: a failed read must not leave a piece that looks whole.
+            // Cleared first: a failed read must not leave a piece that looks whole.
             (piece.segment, piece.offset) = (segment, 0);
             if piece.bytes.capacity() > 4 * PIECE_BYTES as usize {
                 piece.bytes = Vec::new();
@@ -315,7 +315,7 @@ impl<O: KeyOrder> RunCursor<O> {
         Ok(())
     }
 
-    /// Positions anew: forgets an earlier failure, remembers a new one.
+    /// Positions anew: clears an earlier failure and keeps a new one.
     fn position(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.failure = None;
         self.valid = false;

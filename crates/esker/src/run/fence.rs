@@ -1,4 +1,4 @@
-//! Fences: short sorted keys that tell in which segment or block to look.
+//! Fences: short sorted keys that say which segment or block may hold a key.
 //!
 //! The common prefix of all fences is cut off; the first eight bytes of the rest are kept as
 //! numbers in a flat array, and the search runs over that array without a branch that depends on

@@ -1,82 +1,41 @@
-//! Files that hold segments.
+//! Files that hold segments, and how many of them are open at once.
 //!
-//! A file is opened when something is read from it, and may be closed to make room for others
-//! (`open_files`): a database may have tens of thousands.
-//! Dropping the last reference to an obsolete file notifies the database, which unlinks the file
-//! after the manifest edit that dropped it is durable (R22).
+//! A database may have more files than a process may have descriptors. So a file is opened by the
+//! first read from it. At the limit another file is closed: one without a read since the clock hand
+//! last passed it. Dropping the last reference to an obsolete file notifies the database, which
+//! unlinks the file after the manifest edit that dropped it is durable (R22).
+//!
+//! 1. At most `max` files are open without a read in progress. A read always holds its file, so
+//!    each reading thread may have one more open.
+//! 2. A closed file can be opened again as long as a reader may need it, because it is unlinked
+//!    only when no reader refers to it (R22).
+//! 3. A thread never holds the lock of the ring while it opens or closes a file.
 
-use super::open_files::OpenFiles;
-use crate::base::codec::{Reader, checksum};
-use crate::base::{FileId, NumberedName};
+use super::header::{HEADER_BYTES, check_header, file_name};
+use crate::base::FileId;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File, Fs, OpenMode, is_out_of_descriptors, part};
 use parking_lot::{Mutex, RwLock};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Bytes of a run file before its first segment.
-pub const HEADER_BYTES: usize = 64;
-/// The newest version of the format, and the only one.
-pub const VERSION: u32 = 1;
-const MAGIC: &[u8; 8] = b"eskerrun";
+/// The maximal number of files in use that the hand passes over, so that the cost of opening a file
+/// does not depend on how many are open.
+const CHANCES_MAX: usize = 64;
+/// The ring is searched for dropped files only if it has at least this many entries.
+const PURGE_FILES_MIN: usize = 64;
 
-const NAME: NumberedName = NumberedName { prefix: "", digits: 10, suffix: ".run" };
-
-/// The name of the file with this id in the data directory.
-pub fn file_name(id: FileId) -> String {
-    NAME.of(id)
-}
-
-/// The number in a run file's name.
-pub fn parse_run_name(name: &str) -> Option<FileId> {
-    NAME.number(name)
-}
-
-/// Is notified of files and segments that nothing refers to any more. Called where the last
-/// reference is dropped, on any thread: it should only take a note.
+/// Is notified of files and segments to which nothing refers any more. It is called by the drop of
+/// the last reference, on any thread, so it should only record the call.
 pub trait Reclaim: Send + Sync + fmt::Debug {
     /// An obsolete file can be unlinked.
     fn file(&self, id: FileId);
     /// An obsolete segment of a file that is not obsolete can be punched out.
     fn slice(&self, id: FileId, offset: u64, len: u64);
-}
-
-/// The header of a run file.
-pub(super) fn header(id: FileId) -> [u8; HEADER_BYTES] {
-    let mut header = [0; HEADER_BYTES];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[16..24].copy_from_slice(&id.to_le_bytes());
-    let sum = checksum(id, 0, &header[..56]);
-    header[56..].copy_from_slice(&sum.to_le_bytes());
-    header
-}
-
-pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
-    let corrupt = |detail: &str| Error::corruption(path, 0, "run header", detail);
-    let mut reader = Reader::new(header);
-    let mut parse = || {
-        let magic = reader.take(8)?;
-        let (version, reserved, found) = (reader.u32()?, reader.u32()?, reader.u64()?);
-        reader.take(32)?;
-        Ok((magic, version, reserved, found, reader.u64()?))
-    };
-    let (magic, version, _, found, sum) =
-        parse().map_err(|error: crate::base::codec::DecodeError| corrupt(error.0))?;
-    if magic != MAGIC {
-        return Err(corrupt("this is not a run file"));
-    }
-    // A later version may arrange everything else differently, its checksum included.
-    if version != VERSION {
-        return Err(Error::UnknownFormat { path: path.into(), found: version, supported: VERSION });
-    }
-    if sum != checksum(id, 0, &header[..56]) || found != id {
-        return Err(corrupt("the checksum or the file id does not match"));
-    }
-    Ok(())
 }
 
 /// A run file.
@@ -89,7 +48,7 @@ pub struct RunFile {
     /// The open file, if it is open.
     file: RwLock<Option<Arc<dyn File>>>,
     opening: Mutex<()>,
-    /// Whether something was read since the table last asked.
+    /// Whether the file was read since the table last checked.
     used: AtomicBool,
     /// Whether the header was checked.
     checked: AtomicBool,
@@ -133,13 +92,13 @@ impl RunFile {
         self.id
     }
 
-    /// Where it stands.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file, which stays open while it is held; opened if it is not, and its header
-    /// checked the first time.
+    /// The open file, which stays open while the result is held. Opens it if it is closed, and
+    /// checks its header the first time.
     pub fn file(&self) -> Result<Arc<dyn File>> {
         if let Some(file) = self.opened() {
             return Ok(file);
@@ -173,15 +132,15 @@ impl RunFile {
 
     fn opened(&self) -> Option<Arc<dyn File>> {
         let file = self.file.read().clone()?;
-        // Written only where it changes something, so that readers share the line.
+        // Written only if it changes the value, so that readers share the cache line.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
         Some(file)
     }
 
-    /// Whether something was read since the last call.
-    pub(super) fn was_used(&self) -> bool {
+    /// Whether the file was read since the last call.
+    fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
 
@@ -190,8 +149,8 @@ impl RunFile {
         self.file.read().is_some()
     }
 
-    /// Takes the open file away; readers that use it keep it until they are done.
-    pub(super) fn take(&self) -> Option<Arc<dyn File>> {
+    /// Takes the open file; readers that use it keep it until they are done.
+    fn take(&self) -> Option<Arc<dyn File>> {
         self.file.write().take()
     }
 
@@ -200,7 +159,8 @@ impl RunFile {
         read(&*self.file()?, &self.path, buffer, offset, section)
     }
 
-    /// Says that no durable state refers to the file: the last reference reports it.
+    /// Marks the file as one to which no durable state refers; the drop of the last reference
+    /// reports it.
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -245,5 +205,104 @@ fn read(
             Err(Error::corruption(path, offset, section, "the file ends before its contents"))
         }
         Err(error) => Err(Error::io("read", path, error)),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// The open files, in the order in which the hand meets them.
+    files: VecDeque<Weak<RunFile>>,
+    /// How many files are being opened.
+    opening: usize,
+    /// The length at which the entries of dropped files are removed.
+    purge_at: usize,
+}
+
+/// The open run files of a database.
+#[derive(Debug)]
+pub struct OpenFiles {
+    max: usize,
+    ring: Mutex<Ring>,
+    opened: AtomicU64,
+    evicted: AtomicU64,
+}
+
+impl OpenFiles {
+    /// At most `max` files, but at least one.
+    pub fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max: max.max(1),
+            ring: Mutex::default(),
+            opened: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+        })
+    }
+
+    /// How often a file was opened, and how often one was closed to make room.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.opened.load(Ordering::Relaxed), self.evicted.load(Ordering::Relaxed))
+    }
+
+    /// Makes room for a file that is about to be opened.
+    fn turn(&self) -> Turn<'_> {
+        self.make_room(self.max, 1);
+        Turn(self)
+    }
+
+    /// Closes all files, because the rest of the process took more descriptors than expected.
+    fn close_all(&self) {
+        self.make_room(0, 0);
+    }
+
+    /// Closes files until fewer than `max` are open, and notes how many will be opened.
+    fn make_room(&self, max: usize, opening: usize) {
+        let mut closed = Vec::new();
+        let mut ring = self.ring.lock();
+        let mut chances = ring.files.len().min(CHANCES_MAX);
+        while ring.files.len() + ring.opening >= max {
+            let Some(weak) = ring.files.pop_front() else { break };
+            let Some(file) = weak.upgrade() else { continue };
+            if file.was_used() && chances > 0 {
+                chances -= 1;
+                ring.files.push_back(weak);
+                closed.push((file, None));
+                continue;
+            }
+            let taken = file.take();
+            closed.push((file, taken));
+            self.evicted.fetch_add(1, Ordering::Relaxed);
+        }
+        ring.opening += opening;
+        drop(ring);
+        // This closes files, and may drop the last reference to an obsolete one.
+        drop(closed);
+    }
+}
+
+/// A file is being opened.
+#[derive(Debug)]
+struct Turn<'t>(&'t OpenFiles);
+
+impl Turn<'_> {
+    /// The file is open, and `owner` holds it.
+    fn opened(self, owner: &Weak<RunFile>) {
+        self.0.opened.fetch_add(1, Ordering::Relaxed);
+        self.0.ring.lock().enter(owner);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.ring.lock().opening -= 1;
+    }
+}
+
+impl Ring {
+    fn enter(&mut self, file: &Weak<RunFile>) {
+        if self.files.len() >= self.purge_at.max(PURGE_FILES_MIN) {
+            self.files.retain(|file| file.strong_count() > 0);
+            self.purge_at = self.files.len() * 2;
+        }
+        self.files.push_back(file.clone());
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::sync::Guard;
 use std::sync::Arc;
 
-/// How a lookup may access the data that it needs.
+/// How a lookup may get its data.
 #[derive(Debug, Clone, Copy)]
 pub enum Access<'g> {
     /// Only what is in memory, under an epoch; never any I/O.
@@ -55,16 +55,16 @@ impl BlockRef<'_> {
     }
 }
 
-/// An entry that was found; its value stands in the block.
+/// An entry that was found; its value is in the block.
 #[derive(Debug)]
 pub struct Found<'g> {
     /// Its sequence number.
     pub seq: Seq,
-    /// What it says.
+    /// Its kind.
     pub kind: Kind,
     /// The block that holds it.
     pub block: BlockRef<'g>,
-    /// Where the value stands in the block's bytes.
+    /// The range of the value in the block's bytes.
     pub range: (usize, usize),
 }
 
@@ -85,7 +85,7 @@ impl Found<'_> {
 pub enum Probe<'g> {
     /// The run has no visible version of the key.
     Absent,
-    /// Something that is needed is not in memory.
+    /// A needed block, index or list is not in memory.
     NeedsIo,
     /// The newest visible version.
     Found(Found<'g>),
@@ -192,7 +192,8 @@ impl<'g, O: KeyOrder> Lookup<'_, 'g, O> {
         Ok(Probe::Found(Found { seq, kind, block, range }))
     }
 
-    /// Whether the filter of a base, not asked so far, tells that I/O is not worth it.
+    /// Whether the filter of a base, which was not checked before, says that the key is absent, so
+    /// that no I/O is needed.
     fn excluded(&self) -> bool {
         self.role == Role::Base && !self.index.filter.may_contain(self.hash)
     }

@@ -1,4 +1,4 @@
-//! The tail of a segment: filter, index, description and footer, and its form in memory.
+//! The tail of a run segment: filter, index, description and footer, and its form in memory.
 
 use super::fence::Fences;
 use super::meta::SegmentMeta;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub(super) const FOOTER_BYTES: usize = 40;
 pub(super) const MAGIC: &[u8; 8] = b"eskerseg";
 
-/// Where a stored block stands, and what it must be.
+/// The place of a stored block, and what the block must be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub offset: u64,
     pub checksum: u64,
     pub len: u32,
     pub codec: Codec,
-    /// The first key is the last one of the block before (R17).
+    /// The first key of the block equals the last key of the previous block (R17).
     pub continued: bool,
 }
 
@@ -77,8 +77,8 @@ pub(super) fn encode_tail(
     let start = out.len();
     filter.encode(out);
     out.extend_from_slice(index);
-    // The description says how long the tail is, so its own length must not depend on that: its
-    // copy here has zeros for what only the referrer can know.
+    // The description states the length of the tail, so its own length must not depend on that. The
+    // copy in the tail has zeros in the fields that only the manifest has.
     let info_start = out.len();
     describe(meta).encode(out);
     let info_len = out.len() - info_start;
@@ -95,12 +95,12 @@ pub(super) fn encode_tail(
     meta.checksum = sum;
 }
 
-/// The meta as it stands in the tail.
+/// The meta as it is stored in the tail.
 fn describe(meta: &SegmentMeta) -> SegmentMeta {
     SegmentMeta { len: 0, tail_len: 0, checksum: 0, ..meta.clone() }
 }
 
-/// The sections of a tail whose checksum was right.
+/// The sections of a tail whose checksum matched.
 pub(super) struct Tail<'a> {
     pub filter: &'a [u8],
     pub probes: u8,
@@ -159,7 +159,7 @@ impl Index {
     ) -> Decoded<Self> {
         let filter = Filter::decode(tail.filter, tail.probes)?;
         let mut reader = Reader::new(tail.index);
-        // A block takes 12 bytes of index at least, which bounds what is allocated.
+        // A block takes at least 12 bytes of index, which bounds the allocation.
         let count = reader.varint_max(tail.index.len() as u64 / 12)? as usize;
         if count == 0 {
             return Err(DecodeError("the index has no blocks"));
@@ -173,8 +173,8 @@ impl Index {
             offset = place.end();
             let shared = reader.varint_max((keys.len() - start) as u64)? as usize;
             let suffix = reader.bytes(limits::KEY_BYTES_MAX - shared)?;
-            // A fence is the beginning of the block's first key, so a few bytes of index cannot
-            // stand for a key of 64 KiB.
+            // A fence is the beginning of the first key of its block, so a few bytes of index
+            // cannot expand to a key of 64 KiB.
             if (shared + suffix.len()) as u64 > expansion_max(place.len as usize) {
                 return Err(DecodeError("a fence is longer than its block can be"));
             }
@@ -202,7 +202,7 @@ impl Index {
         })
     }
 
-    /// The first block in which versions of `key` may stand; `None` if all keys are greater.
+    /// The first block that may hold versions of `key`; `None` if all keys are greater.
     #[inline]
     pub(super) fn first_block<O: KeyOrder>(&self, order: &O, key: &[u8]) -> Option<usize> {
         let found = self.fences.find(order, key)?;
@@ -217,7 +217,7 @@ impl Index {
         Some(block)
     }
 
-    /// Whether block `i` begins with more versions of `key` from the block before.
+    /// Whether block `i` begins with versions of `key` that continue the previous block.
     #[inline]
     pub(super) fn continues<O: KeyOrder>(&self, order: &O, i: usize, key: &[u8]) -> bool {
         self.any_continued

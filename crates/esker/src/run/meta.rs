@@ -1,4 +1,4 @@
-//! What the manifest knows of a segment.
+//! The description of a run segment in the manifest.
 
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::{FileId, Kind, Millis, SEQ_MAX, Seq, limits, split};
@@ -51,13 +51,13 @@ impl Specials {
         self.expiring > 0 && self.first_expiry <= time
     }
 
-    /// How many entries have surely expired at `time`: all that do, or none.
+    /// How many entries have certainly expired at `time`: all that expire, or none.
     pub fn all_expired(&self, time: Millis) -> u64 {
         if self.last_expiry <= time { self.expiring } else { 0 }
     }
 }
 
-/// What the manifest knows of a segment: where it stands, and what is in it.
+/// The description of a segment in the manifest: its place and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentMeta {
     /// The file that holds it.
@@ -145,7 +145,7 @@ impl SegmentMeta {
         let offset = reader.varint()?;
         let len = reader.varint()?;
         let tail_len = reader.varint_max(u64::from(u32::MAX))? as u32;
-        // Offsets stay where every file system can address them, and sums cannot overflow.
+        // Bounds offsets to what every file system can address, so that sums cannot overflow.
         let fits = offset.checked_add(len).is_some_and(|end| end <= i64::MAX as u64);
         if !fits || u64::from(tail_len) > len {
             return Err(DecodeError("a segment has an impossible length"));

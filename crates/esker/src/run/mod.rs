@@ -1,30 +1,31 @@
 //! Sorted runs: immutable, sorted entries on disk.
 //!
-//! A run is an ordered list of *segments* that do not overlap, possibly from several files, and
-//! perhaps some segments of range tombstones. A segment (about 1 MiB) is self-contained: blocks,
-//! then a tail of filter, index, description and footer. It is the unit of sharing: runs refer to
-//! segments, segments to their file, and the last reference reports what can be given back (R22).
-//! Segments do not know their keyspace (R16); the manifest does.
+//! A run is an ordered list of *run segments*, called segments here, that do not overlap, and of
+//! segments of range tombstones. The segments may be in several files. A segment (about 1 MiB) is
+//! self-contained: blocks, then a tail of filter, index, description and footer. It is the unit of
+//! sharing: runs refer to segments, and segments to their file. The drop of the last reference
+//! reports the space that can be released (R22). Segments do not know their keyspace (R16); the
+//! manifest does.
 //!
-//! Each reference to a part of a file repeats its checksum: the manifest that of each tail
-//! ([`SegmentMeta`]), the index that of each block. Checksums are salted with file id and offset.
-//! So a part that was swapped, misplaced or taken from another file fails.
+//! Each reference to a part of a file repeats its checksum: the manifest has the checksum of each
+//! tail ([`SegmentMeta`]), the index that of each block. Checksums are salted with file id and
+//! offset. So the check of a part fails if it was swapped, misplaced or taken from another file.
 //!
-//! Point reads come in two kinds ([`Access`]): inside an epoch, without I/O; and outside, with
-//! reads of what is missing. The file format is described in `docs/file-formats.md`.
+//! There are two kinds of point reads ([`Access`]): inside an epoch, without I/O, and outside,
+//! where missing blocks are read. `docs/file-formats.md` describes the file format.
 //!
-//! 1. Segments of a run are in key order and do not overlap; all versions of a key stand in one
-//!    segment.
-//! 2. Versions of a key that continue in the next block are marked there (*continued*), so that a
-//!    search always begins at the block with the newest version (R17).
+//! 1. Segments of a run are in key order and do not overlap; one segment holds all versions of a
+//!    key.
+//! 2. If the versions of a key continue in the next block, that block is marked as *continued*, so
+//!    that a search always begins at the block with the newest version (R17).
 
 mod cursor;
 mod fence;
 mod file;
 mod get;
+mod header;
 mod index;
 mod meta;
-mod open_files;
 mod salvage;
 mod segment;
 #[cfg(test)]
@@ -33,12 +34,10 @@ mod verify;
 mod writer;
 
 pub use cursor::RunCursor;
-pub use file::{
-    HEADER_BYTES, Reclaim, RunFile, VERSION as FORMAT_VERSION, file_name, parse_run_name,
-};
+pub use file::{OpenFiles, Reclaim, RunFile};
 pub use get::{Access, BlockRef, Found, Probe};
+pub use header::{HEADER_BYTES, VERSION as FORMAT_VERSION, file_name, parse_run_name};
 pub use meta::{SegmentKind, SegmentMeta, Specials};
-pub use open_files::OpenFiles;
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;
@@ -50,12 +49,13 @@ use crate::error::Result;
 use fence::Fences;
 use std::sync::Arc;
 
-/// What a run is for, which decides how its filters are used.
+/// The role of a run, which decides how its filters are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A partition's base: most reads end here, so the filter is asked only before I/O.
+    /// A partition's base: most reads end here, so a read checks the filter only before I/O.
     Base,
-    /// Newer than the base and far smaller: most reads pass through, so the filter comes first.
+    /// A delta, newer than the base and much smaller: most reads find nothing here, so a read
+    /// checks the filter first.
     Delta,
 }
 

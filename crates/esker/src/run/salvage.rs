@@ -1,18 +1,18 @@
 //! Reading the whole parts of a damaged run file, for repair and for inspection.
 //!
-//! Ordinary reads refuse whatever any reference contradicts. This module reads everything that can
-//! still be read without ever reading something wrong. A stored block has its own checksum, salted
-//! with file id and offset, so a block proves itself even where the manifest, the header of its
-//! file or the tail of its segment is lost.
+//! Ordinary reads refuse every part that contradicts a reference to it. This module reads
+//! everything that is still readable and never returns wrong data. A stored block has its own
+//! checksum, salted with file id and offset, so it can be checked even if the manifest, the header
+//! of its file or the tail of its segment is lost.
 //!
-//! 1. Nothing is emitted that its own checksum does not cover.
-//! 2. A lost place never hides another: every block is sought where the index says; without a
-//!    usable index blocks are sought one behind the other, as they were written.
-//! 3. The bytes read and checksummed in a search are bounded by the length of what is searched,
-//!    whatever stands there ([`Effort`]).
+//! 1. It returns nothing without a matching checksum of its own.
+//! 2. A lost block never hides another: every block is searched where the index says. Without a
+//!    usable index, blocks are searched one after the other, as they were written.
+//! 3. The length of the searched range bounds the bytes that a search reads and checksums, whatever
+//!    the content ([`Effort`]).
 
-use super::file::{HEADER_BYTES, check_header};
 use super::file_name;
+use super::header::{HEADER_BYTES, check_header};
 use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_place};
 use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
@@ -28,9 +28,9 @@ use std::sync::Arc;
 const SCAN_BYTES: u64 = 1 << 20;
 /// The longest description of a segment: two bounds, and numbers.
 const INFO_BYTES_MAX: u64 = 2 * limits::BOUND_BYTES_MAX as u64 + 256;
-/// Bytes in which a block is sought first.
+/// Length of the first piece in which a block is searched.
 const WINDOW_BYTES: u64 = 16 << 10;
-/// What a search may read and checksum, for each byte that is searched, and besides.
+/// Bytes that a search may read and checksum: for each byte of the range, and in addition.
 const EFFORT_PER_BYTE: u64 = 64;
 const EFFORT_BYTES: u64 = 1 << 20;
 /// Fences are shortened in an index, so they are kept only up to this many times its length.
@@ -75,7 +75,7 @@ pub struct LostPart {
     pub len: u64,
     /// The part of the format.
     pub section: &'static str,
-    /// What does not fit.
+    /// What is wrong.
     pub detail: &'static str,
     /// The first key that may be concerned, and the first key (or last possible one) behind.
     pub range: (Vec<u8>, Vec<u8>),
@@ -87,8 +87,8 @@ impl DamagedFile {
         Self::open_path(fs, dir.join(file_name(id)), id)
     }
 
-    /// Opens a run file at any path. A header that is whole and of an unknown version is refused:
-    /// then everything behind it may mean something else (C9).
+    /// Opens a run file at any path. A whole header of an unknown version is refused, because the
+    /// rest of the file may then have another format (C9).
     pub fn open_path(fs: &dyn Fs, path: PathBuf, id: FileId) -> Result<Self> {
         let file = fs.open(&path, OpenMode::Read).context("open", &path)?;
         let len = file.len().context("measure", &path)?;
@@ -136,8 +136,8 @@ impl DamagedFile {
     }
 
     /// The segments of the file, found by the marks in their footers: no manifest is needed.
-    /// Slices that were given back have no mark any more. No two of them overlap: a mark within a
-    /// segment belongs to what a user stored.
+    /// Segments whose space was released have no mark any more. No two segments overlap: a mark
+    /// within a segment is user data.
     pub fn segments(&self) -> Vec<SegmentMeta> {
         let mut effort = Effort::new(self.len);
         self.segments_within(&mut effort)
@@ -148,7 +148,7 @@ impl DamagedFile {
         let mut at = 0;
         while at < self.len {
             let len = SCAN_BYTES.min(self.len - at);
-            // The last bytes of a piece are searched again with the next one.
+            // The last bytes of a piece are searched again with the next piece.
             let step = if at + len == self.len { len } else { len - MAGIC.len() as u64 + 1 };
             if let Ok(bytes) = self.read(at, len) {
                 let marks = bytes.windows(MAGIC.len()).enumerate();
@@ -164,7 +164,7 @@ impl DamagedFile {
         found
     }
 
-    /// Adds a segment. Where it overlaps those found before, those with a whole tail stay.
+    /// Adds a segment. If it overlaps segments found before, those with a whole tail stay.
     fn place_among(&self, found: &mut Vec<SegmentMeta>, meta: SegmentMeta, effort: &mut Effort) {
         let mut proves = |meta: &SegmentMeta| {
             effort.spend(u64::from(meta.tail_len)) && self.check_tail(meta).is_ok()
@@ -228,7 +228,7 @@ impl DamagedFile {
     }
 }
 
-/// A footer that looks like one; its checksum is not looked at.
+/// A footer by its form; its checksum is not checked.
 struct Footer {
     /// Lengths of filter, index and description.
     lens: [u64; 3],
@@ -266,7 +266,7 @@ pub struct SegmentReader {
     place: Option<Found>,
     lost: Vec<LostPart>,
     blocks: u64,
-    /// What may still be spent on blocks whose places no index tells.
+    /// The effort left for blocks whose places no index gives.
     effort: Effort,
 }
 
@@ -303,7 +303,7 @@ impl SegmentReader {
         reader
     }
 
-    /// Reads the index; where the tail is damaged, as much of it as makes sense.
+    /// Reads the index; of a damaged tail, the part that makes sense.
     fn load_index(&mut self) -> Decoded<()> {
         let bytes = self.file.read(self.meta.tail_offset(), u64::from(self.meta.tail_len))?;
         match Tail::parse(&bytes, &self.meta) {
@@ -324,7 +324,7 @@ impl SegmentReader {
         }
     }
 
-    /// What is known of the segment.
+    /// The description of the segment.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
     }
@@ -334,7 +334,7 @@ impl SegmentReader {
         &self.file
     }
 
-    /// What was found lost so far.
+    /// The lost parts found so far.
     pub fn lost(&self) -> &[LostPart] {
         &self.lost
     }
@@ -344,7 +344,7 @@ impl SegmentReader {
         self.blocks
     }
 
-    /// Where the present block stands.
+    /// The place of the present block.
     pub fn place(&self) -> Option<Found> {
         self.place
     }
@@ -384,12 +384,12 @@ impl SegmentReader {
         }
     }
 
-    /// Without an index, blocks stand one behind the other. Where one is lost, the damaged index
-    /// may still know where a later one begins.
+    /// Without an index, blocks follow each other. Behind a lost block, the damaged index may still
+    /// say where a later one begins.
     fn step_searching(&mut self) -> Step {
         let end = self.meta.tail_offset().min(self.file.len);
         if self.at >= end {
-            // What a file that was cut short does not hold is lost as well.
+            // The part that a truncated file does not hold is lost too.
             let missing = self.meta.tail_offset().saturating_sub(self.at);
             if missing > 0 {
                 self.lose(self.at, missing, "block", "the file ends before");
@@ -411,7 +411,7 @@ impl SegmentReader {
     }
 
     /// The length of the stored block at `offset`, which ends before `end`: the one for which the
-    /// trailer's checksum is right. Most are short, so the search begins with a short piece.
+    /// trailer's checksum is right. Most blocks are short, so the search begins with a short piece.
     fn length_at(&mut self, offset: u64, end: u64) -> Option<u64> {
         let (mut window, mut tried) = (WINDOW_BYTES, TRAILER_BYTES);
         loop {
@@ -469,8 +469,8 @@ enum Step {
     End,
 }
 
-/// Whether these bytes end like a stored block: codec and raw length are looked at first, because
-/// they sort almost everything out before a checksum has to be computed.
+/// Whether these bytes end like a stored block: checks codec and raw length first, because they
+/// reject almost everything before a checksum is needed.
 fn may_end_block(bytes: &[u8]) -> bool {
     let (payload, trailer) = bytes.split_at(bytes.len() - TRAILER_BYTES);
     let mut raw_len = [0; 4];
@@ -491,7 +491,7 @@ fn sum_fits(file: FileId, offset: u64, bytes: &[u8]) -> bool {
     *sum == checksum(file, offset, summed).to_le_bytes()
 }
 
-/// The places and fences of an index, as far as they make sense; and whether all of them do.
+/// The places and fences of an index that make sense, and whether all of them do.
 fn read_places(index: &[u8], mut offset: u64) -> (Vec<(Place, Vec<u8>)>, bool) {
     let mut places: Vec<(Place, Vec<u8>)> = Vec::new();
     let mut reader = Reader::new(index);
@@ -503,7 +503,7 @@ fn read_places(index: &[u8], mut offset: u64) -> (Vec<(Place, Vec<u8>)>, bool) {
         let shared = reader.varint_max(fence.len() as u64)? as usize;
         fence.truncate(shared);
         fence.extend_from_slice(reader.bytes(limits::KEY_BYTES_MAX - shared)?);
-        // A few bytes may stand for a key of 64 KiB. An empty fence says nothing.
+        // A few bytes may expand to a key of 64 KiB. An empty fence excludes nothing.
         kept += fence.len();
         let known = kept <= index.len().saturating_mul(FENCES_PER_BYTE);
         Ok((place, if known { fence.clone() } else { Vec::new() }))

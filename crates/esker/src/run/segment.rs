@@ -1,4 +1,4 @@
-//! Segments: a meta, a file, and a tail that is loaded when it is first needed.
+//! Run segments: a meta, a file, and a tail that is loaded when it is first needed.
 
 use super::file::RunFile;
 use super::index::{Index, Place, Tail};
@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
-    /// Where compressed blocks are read before they are decompressed into their frame.
+    /// The buffer of compressed blocks, which are then decompressed into their frames.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -30,7 +30,7 @@ pub struct Segment {
     file: Arc<RunFile>,
     index: OnceLock<Index>,
     fragments: OnceLock<Arc<Fragments>>,
-    /// Whether it is raw and would shrink; set by the first call that asks.
+    /// Whether it is raw and would shrink; set by the first call that needs it.
     shrinks: OnceLock<bool>,
     loading: Mutex<()>,
     obsolete: AtomicBool,
@@ -50,7 +50,7 @@ impl Segment {
         })
     }
 
-    /// What the manifest knows of it.
+    /// Its description in the manifest.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
     }
@@ -60,8 +60,8 @@ impl Segment {
         &self.file
     }
 
-    /// Marks the segment as one to which no durable state refers: the last reference reports its
-    /// bytes.
+    /// Marks the segment as one to which no durable state refers; the drop of the last reference
+    /// reports its bytes.
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
@@ -92,7 +92,7 @@ impl Segment {
     pub(super) fn read_tail(&self) -> Result<Vec<u8>> {
         let offset = self.meta.tail_offset();
         let file_len = self.file.file()?.len().context("measure", self.file.path())?;
-        // Checked before anything of the length that the manifest states is allocated.
+        // Checked before an allocation of the length that the manifest states.
         if self.meta.end() > file_len {
             return Err(self.corrupt(offset, "segment tail", "the file ends before the segment"));
         }
@@ -135,9 +135,9 @@ impl Segment {
         self.index(cache).map(|_| ())
     }
 
-    /// Whether all of its blocks are raw and `codec` would make them smaller, judged by the one in
-    /// the middle: if that settles, it must be written again to be compressed. Tail and block are
-    /// read, once, and nothing of them is kept.
+    /// Whether all of its blocks are raw and `codec` would make them smaller, judged by the block
+    /// in the middle. Only rewriting the segment compresses it then. Reads tail and block once and
+    /// keeps neither.
     pub fn would_shrink(&self, codec: Codec, cache: &Arc<BlockCache>) -> Result<bool> {
         if codec == Codec::Raw {
             return Ok(false);
@@ -161,13 +161,13 @@ impl Segment {
         Ok(*self.shrinks.get_or_init(|| shrinks))
     }
 
-    /// Marks the segment as written by a compressing writer: it needs no second look.
+    /// Marks the segment as written by a compressing writer, so that it is not judged again.
     pub fn note_compressed(&self) {
         self.shrinks.get_or_init(|| false);
     }
 
-    /// About how many of the segment's bytes stand before `key`: whole blocks, and with the last
-    /// of them the tail. Reads the index if it is not in memory.
+    /// About how many bytes of the segment precede `key`: whole blocks, and the tail with the last
+    /// one. Reads the index if it is not in memory.
     pub fn bytes_before<O: KeyOrder>(
         &self,
         order: &O,
@@ -231,7 +231,7 @@ impl Segment {
         let cache = index.slots.cache();
         cache.count_read(u64::from(place.len));
         if place.codec == Codec::Raw {
-            // Read in place; the trailer stays behind the block, unused.
+            // Read in place; the trailer stays in the frame behind the block, unused.
             let mut frame = cache.frame(place.len as usize);
             self.file.read(frame.bytes_mut(), place.offset, "block")?;
             let layout = self.check_raw(place, frame.bytes_mut());
@@ -326,7 +326,7 @@ impl Segment {
                 self.frame_from(place, &bytes[start..start + place.len as usize], cache)
             };
             for i in ahead.clone().filter(|i| *i != wanted) {
-                // A damaged block is reported to whoever wants it.
+                // Damage in another block is reported to the reader that wants that block.
                 if let Ok(frame) = frame(i) {
                     index.slots.offer(i, frame);
                 }

@@ -27,13 +27,13 @@ pub struct SegmentCounts {
 }
 
 impl Segment {
-    /// Reads the whole segment from its file, past every cache, and checks all checksums, the
-    /// order of the keys, tags, fences, that the filter knows every key, and the meta's counts.
+    /// Reads the whole segment from its file, without any cache. Checks all checksums, the order of
+    /// the keys, tags and fences, that the filter has every key, and the counts of the meta.
     pub fn verify<O: KeyOrder>(&self, order: &O) -> Result<SegmentCounts> {
         self.verify_with(Some(order))
     }
 
-    /// As [`Self::verify`], for a keyspace whose comparator is missing: everything but the order.
+    /// As [`Self::verify`], for a keyspace without its comparator: checks everything but the order.
     pub fn verify_unordered(&self) -> Result<SegmentCounts> {
         self.verify_with::<Unknown>(None)
     }
@@ -51,7 +51,7 @@ impl Segment {
             return Ok(SegmentCounts { entries, bytes_read: meta.len, ..SegmentCounts::default() });
         }
         let bytes = self.read_tail()?;
-        // Slots are needed for the index's form, but nothing is cached in them.
+        // The index needs slots, but nothing is cached in them.
         let cache = Arc::new(BlockCache::new(0));
         let index = Tail::parse(&bytes, meta).and_then(|tail| Index::decode(&tail, meta, &cache));
         let index = index.map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))?;
@@ -83,7 +83,7 @@ impl KeyOrder for Unknown {
 }
 
 struct Check<'a, O> {
-    /// `None`: nobody knows it.
+    /// `None`: unknown.
     order: Option<&'a O>,
     meta: &'a SegmentMeta,
     index: &'a Index,
@@ -115,7 +115,8 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         Ok(())
     }
 
-    /// The fence of a block lies between what stands before it and what it begins with.
+    /// The fence of a block is greater than the last key before it and not greater than its first
+    /// key.
     fn fence(&mut self, order: &O, i: usize, block: &Block<'_>) -> Decoded<()> {
         block.key_into(0, &mut self.key);
         let below_first = self.index.fences.compare(order, i, &self.key);

@@ -1,11 +1,11 @@
 //! Writing a run file: segments one behind the other.
 //!
-//! Entries arrive sorted; blocks are cut at their size, segments at theirs but never between two
-//! versions of a key. Bytes go to the file in large pieces. A file may hold segments of several
-//! keyspaces and orders (R28): the order comes with each entry and may change where a segment
-//! ends.
+//! Entries arrive sorted. A block ends at its size, and a segment at its size too, but never
+//! between two versions of a key. Bytes go to the file in large pieces. A file may hold segments of
+//! several keyspaces and orders (R28): the order comes with each entry and may change where a
+//! segment ends.
 
-use super::file::{HEADER_BYTES, file_name, header};
+use super::header::{HEADER_BYTES, file_name, header};
 use super::index::{IndexBuilder, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
 use crate::base::codec::hash_key;
@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 /// Bytes that are collected before they are written.
 const CHUNK_BYTES: usize = 512 << 10;
-/// Segments of this size and more begin at multiples of 4 KiB, so that all of one can be punched.
+/// Segments of at least this size begin at multiples of 4 KiB, so that a hole can cover a whole
+/// segment.
 const PAGED_SEGMENT_BYTES: u32 = 64 << 10;
 
 /// How segments are written.
@@ -77,7 +78,7 @@ struct Open {
     /// The last key of the block before it.
     block_before: Vec<u8>,
     blocks: u64,
-    /// The block being filled begins with more versions of the last key of the one before.
+    /// The block being filled begins with versions of the last key of the previous block.
     continued: bool,
 }
 
@@ -255,7 +256,8 @@ impl RunWriter {
         }
         let len = (self.buffer.len() - start) as u32;
         let open = &mut self.open;
-        // The first fence is the first key; the others need only be greater than the key before.
+        // The first fence is the first key; the others only need to be greater than the previous
+        // key.
         let shorten = open.bytewise && open.blocks > 0 && !open.continued;
         let first = &open.block_first;
         let fence = if shorten { separator(&open.block_before, first) } else { first };
@@ -317,7 +319,7 @@ impl RunWriter {
     pub fn add_tombstones<O: KeyOrder>(&mut self, fragments: &Fragments) -> Result<()> {
         self.cut()?;
         let Some((low, high)) = fragments.hull() else { return Ok(()) };
-        // They are small and go with their file.
+        // They are small and are released with their file.
         self.align(8);
         let mut payload = Vec::new();
         fragments.encode(&mut payload);

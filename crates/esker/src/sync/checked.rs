@@ -1,9 +1,9 @@
-//! The model checker runs this in place of `parking_lot` and `crossbeam-epoch`.
+//! Replacements for `parking_lot` and `crossbeam-epoch` under the model checker.
 //!
-//! Locks are loom's under the names and types of the others. The epoch is a stand-in that keeps
-//! the promise of the real one and no more: a deferred function runs at the moment when every guard
-//! that lived then is gone, on the thread whose guard was the last. The real one runs it later, and
-//! its own orderings would multiply what has to be explored.
+//! The locks are those of loom, with the names and types of `parking_lot`. The epoch guarantees
+//! only what the real one guarantees: a deferred function runs as soon as every guard that lived
+//! when it was deferred is gone, on the thread that drops the last of them. The real epoch runs it
+//! later, and its internal orderings would multiply the executions to explore.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering as StdOrdering};
 
-/// A lock that nothing poisons.
+/// A lock without poisoning.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -56,12 +56,12 @@ impl Default for Condvar {
 }
 
 impl Condvar {
-    /// One on which nobody waits.
+    /// A condition variable on which no thread waits.
     pub fn new() -> Self {
         Self(loom::sync::Condvar::new())
     }
 
-    /// Gives the lock back, waits for a notification, and takes the lock again.
+    /// Releases the lock, waits for a notification, and takes the lock again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if let Some(inner) = guard.0.take() {
             guard.0 = Some(self.0.wait(inner).unwrap_or_else(PoisonError::into_inner));
@@ -79,7 +79,7 @@ pub fn fence_of_seqcst() {
     fence(Ordering::SeqCst);
 }
 
-/// See [`super::primitives`]: here each use must happen behind the beginning and before the end.
+/// See [`super::primitives`]: here each use must happen after the beginning and before the end.
 #[derive(Debug)]
 pub struct Life {
     ended: AtomicBool,
@@ -93,25 +93,25 @@ impl Default for Life {
 }
 
 impl Life {
-    /// Uses that need not be behind this fail.
+    /// Marks the beginning: a use that is not ordered after it fails.
     pub fn begins(&self) {
         self.uses.with_mut(|_| ());
     }
 
-    /// Fails if the end was before.
+    /// Marks a use: fails if the end came before it.
     pub fn used(&self) {
         assert!(!self.ended.load(StdOrdering::Relaxed), "used after it was freed");
         self.uses.with(|_| ());
     }
 
-    /// Fails if there was an end before, or if a use need not have been before.
+    /// Marks the end: fails after another end, or if a use is not ordered before it.
     pub fn ends(&self) {
         assert!(!self.ended.swap(true, StdOrdering::Relaxed), "freed twice");
         self.uses.with_mut(|_| ());
     }
 }
 
-/// What waits for guards to go.
+/// A deferred function that waits for guards to be dropped.
 struct Deferred {
     guards: Vec<u64>,
     run: Box<dyn FnOnce() + Send>,
@@ -124,8 +124,8 @@ struct Guards {
     deferred: Vec<Deferred>,
 }
 
-/// The epoch of one execution. Loom switches threads only at its own operations: the list needs no
-/// lock of loom's, and the word is what makes the coming and going of guards such an operation.
+/// The epoch of one execution. Loom switches threads only at its own operations, so the list needs
+/// no lock of loom. The atomic word makes entering and leaving an epoch such an operation.
 #[derive(Default)]
 struct Epoch {
     word: AtomicUsize,
@@ -142,7 +142,7 @@ impl Epoch {
     }
 }
 
-/// Keeps what was loaded under it alive.
+/// Keeps alive what was loaded under it.
 #[derive(Debug)]
 pub struct Guard {
     number: u64,
@@ -177,7 +177,7 @@ impl Guard {
         guards.deferred.push(Deferred { guards: alive, run });
     }
 
-    /// Nothing is held back that could run.
+    /// Does nothing: deferred functions run as soon as they can.
     pub fn flush(&self) {}
 }
 
@@ -193,7 +193,7 @@ impl Drop for Guard {
             guards.deferred.extract_if(.., |deferred| deferred.guards.is_empty()).collect()
         };
         if !ready.is_empty() {
-            // Behind everything that was done under the guards that went.
+            // Runs after everything that was done under the dropped guards.
             fence(Ordering::Acquire);
         }
         ready.into_iter().for_each(|deferred| (deferred.run)());

@@ -41,7 +41,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         Self { pointer: AtomicPtr::new(Arc::into_raw(value).cast_mut()) }
     }
 
-    /// The present value, for as long as the guard lives. No shared line is written.
+    /// The present value, for as long as the guard lives. A load writes no shared cache line.
     #[inline]
     #[allow(unsafe_code, reason = "follows a pointer that the epoch keeps alive")]
     pub fn load<'g>(&self, guard: &'g Guard) -> &'g T {
@@ -66,8 +66,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         }
     }
 
-    /// Replaces the value. The old one is dropped when no reader can see it any more, on any thread
-    /// on which the collector runs then; its destructor must not depend on the thread.
+    /// Replaces the value. The collector drops the old one when no reader can see it any more, on
+    /// any thread; its destructor must not depend on the thread.
     pub fn swap(&self, value: Arc<T>) {
         let new = Arc::into_raw(value).cast_mut();
         let old = self.pointer.swap(new, Ordering::AcqRel);
@@ -79,15 +79,16 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         let retired = Retired(pointer);
         let guard = pin();
         guard.defer(move || retired.release());
-        // What is retired here may be a whole memtable: do not leave it in this thread's bag
-        // until 63 other things have been retired.
+        // The retired value may be a whole memtable. Flush it now, instead of keeping it in the
+        // thread's bag until 63 more values are retired.
         guard.flush();
     }
 }
 
 impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
-        // References from `load` may outlive the cell, so this count waits like any other.
+        // References from `load` may outlive the cell, so this count is released after a grace
+        // period too.
         Self::retire(self.pointer.load(Ordering::Relaxed));
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps the first failure.
+//! A latch that keeps the first failure.
 
 use std::sync::OnceLock;
 
@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 
 /// Remembers the first failure after which no write may be accepted (contract C2, R8).
 ///
-/// There is one per database. It never opens again: only reopening the database, which reads
-/// the disk anew, can tell what is really there.
+/// There is one per database. It never opens again: only reopening the database, which reads the
+/// disk anew, shows what is really there.
 #[derive(Debug, Default)]
 pub struct Latch {
     failure: OnceLock<Error>,
@@ -24,8 +24,8 @@ impl Latch {
         let _ = self.failure.set(error);
     }
 
-    /// Whether nothing has failed; else [`Error::Poisoned`] with the first failure as its cause.
-    /// Costs one acquire load.
+    /// Returns `Ok` if nothing has failed, else [`Error::Poisoned`] with the first failure as its
+    /// cause. Costs one acquire load.
     #[inline]
     pub fn check(&self) -> Result<()> {
         match self.failure.get() {

@@ -1,10 +1,10 @@
-//! The few building blocks that threads share.
+//! The building blocks with which threads work together.
 //!
 //! Writers publish everything that a reader touches by swapping one pointer ([`EpochCell`]). A
 //! reader pins an epoch, follows the pointer and writes to no shared line at all; the thread that
-//! replaces the pointee hands the old one to the epoch collector. Failures of the background end in
-//! one [`Latch`], so that every later caller gets the first cause. Threads wait for each other on a
-//! [`Signal`]; none polls.
+//! replaces the pointee hands the old one to the epoch collector. One [`Latch`] records the first
+//! failure of the background threads; every later caller gets it as the cause. Threads wait for
+//! each other on a [`Signal`]; none polls.
 //!
 //! Tests may hold the background at named points ([`Gates`]).
 //!

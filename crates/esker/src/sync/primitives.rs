@@ -1,7 +1,8 @@
 //! Atomics, locks and counted references: the real ones, or the model checker's.
 //!
-//! Code in which threads work together uses these few items, so that the very same code runs under
-//! loom (`docs/testing.md`). Counts that nothing depends on, and unshared data, need none of them.
+//! Code that synchronises threads uses these items, so that the same code runs under loom
+//! (`docs/testing.md`). Counters on which nothing depends, and data that is not shared, do not need
+//! them.
 
 #[cfg(loom)]
 pub use loom::sync::{
@@ -19,29 +20,29 @@ pub use super::checked::{Condvar, Life, Mutex, MutexGuard, fence_of_seqcst};
 #[cfg(not(loom))]
 pub use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Stands after a sequentially consistent operation on which the order of others relies: loom
-/// takes such an operation for no more than an acquire and a release.
+/// Follows a sequentially consistent operation that orders other operations: loom treats such an
+/// operation only as acquire and release.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn fence_of_seqcst() {}
 
-/// Tells the model checker when something is whole, when it is used, and when its memory is freed.
-/// Elsewhere it is nothing.
+/// Tells the model checker when a value is complete, when it is used, and when its memory is freed.
+/// Without loom it is empty.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
 pub struct Life(());
 
 #[cfg(not(loom))]
 impl Life {
-    /// What this stands in is written, and will be shared.
+    /// The value that contains this is complete and will be shared.
     #[inline(always)]
     pub fn begins(&self) {}
 
-    /// What this stands in is used.
+    /// The value that contains this is used.
     #[inline(always)]
     pub fn used(&self) {}
 
-    /// What this stands in is about to be freed.
+    /// The value that contains this is about to be freed.
     #[inline(always)]
     pub fn ends(&self) {}
 }
@@ -53,7 +54,7 @@ pub struct Parking {
 }
 
 impl Parking {
-    /// A place where nobody sleeps yet.
+    /// A place where no thread sleeps yet.
     pub fn new() -> Self {
         Self { lock: Mutex::new(()), condvar: Condvar::new() }
     }

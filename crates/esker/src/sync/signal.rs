@@ -1,4 +1,4 @@
-//! Waiting for something to change, without polling.
+//! Waiting for an event, without polling.
 
 #[cfg(not(loom))]
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use super::primitives::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence_
 
 /// A counter of events that threads can wait on.
 ///
-/// The user reads [`epoch`](Self::epoch), looks at its condition, and if that does not hold
-/// waits until the counter has moved past what it read. An event between the look and the wait
-/// has moved the counter already, so no wake-up is lost. Notifying costs one atomic add and one
+/// The user reads [`epoch`](Self::epoch) and checks its condition. If the condition does not hold,
+/// it waits until the counter exceeds the value it read. An event between the check and the wait
+/// has already moved the counter, so no wake-up is lost. Notifying costs one atomic add and one
 /// load while nobody waits.
 ///
 /// The counter and the number of waiters are both accessed sequentially consistently: either the
@@ -33,8 +33,8 @@ impl Signal {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         fence_of_seqcst();
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            // A waiter holds the mutex from its look at the counter until it sleeps: taking it
-            // once makes sure that the wake-up does not fall between the two.
+            // A waiter holds the mutex from its check of the counter until it sleeps. Taking the
+            // mutex once ensures that the wake-up does not fall in between.
             drop(self.mutex.lock());
             self.changed.notify_all();
         }
@@ -72,7 +72,7 @@ impl Signal {
         if self.epoch() > epoch {
             return true;
         }
-        // A timeout beyond what the clock can express is no timeout.
+        // If the clock cannot express the timeout, there is none.
         let Some(deadline) = Instant::now().checked_add(timeout) else {
             self.wait_past(epoch);
             return true;

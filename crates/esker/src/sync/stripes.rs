@@ -1,9 +1,9 @@
 //! Exact counters without a shared read-modify-write (R29).
 //!
 //! Each thread has a small number and, in every [`Stripes`], the stripe of that number to itself:
-//! it adds with a plain load and store. Threads beyond the number of stripes share the last one
-//! and pay an atomic addition. A number passes from a thread that ended to a new one through the
-//! lock of the free list, which orders their stores; so no count is ever lost.
+//! it adds with a plain load and store. Threads beyond the number of stripes share the last one and
+//! pay an atomic addition. When a thread ends, a new one takes its number from the free list. The
+//! lock of the list orders their stores, so no count is lost.
 
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -26,14 +26,15 @@ struct Number(usize);
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // What is counted during the rest of the tear-down goes to the shared stripe.
+        // Counts during the rest of the tear-down go to the shared stripe.
         let _ = QUICK.try_with(|quick| quick.set(OWNED));
         FREE.lock().push(self.0);
     }
 }
 
 thread_local! {
-    /// A copy of the number that is read without a check of its life.
+    /// A copy of the number, which is read without checking whether the thread-local value is still
+    /// alive.
     static QUICK: Cell<usize> = const { Cell::new(UNKNOWN) };
     static NUMBER: Number = Number({
         let freed = FREE.lock().pop();

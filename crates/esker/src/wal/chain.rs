@@ -1,23 +1,32 @@
 //! Finding the log among the files of its directory.
 //!
-//! The newest use of a segment (highest serial number) is the last of the log; each names its
-//! predecessor's nonce, and starts where the predecessor's bytes end to count. Walking back until
-//! a segment covers the manifest's log start gives the chain. What the walk does not reach is left
-//! over: released segments that wait to be recycled, or windows that an earlier recovery gave up.
+//! The segment with the highest serial number is the last of the log. Each segment names the nonce
+//! of its predecessor and starts at the position where the predecessor ends. The walk goes back
+//! until a segment covers the manifest's log start; the segments on the way are the chain. The
+//! others are leftovers: released segments that wait to be recycled, or windows that an earlier
+//! recovery gave up.
 //!
-//! A file whose header is damaged might be any link, so it is corruption (C4); a blank one, or one
-//! of which only first bytes are there and nothing behind them, is a preparation that a power cut
-//! interrupted, and never held a record (R4).
+//! A file with a damaged header might belong anywhere in the chain, so it is corruption (C4). A
+//! file whose header is blank, or has only its first bytes and zeros behind them, never held a
+//! record: a power cut interrupted its preparation (R4).
 
 use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
-use super::recover::{self, Place, Policy};
 use super::segment::file_number;
-use super::stream::Stream;
 use crate::base::{Seq, first_free};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Advice, File, Fs, open_part};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What to do about damage (R30).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// Refuse to go on.
+    #[default]
+    Refuse,
+    /// Keep the log before the damage and give up the rest.
+    KeepPrefix,
+}
 
 /// A segment of the log as recovery sees it.
 #[derive(Debug, Clone)]
@@ -26,17 +35,17 @@ pub struct ChainSegment {
     pub path: PathBuf,
     /// Its header.
     pub header: SegmentHeader,
-    /// Its bytes count up to here: where the successor starts, or the end of its window.
+    /// The end of its valid bytes: where the successor starts, or the end of its window.
     pub end: Seq,
-    /// Whether the page cache behind it was never lost since it was prepared (R6).
+    /// Whether the page cache of the file was never lost since the segment was prepared (R6).
     pub same_life: bool,
-    /// Length of the file; bytes of the window past it are missing.
+    /// Length of the file; if it is shorter than the window, the rest is missing.
     pub file_len: u64,
     pub(super) file: Arc<dyn File>,
 }
 
 impl ChainSegment {
-    /// Its bytes exist in the file up to this position, at most its end.
+    /// The position up to which its bytes exist in the file; at most its end.
     pub(super) fn present_end(&self) -> Seq {
         let present = self.file_len.saturating_sub(HEADER_BYTES).min(self.header.capacity);
         (self.header.start + present).min(self.end)
@@ -50,23 +59,25 @@ pub struct Chain {
     pub segments: Vec<ChainSegment>,
     /// Segment files that are not part of the log.
     pub stale: Vec<PathBuf>,
-    /// A serial number above all that were ever seen here.
+    /// A serial number higher than any seen in this directory.
     pub next_serial: u64,
-    /// A file number above all that are in use.
+    /// A file number higher than any in use.
     pub next_number: u64,
-    /// The life of the database in which the log goes on; no file that is read names it.
+    /// The life of the database in which the log continues; the caller sets it, since no file names
+    /// it.
     pub life: u64,
-    /// What does not fit, where the policy is to go on regardless.
+    /// The damage that was found, where the policy is to continue despite it.
     pub damage: Option<Error>,
 }
 
 impl Chain {
-    /// Where the log's space ends; `otherwise` if there are no segments.
+    /// The end of the last segment; `otherwise` if there are no segments.
     pub fn limit(&self, otherwise: Seq) -> Seq {
         self.segments.last().map_or(otherwise, |segment| segment.end)
     }
 
-    /// Whether all bytes of `start..end` exist in the files: a length is believed only then (C5).
+    /// Whether all bytes of `start..end` exist in the files; only then a length from disk is
+    /// trusted (C5).
     pub(super) fn holds(&self, start: Seq, end: Seq) -> bool {
         let from = self.segments.partition_point(|segment| segment.end <= start);
         let reached = self.segments[from..].iter().take_while(|it| it.header.start < end);
@@ -77,40 +88,9 @@ impl Chain {
     /// The segment whose window holds `position`.
     pub(super) fn at(&self, position: Seq) -> Option<&ChainSegment> {
         let next = self.segments.partition_point(|segment| segment.header.start <= position);
-        // Windows cut to nothing share their start with the successor, which comes later.
+        // An empty window has the same start as its successor; the successor comes later and wins.
         self.segments[..next].last().filter(|segment| position < segment.end)
     }
-}
-
-impl Chain {
-    /// The segment files in a directory where no log is meant to be yet: what an interrupted
-    /// creation left, which must not hold a record. Anything else is refused, and left alone.
-    pub fn before_creation(fs: &dyn Fs, dir: &Path, first: Seq) -> Result<Self> {
-        let chain = load(fs, dir, first, Policy::KeepPrefix)?;
-        // Several creations may have been cut off, each behind the one before.
-        let left_over = chain.stale.iter().map(|path| read_header(fs, path));
-        let left_over: Result<Vec<_>> = left_over.filter_map(Result::transpose).collect();
-        for segment in chain.segments.iter().cloned().chain(left_over?) {
-            if segment.header.start != first || holds_record(segment, first)? {
-                return Err(Error::exists(dir, "a log"));
-            }
-        }
-        if chain.segments.is_empty() {
-            return Ok(Self { damage: None, ..chain });
-        }
-        let recovered = super::recover(fs, dir, first, Policy::Refuse, |_, _, _| Ok(()))?;
-        if recovered.end != first {
-            return Err(Error::exists(dir, "a log"));
-        }
-        Ok(recovered.chain)
-    }
-}
-
-/// Whether a record stands at the start of a segment.
-fn holds_record(segment: ChainSegment, start: Seq) -> Result<bool> {
-    let alone = Chain { segments: vec![segment], ..Chain::default() };
-    let mut stream = Stream::new(&alone, start);
-    Ok(!matches!(recover::look(&alone, &mut stream, start)?, Place::Nothing | Place::End))
 }
 
 /// Reads all headers in `dir` and follows the chain back to `log_start`.
@@ -120,8 +100,8 @@ pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> R
     for entry in fs.list(dir).context("list", dir)? {
         let Some(number) = file_number(&entry.name) else { continue };
         taken.push(number);
-        // Nobody makes a directory of a segment. Something else that is no file may have been put
-        // in a segment's place, so it is refused below.
+        // A directory never takes the place of a segment. A link or a pipe may, so the open below
+        // refuses those.
         if entry.is_dir() {
             continue;
         }
@@ -155,7 +135,7 @@ pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> R
     Ok(chain)
 }
 
-/// The indexes of the chain's segments, which stand in the order of their serial numbers.
+/// The indexes of the chain's segments in `found`, in the order of their serial numbers.
 fn pick(
     dir: &Path,
     found: &[ChainSegment],
@@ -221,7 +201,7 @@ fn walk(found: &[ChainSegment], last: usize, log_start: Seq) -> Result<Vec<usize
         indexes.push(before);
         at = before;
     }
-    // The newest segment covers the start, or the log ends exactly where it is to begin.
+    // The newest segment must cover the start, or the log must end exactly there.
     // Seeded: a log that ends before the manifest says it begins is accepted.
     bug!("wal_lost_log_is_accepted", return Ok(indexes));
     if found[last].header.limit() < log_start {
@@ -258,7 +238,7 @@ pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainSegmen
     }
 }
 
-/// Whether the file has nothing but zeros behind its header page.
+/// Whether the file has only zeros behind its header page.
 fn is_blank(file: &dyn File, path: &Path, file_len: u64) -> Result<bool> {
     file.advise(Advice::Sequential);
     let mut chunk = vec![0; 256 << 10];

@@ -1,10 +1,10 @@
 //! The bytes of the log: segment headers and record headers.
 //!
-//! Encoding and decoding only; no file is touched here. Every checksum is salted with the nonce
-//! of the segment's present use and with the position in the log (R4), so that a record left over
-//! from an earlier use of the same file, or read from the wrong place, has the wrong checksum.
-//! All integers are little-endian. The layout is described byte by byte in the file-format
-//! document; the constants here are the only other place that knows it.
+//! This module only encodes and decodes; it accesses no file. Every checksum is salted with the
+//! nonce of the segment's present use and with the position in the log (R4), so the checksum of a
+//! record from an earlier use of the file, or from another position, does not match. All integers
+//! are little-endian. `docs/file-formats.md` describes the layout byte by byte; these constants are
+//! the only other place that knows it.
 
 use crate::base::codec::{Reader, checksum, checksum_pieces};
 use crate::base::{SEQ_MAX, Seq};
@@ -24,8 +24,8 @@ pub const COPY_OFFSET: usize = 2048;
 pub const SEGMENT_HEADER_LEN: usize = 104;
 /// Bytes of a record header.
 pub const RECORD_HEADER_LEN: usize = 24;
-/// Records start at multiples of this, so that positions fit a packed word and a damaged stretch
-/// can be searched for later records at few places (R6).
+/// Records start at multiples of this: positions fit a packed word, and a search for records behind
+/// damage has few places to try (R6).
 pub const ALIGNMENT: u64 = 8;
 /// Longest payload of one record, in bytes.
 pub const PAYLOAD_BYTES_MAX: u64 = 1 << 30;
@@ -34,19 +34,20 @@ pub const CAPACITY_MIN: u64 = 4096;
 /// See [`CAPACITY_MIN`].
 pub const CAPACITY_MAX: u64 = 1 << 32;
 
-/// Operation counts from here on do not fit the header: eight bytes before the payload hold them.
+/// Operation counts from here on do not fit the header; eight bytes before the payload hold them.
 const OPERATIONS_ESCAPE: u32 = 0x00FF_FFFF;
-/// A distance to the published or synced position that does not fit: nothing is claimed then.
+/// Stands for a distance to the published or synced position that does not fit: the record then
+/// claims nothing.
 const DISTANCE_UNKNOWN: u32 = u32::MAX;
-/// Salt of the segment header's own checksum, which has to work before the nonce is known.
+/// Salt of the checksum of the segment header, which is checked before the nonce is known.
 const HEADER_SALT: u64 = 0x6573_6B65_722D_6C67;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// Takes up positions and says nothing: a write that failed its check (R2), or one of class
-    /// `Buffered` (R13).
+    /// Only takes up positions: for a write that failed its check (R2), or one of class `Buffered`
+    /// (R13).
     Void = 0,
     /// One batch of operations.
     Batch = 1,
@@ -76,7 +77,7 @@ pub struct Record {
     pub kind: RecordKind,
     /// How many operations its payload holds; only for batches.
     pub operations: u32,
-    /// Bytes after the header, the escape for many operations included, padding excluded.
+    /// Bytes after the header: with the bytes for a large operation count, without padding.
     pub payload_len: u32,
     /// Checksum of those bytes; 0 for voids, whose bytes mean nothing.
     pub payload_sum: u32,
@@ -114,15 +115,15 @@ impl Record {
         bytes
     }
 
-    /// The header that starts at `position`, if these bytes are one. An escaped operation count
-    /// is still unknown here and stands at its escape value; see [`Record::unescape`].
+    /// The header that starts at `position`, if these bytes are one. An escaped operation count is
+    /// still unknown here and has its escape value; see [`Record::unescape`].
     pub fn decode(nonce: u64, position: Seq, bytes: &[u8; RECORD_HEADER_LEN]) -> Option<Self> {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let kind = RecordKind::from_u8(bytes[20])?;
         let payload_len = word(8);
-        // Bounds come before the checksum: they are cheaper, and they sort most garbage out.
+        // The bounds are checked before the checksum: they are cheaper and reject most garbage.
         if u64::from(payload_len) > PAYLOAD_BYTES_MAX + 8 || position >= SEQ_MAX {
             return None;
         }
@@ -161,7 +162,7 @@ pub fn record_bytes(payload_len: u64) -> u64 {
     RECORD_HEADER_LEN as u64 + payload_len.next_multiple_of(ALIGNMENT)
 }
 
-/// The bytes that stand before the payload of a batch with so many operations: none, or eight.
+/// The bytes before the payload of a batch with this many operations: none, or eight.
 pub fn operations_prefix(operations: u32) -> OperationsPrefix {
     let len = if operations < OPERATIONS_ESCAPE { 0 } else { 8 };
     OperationsPrefix { bytes: u64::from(operations).to_le_bytes(), len }
@@ -184,7 +185,7 @@ impl std::ops::Deref for OperationsPrefix {
 
 /// The checksum of a record's payload, prefix included.
 pub fn payload_sum(nonce: u64, position: Seq, prefix: &[u8], payload: &[u8]) -> u32 {
-    // The offset differs from the header's, so that one can never stand in for the other.
+    // The offset differs from that of the header, so a header checksum never matches a payload.
     let offset = position + RECORD_HEADER_LEN as u64;
     if prefix.is_empty() {
         return checksum(nonce, offset, payload) as u32;
@@ -192,14 +193,14 @@ pub fn payload_sum(nonce: u64, position: Seq, prefix: &[u8], payload: &[u8]) -> 
     checksum_pieces(nonce, offset, &[prefix, payload]) as u32
 }
 
-/// How far `earlier` lies before `position`, in units of 8 bytes. What does not fit is written as
-/// unknown, which claims nothing: understating is the safe side.
+/// How far `earlier` lies before `position`, in units of 8 bytes. A distance that does not fit is
+/// written as unknown: claiming less is safe.
 fn distance(position: Seq, earlier: Seq) -> u32 {
     let units = position.saturating_sub(earlier).div_ceil(ALIGNMENT);
     u32::try_from(units).unwrap_or(DISTANCE_UNKNOWN)
 }
 
-/// The position that a distance stands for; None if it would lie before the log's first byte.
+/// The position that a distance means; None if it would be before the first byte of the log.
 fn undistance(position: Seq, units: u32) -> Option<Seq> {
     if units == DISTANCE_UNKNOWN {
         return Some(0);
@@ -212,7 +213,8 @@ fn undistance(position: Seq, units: u32) -> Option<Seq> {
 pub struct SegmentHeader {
     /// Drawn at random for each use of a file; salts all records (R4).
     pub nonce: u64,
-    /// Counts uses of segments, upwards, failed attempts included: the newest use has the highest.
+    /// Counts the uses of segments, including failed attempts; the newest use has the highest
+    /// number.
     pub serial: u64,
     /// Log position of the first byte of the data area; also the final end of the predecessor.
     pub start: Seq,
@@ -267,11 +269,11 @@ impl SegmentHeader {
         page
     }
 
-    /// Reads a header page, which may be shorter than it should be. Where the copies differ, a
-    /// power cut interrupted a preparation; either one is right then, because the older names
-    /// only positions that were given back, and the newer one has no records yet. The first bytes
-    /// of a header and nothing else are such a preparation, too: the first record comes only when
-    /// both copies are durable (R4).
+    /// Reads a header page, which may be shorter than it should be. If the copies differ, a power
+    /// cut interrupted a preparation. Either copy is right then: the older one names only positions
+    /// that were released, and the newer one has no records yet. A page with only the first bytes
+    /// of a header is an interrupted preparation too: the first record is written only after both
+    /// copies are durable (R4).
     pub fn decode_page(page: &[u8]) -> HeaderPage {
         if page.iter().all(|byte| *byte == 0) {
             return HeaderPage::Blank;
@@ -319,7 +321,8 @@ impl SegmentHeader {
         header.is_sane().then_some(header)
     }
 
-    /// Checksummed fields can still be crafted: everything that is computed with must be bounded.
+    /// A crafted file can have a valid checksum, so every field used in a computation must be
+    /// bounded.
     fn is_sane(&self) -> bool {
         self.nonce != 0
             && self.serial < u64::MAX

@@ -1,8 +1,8 @@
 //! Showing a log to a human or to `verify`: every segment and every record, valid or not.
 
-use super::chain::{self, Chain};
+use super::chain::{self, Chain, Policy};
 use super::format::Record;
-use super::recover::{Place, Policy, look, next_candidate};
+use super::recover::{Place, look, next_candidate};
 use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;
@@ -10,7 +10,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
 use std::path::{Path, PathBuf};
 
-/// One thing that [`inspect`] came across.
+/// One item that [`inspect`] found.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Inspected {
@@ -46,9 +46,9 @@ pub enum Inspected {
     },
 }
 
-/// Shows all segments of the directory by serial number, then the records of the newest chain
-/// that starts at or before `log_start`. Errors are shown where possible; only a failing read
-/// ends it. Changes nothing.
+/// Shows all segments of the directory by serial number, then the records of the newest chain that
+/// starts at or before `log_start`. Shows errors where possible; only a failed read ends the
+/// inspection. Changes nothing.
 pub fn inspect(
     fs: &dyn Fs,
     dir: &Path,

@@ -1,23 +1,25 @@
 //! The write-ahead log on disk: its bytes, its files, and reading it back.
 //!
-//! The log is one endless sequence of bytes; a *position* in it is a sequence number (R1).
-//! Segment files are windows of it, each a header page and a data area, and a record may span
-//! several. A segment names its predecessor by nonce and starts where the predecessor ends, so
-//! the log is the *chain* that is found by walking back from the segment with the highest serial
-//! number; everything else in the directory is left over and means nothing. File names are not
-//! part of the format: recycled files keep their names.
+//! The log is one endless sequence of bytes; a *position* in it is a sequence number (R1). A log
+//! segment, called a segment here, is a file that holds a window of it: a header page and a data
+//! area. A record may span several segments. A segment names its predecessor by nonce and starts
+//! where the predecessor ends, so recovery finds the log by walking back from the segment with the
+//! highest serial number: this is the *chain*. All other files in the directory are leftovers
+//! without meaning. File names are not part of the format: recycled files keep their names.
 //!
 //! Invariants:
 //! 1. A segment's header and directory entry are durable before its first record is written (R4).
 //! 2. A byte belongs to the log only in the last segment of the chain that starts at or before it.
 //! 3. At every moment the directory holds a segment that covers the manifest's log start (R11).
-//! 4. Nothing here is read through a mapping (R9), and no length from disk is used unchecked (C5).
+//! 4. No code here reads through a mapping (R9), and every length from disk is checked before it is
+//!    used (C5).
 //!
 //! [`crate::commit`] orders the writes; this module knows where bytes go.
 //! The idea of chained, salted and recycled log files is that of RocksDB's recycled logs and of
 //! SQLite's salted WAL; the torn-end rule by published and synced positions is our own (R6).
 
 mod chain;
+mod creation;
 pub mod format;
 mod inspect;
 pub mod ops;
@@ -32,10 +34,10 @@ pub(crate) mod memfs;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub use chain::{Chain, ChainSegment};
+pub use chain::{Chain, ChainSegment, Policy};
 pub use format::{Record, RecordKind, SegmentHeader};
 pub use inspect::{Inspected, inspect};
-pub use recover::{Policy, Reach, Recovered, recover};
+pub use recover::{Reach, Recovered, recover};
 pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
 pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};
 

@@ -1,17 +1,17 @@
 //! Reading the log back, and finding where it ends (R6).
 //!
-//! Records are read from the manifest's log start on. The first place that holds no whole record
-//! is the end, or damage. The records *behind* it decide which of the two: every record
-//! carries how far the log was published and synced when its writer reserved. If the segment's
-//! page cache was never lost (same incarnation: only the process died), a later record that was
-//! written after this place had been published proves damage, because a published record was
-//! whole. After a reboot, or in a copied directory, only a record that was written after this
-//! place had been *synced* proves it. Anything else is a torn end: no writer was told that it lasts
-//! (or, for the later records of a torn end, that it was written at all).
+//! Recovery reads records from the manifest's log start on. The first position without a whole
+//! record is either the end of the log or damage. The records *behind* it decide which: every
+//! record states how far the log was published and synced when its writer reserved space. If the
+//! segment's page cache was never lost (same incarnation: only the process died), a record that was
+//! written after this position was published proves damage, because a published record was whole.
+//! After a reboot, or in a copied directory, only a record that was written after this position was
+//! *synced* proves damage. Otherwise it is a torn end: no writer was told that these records are
+//! durable.
 //!
-//! Damage inside the very last record cannot be told from a torn end; C4 states that exception.
+//! Damage inside the very last record looks like a torn end; C4 states this exception.
 
-use super::chain::{self, Chain, ChainSegment};
+use super::chain::{self, Chain, ChainSegment, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
 use super::stream::Stream;
 use crate::base::Seq;
@@ -19,18 +19,8 @@ use crate::error::{Error, Result};
 use crate::fs::Fs;
 use std::path::Path;
 
-/// More of an end mark than this is not kept.
+/// At most this many bytes of an end mark are kept.
 const MARK_BYTES_MAX: usize = 64;
-
-/// What to do about damage (R30).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Policy {
-    /// Refuse to go on.
-    #[default]
-    Refuse,
-    /// Keep what stands before the damage and give up the rest.
-    KeepPrefix,
-}
 
 /// What recovery found.
 #[derive(Debug)]
@@ -44,7 +34,7 @@ pub struct Recovered {
     pub batches: u64,
     /// Bytes of log that were replayed.
     pub bytes: u64,
-    /// What the end mark says, if the log was closed in order: the payload of [`RecordKind::End`].
+    /// The payload of the end mark ([`RecordKind::End`]), if the log was closed in order.
     pub mark: Vec<u8>,
     /// The damage behind the end, where the policy was to keep the prefix.
     pub damage: Option<Error>,
@@ -52,7 +42,7 @@ pub struct Recovered {
     pub chain: Chain,
 }
 
-/// What stands at one position.
+/// The content of the log at one position.
 pub(super) enum Place {
     /// A whole record.
     Record(Record),
@@ -130,18 +120,18 @@ pub fn recover(
 /// The end of a log, and the segment in which it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// The position behind the last byte; 0: nothing is said.
+    /// The position behind the last byte; 0: unknown.
     pub position: Seq,
     /// The nonce of the segment that holds the byte before it; 0: not known.
     pub nonce: u64,
 }
 
 impl Recovered {
-    /// Holds what was read, from `log_start` on, against how far the log was once known to be
-    /// durable. What stands before `log_start` may have been given back.
+    /// Compares the log that was read from `log_start` on with the end up to which it was known to
+    /// be durable. The segments before `log_start` may have been released.
     ///
     /// # Errors
-    /// [`Error::Corruption`] if it does not reach so far, or is another log there.
+    /// [`Error::Corruption`] if the log ends earlier, or if another segment holds that end.
     pub fn check_reach(&self, dir: &Path, log_start: Seq, known: Reach) -> Result<()> {
         // Seeded: an older log, or one that lost its synced end, passes for what there is.
         bug!("wal_reach_not_checked", return Ok(()));
@@ -172,7 +162,7 @@ impl Recovered {
     }
 }
 
-/// Looks at what stands at `position`.
+/// Reads and checks the record at `position`, if there is one.
 pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Place> {
     if position >= stream.limit() {
         return Ok(Place::End);
@@ -205,13 +195,13 @@ fn header_at(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Op
 }
 
 pub(super) fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
-    // Header and payload are asked for together, so that both stay in the buffer.
+    // Header and payload are requested together, so that both stay in the buffer.
     let len = RECORD_HEADER_LEN as u64 + u64::from(record.payload_len);
     let bytes = stream.bytes(record.position, len)?.unwrap_or_default();
     Ok(bytes.get(RECORD_HEADER_LEN..).unwrap_or_default())
 }
 
-/// Decides whether the place at `hole` is damage, by the records behind it; None: a torn end.
+/// Decides by the records behind `hole` whether it is damage; None: it is a torn end.
 fn evidence(
     chain: &Chain,
     dir: &Path,
@@ -260,7 +250,8 @@ fn evidence(
 }
 
 /// A segment's full length is durable before its first record is written (R4, R9). So a file that
-/// is shorter, but was written to, was cut: what it held is gone, and with it all evidence.
+/// is shorter, but was written to, was truncated: its records are lost, and so is the evidence in
+/// them.
 fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
     // Seeded: a log file that was cut short loses what it held without a word.
     bug!("wal_cut_file_is_a_torn_tail", return None);
@@ -275,9 +266,9 @@ fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
     Some(Error::corruption(&segment.path, segment.file_len, "log segment", detail))
 }
 
-/// The next position after `position` that may hold a header. Unwritten space is zeros and is
-/// skipped by words: a header whose two checksums are both zero would be missed, which happens to
-/// one record in four thousand million at most.
+/// The next position after `position` that may hold a header. Unwritten space is zeros, and the
+/// search skips zero words. It would miss a header whose two checksums are both zero, which is at
+/// most one record in four thousand million.
 pub(super) fn next_candidate(stream: &mut Stream<'_>, position: Seq, limit: Seq) -> Result<Seq> {
     const WINDOW: u64 = 64 << 10;
     let mut from = position + ALIGNMENT;

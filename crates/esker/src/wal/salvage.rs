@@ -1,12 +1,12 @@
 //! Everything that can still be read of a damaged log (R30).
 //!
-//! Where the log is whole and nothing stands behind its end, salvage gives exactly what recovery
-//! gives. Otherwise it orders segments as well as their headers allow, and gives every record that
-//! proves itself by its checksums, also behind damage.
+//! If the log is whole and no records follow its end, salvage returns exactly what recovery
+//! returns. Otherwise it orders the segments as well as their headers allow and returns every
+//! record with valid checksums, also those behind damage.
 
-use super::chain::{self, Chain, ChainSegment};
+use super::chain::{self, Chain, ChainSegment, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, Record, RecordKind};
-use super::recover::{Place, Policy, look, next_candidate, payload_of, recover};
+use super::recover::{Place, look, next_candidate, payload_of, recover};
 use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;
@@ -32,12 +32,12 @@ pub struct LostStretch {
 pub struct LogSalvage {
     /// Segment files that were read.
     pub segments: u64,
-    /// Batches that were given.
+    /// Batches that the sink got.
     pub batches: u64,
     /// Stretches that cannot be read, with whole records behind them or a record's header at their
     /// beginning.
     pub lost: Vec<LostStretch>,
-    /// Why recovery would refuse; empty: it would not.
+    /// The reasons why recovery would refuse the log; empty: it would accept it.
     pub damage: Vec<Error>,
     /// The position behind the last whole record.
     pub end: Seq,
@@ -55,7 +55,7 @@ pub fn salvage(
 ) -> Result<LogSalvage> {
     let mut salvage = LogSalvage::default();
     if let Some(start) = log_start {
-        // A first look decides, so that nothing is given that the second way would give again.
+        // A first look chooses the way, so that the sink gets no batch twice.
         match is_whole(fs, dir, start) {
             Ok(true) => {
                 let recovered = recover(fs, dir, start, Policy::Refuse, sink)?;
@@ -93,8 +93,8 @@ pub fn salvage(
 }
 
 /// Whether recovery reads the log, and leaves no whole batch behind its end. In a copied directory,
-/// or after a restart of the machine, recovery takes a hole before records that no writer waited
-/// for as a torn end, which it may be; what stands behind it can still be saved.
+/// or after a reboot, recovery treats a hole as a torn end if no writer waited for the records
+/// behind it. Salvage can still save those records.
 ///
 /// # Errors
 /// Why recovery would refuse.
@@ -138,8 +138,8 @@ impl LogSalvage {
                     self.lose(chain, record.position, end, Some(record.operations));
                 }
                 Visited::Gap { start, end, last } => {
-                    // What stands before the first record found, without a log start to go by, is
-                    // the end of a record of which the beginning was given back.
+                    // Without a known log start, the bytes before the first record found are the
+                    // end of a record whose beginning was released.
                     if !last && (anchored || self.batches > 0) {
                         self.lose(chain, start, end, None);
                     }
@@ -159,8 +159,7 @@ impl LogSalvage {
     }
 }
 
-/// The segments in the order in which they were used, as far as their headers tell, in groups
-/// that follow each other without a hole.
+/// The segments in the order of their use, as far as their headers tell, in groups without holes.
 fn gather(
     fs: &dyn Fs,
     dir: &Path,
@@ -190,12 +189,12 @@ fn gather(
         }
         let fits = |other: &ChainSegment| other.header.start <= header.start;
         let named = |other: &ChainSegment| other.header.nonce == header.predecessor && fits(other);
-        // The predecessor by name, or, where its header is damaged, the next older use before it.
+        // The predecessor by name or, if its header is damaged, the next older use.
         next = found[..at].iter().rposition(named).or_else(|| found[..at].iter().rposition(fits));
     }
     order.reverse();
-    // Segments that do not follow each other make separate chains, so that the size of a hole
-    // between them, which is only a number in a file, costs nothing (C5).
+    // Segments that do not follow each other make separate chains, so that the hole between them,
+    // whose size is only a number in a file, costs nothing (C5).
     let mut chains: Vec<Chain> = Vec::new();
     for at in order {
         let segment = found[at].clone();
@@ -213,14 +212,14 @@ fn gather(
     Ok(chains)
 }
 
-/// What is met on the way through a log.
+/// What a walk through a log finds.
 #[derive(Debug)]
 pub enum Visited<'a> {
     /// A whole record and its payload.
     Record {
         /// The record.
         record: Record,
-        /// The payload, without what stands before it for many operations.
+        /// The payload, without a large operation count before it.
         payload: &'a [u8],
     },
     /// A record whose header is whole, and whose payload is not there or does not match.

@@ -1,9 +1,9 @@
 //! One segment file that takes records.
 //!
-//! A [`SegmentFile`] is the file with its space allocated and, for the mapped log, its mapping; it
-//! outlives its uses. A [`Segment`] is one use of it: a window of the log. Preparation makes the
-//! header durable before anybody may reserve in the window (R4); after that a write is either a
-//! copy into the mapping or one positioned write.
+//! A [`SegmentFile`] is the file with its allocated space and, for the mapped log, its mapping; it
+//! can be used several times. A [`Segment`] is one use of it: a window of the log. Preparation
+//! makes the header durable before a writer may reserve space in the window (R4). After that, a
+//! write is a copy into the mapping or one positioned write.
 
 use super::format::{HEADER_BYTES, SegmentHeader};
 use crate::base::{NumberedName, Seq};
@@ -50,7 +50,8 @@ impl SegmentFile {
         let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
         let made = Self::fill(file, &path, capacity, medium);
         if made.is_err() {
-            // The name is never used again; if removing it fails too, recovery sees a blank file.
+            // The name is not used again. If removing the file fails too, recovery finds a blank
+            // file.
             let _ = fs.remove_file(&path);
         }
         made
@@ -84,19 +85,20 @@ impl SegmentFile {
         &self.path
     }
 
-    /// Whether the file has no other name, under which its present bytes may be wanted.
+    /// Whether the file has no other name; under another name, a copy of the database may need its
+    /// bytes.
     pub fn is_ours_alone(&self) -> bool {
         // Seeded: a segment that a copy shares is written over.
         bug!("wal_shared_segment_is_recycled") || self.file.links().is_ok_and(|links| links == 1)
     }
 
-    /// Whether what was written once can be written over without more space.
+    /// Whether overwriting allocated bytes needs no more space.
     pub fn keeps_space(&self) -> bool {
         self.file.keeps_space()
     }
 
-    /// Gives the space of the first `len` bytes of the data area back, as far as the file system
-    /// can. The file cannot be used again afterwards.
+    /// Releases the space of the first `len` bytes of the data area, if the file system supports
+    /// it. The file cannot be used again afterwards.
     pub fn give_back(&self, len: u64) -> io::Result<()> {
         if !self.is_ours_alone() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -127,7 +129,7 @@ impl Segment {
     pub fn prepare(file: Arc<SegmentFile>, mut header: SegmentHeader, fresh: bool) -> Result<Self> {
         header.capacity = file.capacity;
         header.incarnation = file.file.incarnation();
-        // A positioned write also where the file is mapped: both show the same page cache.
+        // A positioned write works for a mapped file too: both use the same page cache.
         let page = header.encode_page();
         // Seeded: a recycled segment is used while the device still holds its old header.
         if bug!("wal_recycled_header_not_synced") && !fresh {
@@ -140,8 +142,8 @@ impl Segment {
             bug!("wal_fresh_header_not_synced", return Ok(Self { header, file }));
             file.file.sync_data().context("sync", &file.path)?;
         } else {
-            // The rest of a recycled file is dirty with records that nobody needs any more: only
-            // the header page has to reach the device.
+            // The rest of a recycled file may be dirty with obsolete records, so only the header
+            // page is written to the device.
             file.file.write_durably(&page, 0).context("sync", &file.path)?;
         }
         Ok(Self { header, file })

@@ -1,8 +1,9 @@
 //! The chain's bytes as one sequence, read with positioned reads in large chunks (R9).
 //!
-//! A caller asks for a stretch of positions and gets it contiguous, also where it spans segments.
-//! Memory is one chunk, or one record where that is longer; a record's length was checked against
-//! the log that remains before it is asked for, so memory is bounded by bytes that exist (C5).
+//! A caller requests a range of positions and gets contiguous bytes, even if the range spans
+//! segments. The buffer holds one chunk, or one record if that is longer. The caller checks the
+//! length of a record against the rest of the log before it requests the record, so existing bytes
+//! bound the memory (C5).
 
 use super::chain::{Chain, ChainSegment};
 use super::format::HEADER_BYTES;
@@ -53,7 +54,7 @@ impl<'a> Stream<'a> {
         while filled < wanted {
             let at = position + filled as u64;
             let Some(segment) = self.chain.at(at) else {
-                // No window holds these positions: they read as zeros, which are no record.
+                // No window holds these positions. They read as zeros, and zeros are not a record.
                 self.buffer[filled..].fill(0);
                 break;
             };
@@ -65,7 +66,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Reads from one window; what the file is too short for reads as zeros.
+/// Reads from one window; bytes past the end of the file read as zeros.
 fn read(segment: &ChainSegment, position: Seq, out: &mut [u8]) -> Result<()> {
     let offset = HEADER_BYTES + (position - segment.header.start);
     let present = segment.file_len.saturating_sub(offset).min(out.len() as u64) as usize;

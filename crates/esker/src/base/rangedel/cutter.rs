@@ -4,7 +4,8 @@
 //! partition costs partitions times tombstones. The cutter moves over both at once, so a cut costs
 //! one search and the tombstones in it. Calls must come in ascending order of keys.
 
-use super::{Fragments, Hull, Span};
+use super::fragments::{Fragments, Span};
+use super::tombstone::Hull;
 use crate::base::KeyOrder;
 
 /// Cuts a list into ascending intervals of keys. See the head of this module.

@@ -4,21 +4,10 @@
 //! the present one. It costs O(log n) per tombstone; listing all sequence numbers of all fragments
 //! costs extra.
 
-use super::{Fragments, Span};
+use super::fragments::{Fragment, Fragments, Span};
 use crate::base::Seq;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-
-/// An interval of the key space that the same tombstones cover completely.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fragment<'a, S = Vec<Seq>> {
-    /// Its first key; `None`: no lower bound.
-    pub start: Option<&'a [u8]>,
-    /// The first key after it; `None`: no upper bound.
-    pub end: Option<&'a [u8]>,
-    /// The sequence numbers of the tombstones that cover it, from new to old.
-    pub seqs: S,
-}
 
 /// The state of a sweep.
 struct Sweep<'a> {
@@ -101,12 +90,6 @@ pub struct FragmentIter<'a> {
     sweep: Sweep<'a>,
 }
 
-impl<'a> FragmentIter<'a> {
-    pub(super) fn new(fragments: &'a Fragments) -> Self {
-        Self { sweep: Sweep::new(fragments) }
-    }
-}
-
 impl<'a> Iterator for FragmentIter<'a> {
     type Item = Fragment<'a>;
 
@@ -126,63 +109,44 @@ impl<'a> Iterator for FragmentIter<'a> {
     }
 }
 
-/// See [`Fragments::compact`].
-pub(super) fn compact(fragments: &Fragments, snapshots: &[Seq]) -> Fragments {
-    let mut snapshots = snapshots.to_vec();
-    snapshots.sort_unstable();
-    let mut sweep = Sweep::new(fragments);
-    let mut open: BTreeMap<Seq, u32> = BTreeMap::new();
-    let mut spans = Vec::new();
-    let mut kept = Vec::new();
-    let mut close = |seq: Seq, first: u32, last: u32| {
-        spans.push(Span { seq: Reverse(seq), first, last });
-    };
-    while let Some(at) = sweep.advance() {
-        let at = at as u32;
-        kept.clear();
-        sweep.newest_of_stripes(&snapshots, &mut kept);
-        // A kept tombstone that continues from the previous fragment stays one span.
-        open.retain(|seq, first| {
-            let goes_on = kept.binary_search(seq).is_ok();
-            if !goes_on {
-                close(*seq, *first, at);
-            }
-            goes_on
-        });
-        for seq in &kept {
-            open.entry(*seq).or_insert(at);
-        }
+impl Fragments {
+    /// The fragments that at least one tombstone covers, in key order.
+    pub fn iter(&self) -> FragmentIter<'_> {
+        FragmentIter { sweep: Sweep::new(self) }
     }
-    for (seq, first) in open {
-        close(seq, first, sweep.next);
-    }
-    let bounds: Vec<&[u8]> = fragments.bounds.iter().map(|bound| &**bound).collect();
-    with_used_bounds(&bounds, spans)
-}
 
-/// The list of `spans` over fragments with the bounds `all`, without the bounds at which no span
-/// begins or ends.
-pub(super) fn with_used_bounds(all: &[&[u8]], mut spans: Vec<Span>) -> Fragments {
-    // `used[i]` belongs to the lower bound of fragment `i`, as in `Fragments::decode`.
-    let mut used = vec![false; all.len() + 2];
-    for span in &spans {
-        used[span.first as usize] = true;
-        used[span.last as usize] = true;
-    }
-    let mut number = 0;
-    let mut numbers = vec![0; used.len()];
-    let mut bounds = Vec::new();
-    for (at, bound) in all.iter().enumerate() {
-        if used[at + 1] {
-            number += 1;
-            bounds.push(Box::from(*bound));
+    /// Drops tombstones that no reader needs: per fragment it keeps only the newest tombstone, and
+    /// for each of the `snapshots` the newest with a sequence number below it.
+    pub fn compact(&self, snapshots: &[Seq]) -> Self {
+        let mut snapshots = snapshots.to_vec();
+        snapshots.sort_unstable();
+        let mut sweep = Sweep::new(self);
+        let mut open: BTreeMap<Seq, u32> = BTreeMap::new();
+        let mut spans = Vec::new();
+        let mut kept = Vec::new();
+        let mut close = |seq: Seq, first: u32, last: u32| {
+            spans.push(Span { seq: Reverse(seq), first, last });
+        };
+        while let Some(at) = sweep.advance() {
+            let at = at as u32;
+            kept.clear();
+            sweep.newest_of_stripes(&snapshots, &mut kept);
+            // A kept tombstone that continues from the previous fragment stays one span.
+            open.retain(|seq, first| {
+                let goes_on = kept.binary_search(seq).is_ok();
+                if !goes_on {
+                    close(*seq, *first, at);
+                }
+                goes_on
+            });
+            for seq in &kept {
+                open.entry(*seq).or_insert(at);
+            }
         }
-        numbers[at + 1] = number;
+        for (seq, first) in open {
+            close(seq, first, sweep.next);
+        }
+        let bounds: Vec<&[u8]> = self.bounds.iter().map(|bound| &**bound).collect();
+        Self::with_used_bounds(&bounds, spans)
     }
-    numbers[all.len() + 1] = number + 1;
-    for span in &mut spans {
-        span.first = numbers[span.first as usize];
-        span.last = numbers[span.last as usize];
-    }
-    Fragments::assemble(spans, bounds)
 }

@@ -60,7 +60,7 @@ fn read(levels: &[&Level], at: Seq) -> Option<u64> {
     (newest.1 == Kind::Put && tombstone <= newest.0).then_some(newest.2)
 }
 
-fn merge(levels: &[&Level], snapshots: &[Seq], depth: Depth) -> Level {
+fn compact(levels: &[&Level], snapshots: &[Seq], depth: Depth) -> Level {
     let mut gc = VersionGc::new(snapshots.to_vec(), depth);
     let mut input = Level::default();
     for level in levels {
@@ -116,24 +116,24 @@ fn check(history: &[Operation], raw: &Level, levels: &[&Level], snapshots: &[Seq
 /// base was compacted when the snapshots were `early`, everything later happens under `late`.
 fn live(history: &[Operation], cuts: (usize, usize), early: &[Seq], late: &[Seq]) {
     let raw = level(history, 0, history.len());
-    let base = merge(&[&level(history, 0, cuts.0)], early, Depth::Bottom);
-    let delta = merge(&[&level(history, cuts.0, cuts.1)], late, Depth::Upper);
+    let base = compact(&[&level(history, 0, cuts.0)], early, Depth::Bottom);
+    let delta = compact(&[&level(history, cuts.0, cuts.1)], late, Depth::Upper);
     let memtable = level(history, cuts.1, history.len());
     check(history, &raw, &[&memtable, &delta, &base], late, "flushed");
 
-    let merged = merge(&[&delta, &base], late, Depth::Bottom);
-    check(history, &raw, &[&memtable, &merged], late, "compacted");
+    let rewritten = compact(&[&delta, &base], late, Depth::Bottom);
+    check(history, &raw, &[&memtable, &rewritten], late, "compacted");
 
-    let pushed = merge(&[&memtable, &delta], late, Depth::Upper);
+    let pushed = compact(&[&memtable, &delta], late, Depth::Upper);
     check(history, &raw, &[&pushed, &base], late, "pushed");
 
     for (levels, stage) in
-        [(vec![&memtable, &merged], "twice"), (vec![&pushed, &base], "pushed and compacted")]
+        [(vec![&memtable, &rewritten], "twice"), (vec![&pushed, &base], "pushed and compacted")]
     {
-        let all = merge(&levels, late, Depth::Bottom);
+        let all = compact(&levels, late, Depth::Bottom);
         check(history, &raw, &[&all], late, stage);
         // What no snapshot needs must go, also when it stayed at first because one did.
-        let last = merge(&[&all], &[], Depth::Bottom);
+        let last = compact(&[&all], &[], Depth::Bottom);
         check(history, &raw, &[&last], &[], "without snapshots");
         assert!(last.tombstones.is_empty());
         assert!(last.entries.iter().all(|(seq, kind, _)| *seq == 0 && *kind == Kind::Put));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, Moment};
+use crate::base::{Bytewise, Moment, SEQ_MAX};
 use crate::compaction::gc::tests::surviving_tombstones;
 use crate::compaction::{CompactionRule, Depth};
 use crate::iter::testing::*;

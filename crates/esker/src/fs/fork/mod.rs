@@ -1,10 +1,10 @@
 //! Telling a forked child from the process that opened the database (R26).
 //!
-//! A child of `fork` owns copies of all memory and descriptors of its parent but none of its
-//! other threads: mutexes may be held for ever, and a write or an unlock would reach the parent's
-//! files. So every call asks a [`ForkGuard`] first. On Linux the guard is one page of memory that
-//! the kernel wipes in the child (`MADV_WIPEONFORK`): asking costs one load, no system call.
-//! Elsewhere, and where the kernel is too old for that, it compares process ids.
+//! A child of `fork` owns copies of all memory and descriptors of its parent but none of its other
+//! threads: a mutex may stay locked for ever, and a write or an unlock would change the parent's
+//! files. So every call checks a [`ForkGuard`] first. On Linux the guard is one page of memory that
+//! the kernel wipes in the child (`MADV_WIPEONFORK`): a check costs one load and no system call.
+//! Elsewhere, and on older kernels, it compares process ids.
 
 #[cfg(target_os = "linux")]
 mod page;

@@ -53,8 +53,9 @@ impl File for OsFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        // Data and what is needed to read it back, the length included. On Apple systems the
-        // standard library asks for a full flush, without which the device may keep it volatile.
+        // Syncs the data and the metadata needed to read it, such as the length. On Apple systems
+        // the standard library requests a full flush, without which the device may keep the data in
+        // a volatile cache.
         self.0.sync_data()
     }
 
@@ -85,8 +86,8 @@ impl File for OsFile {
                 "the range to map is empty or reaches past the end of the file",
             ));
         }
-        // A store that finds no space behind it raises SIGBUS too. Where space is copied on write,
-        // or cannot be allocated for real, records are written by calls, which can fail.
+        // A store without space behind it raises SIGBUS too. If the file system copies on write or
+        // cannot really allocate, the log writes records by calls, which can fail.
         if !self.keeps_space() || !system::allocates(&self.0, len) {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -99,7 +100,7 @@ impl File for OsFile {
 }
 
 /// Allocates by writing zeros behind the present end, where the file system has no call for it.
-/// What lies before the end stays as it is.
+/// Bytes before the end do not change.
 fn write_zeros_up_to(file: &fs::File, len: u64) -> io::Result<()> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut end = file.metadata()?.len();

@@ -17,11 +17,12 @@ pub(super) struct OsLock {
 }
 
 impl OsLock {
-    /// Takes the lock or fails at once; changes nothing but, at most, creating the empty file.
+    /// Takes the lock or fails at once. The only change on disk is a new, empty file if it was
+    /// missing.
     pub(super) fn take(names: &Names, path: &Path) -> io::Result<Self> {
         let file = match names.open_or_create(path) {
-            // A database on a read-only medium can still be read: reading rights are enough for
-            // the lock, if the file is there.
+            // A database on a read-only medium can still be read: if the file exists, read
+            // permission is enough for the lock.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -44,8 +45,9 @@ impl FileLock for OsLock {}
 
 impl Drop for OsLock {
     fn drop(&mut self) {
-        // Children hold copies of the descriptor, so closing it would not release the lock: it is
-        // unlocked explicitly. A child must not do that, because the lock is its parent's (R26).
+        // Forked children hold copies of the descriptor, so closing it would not release the lock;
+        // this unlocks it explicitly. A child must not do that, because the lock is its parent's
+        // (R26).
         if !self.owner.forked() {
             let _ = self.file.unlock();
         }

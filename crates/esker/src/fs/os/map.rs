@@ -1,9 +1,9 @@
 //! A shared, write-only mapping of a log file (R9).
 //!
-//! Bytes copied into the window are in the page cache at once, so they outlive the process
-//! without a system call. What the mapping cannot promise is a limit that the documentation
-//! states: if another program truncates the file, or the device fails while a page is brought in
-//! again, the store raises SIGBUS; the library installs no handler for it.
+//! Bytes copied into the window are in the page cache at once, so they outlive the process without
+//! a system call. The mapping has one limit, which the documentation states: if another program
+//! truncates the file, or the device fails while the kernel reads a page again, the store raises
+//! SIGBUS. The library installs no handler for it.
 #![allow(unsafe_code, reason = "maps a file and copies into it; checks every range first")]
 
 use std::fs;
@@ -41,7 +41,7 @@ impl Window {
         Self::with_page(file, len, rustix::param::page_size() as u64)
     }
 
-    /// Like [`Window::new`], for pages of so many bytes, which the system's may not exceed.
+    /// Like [`Window::new`], for pages of `page` bytes; the pages of the system must not be larger.
     fn with_page(file: &fs::File, len: u64, page: u64) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -68,8 +68,8 @@ impl Window {
         Ok(window)
     }
 
-    /// The pages of `len` bytes from `offset`, at most so many as are read in one call: where they
-    /// start, which is the start of a page, and how far they go inside the window.
+    /// The page-aligned start and the length of the range that covers `len` bytes from `offset`,
+    /// cut to the window and to the limit of one call.
     fn pages(&self, offset: u64, len: u64) -> Option<(usize, usize)> {
         let first = offset / self.page * self.page;
         let end = offset.saturating_add(len.min(POPULATE_MAX)).min(self.len as u64);
@@ -121,7 +121,7 @@ impl LogMap for Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // In a forked child the mapping is not there: its addresses may hold something else.
+        // A forked child does not have the mapping; its addresses may hold other memory.
         if cfg!(target_os = "linux") && self.owner.forked() {
             return;
         }

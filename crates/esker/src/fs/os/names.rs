@@ -1,10 +1,10 @@
 //! Names on Unix: found from a directory handle, without following links.
 //!
-//! 1. Below the root, each directory on the way is opened from the one before, and a link is an
-//!    error; elsewhere the system follows links, but not in the last part of a file's path.
-//! 2. What is not a regular file is not opened: opening a device may already do something, and
-//!    opening a pipe may wait. If one takes the place of a file between the look and the opening,
-//!    the opening does not wait, and what was opened is refused.
+//! 1. Below the root, each directory on the way is opened from its parent, and a link is an error.
+//!    Elsewhere the system follows links, except in the last part of a file's path.
+//! 2. Only regular files are opened: opening a device may have an effect, and opening a pipe may
+//!    wait. If a device or a pipe replaces the file between the check and the open, the open does
+//!    not wait, and a second check refuses it.
 
 use std::ffi::{CStr, OsStr};
 use std::fs;
@@ -56,7 +56,7 @@ impl Place<'_, '_> {
         }
     }
 
-    /// What stands there itself, be it a link.
+    /// The kind of the file itself; a link is not followed.
     fn look(&self) -> io::Result<PathKind> {
         Ok(kind_of(&rustix::fs::statat(self.at(), self.name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
@@ -67,7 +67,7 @@ impl Place<'_, '_> {
         Ok(retry_on_intr(|| rustix::fs::openat(self.at(), self.name, flags, mode))?)
     }
 
-    /// Opens a regular file; `flags` say for what.
+    /// Opens a regular file with these flags.
     fn open_file(&self, flags: OFlags) -> io::Result<fs::File> {
         // Seeded: links are followed, out of the directory too, and pipes are opened.
         bug!("fs_whatever_is_there_is_opened", return Ok(fs::File::from(self.open(flags)?)));
@@ -90,7 +90,7 @@ impl Place<'_, '_> {
             _ => OFlags::NOFOLLOW,
         };
         self.open(flags | OFlags::DIRECTORY | follow).map_err(|error| match self.look() {
-            // A link to a directory is something else where links are not followed.
+            // Below the root, a link to a directory is not a directory.
             Ok(found) if !matches!(self.parent, Parent::Anywhere) => {
                 expect_kind(found, PathKind::Directory).err().unwrap_or(error)
             }
@@ -100,7 +100,7 @@ impl Place<'_, '_> {
 }
 
 impl Names {
-    /// Everything below `directory` is found from a handle of it.
+    /// Finds everything below `directory` from a handle of it.
     pub(super) fn below(directory: &Path) -> io::Result<Self> {
         let place = Place { parent: Parent::Anywhere, name: directory.as_os_str() };
         Ok(Self { root: Some((directory.to_owned(), place.open_dir(SEARCH)?)) })
@@ -110,7 +110,7 @@ impl Names {
     fn find<'n, 'p>(&'n self, path: &'p Path) -> io::Result<Place<'n, 'p>> {
         let below = self.root.as_ref().and_then(|(root, handle)| {
             let parts = path.strip_prefix(root).ok()?.components();
-            // What leads out again is a path like any other.
+            // A path that leads out again, by `..`, is treated as a path outside.
             parts.clone().all(is_name).then_some((handle, parts))
         });
         let Some((root, parts)) = below else {
@@ -131,7 +131,7 @@ impl Names {
         match mode {
             OpenMode::Read => place.open_file(OFlags::RDONLY),
             OpenMode::ReadWrite => place.open_file(OFlags::RDWR),
-            // Fails on whatever stands there, without looking at it.
+            // Fails if the name exists, whatever its kind.
             OpenMode::CreateNew => {
                 Ok(place.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?.into())
             }
@@ -208,7 +208,7 @@ impl Names {
 
     pub(super) fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         let answer = rustix::fs::fstatvfs(self.find(path)?.open_dir(SEARCH)?)?;
-        // What remains for unprivileged users, which is what a write will find.
+        // The space left for unprivileged users, which is what a write can use.
         Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
     }
 }
@@ -228,8 +228,8 @@ fn kind_of(there: &Stat) -> PathKind {
     }
 }
 
-/// Whether `path`, or what exists of the way to it, lies in `directory`: told by identity, since
-/// one directory has many paths.
+/// Whether `path`, or its last existing ancestor, lies in `directory`; compares device and inode,
+/// since a directory has many paths.
 pub(super) fn contains(directory: &Path, path: &Path) -> io::Result<bool> {
     let identity = |path: &Path| fs::metadata(path).map(|there| (there.dev(), there.ino()));
     let wanted = identity(directory)?;

@@ -57,12 +57,12 @@ pub(super) fn write_all_at(_: &fs::File, _: &[u8], _: u64) -> io::Result<()> {
     unsupported()
 }
 
-/// Nothing limits them but memory.
+/// Only memory limits the number of open files.
 pub(super) fn descriptors() -> usize {
     usize::MAX
 }
 
-pub(in crate::fs) fn is_out_of_descriptors(_error: &io::Error) -> bool {
+pub(super) fn is_out_of_descriptors(_error: &io::Error) -> bool {
     false
 }
 
@@ -86,7 +86,8 @@ pub(super) fn punch(_file: &fs::File, _offset: u64, _len: u64) -> io::Result<()>
     unsupported()
 }
 
-/// Without a stable call for it: one name, which is safe because nothing is punched here.
+/// Says one name, since the standard library has no stable call for it; this is safe because no
+/// hole is punched here.
 pub(super) fn links(_file: &fs::File) -> io::Result<u64> {
     Ok(1)
 }

@@ -1,5 +1,5 @@
-//! Names where directories have no handles that paths start from: each part of a path below the
-//! root is looked at before the path is used. What changes in between is not noticed.
+//! Names on systems where a path cannot start from a directory handle. Each part of a path below
+//! the root is checked before the path is used; a change in between is not detected.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Links on the way to what is below `directory` are refused.
+    /// Refuses links on the way to anything below `directory`.
     pub(super) fn below(directory: &Path) -> io::Result<Self> {
         expect_kind(kind_of(fs::metadata(directory)?.file_type()), PathKind::Directory)?;
         Ok(Self { root: Some(directory.to_owned()) })
@@ -25,7 +25,7 @@ impl Names {
         let is_name = |part| matches!(part, Component::Normal(_));
         let below = self.root.as_ref().and_then(|root| {
             let parts = path.strip_prefix(root).ok()?.components();
-            // What leads out again is a path like any other.
+            // A path that leads out again, by `..`, is treated as a path outside.
             parts.clone().all(is_name).then(|| (root.clone(), parts))
         });
         let Some((mut at, parts)) = below else { return Ok(false) };
@@ -128,13 +128,13 @@ impl Names {
         self.check_way(path).map(drop)
     }
 
-    /// Unknown, which must not stop anybody from writing.
+    /// Unknown; this must not stop a write.
     pub(super) fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         self.check_way(path).map(|_| u64::MAX)
     }
 }
 
-/// What stands there itself, be it a link.
+/// The kind of the file itself; a link is not followed.
 fn look(path: &Path) -> io::Result<PathKind> {
     Ok(kind_of(fs::symlink_metadata(path)?.file_type()))
 }
@@ -148,7 +148,7 @@ fn kind_of(kind: fs::FileType) -> PathKind {
     }
 }
 
-/// Whether `path`, or what exists of the way to it, lies in `directory`.
+/// Whether `path`, or its last existing ancestor, lies in `directory`.
 pub(super) fn contains(directory: &Path, path: &Path) -> io::Result<bool> {
     let wanted = fs::canonicalize(directory)?;
     let absolute = std::path::absolute(path)?;

@@ -34,7 +34,7 @@ pub(super) fn descriptors() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-pub(in crate::fs) fn is_out_of_descriptors(error: &io::Error) -> bool {
+pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE))
 }
@@ -61,8 +61,8 @@ pub(super) fn allocate(file: &fs::File, len: u64) -> io::Result<()> {
     retry(|| rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len))
 }
 
-/// Whether the file system allocates for real: not by zeros, which some compress to nothing. What
-/// is asked for is allocated already.
+/// Whether the file system really allocates space, and not by writing zeros, which some file
+/// systems compress away. The range is already allocated.
 pub(super) fn allocates(file: &fs::File, len: u64) -> bool {
     allocate(file, len).is_ok()
 }
@@ -109,7 +109,7 @@ pub(super) fn advise(file: &fs::File, advice: Advice) {
         Advice::Random => rustix::fs::Advice::Random,
         Advice::DontNeed => rustix::fs::Advice::DontNeed,
     };
-    // Only a hint: what the system answers changes nothing.
+    // Only a hint, so the result does not matter.
     let _ = rustix::fs::fadvise(file, 0, None, advice);
 }
 
@@ -130,8 +130,8 @@ pub(super) fn incarnation(file: &fs::File) -> Incarnation {
     Incarnation(bytes)
 }
 
-/// Other systems have no boot id that can be had without unsafe calls: unknown equals nothing, so
-/// that recovery relies on the synced positions alone (R6).
+/// Other systems provide a boot id only through unsafe calls. Unknown equals nothing, so recovery
+/// relies on the synced positions alone (R6).
 #[cfg(not(target_os = "linux"))]
 pub(super) fn incarnation(_file: &fs::File) -> Incarnation {
     Incarnation::default()
@@ -147,9 +147,9 @@ fn boot_id() -> Option<[u8; 16]> {
     })
 }
 
-/// An unmount loses what a failing device or a forced shutdown kept from being written, and plain
-/// mount ids are given out again afterwards. Linux 6.8 has ids that are never used twice in one
-/// boot. Before that, nothing tells two mounts apart for sure, and the answer is `None`.
+/// An unmount loses dirty pages that a failing device or a forced shutdown did not write, and the
+/// kernel reuses plain mount ids. Linux 6.8 has mount ids that it uses once per boot. Older kernels
+/// cannot tell two mounts apart, so the result is `None`.
 #[cfg(target_os = "linux")]
 fn mount_and_inode(file: &fs::File) -> Option<(u64, u64)> {
     use rustix::fs::{AtFlags, StatxFlags};
@@ -167,8 +167,8 @@ fn mount_and_inode(file: &fs::File) -> Option<(u64, u64)> {
 }
 
 /// Writes with `RWF_DSYNC`: only the pages of this range are written back, and then the device's
-/// cache is flushed. Returns false where the file system does not know the flag, or where the
-/// write came up short: the caller then takes the long way.
+/// cache is flushed. Returns false if the file system does not know the flag or the write was
+/// short: the caller then writes and syncs separately.
 #[cfg(target_os = "linux")]
 pub(super) fn write_through(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<bool> {
     use rustix::io::{Errno, ReadWriteFlags, pwritev2};

@@ -1,0 +1,194 @@
+//! The cache itself: its shards, its locks for single flights, and its counters.
+//!
+//! A block comes in through `load` or `insert`, which put its frame into a slot and into a queue
+//! under the lock of the slot's shard; it leaves when the shard evicts it or its segment goes.
+
+use super::counters::{Counters, Total};
+use super::frame::{FrameBuf, FramePin, Slot};
+use super::shard::Shard;
+use crate::error::Result;
+use crate::sync::pin;
+use crate::sync::primitives::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Bytes of capacity per shard: a smaller shard is not worth its lock.
+const SHARD_BYTES: u64 = 16 << 20;
+const SHARDS_MAX: u64 = 16;
+/// Locks that keep two threads from reading the same block at once. Unrelated blocks that share
+/// one wait for each other, which is harmless and rare.
+const FLIGHTS: usize = if cfg!(loom) { 1 } else { 1024 };
+
+/// Counters and contents of the cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Blocks that were found.
+    pub hits: u64,
+    /// Blocks that were read from a file.
+    pub misses: u64,
+    /// Bytes of frames in the cache.
+    pub bytes: u64,
+    /// Bytes of frames in memory: also evicted ones that are still pinned or in use.
+    pub allocated: u64,
+    /// Bytes of loaded indexes and filters.
+    pub index_bytes: u64,
+    /// Bytes read from files to fill frames.
+    pub bytes_read: u64,
+}
+
+/// A cache for the blocks of all runs of a database.
+#[derive(Debug)]
+pub struct BlockCache {
+    shards: Box<[Mutex<Shard>]>,
+    flights: Box<[Mutex<()>]>,
+    counters: Counters,
+    allocated: Arc<Total>,
+    index_bytes: Total,
+    bytes_read: Total,
+}
+
+impl BlockCache {
+    /// A cache that keeps about `capacity_bytes` of frames.
+    pub fn new(capacity_bytes: u64) -> Self {
+        let shards = (capacity_bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
+        Self {
+            shards: (0..shards).map(|_| Mutex::new(Shard::new(capacity_bytes / shards))).collect(),
+            flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
+            counters: Counters::default(),
+            allocated: Arc::default(),
+            index_bytes: Total::new(0),
+            bytes_read: Total::new(0),
+        }
+    }
+
+    /// Changes the capacity; a smaller one takes effect at once.
+    pub fn set_capacity(&self, capacity_bytes: u64) {
+        for shard in &self.shards {
+            let mut retired = Vec::new();
+            shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut retired);
+            retire(retired);
+        }
+    }
+
+    /// The counters and contents of the cache. Exact when no thread uses it.
+    pub fn stats(&self) -> CacheStats {
+        let (hits, misses) = self.counters.sum();
+        CacheStats {
+            hits,
+            misses,
+            bytes: self.shards.iter().map(|shard| shard.lock().bytes()).sum(),
+            allocated: self.allocated.load(Ordering::Relaxed),
+            index_bytes: self.index_bytes.load(Ordering::Relaxed),
+            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A frame with room for `capacity` bytes, zeroed, which is not in the cache yet.
+    pub fn frame(&self, capacity: usize) -> FrameBuf {
+        FrameBuf::new(capacity, &self.allocated)
+    }
+
+    /// Counts a block that was found.
+    #[inline]
+    pub fn count_hit(&self) {
+        self.counters.hit();
+    }
+
+    /// Counts bytes that were read from a file.
+    pub fn count_read(&self, bytes: u64) {
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts the memory of an index that was loaded.
+    pub fn charge_index(&self, bytes: u64) {
+        self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes back what [`Self::charge_index`] counted.
+    pub fn discharge_index(&self, bytes: u64) {
+        self.index_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn shard(&self, address: usize) -> &Mutex<Shard> {
+        &self.shards[spread(address) % self.shards.len()]
+    }
+
+    /// Puts a frame into slot `i`, unless the slot is taken or the frame is too large to keep.
+    /// The frame can be used either way.
+    pub(super) fn insert(&self, slots: &Arc<[Slot]>, i: usize, frame: FrameBuf) -> FramePin {
+        let shard = self.shard(slots[i].address());
+        if !shard.lock().admits(frame.size()) {
+            return frame.share(None);
+        }
+        let pin = frame.share(Some((Arc::clone(slots), i as u32)));
+        let mut retired = Vec::new();
+        {
+            let mut shard = shard.lock();
+            if let Some(ghost) = slots[i].vacancy() {
+                shard.insert(pin.clone(), ghost, &mut retired);
+                slots[i].publish(&pin);
+            }
+            shard.shrink(&mut retired);
+        }
+        retire(retired);
+        pin
+    }
+
+    /// The block of slot `i`, read by `read` if it is not there. Not to be called inside an epoch.
+    pub(super) fn load(
+        &self,
+        slots: &Arc<[Slot]>,
+        i: usize,
+        read: impl FnOnce() -> Result<FrameBuf>,
+    ) -> Result<FramePin> {
+        if let Some(pin) = slots[i].pin() {
+            self.counters.hit();
+            return Ok(pin);
+        }
+        let _flight = self.flights[spread(slots[i].address()) % FLIGHTS].lock();
+        if let Some(pin) = slots[i].pin() {
+            self.counters.hit();
+            return Ok(pin);
+        }
+        self.counters.miss();
+        let frame = read()?;
+        Ok(self.insert(slots, i, frame))
+    }
+
+    /// Removes every frame of `slots`: their segment goes away.
+    pub(super) fn remove_all(&self, slots: &[Slot]) {
+        let mut retired = Vec::new();
+        // Entering an epoch may drop values that other threads retired, segments among them, and so
+        // call this function again: this thread must hold no lock then. Entering the epoch a second
+        // time, below, drops nothing.
+        let guard = pin();
+        for slot in slots {
+            if slot.vacancy().is_some() {
+                continue;
+            }
+            let mut shard = self.shard(slot.address()).lock();
+            // The frame may have been evicted before the lock was taken.
+            if let Some(position) = slot.take(&guard) {
+                retired.extend(shard.remove(position));
+            }
+        }
+        drop(guard);
+        retire(retired);
+    }
+}
+
+/// Drops the references after a grace period (invariant 2).
+fn retire(frames: Vec<FramePin>) {
+    if frames.is_empty() {
+        return;
+    }
+    let guard = pin();
+    guard.defer(move || drop(frames));
+    guard.flush();
+}
+
+/// Mixes the address of a slot. Slots are 8 bytes apart, and neighbours should get different
+/// shards.
+fn spread(address: usize) -> usize {
+    ((address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize
+}

@@ -1,0 +1,102 @@
+//! A file system, as the engine uses it: the trait [`Fs`] and what its calls take and give.
+//!
+//! Paths are plain paths. The trait covers names and directories; [`File`] covers open files.
+
+use super::file::File;
+use super::kind::PathKind;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How [`Fs::open`] opens a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Existing file, reading only.
+    Read,
+    /// Existing file, reading and writing.
+    ReadWrite,
+    /// New file, reading and writing; fails if the name exists.
+    CreateNew,
+}
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Its name; entries whose name is not UTF-8 are listed with replacement characters.
+    pub name: String,
+    /// Its length in bytes; 0 for directories.
+    pub len: u64,
+    /// What it is; links are not followed.
+    pub kind: PathKind,
+}
+
+impl DirEntry {
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind == PathKind::File
+    }
+
+    /// Whether it is a directory.
+    pub fn is_dir(&self) -> bool {
+        self.kind == PathKind::Directory
+    }
+}
+
+/// A file system.
+pub trait Fs: Send + Sync + fmt::Debug + 'static {
+    /// Opens a regular file. Parent directories must exist. New files are private to the user as
+    /// the process's umask says. Refuses anything else without opening it, with an error that
+    /// [`wrong_kind`](super::wrong_kind) recognises.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Creates one directory; succeeds if it is there already.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Lists a directory, in no order.
+    fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
+    /// The kind of the file at this path, if there is one. A file system of
+    /// [`within`](super::within) follows no links; others do, unless the link is broken.
+    fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
+    /// Renames a file, replacing the target; both in directories of this file system.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file's name.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must be free. Fails with
+    /// [`io::ErrorKind::CrossesDevices`] if the two lie on different devices, and with
+    /// [`io::ErrorKind::Unsupported`] where files have one name only.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Removes a directory, which must be empty.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Makes the entries (creations, renames, removals) of a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Takes the exclusive lock of a regular file, creating it if it is missing. Fails at once with
+    /// [`io::ErrorKind::WouldBlock`] if another handle, of this process or any other, holds it.
+    /// The lock ends when the returned guard is dropped, also where forked children still hold
+    /// copies of the descriptor (R26), and not when another descriptor of the file is closed.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
+    /// Bytes that can still be written to the device that holds `path`.
+    fn free_bytes(&self, path: &Path) -> io::Result<u64>;
+    /// This file system, which then finds everything below `directory` from a handle of it, see
+    /// [`within`](super::within); `None` where no links could lead out.
+    fn rooted(&self, directory: &Path) -> io::Result<Option<Arc<dyn Fs>>> {
+        let _ = directory;
+        Ok(None)
+    }
+    /// How many run files may be open at once. The other descriptors of the process are for its
+    /// other files.
+    fn open_files_max(&self) -> usize {
+        usize::MAX
+    }
+    /// Whether `path`, which need not exist, is `directory` or lies in it.
+    fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {
+        Ok(std::path::absolute(path)?.starts_with(std::path::absolute(directory)?))
+    }
+}
+
+/// A held file lock.
+pub trait FileLock: Send + Sync + fmt::Debug {}
