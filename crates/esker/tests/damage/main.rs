@@ -17,28 +17,20 @@ mod scene;
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, ErrorKind, Keyspace, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
-use esker_testkit::harness::{self, HandClock, keyspace};
-use esker_testkit::model::{Folded, Map, Model, Op};
+use esker_testkit::harness::{self, keyspace, know_the_model, tiny_options};
+use esker_testkit::model::{Map, Model, Op};
 use esker_testkit::ops::Generator;
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const PATH: &str = "/db";
 
 fn options(disk: &CrashFs) -> Options {
-    let mut options = Options::default();
+    let mut options = tiny_options();
     options.memory = Some(1 << 20);
     options.memtable_bytes = Some(64 << 10);
-    options.partition_bytes = 16 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
     options.log_segment_bytes = 16 << 10;
-    options.workers = Some(1);
-    options.comparators = vec![Arc::new(Folded)];
-    options.merge_operators = vec![Arc::new(esker::Associative(esker_testkit::model::Joined))];
-    // Nothing expires while the contents are compared.
-    options.clock = Arc::new(HandClock::default());
+    know_the_model(&mut options);
     options.fs = disk.as_fs();
     options
 }
