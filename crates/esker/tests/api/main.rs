@@ -24,8 +24,11 @@ mod reads;
 mod scale;
 mod snapshots;
 mod statistics;
+mod transaction_conflicts;
+mod transaction_locks;
 mod transactions;
 mod ttl;
+mod updates;
 
 use esker::{Db, Iter, Options};
 use esker_testkit::files::{allocated, copy};
