@@ -89,6 +89,15 @@ fn fresh() -> (Place, Db) {
     (place, db)
 }
 
+/// Checks a database, and again after a compaction and after it was reopened.
+fn lasts(place: &Place, db: &Db, check: impl Fn(&Db)) {
+    check(db);
+    db.compact().unwrap();
+    check(db);
+    db.close().unwrap();
+    check(&place.open());
+}
+
 fn key(number: usize) -> String {
     format!("key{number:06}")
 }

@@ -110,14 +110,6 @@ fn replace(disk: &CrashFs, path: &Path, bytes: &[u8]) {
     disk.open(path, OpenMode::CreateNew).unwrap().write_at(bytes, 0).unwrap();
 }
 
-fn flip(disk: &CrashFs, path: &Path, bit: u64) {
-    let file = disk.open(path, OpenMode::ReadWrite).unwrap();
-    let mut byte = [0];
-    file.read_at(&mut byte, bit / 8).unwrap();
-    byte[0] ^= 1 << (bit % 8);
-    file.write_at(&byte, bit / 8).unwrap();
-}
-
 /// What became of a damaged copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
@@ -272,7 +264,7 @@ fn flip_bits(seed: u64, (disk, states): &Built, when: &str) {
             let mut bit = rng.below(step);
             while bit < len * 8 {
                 let copy = disk.kill_clone();
-                flip(&copy, path, bit);
+                copy.flip_bit(path, bit).unwrap();
                 let what = format!("seed {seed}, {when}: bit {bit} of {}", path.display());
                 outcomes.push(judge(&copy, states, &what));
                 bit += if step == 1 { 1 } else { 1 + rng.below(2 * step - 1) };
