@@ -42,11 +42,29 @@ pub fn small_options(rng: &mut Rng) -> Options {
     let compressions = [Compression::Auto, Compression::None, Compression::Lz4, Compression::Zstd];
     options.compression = pick(rng, &compressions);
     options.workers = Some(1 + rng.below(2) as usize);
+    know_the_model(&mut options);
+    options
+}
+
+/// The same small sizes in every run: little data makes many runs and partitions.
+pub fn tiny_options() -> Options {
+    let mut options = Options::default();
+    options.memory = Some(2 << 20);
+    options.memtable_bytes = Some(16 << 10);
+    options.partition_bytes = 16 << 10;
+    options.segment_bytes = 4 << 10;
+    options.block_bytes = 512;
+    options.log_segment_bytes = 32 << 10;
+    options.workers = Some(1);
+    options
+}
+
+/// Registers what the keyspaces of the model need, and a clock that stands still.
+pub fn know_the_model(options: &mut Options) {
     options.comparators = vec![Arc::new(Folded)];
     options.merge_operators = vec![Arc::new(Associative(Joined))];
     // Nothing expires unless a test lets time go on.
     options.clock = Arc::new(HandClock::default());
-    options
 }
 
 fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {

@@ -5,12 +5,16 @@
 //! directories hold the same bytes. [`model`] is what a database should hold, [`ops`] makes up
 //! writes, [`oracle`] tells which of them a crash may take and [`harness`] applies them to a
 //! database and reads it back. [`serial`] tells whether transactions were serializable, and
-//! [`parallel`] runs cases on all processors. All of them are driven by seeds or counters, so that
+//! [`parallel`] runs cases on all processors. [`files`] and `misfit` work on the real file system,
+//! and [`orders`] are comparators. All of them are driven by seeds or counters, so that
 //! whatever a test finds can be found again.
 
 pub mod crashfs;
 pub mod digest;
 pub mod faultfs;
+pub mod files;
+#[cfg(unix)]
+pub mod misfit;
 pub mod parallel;
 mod rng;
 
@@ -28,8 +32,10 @@ pub mod ops;
 #[cfg(not(loom))]
 pub mod oracle;
 #[cfg(not(loom))]
+pub mod orders;
+#[cfg(not(loom))]
 pub mod serial;
 
 pub use crashfs::CrashFs;
 pub use faultfs::FaultFs;
-pub use rng::Rng;
+pub use rng::{Rng, mix};

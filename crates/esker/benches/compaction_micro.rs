@@ -6,6 +6,7 @@ use esker::internals::base::rangedel::RangeTombstone;
 use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX, Seq, head_of};
 use esker::internals::compaction::{CompactionStream, Depth, VersionGc};
 use esker::internals::iter::{Bounds, Reading, Source, VisibleIter};
+use esker_testkit::mix;
 use std::time::{Duration, Instant};
 
 const KEY_BYTES: usize = 16;
@@ -95,13 +96,6 @@ impl Cursor for RunCursor<'_> {
     fn prev(&mut self) -> Result<()> {
         self.go(self.at.wrapping_sub(1))
     }
-}
-
-fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// A run of `entries` distinct keys out of `space`; random heads, or equal ones.

@@ -6,18 +6,12 @@
 
 use esker::internals::base::{Bytewise, Cursor, Kind, SEQ_MAX};
 use esker::internals::memtable::Memtable;
+use esker_testkit::mix;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
 const VALUE: [u8; 100] = [7; 100];
-
-fn scramble(index: u64) -> u64 {
-    let mut x = index.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
 
 fn decimal(number: u64) -> [u8; 16] {
     let mut key = [b'0'; 16];
@@ -31,8 +25,8 @@ fn decimal(number: u64) -> [u8; 16] {
 
 fn binary(number: u64) -> [u8; 16] {
     let mut key = [0; 16];
-    key[..8].copy_from_slice(&scramble(number).to_be_bytes());
-    key[8..].copy_from_slice(&scramble(!number).to_be_bytes());
+    key[..8].copy_from_slice(&mix(number).to_be_bytes());
+    key[8..].copy_from_slice(&mix(!number).to_be_bytes());
     key
 }
 
@@ -85,7 +79,7 @@ fn fill_by_two(name: &str, count: u64, key: impl Fn(u64) -> [u8; 16] + Sync) {
 fn read(name: &str, table: &Arc<Memtable<Bytewise>>, count: u64, key: impl Fn(u64) -> [u8; 16]) {
     let start = Instant::now();
     for index in 0..count {
-        let key = key(scramble(index) % count);
+        let key = key(mix(index) % count);
         assert!(black_box(table.get(1, &key, SEQ_MAX)).is_some(), "an inserted key is found");
     }
     report(&format!("get {name}, present"), count, start);
@@ -111,11 +105,10 @@ fn read(name: &str, table: &Arc<Memtable<Bytewise>>, count: u64, key: impl Fn(u6
 }
 
 fn main() {
-    // Cargo gives `--bench` to what it runs, behind what it was told itself.
     let mebibytes = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(64u64);
     let count = (mebibytes << 20) / 116;
     println!("{count} entries of 16 + 100 bytes, {mebibytes} MiB");
-    let random = |index| decimal(scramble(index) % 1_000_000_000);
+    let random = |index| decimal(mix(index) % 1_000_000_000);
     let _warm = fill("warm-up", count, binary);
     let table = fill("sequential, decimal", count, decimal);
     println!("{:44} {:7.1} bytes/entry", "memory", table.bytes() as f64 / count as f64);

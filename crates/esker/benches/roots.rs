@@ -4,34 +4,10 @@
 //! `cargo bench -p esker --bench roots -- DIR [GIB]` fills DIR (which must not exist) with
 //! so many GiB of entries of 16 + 400 bytes that do not compress, and prints a line for each.
 
+use esker_testkit::files::disk_bytes;
+use esker_testkit::mix;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-fn disk_bytes(path: &Path) -> std::io::Result<u64> {
-    let mut sum = 0;
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        sum += if metadata.is_dir() { disk_bytes(&entry.path())? } else { allocated(&metadata) };
-    }
-    Ok(sum)
-}
-
-#[cfg(unix)]
-fn allocated(metadata: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
-}
-
-#[cfg(not(unix))]
-fn allocated(metadata: &std::fs::Metadata) -> u64 {
-    metadata.len()
-}
-
-fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ (z >> 27)
-}
 
 fn insert(db: &esker::Db, number: u64) -> esker::Result<()> {
     let key = [mix(number).to_be_bytes(), number.to_be_bytes()].concat();

@@ -13,15 +13,10 @@ use esker::internals::cache::BlockCache;
 use esker::internals::run::{
     Access, Probe, Role, Run, RunCursor, RunFile, RunWriter, Segment, SegmentMeta, WriterOptions,
 };
+use esker_testkit::mix;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-
-fn mix(x: u64) -> u64 {
-    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ x >> 31
-}
 
 fn value(i: u64) -> [u8; 100] {
     let mut value = [b' '; 100];

@@ -9,9 +9,10 @@
 
 mod live;
 
-use esker::{Batch, Comparator, Db, Durability, ErrorKind, Keyspace, Options};
-use live::{Rng, number, padded, rounds, seed, tiny};
-use std::cmp::Ordering as Order;
+use esker::{Batch, Db, Durability, ErrorKind, Keyspace, Options};
+use esker_testkit::Rng;
+use esker_testkit::orders::{Caseless, Reverse};
+use live::{number, padded, rounds, seed, tiny};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -19,30 +20,6 @@ use std::thread;
 
 /// What a keyspace held.
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// From the greatest key to the smallest.
-struct Reverse;
-
-impl Comparator for Reverse {
-    fn name(&self) -> &str {
-        "reverse"
-    }
-    fn compare(&self, a: &[u8], b: &[u8]) -> Order {
-        b.cmp(a)
-    }
-}
-
-/// Letters of both cases are the same.
-struct Caseless;
-
-impl Comparator for Caseless {
-    fn name(&self) -> &str {
-        "caseless"
-    }
-    fn compare(&self, a: &[u8], b: &[u8]) -> Order {
-        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
-    }
-}
 
 fn orders() -> Options {
     let mut options = tiny();
@@ -359,7 +336,7 @@ fn batches_are_seen_whole_and_never_taken_back() {
         batch
     };
     for group in 0..GROUPS {
-        db.write(batch_of(group, 0, &mut Rng(seed))).unwrap();
+        db.write(batch_of(group, 0, &mut Rng::new(seed))).unwrap();
     }
     thread::scope(|scope| {
         for group in 0..GROUPS {
@@ -677,7 +654,7 @@ fn nothing_reappears_in_a_keyspace_that_was_dropped() {
             assert!(keys(&steady) == all, "the steady keyspace, after reopening");
             assert!(db.drop_keyspace("work").unwrap());
         }
-        let generations = 25 + Rng(seed).below(2) * 2;
+        let generations = 25 + Rng::new(seed).below(2) * 2;
         let current = Mutex::new((1, make(1)));
         let stop = AtomicBool::new(false);
         let mut told = Vec::new();

@@ -6,8 +6,8 @@ mod live;
 
 use esker::fs::OpenMode;
 use esker::{Comparator, Db, Durability, ErrorKind, Options};
-use esker_testkit::CrashFs;
-use live::{Rng, padded, rounds, seed, tiny};
+use esker_testkit::{CrashFs, Rng};
+use live::{padded, rounds, seed, tiny};
 use std::cmp::Ordering as Order;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -135,7 +135,7 @@ fn close_ends_everything_that_runs() {
                 }),
             );
             start.wait();
-            let enough = Rng(seed + round).below(1500);
+            let enough = Rng::new(seed + round).below(1500);
             while acknowledged.load(Ordering::Acquire) < before + enough {
                 thread::yield_now();
             }

@@ -2,6 +2,8 @@
 //! and leaves the disk as it was.
 
 use crate::support::{Shell, fail, succeed, text, tree};
+#[cfg(unix)]
+use esker_testkit::misfit::Misfit;
 use std::path::Path;
 
 /// Every command on `dir`, with arguments that are right.
@@ -240,68 +242,6 @@ fn a_database_that_is_open_elsewhere() {
     shell.expect("scan - - -", &["k v", "ok 1"]);
     shell.close();
     assert_eq!(succeed(["get", text(&path), "k"]), "v\n");
-}
-
-/// What stands where a file or directory of a database should.
-#[cfg(unix)]
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Misfit {
-    Link,
-    Dangling,
-    HardLink,
-    Pipe,
-    Socket,
-    Device,
-    /// A directory in place of a file, a file in place of a directory.
-    Other,
-}
-
-#[cfg(unix)]
-impl Misfit {
-    const ALL: [Self; 7] = [
-        Self::Link,
-        Self::Dangling,
-        Self::HardLink,
-        Self::Pipe,
-        Self::Socket,
-        Self::Device,
-        Self::Other,
-    ];
-
-    /// Puts it at `path`, and what stood there at `original`. False if it cannot be made here.
-    fn take_the_place(self, path: &Path, original: &Path) -> bool {
-        use std::os::unix::fs::symlink;
-        let directory = path.is_dir();
-        if self == Self::HardLink && directory {
-            return false;
-        }
-        std::fs::rename(path, original).unwrap();
-        let make = |program: &str, more: &[&str]| {
-            let made = std::process::Command::new(program).arg(path).args(more).output();
-            made.is_ok_and(|output| output.status.success())
-        };
-        match self {
-            Self::Link => symlink(original, path).unwrap(),
-            Self::Dangling => symlink(original.with_extension("none"), path).unwrap(),
-            Self::HardLink => std::fs::hard_link(original, path).unwrap(),
-            Self::Pipe => assert!(make("mkfifo", &[])),
-            Self::Socket => {
-                // A socket's path may not be long.
-                let short = tempfile::tempdir_in("/tmp").unwrap();
-                std::os::unix::net::UnixListener::bind(short.path().join("s")).unwrap();
-                std::fs::rename(short.path().join("s"), path).unwrap();
-            }
-            // As /dev/null.
-            Self::Device if !make("mknod", &["c", "1", "3"]) => {
-                println!("left out: no device can be made here");
-                return false;
-            }
-            Self::Device => {}
-            Self::Other if directory => std::fs::write(path, "").unwrap(),
-            Self::Other => std::fs::create_dir(path).unwrap(),
-        }
-        true
-    }
 }
 
 /// A database with a run and a log, and a path of each role in it.

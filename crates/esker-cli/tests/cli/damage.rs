@@ -1,7 +1,7 @@
 //! Damage to any file of a database gives the right answer or a one-line error, never a wrong
 //! answer and never a panic (C3, C4, C5).
 
-use crate::support::{Random, Shell, copy, run, text, tree};
+use crate::support::{Shell, copy, random, run, text, tree};
 use std::path::Path;
 
 /// A database of a few files, all of whose data is in runs.
@@ -24,7 +24,7 @@ fn build(db: &Path) -> String {
 
 #[test]
 fn answers_are_right_or_refused() {
-    let mut random = Random::from_environment();
+    let mut random = random();
     let dir = tempfile::tempdir().unwrap();
     let good = dir.path().join("good");
     let answer = build(&good);
@@ -109,7 +109,7 @@ fn build_killed(db: &Path) -> String {
 /// done and undone in place, because a copied log tells less about what had been published (R6).
 #[test]
 fn a_damaged_log_is_refused_or_loses_its_last_record() {
-    let mut random = Random::from_environment();
+    let mut random = random();
     let dir = tempfile::tempdir().unwrap();
     let db = dir.path().join("db");
     let answer = build_killed(&db);

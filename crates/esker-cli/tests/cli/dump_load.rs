@@ -1,6 +1,6 @@
 //! `esker dump` and `esker load` as a person and a script use them.
 
-use crate::support::{Random, Shell, esker, fail, run, succeed, text, tree};
+use crate::support::{Shell, esker, fail, random, run, succeed, text, tree};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
@@ -127,7 +127,7 @@ fn a_load_that_is_killed_goes_on() {
     example(&db, 30_000);
     succeed(["dump", text(&db), "--out", text(&file)]);
     let bytes = std::fs::read(&file).unwrap();
-    let mut random = Random::from_environment();
+    let mut random = random();
     for _ in 0..4 {
         let mut child = esker()
             .args(["load", text(&copy), "--tiny"])

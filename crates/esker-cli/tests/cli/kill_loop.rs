@@ -10,8 +10,9 @@
 //! before one (400), `ESKER_KILL_LOG` one kind of log for all (`plain` or `mapped`; otherwise they
 //! alternate at random). `ESKER_SEED` replays a run; the moment of a kill stays a matter of timing.
 
-use crate::support::{Random, Shell};
+use crate::support::{Shell, random};
 use esker_port::token;
+use esker_testkit::Rng;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -55,7 +56,7 @@ fn apply(model: &mut Model, operation: &Operation) {
     }
 }
 
-fn key(random: &mut Random) -> Vec<u8> {
+fn key(random: &mut Rng) -> Vec<u8> {
     let number = random.below(300);
     // Some keys are no text, and some share a long head.
     match number % 3 {
@@ -66,7 +67,7 @@ fn key(random: &mut Random) -> Vec<u8> {
 }
 
 /// A put, a delete or a range delete of one keyspace, as a line and an effect.
-fn write(random: &mut Random, keyspace: usize, value_id: &mut u64) -> (String, Effect) {
+fn write(random: &mut Rng, keyspace: usize, value_id: &mut u64) -> (String, Effect) {
     let key = key(random);
     let token = token::encode(&key);
     match random.below(100) {
@@ -90,11 +91,11 @@ fn write(random: &mut Random, keyspace: usize, value_id: &mut u64) -> (String, E
     }
 }
 
-fn class(random: &mut Random) -> &'static str {
+fn class(random: &mut Rng) -> &'static str {
     ["", " process", " process", " disk"][random.below(4) as usize]
 }
 
-fn operation(random: &mut Random, value_id: &mut u64) -> Operation {
+fn operation(random: &mut Rng, value_id: &mut u64) -> Operation {
     let keyspace = random.below(2) as usize;
     let go = |keyspace: usize| format!("use {}", KEYSPACES[keyspace]);
     match random.below(200) {
@@ -234,7 +235,7 @@ fn difference(expected: &Model, found: &Model) -> String {
 
 /// Sends operations and kills the child somewhere among them. Returns the operations that were
 /// sent, and how many of them were answered.
-fn cycle(dir: &Path, flags: &[&str], random: &mut Random, id: &mut u64) -> (Vec<Operation>, usize) {
+fn cycle(dir: &Path, flags: &[&str], random: &mut Rng, id: &mut u64) -> (Vec<Operation>, usize) {
     let mut victim = Victim::start(dir, flags);
     let mut sent = Vec::new();
     let target = 1 + random.below(setting("ESKER_KILL_OPERATIONS", 400));
@@ -272,7 +273,7 @@ fn setting(name: &str, default: u64) -> u64 {
 fn what_was_answered_survives_the_kill() {
     let cycles = setting("ESKER_KILL_CYCLES", 20);
     let log = std::env::var("ESKER_KILL_LOG").ok();
-    let mut random = Random::from_environment();
+    let mut random = random();
     let dir = tempfile::tempdir().unwrap();
     let db = dir.path().join("db");
     let mut model = Model::default();

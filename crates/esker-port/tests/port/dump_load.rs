@@ -1,8 +1,10 @@
 //! Dumps and loads of whole databases: what goes out comes back, whatever is cut or damaged on
 //! the way.
 
-use esker::{Comparator, Db, ErrorKind, Options};
+use crate::support::options;
+use esker::{Db, ErrorKind};
 use esker_port::{DumpOptions, Error, Form, LoadOptions, Quiet, Summary, dump, dump_to_file, load};
+use esker_testkit::orders::Reverse;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,24 +12,7 @@ use std::sync::Arc;
 
 const FORMS: [Form; 3] = [Form::Binary, Form::Compressed, Form::Text];
 
-struct Reverse;
-impl Comparator for Reverse {
-    fn name(&self) -> &str {
-        "reverse"
-    }
-    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        b.cmp(a)
-    }
-}
-
 type Content = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
-
-fn options() -> Options {
-    let mut options = Options::default();
-    options.memory = Some(32 << 20);
-    options.comparators = vec![Arc::new(Reverse)];
-    options
-}
 
 fn open(path: &Path) -> Db {
     Db::open_with(path, options()).unwrap()

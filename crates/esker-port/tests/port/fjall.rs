@@ -1,6 +1,9 @@
 //! Imports from fjall. fjall itself makes the directories.
 
-use crate::support::{Content, Random, copy, refused, shown, tree};
+use crate::support::{
+    Content, Damage, Random, all_come_over, copy, damage_is_an_error_or_does_not_matter, refused,
+    shown, tree,
+};
 use esker_port::{Engine, Error};
 use fjall::{Database, KeyspaceCreateOptions, KvSeparationOptions, PersistMode};
 use std::path::Path;
@@ -31,14 +34,7 @@ fn made(path: &Path, content: &Content) {
 
 #[test]
 fn all_keyspaces_come_over() {
-    let mut random = Random::from_environment();
-    for names in [&["a"][..], &["default", "blobs", "with ü"], &[]] {
-        let place = tempfile::tempdir().unwrap();
-        let from = place.path().join("source");
-        let content = random.content(names, 4000, 100_000);
-        made(&from, &content);
-        assert!(shown(FJALL, &from).unwrap() == content);
-    }
+    all_come_over(FJALL, &[&["a"], &["default", "blobs", "with ü"], &[]], made);
 }
 
 #[test]
@@ -99,7 +95,7 @@ fn a_directory_that_is_open_elsewhere_is_refused() {
 fn damage_anywhere_is_an_error_or_does_not_matter() {
     let mut random = Random::from_environment();
     let place = tempfile::tempdir().unwrap();
-    let (whole, from) = (place.path().join("whole"), place.path().join("source"));
+    let whole = place.path().join("whole");
     let content = random.content(&["a", "blobs"], 1000, 3000);
     made(&whole, &content);
     // Journals are made longer ahead, by 64 MiB; what counts is in front.
@@ -112,31 +108,9 @@ fn damage_anywhere_is_an_error_or_does_not_matter() {
     assert!(shown(FJALL, &whole).unwrap() == content);
     let files: Vec<_> =
         tree(&whole).into_iter().filter(|(_, bytes, _)| !bytes.is_empty()).collect();
-    let (mut refused, mut harmless, mut shorter) = (0, 0, 0);
-    for round in 0..90 {
-        let (path, bytes, _) = &files[round % files.len()];
-        let name = path.strip_prefix(&whole).unwrap();
-        copy(&whole, &from);
-        let mut damaged = bytes.clone();
-        let at = random.below(bytes.len());
-        if round % 3 == 0 {
-            damaged.truncate(at);
-        } else {
-            damaged[at] ^= 1 << random.below(8);
-        }
-        std::fs::write(from.join(name), &damaged).unwrap();
-        match shown(FJALL, &from) {
-            Ok(found) if found == content => harmless += 1,
-            // fjall takes a damaged journal for one that ends there.
-            Ok(_) if name.to_string_lossy().contains(".jnl") => shorter += 1,
-            Ok(_) => panic!("{name:?} at {at}: another content, no error"),
-            Err(Error::Source { .. } | Error::Io { .. }) => refused += 1,
-            Err(other) => panic!("{name:?} at {at}: {other}"),
-        }
-        std::fs::remove_dir_all(&from).unwrap();
-    }
-    println!("{refused} refused, {harmless} harmless, {shorter} shorter");
-    assert!(refused > 20);
+    // fjall takes a damaged journal for one that ends there.
+    let damage = Damage { rounds: 90, cuts: true, logs: ".jnl" };
+    damage_is_an_error_or_does_not_matter(FJALL, &whole, &files, &content, &mut random, damage);
 }
 
 /// fjall itself does not check this file: a bit of the number may name an older version that is
@@ -186,8 +160,5 @@ fn what_is_no_fjall_directory_is_refused() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_waited_for() {
-    let place = tempfile::tempdir().unwrap();
-    let from = place.path().join("source");
-    made(&from, &Random::from_environment().content(&["a"], 200, 200));
-    crate::support::intruders_are_not_waited_for(FJALL, &from);
+    crate::support::intruders_in_a_new_store_are_not_waited_for(FJALL, "a", made);
 }

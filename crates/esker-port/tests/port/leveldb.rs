@@ -1,9 +1,10 @@
 //! Imports from LevelDB. A small directory that LevelDB made is checked in; where Debian's
 //! `python3-plyvel` is there, LevelDB makes more, and says what it shows of them.
 
-use crate::support::{copy, tree};
-use esker::{Comparator, Db, Options};
-use esker_port::{Engine, Error, Import, ImportOptions, Quiet, Summary};
+use crate::support::{copy, import_as, options, tree};
+use esker::Db;
+use esker_port::{Engine, Error, Import, ImportOptions, Summary};
+use esker_testkit::orders::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,16 +14,6 @@ type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/leveldb")
-}
-
-struct Reverse;
-impl Comparator for Reverse {
-    fn name(&self) -> &str {
-        "reverse"
-    }
-    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        b.cmp(a)
-    }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -40,13 +31,6 @@ fn expected() -> Content {
     listing(&std::fs::read_to_string(fixtures().join("expected.txt")).unwrap())
 }
 
-fn options() -> Options {
-    let mut options = Options::default();
-    options.memory = Some(32 << 20);
-    options.comparators = vec![Arc::new(Reverse)];
-    options
-}
-
 fn import_options() -> ImportOptions {
     let mut options = ImportOptions::default();
     options.comparators = vec![Arc::new(Reverse)];
@@ -58,13 +42,7 @@ fn import(from: &Path, to: &Path) -> Result<Summary, Error> {
 }
 
 fn import_into(keyspace: &str, from: &Path, to: &Path) -> Result<Summary, Error> {
-    let mut with = import_options();
-    with.keyspace = keyspace.to_owned();
-    let import = Import::open(Engine::LevelDb, from, with)?;
-    let db = Db::open_with(to, options()).unwrap();
-    let result = import.run(&db, &mut Quiet);
-    db.close().unwrap();
-    result
+    import_as(Engine::LevelDb, from, to, keyspace)
 }
 
 fn content(path: &Path) -> Content {

@@ -313,8 +313,5 @@ fn the_file_that_is_checked_in_is_read() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_waited_for() {
-    let place = tempfile::tempdir().unwrap();
-    let from = place.path().join("source");
-    made(&from, &Random::from_environment().content(&["default"], 200, 200));
-    crate::support::intruders_are_not_waited_for(LMDB, &from);
+    crate::support::intruders_in_a_new_store_are_not_waited_for(LMDB, "default", made);
 }

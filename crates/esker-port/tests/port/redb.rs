@@ -1,6 +1,6 @@
 //! Imports from redb. redb itself makes the files.
 
-use crate::support::{Content, Random, copy, refused, shown};
+use crate::support::{Content, Random, all_come_over, copy, refused, shown};
 use esker_port::{Engine, Error};
 use redb::{Database, Durability, MultimapTableDefinition, TableDefinition};
 use std::collections::BTreeMap;
@@ -29,14 +29,7 @@ fn made(path: &Path, content: &Content) {
 
 #[test]
 fn all_tables_come_over() {
-    let mut random = Random::from_environment();
-    for names in [&["a"][..], &["default", "b", "with ü"], &[]] {
-        let place = tempfile::tempdir().unwrap();
-        let from = place.path().join("source");
-        let content = random.content(names, 4000, 100_000);
-        made(&from, &content);
-        assert!(shown(REDB, &from).unwrap() == content);
-    }
+    all_come_over(REDB, &[&["a"], &["default", "b", "with ü"], &[]], made);
 }
 
 #[test]
@@ -214,8 +207,5 @@ fn what_is_no_redb_file_is_refused() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_waited_for() {
-    let place = tempfile::tempdir().unwrap();
-    let from = place.path().join("source");
-    made(&from, &Random::from_environment().content(&["a"], 200, 200));
-    crate::support::intruders_are_not_waited_for(REDB, &from);
+    crate::support::intruders_in_a_new_store_are_not_waited_for(REDB, "a", made);
 }

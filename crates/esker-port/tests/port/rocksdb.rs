@@ -1,7 +1,10 @@
 //! Imports from RocksDB. RocksDB itself makes the directories.
 
-use crate::support::{Content, Random, copy, refused, shown, tree};
-use esker_port::{Engine, Error};
+use crate::support::{
+    Content, Damage, Random, all_come_over, copy, damage_is_an_error_or_does_not_matter, refused,
+    shown, tree,
+};
+use esker_port::Engine;
 use rocksdb::{ColumnFamilyDescriptor, DB, Options, WriteOptions};
 use std::path::Path;
 
@@ -51,14 +54,7 @@ fn with_default(mut content: Content) -> Content {
 
 #[test]
 fn all_column_families_come_over() {
-    let mut random = Random::from_environment();
-    for names in [&["default"][..], &["default", "blobs", "with ü"], &["only"]] {
-        let place = tempfile::tempdir().unwrap();
-        let from = place.path().join("source");
-        let content = random.content(names, 4000, 100_000);
-        made(&from, &content);
-        assert!(shown(ROCKSDB, &from).unwrap() == with_default(content));
-    }
+    all_come_over(ROCKSDB, &[&["default"], &["default", "blobs", "with ü"], &["only"]], made);
 }
 
 #[test]
@@ -163,7 +159,7 @@ fn what_only_its_program_understands_is_refused() {
 fn damage_anywhere_is_an_error_or_does_not_matter() {
     let mut random = Random::from_environment();
     let place = tempfile::tempdir().unwrap();
-    let (whole, from) = (place.path().join("whole"), place.path().join("source"));
+    let whole = place.path().join("whole");
     let content = random.content(&["default", "blobs"], 1000, 3000);
     made(&whole, &content);
     let used = |name: &str| {
@@ -174,27 +170,9 @@ fn damage_anywhere_is_an_error_or_does_not_matter() {
     files.retain(|(path, bytes, _)| {
         used(&path.file_name().unwrap().to_string_lossy()) && !bytes.is_empty()
     });
-    let (mut refused, mut harmless, mut shorter) = (0, 0, 0);
-    for round in 0..60 {
-        let (path, bytes, _) = &files[round % files.len()];
-        let name = path.strip_prefix(&whole).unwrap();
-        copy(&whole, &from);
-        let mut damaged = bytes.clone();
-        let at = random.below(bytes.len());
-        damaged[at] ^= 1 << random.below(8);
-        std::fs::write(from.join(name), &damaged).unwrap();
-        match shown(ROCKSDB, &from) {
-            Ok(found) if found == content => harmless += 1,
-            // Where the length of a log's last record is damaged, it looks as if it were cut.
-            Ok(_) if name.to_string_lossy().ends_with(".log") => shorter += 1,
-            Ok(_) => panic!("{name:?} at {at}: another content, no error"),
-            Err(Error::Source { .. } | Error::Io { .. }) => refused += 1,
-            Err(other) => panic!("{name:?} at {at}: {other}"),
-        }
-        std::fs::remove_dir_all(&from).unwrap();
-    }
-    println!("{refused} refused, {harmless} harmless, {shorter} shorter");
-    assert!(refused > 20);
+    // Where the length of a log's last record is damaged, it looks as if it were cut.
+    let damage = Damage { rounds: 60, cuts: false, logs: ".log" };
+    damage_is_an_error_or_does_not_matter(ROCKSDB, &whole, &files, &content, &mut random, damage);
 }
 
 /// RocksDB takes a length that leads behind the end of the manifest for the end.
@@ -236,8 +214,5 @@ fn what_is_no_rocksdb_directory_is_refused() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_waited_for() {
-    let place = tempfile::tempdir().unwrap();
-    let from = place.path().join("source");
-    made(&from, &Random::from_environment().content(&["default"], 200, 200));
-    crate::support::intruders_are_not_waited_for(ROCKSDB, &from);
+    crate::support::intruders_in_a_new_store_are_not_waited_for(ROCKSDB, "default", made);
 }

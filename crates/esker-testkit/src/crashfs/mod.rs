@@ -248,6 +248,16 @@ impl CrashFs {
         self.0.state.lock().pending()
     }
 
+    /// Flips a bit of a file, as damage to the medium does.
+    pub fn flip_bit(&self, path: &Path, bit: u64) -> io::Result<()> {
+        let file = self.open(path, OpenMode::ReadWrite)?;
+        let mut byte = [0];
+        file.read_at(&mut byte, bit / 8)?;
+        byte[0] ^= 1 << (bit % 8);
+        file.write_at(&byte, bit / 8)?;
+        Ok(())
+    }
+
     /// Bytes that files take up.
     pub fn used(&self) -> u64 {
         self.0.state.lock().used()

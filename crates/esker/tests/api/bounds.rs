@@ -2,25 +2,13 @@
 //! bounded, and nothing at all where the refusal is known before a place in the log is taken.
 
 use super::{Place, key, small};
-use esker::{Batch, Comparator, Db, Durability, ErrorKind, Keyspace, Options};
+use esker::{Batch, Db, Durability, ErrorKind, Keyspace, Options};
 use esker_testkit::FaultFs;
 use esker_testkit::faultfs::{Effect, Op, Rule};
-use std::cmp::Ordering;
+use esker_testkit::orders::Reverse;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-
-struct Reverse;
-
-impl Comparator for Reverse {
-    fn name(&self) -> &str {
-        "reverse"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        b.cmp(a)
-    }
-}
 
 /// Values and batches of up to 1 MiB, memtables of 256 KiB, 512 KiB of log for each.
 fn options() -> Options {

@@ -3,10 +3,9 @@ use super::{
     small, text,
 };
 use esker::{
-    Batch, CompactionFilter, Comparator, Db, Decision, Durability, ErrorKind, KeyspaceOptions,
-    Options,
+    Batch, CompactionFilter, Db, Decision, Durability, ErrorKind, KeyspaceOptions, Options,
 };
-use std::cmp::Ordering;
+use esker_testkit::orders::Reverse;
 use std::sync::Arc;
 
 /// What every test does at some point: everything on disk is in order, and closes.
@@ -365,15 +364,6 @@ fn what_is_due_for_compaction_when_a_named_snapshot_is_made_stays_in_it() {
 
 #[test]
 fn orders_and_snapshots_work_across_branches() {
-    struct Reverse;
-    impl Comparator for Reverse {
-        fn name(&self) -> &str {
-            "reverse"
-        }
-        fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-            b.cmp(a)
-        }
-    }
     let (place, db) = fresh();
     let space = db.keyspace_ordered("r", Arc::new(Reverse)).unwrap();
     space.insert("a", "1").unwrap();

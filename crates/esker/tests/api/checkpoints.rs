@@ -1,6 +1,6 @@
 use super::{Place, entries, fill, fresh, key, open_roomy, run_files, settled, small, text};
-use esker::{Batch, Comparator, Db, Durability, ErrorKind};
-use std::cmp::Ordering;
+use esker::{Batch, Db, Durability, ErrorKind};
+use esker_testkit::orders::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -164,15 +164,6 @@ fn a_checkpoint_is_a_database_of_its_own() {
 
 #[test]
 fn a_checkpoint_keeps_orders() {
-    struct Reverse;
-    impl Comparator for Reverse {
-        fn name(&self) -> &str {
-            "reverse"
-        }
-        fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-            b.cmp(a)
-        }
-    }
     let (place, db) = fresh();
     let reverse = db.keyspace_ordered("reverse", Arc::new(Reverse)).unwrap();
     reverse.insert("a", "1").unwrap();

@@ -1,5 +1,6 @@
 use super::{Place, fill, fresh, key, small, value};
 use esker::{Cursor, Db, ErrorKind};
+use esker_testkit::orders::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -127,15 +128,6 @@ fn a_cursor_shows_the_moment_at_which_it_was_made() {
 
 #[test]
 fn a_cursor_follows_the_order_of_its_keyspace() {
-    struct Reverse;
-    impl esker::Comparator for Reverse {
-        fn name(&self) -> &str {
-            "reverse"
-        }
-        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-            b.cmp(a)
-        }
-    }
     let (_place, db) = fresh();
     let space = db.keyspace_ordered("news", Arc::new(Reverse)).unwrap();
     for number in 0..500 {

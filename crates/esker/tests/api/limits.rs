@@ -1,4 +1,4 @@
-use super::{Place, fresh, small};
+use super::{Place, fresh, lasts, small};
 use esker::{Db, ErrorKind};
 
 const LONGEST: usize = 65_535;
@@ -19,11 +19,7 @@ fn keys_of_no_bytes_and_of_65_535_bytes_are_kept() {
         assert_eq!(db.iter().unwrap().count(), 3);
         assert_eq!(db.prefix(&longest).unwrap().count(), 1);
     };
-    check(&db);
-    db.compact().unwrap();
-    check(&db);
-    db.close().unwrap();
-    check(&place.open());
+    lasts(&place, &db, check);
 }
 
 #[test]
@@ -77,11 +73,7 @@ fn values_up_to_an_eighth_of_memory_are_kept_and_larger_ones_refused() {
         assert_eq!(db.iter().unwrap().count(), 2);
         assert_eq!(db.iter().unwrap().rev().count(), 2);
     };
-    check(&db);
-    db.compact().unwrap();
-    check(&db);
-    db.close().unwrap();
-    check(&place.open());
+    lasts(&place, &db, check);
 }
 
 #[test]

@@ -24,10 +24,15 @@ mod reads;
 mod scale;
 mod snapshots;
 mod statistics;
+mod transaction_conflicts;
+mod transaction_locks;
 mod transactions;
 mod ttl;
+mod updates;
 
 use esker::{Db, Iter, Options};
+use esker_testkit::files::{allocated, copy};
+use esker_testkit::harness::tiny_options;
 use std::path::{Path, PathBuf};
 
 /// A directory for one database, removed at the end.
@@ -61,33 +66,19 @@ fn open_roomy(place: &Place) -> Db {
 
 /// The database as another process would find it if this one died now: a copy of its files.
 fn as_after_a_crash(place: &Place) -> Place {
-    let copy = Place::new();
-    copy_directory(&place.path(), &copy.path());
-    copy
+    let dead = Place::new();
+    copy(&place.path(), &dead.path());
+    dead
 }
 
-fn copy_directory(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_directory(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
+/// Sizes so small that little data makes many runs and partitions.
 fn small() -> Options {
-    let mut options = Options::default();
+    let mut options = tiny_options();
     options.memory = Some(4 << 20);
     options.memtable_bytes = Some(32 << 10);
     options.partition_bytes = 64 << 10;
     options.segment_bytes = 8 << 10;
-    options.block_bytes = 512;
     options.log_segment_bytes = 64 << 10;
-    options.workers = Some(1);
     options
 }
 
@@ -96,6 +87,15 @@ fn fresh() -> (Place, Db) {
     let place = Place::new();
     let db = place.open();
     (place, db)
+}
+
+/// Checks a database, and again after a compaction and after it was reopened.
+fn lasts(place: &Place, db: &Db, check: impl Fn(&Db)) {
+    check(db);
+    db.compact().unwrap();
+    check(db);
+    db.close().unwrap();
+    check(&place.open());
 }
 
 fn key(number: usize) -> String {
@@ -149,14 +149,4 @@ fn settled(db: &Db, path: &Path, enough: impl Fn(u64) -> bool) -> u64 {
         std::thread::yield_now();
     }
     run_files(path).0
-}
-
-#[cfg(unix)]
-fn allocated(metadata: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
-}
-
-#[cfg(not(unix))]
-fn allocated(metadata: &std::fs::Metadata) -> u64 {
-    metadata.len()
 }

@@ -3,8 +3,8 @@
 
 use super::*;
 use esker::{ErrorKind, repair};
+use esker_testkit::misfit::Misfit;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::process::Command;
 
 /// Entries of the database that the tests here begin with; the last of them are only in the log.
 const ENTRIES: usize = 400;
@@ -57,59 +57,13 @@ fn tree(directory: &Path) -> Vec<(PathBuf, u64, u64, Vec<u8>)> {
     found
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Misfit {
-    Link,
-    Dangling,
-    Pipe,
-    Socket,
-    Device,
-    /// A directory in place of a file, a file in place of a directory.
-    Other,
-}
-
-const MISFITS: [Misfit; 6] =
-    [Misfit::Link, Misfit::Dangling, Misfit::Pipe, Misfit::Socket, Misfit::Device, Misfit::Other];
-
-impl Misfit {
-    /// Puts it at `path`, and what stood there at `outside`. False if this user cannot make one.
-    fn take_the_place(self, path: &Path, outside: &Path, directory: bool) -> bool {
-        std::fs::rename(path, outside).unwrap();
-        let make = |program: &str, more: &[&str]| {
-            let made = Command::new(program).arg(path).args(more).output();
-            made.is_ok_and(|output| output.status.success())
-        };
-        match self {
-            Self::Link => symlink(outside, path).unwrap(),
-            Self::Dangling => symlink(outside.with_extension("none"), path).unwrap(),
-            Self::Pipe => assert!(make("mkfifo", &[])),
-            // A socket's path may not be long.
-            Self::Socket => {
-                let short = tempfile::tempdir_in("/tmp").unwrap();
-                std::os::unix::net::UnixListener::bind(short.path().join("s")).unwrap();
-                std::fs::rename(short.path().join("s"), path).unwrap();
-            }
-            // As /dev/null, which takes writes without a word.
-            Self::Device if !make("mknod", &["c", "1", "3"]) => {
-                println!("no device can be made here: left out");
-                return false;
-            }
-            Self::Device => {}
-            Self::Other if directory => std::fs::write(path, "").unwrap(),
-            Self::Other => std::fs::create_dir(path).unwrap(),
-        }
-        true
-    }
-}
-
 /// A copy of the template in which something of the wrong kind has a role.
-fn misplaced(template: &Place, role: &str, directory: bool, misfit: Misfit) -> Option<Place> {
+fn misplaced(template: &Place, role: &str, misfit: Misfit) -> Option<Place> {
     let place = Place::new();
-    copy_directory(&template.path(), &place.path());
+    copy(&template.path(), &place.path());
     let outside = place.dir.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
-    let made =
-        misfit.take_the_place(&place.path().join(role), &outside.join("original"), directory);
+    let made = misfit.take_the_place(&place.path().join(role), &outside.join("original"));
     made.then_some(place)
 }
 
@@ -134,9 +88,10 @@ fn read_all(db: &Db) -> Option<esker::Error> {
 #[test]
 fn what_is_no_file_is_refused_by_name_and_never_waited_for() {
     let template = template();
-    for (role, directory) in roles(&template.path()) {
-        for misfit in MISFITS {
-            let Some(place) = misplaced(&template, &role, directory, misfit) else { continue };
+    for (role, _) in roles(&template.path()) {
+        // A hard link is a file, and has a test of its own.
+        for misfit in Misfit::ALL.into_iter().filter(|misfit| *misfit != Misfit::HardLink) {
+            let Some(place) = misplaced(&template, &role, misfit) else { continue };
             let outside = place.dir.path().join("outside");
             let before = (tree(&place.path()), tree(&outside));
             let case = format!("{misfit:?} as {role}");
@@ -173,7 +128,7 @@ fn the_path_itself_is_looked_at_before_it_is_opened() {
     for misfit in [Misfit::Dangling, Misfit::Pipe, Misfit::Socket, Misfit::Device] {
         let place = Place::new();
         std::fs::create_dir(place.path()).unwrap();
-        if !misfit.take_the_place(&place.path(), &place.dir.path().join("outside"), true) {
+        if !misfit.take_the_place(&place.path(), &place.dir.path().join("outside")) {
             continue;
         }
         let before = tree(place.dir.path());
@@ -218,7 +173,7 @@ fn a_file_with_another_name_is_never_changed_in_place() {
             continue;
         }
         let place = Place::new();
-        copy_directory(&template.path(), &place.path());
+        copy(&template.path(), &place.path());
         let outside = place.dir.path().join("outside");
         std::fs::create_dir(&outside).unwrap();
         std::fs::hard_link(place.path().join(&role), outside.join("other")).unwrap();
@@ -295,7 +250,7 @@ fn names_like_ours_refuse_nothing_and_move_no_number() {
     }
     // An empty segment is what an interrupted preparation leaves.
     std::fs::write(at("wal/18446744073709551615.log"), "").unwrap();
-    Misfit::Pipe.take_the_place(&at("data/00000000042.run"), &at("data/0000000077.run"), false);
+    Misfit::Pipe.take_the_place(&at("data/00000000042.run"), &at("data/0000000077.run"));
     std::fs::rename(at("data/00000000042.run"), at("data/0000000078.run")).unwrap();
     std::fs::rename(at("data/0000000077.run"), at("data/00000000042.run")).unwrap();
     for _ in 0..2 {

@@ -1,34 +1,9 @@
 use super::{Place, fresh, keys, small, text};
 use esker::{Batch, Comparator, Db, ErrorKind};
+use esker_testkit::orders::{Caseless, Reverse};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
-
-/// Greatest first.
-struct Reverse;
-
-impl Comparator for Reverse {
-    fn name(&self) -> &str {
-        "reverse"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        b.cmp(a)
-    }
-}
-
-/// Upper and lower case are the same key.
-struct NoCase;
-
-impl Comparator for NoCase {
-    fn name(&self) -> &str {
-        "no case"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
-    }
-}
 
 /// Byte order until it is told to panic.
 #[derive(Default)]
@@ -77,7 +52,7 @@ fn a_keyspace_with_a_comparator_is_read_in_its_order() {
 #[test]
 fn keys_that_compare_equal_are_one_key() {
     let (place, db) = fresh();
-    let space = db.keyspace_ordered("names", Arc::new(NoCase)).unwrap();
+    let space = db.keyspace_ordered("names", Arc::new(Caseless)).unwrap();
     space.insert("Anna", "1").unwrap();
     db.flush().unwrap();
     space.insert("ANNA", "2").unwrap();
@@ -91,7 +66,7 @@ fn keys_that_compare_equal_are_one_key() {
     drop(space);
     db.close().unwrap();
     let db = place.open();
-    let space = db.keyspace_ordered("names", Arc::new(NoCase)).unwrap();
+    let space = db.keyspace_ordered("names", Arc::new(Caseless)).unwrap();
     assert_eq!(text(space.get("anna").unwrap()).as_deref(), Some("2"));
     assert!(!space.contains_key("bob").unwrap());
 }
@@ -203,7 +178,7 @@ fn comparators_are_found_among_the_options() {
     db.keyspace_ordered("news", Arc::new(Reverse)).unwrap().insert("k", "v").unwrap();
     db.close().unwrap();
     let mut options = small();
-    options.comparators = vec![Arc::new(NoCase), Arc::new(Reverse)];
+    options.comparators = vec![Arc::new(Caseless), Arc::new(Reverse)];
     let db = Db::open_with(place.path(), options).unwrap();
     assert!(db.keyspace("news").unwrap().contains_key("k").unwrap());
 }
@@ -213,7 +188,7 @@ fn another_order_than_the_stored_one_is_refused() {
     let (_place, db) = fresh();
     db.keyspace("plain").unwrap();
     db.keyspace_ordered("reverse", Arc::new(Reverse)).unwrap();
-    let refused = |name: &str| db.keyspace_ordered(name, Arc::new(NoCase)).unwrap_err().kind();
+    let refused = |name: &str| db.keyspace_ordered(name, Arc::new(Caseless)).unwrap_err().kind();
     assert_eq!(refused("plain"), ErrorKind::ComparatorMismatch);
     assert_eq!(refused("reverse"), ErrorKind::ComparatorMismatch);
     assert!(db.keyspace("reverse").is_ok(), "it may be used without naming its order");

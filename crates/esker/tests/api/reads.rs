@@ -1,4 +1,4 @@
-use super::{fill, fresh, key, text, value};
+use super::{fill, fresh, key, lasts, text, value};
 use esker::ErrorKind;
 
 #[test]
@@ -163,11 +163,7 @@ fn keys_may_hold_any_bytes() {
         let found: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
         assert_eq!(found, sorted);
     };
-    check(&db);
-    db.compact().unwrap();
-    check(&db);
-    db.close().unwrap();
-    check(&place.open());
+    lasts(&place, &db, check);
 }
 
 #[test]

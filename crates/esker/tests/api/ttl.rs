@@ -1,42 +1,24 @@
 //! Entries that expire.
 
 use crate::{Place, small, text};
-use esker::{
-    Append, Batch, Clock, CounterU64, Db, Durability, ErrorKind, KeyspaceOptions, Options,
-};
+use esker::{Append, Batch, CounterU64, Db, Durability, ErrorKind, KeyspaceOptions, Options};
+use esker_testkit::harness::HandClock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// A clock that a test sets.
-#[derive(Default)]
-struct Hand(AtomicU64);
-
-impl Clock for Hand {
-    fn now_millis(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Hand {
-    fn set(&self, millis: u64) {
-        self.0.store(millis, Ordering::SeqCst);
-    }
-}
 
 const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn options() -> (Options, Arc<Hand>) {
-    let clock = Arc::new(Hand::default());
+fn options() -> (Options, Arc<HandClock>) {
+    let clock = Arc::new(HandClock::default());
     clock.set(1_000);
     let mut options = small();
     options.clock = clock.clone();
     (options, clock)
 }
 
-fn open() -> (Place, Db, Arc<Hand>, Options) {
+fn open() -> (Place, Db, Arc<HandClock>, Options) {
     let (options, clock) = options();
     let place = Place::new();
     let db = Db::open_with(place.path(), options.clone()).unwrap();

@@ -22,6 +22,7 @@ use esker::repair::salvage;
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery};
 use esker_testkit::crashfs::Tear;
 use esker_testkit::faultfs::{Effect, Op, Rule};
+use esker_testkit::harness::tiny_options;
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::collections::BTreeMap;
 use std::io;
@@ -237,16 +238,9 @@ fn watch(
 }
 
 fn options(faults: &FaultFs, rng: &mut Rng) -> Options {
-    let mut options = Options::default();
+    let mut options = tiny_options();
     options.fs = faults.as_fs();
-    options.memory = Some(2 << 20);
-    options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 16 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
-    options.log_segment_bytes = 32 << 10;
     options.log = if rng.percent(50) { LogKind::Plain } else { LogKind::Mapped };
-    options.workers = Some(1);
     options.sync_interval = rng.percent(50).then_some(Duration::from_millis(1));
     options
 }

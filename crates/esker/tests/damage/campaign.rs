@@ -12,7 +12,7 @@
 //! them, but for the nonces that files draw.
 
 use super::scene::{self, Contents, End, Scene, options};
-use super::{PATH, compare, flip, replace};
+use super::{PATH, compare, replace};
 use esker::fs::Fs;
 use esker::{Db, Error, ErrorKind};
 use esker_testkit::harness::keyspace;
@@ -146,7 +146,7 @@ fn damage(
     };
     let flip_in = |kind: &'static str, path: &Path, from: u64, until: u64, rng: &mut Rng| {
         let bit = from * 8 + rng.below((until - from).max(1) * 8);
-        flip(disk, path, bit);
+        disk.flip_bit(path, bit).unwrap();
         (kind, format!("bit {bit} of {} is flipped", path.display()))
     };
     match case % 8 {

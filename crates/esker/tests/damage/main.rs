@@ -17,28 +17,20 @@ mod scene;
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, ErrorKind, Keyspace, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
-use esker_testkit::harness::{self, HandClock, keyspace};
-use esker_testkit::model::{Folded, Map, Model, Op};
+use esker_testkit::harness::{self, keyspace, know_the_model, tiny_options};
+use esker_testkit::model::{Map, Model, Op};
 use esker_testkit::ops::Generator;
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const PATH: &str = "/db";
 
 fn options(disk: &CrashFs) -> Options {
-    let mut options = Options::default();
+    let mut options = tiny_options();
     options.memory = Some(1 << 20);
     options.memtable_bytes = Some(64 << 10);
-    options.partition_bytes = 16 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
     options.log_segment_bytes = 16 << 10;
-    options.workers = Some(1);
-    options.comparators = vec![Arc::new(Folded)];
-    options.merge_operators = vec![Arc::new(esker::Associative(esker_testkit::model::Joined))];
-    // Nothing expires while the contents are compared.
-    options.clock = Arc::new(HandClock::default());
+    know_the_model(&mut options);
     options.fs = disk.as_fs();
     options
 }
@@ -116,14 +108,6 @@ fn replace(disk: &CrashFs, path: &Path, bytes: &[u8]) {
         disk.remove_file(path).unwrap();
     }
     disk.open(path, OpenMode::CreateNew).unwrap().write_at(bytes, 0).unwrap();
-}
-
-fn flip(disk: &CrashFs, path: &Path, bit: u64) {
-    let file = disk.open(path, OpenMode::ReadWrite).unwrap();
-    let mut byte = [0];
-    file.read_at(&mut byte, bit / 8).unwrap();
-    byte[0] ^= 1 << (bit % 8);
-    file.write_at(&byte, bit / 8).unwrap();
 }
 
 /// What became of a damaged copy.
@@ -280,7 +264,7 @@ fn flip_bits(seed: u64, (disk, states): &Built, when: &str) {
             let mut bit = rng.below(step);
             while bit < len * 8 {
                 let copy = disk.kill_clone();
-                flip(&copy, path, bit);
+                copy.flip_bit(path, bit).unwrap();
                 let what = format!("seed {seed}, {when}: bit {bit} of {}", path.display());
                 outcomes.push(judge(&copy, states, &what));
                 bit += if step == 1 { 1 } else { 1 + rng.below(2 * step - 1) };

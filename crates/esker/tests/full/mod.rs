@@ -18,9 +18,16 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 const PATH: &str = "/db";
+const RESERVE: &str = "/db/wal/reserve";
 const MIB: u64 = 1 << 20;
+/// Bytes of the device that a value of 1,000 bytes may take, with its key and all that belongs to it.
+const VALUE_BYTES_MAX: u64 = 1300;
+/// How often the background is asked to finish before what it holds counts as forgotten, each time
+/// after twice the pause.
+const ATTEMPTS: u32 = 12;
 
 fn on(disk: &CrashFs) -> Options {
     let mut options = Options::default();
@@ -62,13 +69,45 @@ fn fill(keyspace: &Keyspace) -> u64 {
 }
 
 fn fill_with(keyspace: &Keyspace, len: usize) -> u64 {
-    for number in 0..1_000_000 {
+    fill_from(keyspace, 0, len)
+}
+
+/// Inserts from a number on until the disk is full; how many there are.
+fn fill_from(keyspace: &Keyspace, first: u64, len: usize) -> u64 {
+    for number in first..1_000_000 {
         if let Err(error) = keyspace.insert(key(number), value_of(number, len)) {
             assert!(is_full(&error), "{error}");
             return number;
         }
     }
     panic!("the disk does not fill up");
+}
+
+/// Bytes of the device that hold no values, however many there are: the log and the reserve.
+fn kept(disk: &CrashFs, db: &Db) -> u64 {
+    let reserve = disk.as_fs().open(RESERVE.as_ref(), OpenMode::Read).unwrap();
+    db.stats().log_file_bytes + reserve.allocated().unwrap()
+}
+
+/// Fills a disk of so many bytes; how many values there are. Without the log, the reserve and what
+/// returns when the work under way has ended, they must not take more than `VALUE_BYTES_MAX` each.
+fn fill_disk(disk: &CrashFs, db: &Db, bytes: u64, what: &str) -> u64 {
+    let keyspace = db.keyspace("a").unwrap();
+    let mut count = fill(&keyspace);
+    let mut attempt = 0;
+    while count * VALUE_BYTES_MAX <= bytes - kept(disk, db) {
+        assert!(attempt < ATTEMPTS, "{what}: full after {count}, with {} kept", kept(disk, db));
+        // A compaction that has ended keeps its inputs as long as any call of this process that is
+        // under way may read them.
+        std::thread::sleep(Duration::from_millis(1 << attempt));
+        if let Err(error) = db.wait_until_idle() {
+            assert!(is_full(&error), "{what}: {error}");
+        }
+        let more = fill_from(&keyspace, count, 1000);
+        attempt = if more > count { 0 } else { attempt + 1 };
+        count = more;
+    }
+    count
 }
 
 /// What gives space back.
@@ -127,10 +166,7 @@ fn fill_and_empty(mut disk: CrashFs, bytes: u64, way: Way, end: End) {
     let what = format!("{bytes} bytes, {way:?}, {end:?}");
     disk.set_capacity(Some(bytes));
     let mut db = Db::open_with(PATH, on(&disk)).unwrap();
-    let count = fill(&db.keyspace("a").unwrap());
-    // On so small a disk the reserve and the log take a good part, and so does whatever compaction is
-    // under way when it becomes full.
-    assert!(count > bytes / 2000, "{what}: full after {count}");
+    let count = fill_disk(&disk, &db, bytes, &what);
     if end != End::None {
         let killed = disk.kill_clone();
         if end == End::Close {
@@ -158,6 +194,29 @@ fn a_full_disk_is_opened_and_emptied() {
             fill_and_empty(CrashFs::new(), 8 * MIB, way, end);
         }
     }
+}
+
+/// Proves that filling a disk would notice space that does not return.
+#[test]
+#[should_panic(expected = "full after")]
+fn a_disk_with_files_that_are_never_removed_is_full_too_early() {
+    let disk = CrashFs::new();
+    disk.set_capacity(Some(8 * MIB));
+    let faults = FaultFs::over(&disk);
+    for call in [Call::Remove, Call::Punch] {
+        faults.add(Rule::new(call, Effect::Skip).path("data").persistent());
+    }
+    let mut options = on(&disk);
+    options.fs = faults.as_fs();
+    let db = Db::open_with(PATH, options).unwrap();
+    let gone = db.keyspace("gone").unwrap();
+    for number in 0..2000 {
+        gone.insert(key(number), value(number)).unwrap();
+    }
+    db.compact().unwrap();
+    assert!(db.drop_keyspace("gone").unwrap());
+    let count = fill_disk(&disk, &db, 8 * MIB, "nothing is removed");
+    println!("{count} values, {} bytes kept", kept(&disk, &db));
 }
 
 /// Where blocks are copied when they are written to, allocated space is no promise: nothing is
@@ -286,7 +345,7 @@ fn end_space_at(disk: &CrashFs, nth: u64, shortage: Shortage) -> Arc<AtomicU8> {
             return;
         }
         // An open makes its own; what it has allocated counts.
-        let reserve = full.as_fs().open("/db/wal/reserve".as_ref(), OpenMode::Read);
+        let reserve = full.as_fs().open(RESERVE.as_ref(), OpenMode::Read);
         let reserve = reserve.is_ok_and(|file| file.allocated().unwrap() >= 128 << 10);
         tell.store(if reserve { FULL_WITH_RESERVE } else { FULL }, Ordering::SeqCst);
         match shortage {

@@ -1,18 +1,15 @@
 //! What the tests of a running database share: options under which everything happens all the
-//! time, seeds, random numbers and waiting for the collector of the epochs.
+//! time, seeds, and waiting for the collector of the epochs.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use esker::Options;
+use esker_testkit::harness::tiny_options;
 use std::path::Path;
 
 /// Buffers so small that flushes, compactions, splits and evictions never stop.
 pub fn tiny() -> Options {
-    let mut options = Options::default();
-    options.memory = Some(2 << 20);
-    options.memtable_bytes = Some(16 << 10);
+    let mut options = tiny_options();
     options.partition_bytes = 32 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
     options.log_segment_bytes = 64 << 10;
     options.workers = Some(2);
     options
@@ -34,31 +31,6 @@ pub fn seed(test: &str) -> u64 {
 pub fn rounds(count: u64) -> u64 {
     let rounds = std::env::var("ESKER_ROUNDS").ok();
     count * rounds.map_or(1, |rounds| rounds.parse().expect("ESKER_ROUNDS is a number"))
-}
-
-/// SplitMix64: any seed is as good as any other.
-#[derive(Debug, Clone)]
-pub struct Rng(pub u64);
-
-impl Rng {
-    /// The generator of one thread among those of a seed.
-    pub fn of_thread(seed: u64, thread: u64) -> Self {
-        let mut rng = Self(seed ^ thread.wrapping_mul(0xa076_1d64_78bd_642f));
-        rng.next();
-        rng
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
 }
 
 /// A number in front of so many bytes that say nothing.

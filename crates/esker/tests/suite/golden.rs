@@ -16,9 +16,11 @@
 
 use esker::internals::base::codec::checksum;
 use esker::{
-    Append, Batch, Clock, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision,
-    ErrorKind, KeyspaceOptions, Options,
+    Append, Batch, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision, ErrorKind,
+    KeyspaceOptions, Options,
 };
+use esker_testkit::files::copy;
+use esker_testkit::harness::HandClock;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -56,19 +58,6 @@ const VERSIONS: [&str; 2] = ["v1", "v2"];
 
 fn golden(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// A copy of the database that is kept.
@@ -303,15 +292,6 @@ const EARLY: u64 = 1_000_000;
 /// A time at which some of its entries have expired.
 const LATE: u64 = 1_000_100;
 
-/// A clock that stands still.
-struct Still(u64);
-
-impl Clock for Still {
-    fn now_millis(&self) -> u64 {
-        self.0
-    }
-}
-
 /// A filter that leaves everything.
 struct Lenient;
 
@@ -327,7 +307,9 @@ impl CompactionFilter for Lenient {
 
 fn kinds_options(now: u64) -> Options {
     let mut options = options();
-    options.clock = Arc::new(Still(now));
+    let clock = HandClock::default();
+    clock.set(now);
+    options.clock = Arc::new(clock);
     options.compaction_filters = vec![Arc::new(Lenient)];
     options
 }
@@ -584,6 +566,7 @@ fn write_golden() {
     db.drop_keyspace("gone").unwrap();
     db.sync().unwrap();
     fs::remove_dir_all(target.join("db")).ok();
+    fs::create_dir_all(&target).unwrap();
     copy(&live, &target.join("db"));
     fs::write(target.join("expected.txt"), listing(&db)).unwrap();
     db.close().unwrap();

@@ -14,18 +14,12 @@ mod serializable;
 
 use esker::Options;
 use esker::fs::Fs;
+use esker_testkit::harness::tiny_options;
 use std::sync::Arc;
 
 /// Sizes so small that little data makes many runs and partitions.
 fn options(fs: Arc<dyn Fs>) -> Options {
-    let mut options = Options::default();
-    options.memory = Some(2 << 20);
-    options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 16 << 10;
-    options.segment_bytes = 4 << 10;
-    options.block_bytes = 512;
-    options.log_segment_bytes = 32 << 10;
-    options.workers = Some(1);
+    let mut options = tiny_options();
     options.sync_interval = None;
     options.fs = fs;
     options

@@ -4,6 +4,7 @@
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery, Stats};
 use esker_testkit::faultfs::{Effect, Op, Rule};
+use esker_testkit::files::copy;
 use esker_testkit::{CrashFs, FaultFs};
 use parking_lot::{Condvar, Mutex};
 use std::path::{Path, PathBuf};
@@ -31,18 +32,6 @@ fn files(directory: &Path) -> Vec<PathBuf> {
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for path in files(from) {
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, &target).unwrap();
-        }
-    }
 }
 
 fn flip(path: &Path, at: usize) {

@@ -1,6 +1,9 @@
 //! What the process tests share: running the program, talking to its shell, random numbers that
 //! can be replayed.
 
+pub use esker_testkit::files::copy;
+
+use esker_testkit::Rng;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
@@ -127,45 +130,14 @@ pub fn tree(dir: &Path) -> Vec<(String, Option<Vec<u8>>)> {
     found
 }
 
-/// Copies a directory with all below it.
-pub fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, &target).unwrap();
-        }
-    }
-}
-
-/// SplitMix64.
-pub struct Random(u64);
-
-impl Random {
-    /// Starts from `ESKER_SEED`, or from the clock, and prints the seed.
-    pub fn from_environment() -> Self {
-        let seed = match std::env::var("ESKER_SEED") {
-            Ok(text) => text.parse().expect("ESKER_SEED is a number"),
-            Err(_) => std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .map_or(0, |time| time.as_nanos() as u64),
-        };
-        println!("replay with ESKER_SEED={seed}");
-        Self(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
+/// Random numbers from `ESKER_SEED`, or from the clock; prints the seed.
+pub fn random() -> Rng {
+    let seed = match std::env::var("ESKER_SEED") {
+        Ok(text) => text.parse().expect("ESKER_SEED is a number"),
+        Err(_) => std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |time| time.as_nanos() as u64),
+    };
+    println!("replay with ESKER_SEED={seed}");
+    Rng::new(seed)
 }

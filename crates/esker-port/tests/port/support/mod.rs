@@ -4,15 +4,20 @@
 
 use esker::{Db, Options};
 use esker_port::{Engine, Error, Import, ImportOptions, Quiet, Summary};
+pub use esker_testkit::files::copy;
+use esker_testkit::orders::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Keyspaces with what they hold.
 pub type Content = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
+/// Options for databases with keyspaces in byte order, or the other way round.
 pub fn options() -> Options {
     let mut options = Options::default();
     options.memory = Some(32 << 20);
+    options.comparators = vec![Arc::new(Reverse)];
     options
 }
 
@@ -24,6 +29,7 @@ pub fn import(engine: Engine, from: &Path, to: &Path) -> Result<Summary, Error> 
 pub fn import_as(engine: Engine, from: &Path, to: &Path, keyspace: &str) -> Result<Summary, Error> {
     let mut with = ImportOptions::default();
     with.keyspace = keyspace.to_owned();
+    with.comparators = vec![Arc::new(Reverse)];
     let import = Import::open(engine, from, with)?;
     let db = Db::open_with(to, options()).unwrap();
     let result = import.run(&db, &mut Quiet);
@@ -89,17 +95,65 @@ pub fn tree(path: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     found
 }
 
-/// Copies a file or a directory with all that is in it.
-pub fn copy(from: &Path, to: &Path) {
-    if !from.is_dir() {
-        std::fs::copy(from, to).unwrap();
-        return;
+/// Fills stores with keyspaces of these names, and imports all of them.
+#[track_caller]
+pub fn all_come_over(engine: Engine, stores: &[&[&str]], made: fn(&Path, &Content)) {
+    let mut random = Random::from_environment();
+    for names in stores {
+        let place = tempfile::tempdir().unwrap();
+        let from = place.path().join("source");
+        let content = random.content(names, 4000, 100_000);
+        made(&from, &content);
+        assert!(shown(engine, &from).unwrap() == content);
     }
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        copy(&path, &to.join(path.file_name().unwrap()));
+}
+
+/// How files of a store are damaged.
+pub struct Damage<'a> {
+    pub rounds: usize,
+    /// Whether each third file is cut; else a bit is flipped.
+    pub cuts: bool,
+    /// The ending of files that may look as if they ended where they are damaged.
+    pub logs: &'a str,
+}
+
+/// Damages one of these files of a store in each round. The import must refuse the store, or show
+/// what it holds.
+#[track_caller]
+pub fn damage_is_an_error_or_does_not_matter(
+    engine: Engine,
+    whole: &Path,
+    files: &[(PathBuf, Vec<u8>, std::time::SystemTime)],
+    content: &Content,
+    random: &mut Random,
+    damage: Damage<'_>,
+) {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    let (mut refused, mut harmless, mut shorter) = (0, 0, 0);
+    for round in 0..damage.rounds {
+        let (path, bytes, _) = &files[round % files.len()];
+        let name = path.strip_prefix(whole).unwrap();
+        copy(whole, &from);
+        let mut damaged = bytes.clone();
+        let at = random.below(bytes.len());
+        if damage.cuts && round % 3 == 0 {
+            damaged.truncate(at);
+        } else {
+            damaged[at] ^= 1 << random.below(8);
+        }
+        std::fs::write(from.join(name), &damaged).unwrap();
+        match shown(engine, &from) {
+            Ok(found) if found == *content => harmless += 1,
+            Ok(_) if name.to_string_lossy().ends_with(damage.logs) => shorter += 1,
+            Ok(_) => panic!("{name:?} at {at}: another content, no error"),
+            Err(Error::Source { .. } | Error::Io { .. }) => refused += 1,
+            Err(other) => panic!("{name:?} at {at}: {other}"),
+        }
+        std::fs::remove_dir_all(&from).unwrap();
     }
+    println!("{refused} refused, {harmless} harmless, {shorter} shorter");
+    assert!(refused > 20);
 }
 
 /// Random numbers that can be replayed.
@@ -140,6 +194,20 @@ impl Random {
         }
         content
     }
+}
+
+/// Makes a store with one keyspace, and puts things that are no files into it.
+#[cfg(unix)]
+#[track_caller]
+pub fn intruders_in_a_new_store_are_not_waited_for(
+    engine: Engine,
+    keyspace: &str,
+    made: fn(&Path, &Content),
+) {
+    let place = tempfile::tempdir().unwrap();
+    let from = place.path().join("source");
+    made(&from, &Random::from_environment().content(&[keyspace], 200, 200));
+    intruders_are_not_waited_for(engine, &from);
 }
 
 /// Puts a pipe, and then a device that never ends, in the place of each file of a store in turn.

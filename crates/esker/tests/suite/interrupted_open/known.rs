@@ -52,14 +52,6 @@ fn put_back(disk: &CrashFs, starts: &[&str], older: &Files) -> CrashFs {
     copy
 }
 
-fn flip(disk: &CrashFs, path: &Path, bit: u64) {
-    let file = disk.open(path, OpenMode::ReadWrite).unwrap();
-    let mut byte = [0];
-    file.read_at(&mut byte, bit / 8).unwrap();
-    byte[0] ^= 1 << (bit % 8);
-    file.write_at(&byte, bit / 8).unwrap();
-}
-
 /// The superblock that counts.
 fn superblock(disk: &CrashFs) -> Superblock {
     let read = |name| Superblock::read_file(disk, &Path::new(PATH).join(name)).unwrap().unwrap();
@@ -151,7 +143,7 @@ fn no_bit_of_the_last_edit_is_lost_in_silence() {
             assert_eq!(superblock(&disk).known.unwrap().manifest, *last);
             for bit in before.len * 8..last.len * 8 {
                 let copy = disk.kill_clone();
-                flip(&copy, &path, bit);
+                copy.flip_bit(&path, bit).unwrap();
                 // What pads the record to a multiple of 8 bytes says nothing.
                 let padding = bit / 8 >= last.len - 7;
                 let what = format!("{class:?}, closed {close}, bit {bit}");
@@ -181,7 +173,7 @@ fn no_bit_of_a_superblock_matters() {
             // Opening costs more than the flip; each bit by itself is in `manifest/tests`.
             for bit in (0..len * 8).step_by(37) {
                 let copy = disk.kill_clone();
-                flip(&copy, &path, bit);
+                copy.flip_bit(&path, bit).unwrap();
                 assert!(!refused(&copy, 2, &format!("{class:?}, {name}, bit {bit}")));
             }
             let copy = disk.kill_clone();
