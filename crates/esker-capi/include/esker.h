@@ -381,7 +381,7 @@ enum esker_option
    */
   ESKER_OPTION_BLOCK_BYTES = 14,
   /**
-   * Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
+   * Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
    */
   ESKER_OPTION_LOG_SEGMENT_BYTES = 15,
 };

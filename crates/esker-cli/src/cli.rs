@@ -155,7 +155,7 @@ impl OpenFlags {
             options.partition_bytes = 256 << 10;
             options.segment_bytes = 32 << 10;
             options.block_bytes = 1 << 10;
-            options.log_segment_bytes = 256 << 10;
+            options.log_file_bytes = 256 << 10;
         }
         options
     }

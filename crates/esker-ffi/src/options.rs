@@ -95,7 +95,7 @@ pub enum esker_option {
     ESKER_OPTION_SEGMENT_BYTES = 13,
     /// Bytes of one block before compression. Default: 4 KiB.
     ESKER_OPTION_BLOCK_BYTES = 14,
-    /// Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
+    /// Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
     ESKER_OPTION_LOG_SEGMENT_BYTES = 15,
 }
 
@@ -169,7 +169,7 @@ fn set(options: &mut esker::Options, option: i32, value: u64) -> Result<()> {
         12 => options.partition_bytes = value,
         13 => options.segment_bytes = small()?,
         14 => options.block_bytes = small()?,
-        15 => options.log_segment_bytes = small()?,
+        15 => options.log_file_bytes = small()?,
         _ => return refuse(format!("{option} is no option: give an esker_option")),
     }
     Ok(())

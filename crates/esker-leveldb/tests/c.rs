@@ -295,7 +295,7 @@ fn destroying_removes_all_files_of_a_database_and_no_other() {
     for life in 0..3 {
         let mut options = esker::Options::default();
         options.memtable_bytes = Some(1 << 16);
-        options.log_segment_bytes = 1 << 16;
+        options.log_file_bytes = 1 << 16;
         let db = esker::Db::open_with(&dir, options).unwrap();
         let keyspace = db.keyspace(&format!("keyspace {life}")).unwrap();
         for number in 0..3000 {

@@ -37,7 +37,7 @@ pub fn small_options(rng: &mut Rng) -> Options {
     options.partition_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
     options.segment_bytes = pick(rng, &[2 << 10, 4 << 10, 8 << 10]);
     options.block_bytes = pick(rng, &[256, 512]);
-    options.log_segment_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
+    options.log_file_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
     options.log = pick(rng, &[LogKind::Plain, LogKind::Mapped]);
     let compressions = [Compression::Auto, Compression::None, Compression::Lz4, Compression::Zstd];
     options.compression = pick(rng, &compressions);
@@ -54,7 +54,7 @@ pub fn tiny_options() -> Options {
     options.partition_bytes = 16 << 10;
     options.segment_bytes = 4 << 10;
     options.block_bytes = 512;
-    options.log_segment_bytes = 32 << 10;
+    options.log_file_bytes = 32 << 10;
     options.workers = Some(1);
     options
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p esker --bench wal_micro -- [DIRECTORY] [RECORDS]`
 //!
-//! A helper thread prepares segments and gives them back, as the database does.
+//! A helper thread prepares log files and gives them back, as the database does.
 
 use esker::LogKind;
 use esker::internals::commit::{Class, LogConfig, Pipeline};
@@ -67,7 +67,7 @@ fn run(dir: &Path, kind: LogKind, threads: u64, records: u64) -> esker::Result<(
     config.on_prepare_needed = Some(Box::new(move || signal.notify()));
     let log = Pipeline::create(config, 8, Arc::new(Latch::new()))?;
     let done = AtomicBool::new(false);
-    // The first pass makes and sizes the segments, the second is timed.
+    // The first pass makes and sizes the log files, the second is timed.
     for pass in 0..2 {
         done.store(false, Ordering::Relaxed);
         let begun = Instant::now();

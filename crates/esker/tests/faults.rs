@@ -247,7 +247,7 @@ fn fail_sync(disk: &CrashFs, fs: &FaultFs, seed: u64, what: &str, poisoned: &mut
     }
     let failed = !fs.fired().is_empty();
     if failed {
-        // If the sync was part of preparing a log segment, nothing was reserved yet (R8): that
+        // If the sync was part of preparing a log file, nothing was reserved yet (R8): that
         // file is gone, and the next attempt takes another one.
         let later = Op::Put(0, b"later".to_vec(), b"x".to_vec());
         match harness::write_one(&db, &later, Durability::Process) {

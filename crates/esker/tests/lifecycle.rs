@@ -184,7 +184,7 @@ fn cycles(path: &Path, options: &Options, count: u64) {
     // Files do not pile up.
     let files = |name: &str| options.fs.list(&path.join(name)).unwrap().len();
     assert!(files("data") < 20, "{} run files", files("data"));
-    assert!(files("wal") < 8, "{} log segments", files("wal"));
+    assert!(files("wal") < 8, "{} log files", files("wal"));
     assert!(files("") < 10, "{} files", files(""));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A committer that needs position P durable either finds a sync under way and sleeps, or leads
 //! one itself for everything that is visible at that moment; committers that arrive meanwhile share
-//! the next. Segments are synced from old to new. After a failure no thread syncs again: the latch
+//! the next. Log files are synced from old to new. After a failure no thread syncs again: the latch
 //! is set, and all waiters get the error (R8).
 
 use crate::base::Seq;

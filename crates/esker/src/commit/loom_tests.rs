@@ -157,7 +157,7 @@ fn a_stopped_ring_lets_every_waiter_go() {
 
 #[test]
 fn space_that_is_raised_is_reserved_once() {
-    // The switch of segments: one thread prepares while others meet the end of the space.
+    // The switch of log files: one thread prepares while others meet the end of the space.
     model(|| {
         let ring = Arc::new(Ring::new(4, 8));
         ring.raise_limit(16);

@@ -6,7 +6,7 @@
 //! see a write before an earlier one, and a writer returns only once its own write is visible.
 //!
 //! Invariants:
-//! 1. Space is reserved only inside segments that are prepared and durable (R2, R4).
+//! 1. Space is reserved only inside log files that are prepared and durable (R2, R4).
 //! 2. Every reserved ticket is completed, as a batch or as a void, or the pipeline is stopped and
 //!    every waiter gets the error (R2). No thread hangs.
 //! 3. `visible` never passes a ticket that is not complete, and never goes back.
@@ -16,7 +16,7 @@
 //!    later, succeeded, in the order of the log (R5). No file is synced again after a failure (R8).
 //!
 //! The files: `ring` is the lock-free protocol, small enough to be model-checked with loom;
-//! `space` prepares, recycles and gives back segments; `group` shares syncs among committers;
+//! `space` prepares, recycles and gives back log files; `group` shares syncs among committers;
 //! `pipeline` puts them together. The shape follows the reservation logs of Aether (Johnson et
 //! al., VLDB 2010) and ERMIA (Kim et al., SIGMOD 2016).
 

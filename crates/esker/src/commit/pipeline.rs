@@ -16,7 +16,7 @@ use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
     payload_sum, record_bytes,
 };
-use crate::wal::{Chain, Medium, Reach, Record, RecordKind, Recovered, Segment};
+use crate::wal::{Chain, LogFile, Medium, Reach, Record, RecordKind, Recovered};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Pipeline {
         Self::start(config, chain, first, latch)
     }
 
-    /// Continues a recovered log at its end, in a new segment (R7). Before the first write the
+    /// Continues a recovered log at its end, in a new log file (R7). Before the first write the
     /// caller must have made durable what it replayed; the records written from now on say so.
     pub fn resume(config: LogConfig, recovered: Recovered, latch: Arc<Latch>) -> Result<Self> {
         let end = recovered.end;
@@ -91,11 +91,11 @@ impl Pipeline {
         }
         let ring = Ring::new(SLOTS, at);
         chain.life = config.life;
-        let LogConfig { fs, dir, kind, segment_bytes_max, on_full, .. } = config;
+        let LogConfig { fs, dir, kind, file_bytes_max, on_full, .. } = config;
         let make_room = || on_full.as_ref().is_some_and(|make_room| make_room());
         let open = |medium, chain| {
             let (fs, dir) = (Arc::clone(&fs), dir.clone());
-            Space::open(fs, dir, medium, segment_bytes_max, chain, &ring, &make_room)
+            Space::open(fs, dir, medium, file_bytes_max, chain, &ring, &make_room)
         };
         let (space, medium) = match kind {
             LogKind::Plain => (open(Medium::Plain, chain)?, Medium::Plain),
@@ -280,7 +280,7 @@ impl Pipeline {
         (position > self.first).then_some(Reach { position, nonce })
     }
 
-    /// Segments that are prepared from now on carry this life.
+    /// Log files that are prepared from now on carry this life.
     pub fn set_life(&self, life: u64) {
         self.space.life.store(life, Ordering::Relaxed);
     }
@@ -314,27 +314,27 @@ impl Pipeline {
         // Seeded: a sync of the log says that it is done and syncs nothing.
         bug!("commit_sync_does_nothing", return Ok(()));
         self.group.sync(upto, visible, |from, until| {
-            // Seeded: only the newest segment is synced, so a power cut leaves a hole before
+            // Seeded: only the newest log file is synced, so a power cut leaves a hole before
             // durable records.
             let from = if bug!("commit_older_segments_not_synced") { until - 1 } else { from };
-            self.space.span(from, until).iter().try_for_each(|segment| segment.sync())
+            self.space.span(from, until).iter().try_for_each(|log_file| log_file.sync())
         })
     }
 
     /// The log before `position` is not needed any more (R3: called after the manifest edit that
-    /// says so is durable). Whole segments are recycled or removed. An error means that a file
+    /// says so is durable). Whole log files are recycled or removed. An error means that a file
     /// could not be removed; the log itself is not affected.
     pub fn release_before(&self, position: Seq) -> Result<()> {
         self.space.release_before(position.min(self.visible()))
     }
 
-    /// Whether [`Pipeline::prepare_ahead`] has a segment to prepare.
+    /// Whether [`Pipeline::prepare_ahead`] has a log file to prepare.
     pub fn needs_preparation(&self) -> bool {
         self.space.due(&self.ring)
     }
 
-    /// Prepares the next segment if the last one is used far enough, and makes pages ahead of the
-    /// writers resident (R9). Returns whether a segment was prepared. An error is not a failure
+    /// Prepares the next log file if the last one is used far enough, and makes pages ahead of the
+    /// writers resident (R9). Returns whether a log file was prepared. An error is not a failure
     /// of the log: the next writer that needs the space tries again (R8).
     pub fn prepare_ahead(&self) -> Result<bool> {
         self.space.prepare_ahead(&self.ring)
@@ -401,28 +401,28 @@ impl Pipeline {
             sync_time: nanos(&self.group.sync_nanos),
             space_wait: nanos(&self.space_wait),
             sync_wait: nanos(&self.sync_wait),
-            segments_prepared: self.space.prepared.load(Ordering::Relaxed),
-            segments_recycled: self.space.recycled.load(Ordering::Relaxed),
+            files_prepared: self.space.prepared.load(Ordering::Relaxed),
+            files_recycled: self.space.recycled.load(Ordering::Relaxed),
         }
     }
 
-    /// Writes a record that may span segments; its start salts it.
+    /// Writes a record that may span log files; its start salts it.
     fn put_spanning(&self, mut record: Record, prefix: &[u8], payload: &[u8]) -> Result<()> {
-        let segments = self.space.span(record.position, record.end());
-        let Some(first) = segments.first() else {
+        let log_files = self.space.span(record.position, record.end());
+        let Some(first) = log_files.first() else {
             return Err(Error::invalid("a record outside of the prepared log".to_owned()));
         };
         let nonce = first.header().nonce;
         seal_payload(&mut record, nonce, prefix, payload);
-        // Seeded: a record that spans two segments is written in part.
+        // Seeded: a record that spans two log files is written in part.
         let payload = &payload[..payload.len() >> u32::from(bug!("commit_spanning_record_is_cut"))];
         let mut position = record.position;
         for mut piece in [&record.encode(nonce)[..], prefix, payload] {
-            for segment in &segments {
-                let room = segment.limit().saturating_sub(position).min(piece.len() as u64);
+            for log_file in &log_files {
+                let room = log_file.limit().saturating_sub(position).min(piece.len() as u64);
                 let (now, later) = piece.split_at(room as usize);
                 if !now.is_empty() {
-                    segment.write(position, now)?;
+                    log_file.write(position, now)?;
                 }
                 position += room;
                 piece = later;
@@ -529,19 +529,19 @@ impl PendingWrite<'_> {
         let pipeline = self.pipeline;
         let buffer = self.buffer.as_deref_mut();
         let slot = pipeline.ring.slot_index(number);
-        let whole = pipeline.space.with_segment(slot, start, end, |segment| {
-            let nonce = segment.header().nonce;
+        let whole = pipeline.space.with_file(slot, start, end, |log_file| {
+            let nonce = log_file.header().nonce;
             seal_payload(&mut record, nonce, prefix, payload);
-            put_whole(segment, &record, nonce, prefix, payload, buffer)
+            put_whole(log_file, &record, nonce, prefix, payload, buffer)
         });
         whole.unwrap_or_else(|| pipeline.put_spanning(record, prefix, payload))
     }
 }
 
-/// Writes a record that lies in one segment.
+/// Writes a record that lies in one log file.
 #[inline]
 fn put_whole(
-    segment: &Segment,
+    log_file: &LogFile,
     record: &Record,
     nonce: u64,
     prefix: &[u8],
@@ -554,18 +554,18 @@ fn put_whole(
         let mut position = record.position + RECORD_HEADER_LEN as u64;
         for piece in [prefix, payload] {
             if !piece.is_empty() {
-                segment.write(position, piece)?;
+                log_file.write(position, piece)?;
                 position += piece.len() as u64;
             }
         }
-        return segment.write(record.position, &header);
+        return log_file.write(record.position, &header);
     };
     buffer.clear();
     buffer.shrink_to(BUFFER_KEPT);
     buffer.extend_from_slice(&header);
     buffer.extend_from_slice(prefix);
     buffer.extend_from_slice(payload);
-    segment.write(record.position, buffer)
+    log_file.write(record.position, buffer)
 }
 
 impl Drop for PendingWrite<'_> {

@@ -1,11 +1,11 @@
-//! Segments: prepared ahead of the writers, recycled behind them.
+//! Log files: prepared ahead of the writers, recycled behind them.
 //!
 //! Reservation may only reach where space is prepared and durable (R2, R4). One lock serialises
-//! preparation and release, which do I/O; the list of live segments has a lock of its own that is
-//! held for moments. Writers keep the segment that they used last in a cell per ring slot, which
-//! only the holder of the slot's ticket touches, so that finding the segment shares no line.
+//! preparation and release, which do I/O; the list of live log files has a lock of its own that is
+//! held for moments. Writers keep the log file that they used last in a cell per ring slot, which
+//! only the holder of the slot's ticket touches, so that finding the log file shares no line.
 //!
-//! Segments start small and double while they fill faster than they are due (R1), never take more
+//! Log files start small and double while they fill faster than they are due (R1), never take more
 //! than an eighth of what is free, and shrink back to what fits when the device is full (R8). A
 //! failed preparation reserves nothing and leaves no file; its serial and file number are never
 //! used again. `spare` says what a full device gets back, and in which order.
@@ -17,31 +17,31 @@ use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, Incarnation, OpenMode};
 use crate::wal::format::{CAPACITY_MAX, CAPACITY_MIN, HEADER_BYTES};
-use crate::wal::{Chain, Medium, Segment, SegmentFile, SegmentHeader, file_name};
+use crate::wal::{AllocatedFile, Chain, LogFile, LogFileHeader, Medium, file_name};
 use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// File size of the first segment of a log.
+/// File size of the first log file of a log.
 const FIRST_FILE_BYTES: u64 = 256 << 10;
-/// A segment that fills faster than this is followed by one twice its size.
+/// A log file that fills faster than this is followed by one twice its size.
 const FILLS_FAST: Duration = Duration::from_secs(1);
 /// A full device is not asked for less than this, in bytes.
 const SMALLEST_RETRY: u64 = 32 << 10;
-/// A segment takes at most this part of what is free on the device, so that the log does not hold
+/// A log file takes at most this part of what is free on the device, so that the log does not hold
 /// what a flush needs.
 const SHARE_OF_FREE: u64 = 8;
-/// Released segments that are kept for recycling.
+/// Released log files that are kept for recycling.
 const POOL_MAX: usize = 2;
-/// The piece in which an old segment is written over itself.
+/// The piece in which an old log file is written over itself.
 const REWRITE_BYTES: u64 = 256 << 10;
 /// How far ahead of the writers pages are made resident (R9), and the step of it.
 const POPULATE_AHEAD: u64 = 1 << 20;
 const POPULATE_STEP: u64 = 512 << 10;
 
-/// A segment of an earlier life of the log, kept until its content is no longer needed.
+/// A log file of an earlier life of the log, kept until its content is no longer needed.
 struct Retired {
     path: PathBuf,
     start: Seq,
@@ -53,73 +53,76 @@ struct Retired {
 struct Maker {
     next_serial: u64,
     next_number: u64,
-    /// The nonce that the next segment names as its predecessor.
+    /// The nonce that the next log file names as its predecessor.
     predecessor: u64,
-    /// Data bytes of the next new segment.
+    /// Data bytes of the next new log file.
     capacity: u64,
     prepared_at: Instant,
     populated: Seq,
-    pool: Vec<Arc<SegmentFile>>,
+    pool: Vec<Arc<AllocatedFile>>,
     retired: Vec<Retired>,
     /// Everything before this is given back (R3).
     released: Seq,
-    /// Up to where the space of segments that are still live was given back (see `spare`).
+    /// Up to where the space of log files that are still live was given back (see `spare`).
     holed: Seq,
 }
 
-/// Preparing, finding and giving back segments.
+/// Preparing, finding and giving back log files.
 pub(super) struct Space {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
     medium: Medium,
     capacity_max: u64,
     maker: Mutex<Maker>,
-    live: RwLock<Vec<Arc<Segment>>>,
-    /// One per ring slot: the segment that the slot's last ticket was written to.
-    cached: Box<[Mutex<Option<Arc<Segment>>>]>,
+    live: RwLock<Vec<Arc<LogFile>>>,
+    /// One per ring slot: the log file that the slot's last ticket was written to.
+    cached: Box<[Mutex<Option<Arc<LogFile>>>]>,
     /// A reservation that ends behind this asks for preparation.
     wake_at: AtomicU64,
-    /// Goes into the headers of segments that are prepared.
+    /// Goes into the headers of log files that are prepared.
     pub(super) life: AtomicU64,
     pub(super) prepared: AtomicU64,
     pub(super) recycled: AtomicU64,
 }
 
 impl Space {
-    /// Opens the log's space at `start`, in a fresh segment that continues `chain` (R7), and
-    /// removes segment files that are not part of it. Returns with `ring` open for reservation. If
+    /// Opens the log's space at `start`, in a fresh log file that continues `chain` (R7), and
+    /// removes log files that are not part of it. Returns with `ring` open for reservation. If
     /// the device is full, it first removes what is not needed and then calls `on_full` to make
     /// room.
     pub(super) fn open(
         fs: Arc<dyn Fs>,
         dir: PathBuf,
         medium: Medium,
-        segment_bytes_max: u64,
+        file_bytes_max: u64,
         chain: Chain,
         ring: &Ring,
         on_full: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let start = ring.reserved();
-        let capacity_max = (segment_bytes_max.saturating_sub(HEADER_BYTES) / CAPACITY_MIN
+        let capacity_max = (file_bytes_max.saturating_sub(HEADER_BYTES) / CAPACITY_MIN
             * CAPACITY_MIN)
             .clamp(CAPACITY_MIN, CAPACITY_MAX);
-        let retired = chain.segments.iter().map(|segment| Retired {
-            path: segment.path.clone(),
-            start: segment.header.start,
-            end: segment.end.min(start),
-            file_bytes: segment.file_len,
+        let retired = chain.log_files.iter().map(|log_file| Retired {
+            path: log_file.path.clone(),
+            start: log_file.header.start,
+            end: log_file.end.min(start),
+            file_bytes: log_file.file_len,
         });
-        // The successor names the segment that holds the last byte that counts. One that starts at
+        // The successor names the log file that holds the last byte that counts. One that starts at
         // the end holds none, and may never have been synced: a power cut would break the chain.
-        let before = chain.segments.iter().rev().find(|segment| segment.header.start < start);
-        // Seeded: a new segment names one as predecessor that was prepared and never used; when a
+        let before = chain.log_files.iter().rev().find(|log_file| log_file.header.start < start);
+        // Seeded: a new log file names one as predecessor that was prepared and never used; when a
         // power cut takes that, the chain is broken.
-        let before =
-            if bug!("commit_predecessor_without_records") { chain.segments.last() } else { before };
+        let before = if bug!("commit_predecessor_without_records") {
+            chain.log_files.last()
+        } else {
+            before
+        };
         let maker = Maker {
             next_serial: chain.next_serial.max(1),
             next_number: chain.next_number.max(1),
-            predecessor: before.map_or(0, |segment| segment.header.nonce),
+            predecessor: before.map_or(0, |log_file| log_file.header.nonce),
             capacity: (FIRST_FILE_BYTES - HEADER_BYTES).min(capacity_max),
             prepared_at: Instant::now(),
             populated: start,
@@ -149,9 +152,9 @@ impl Space {
         Ok(space)
     }
 
-    /// Removes what is not part of the log: only now, when the new segment is durable, so that at
-    /// every moment some segment covers the log's start (R11). A failure to remove is harmless:
-    /// the walk from the newest segment never reaches these files.
+    /// Removes what is not part of the log: only now, when the new log file is durable, so that at
+    /// every moment some log file covers the log's start (R11). A failure to remove is harmless:
+    /// the walk from the newest log file never reaches these files.
     fn drop_leftovers(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
         for path in &chain.stale {
             let _ = self.fs.remove_file(path);
@@ -159,14 +162,14 @@ impl Space {
         // Windows that start at the end or behind were prepared or filled by a life that ended.
         // Seeded: open removes the log that it replayed before a flush has made that durable.
         let start = if bug!("commit_old_log_removed_before_flush") { 0 } else { start };
-        let superseded = chain.segments.iter().filter(|segment| segment.header.start >= start);
-        for segment in superseded {
-            let _ = self.fs.remove_file(&segment.path);
-            maker.retired.retain(|retired| retired.path != segment.path);
+        let superseded = chain.log_files.iter().filter(|log_file| log_file.header.start >= start);
+        for log_file in superseded {
+            let _ = self.fs.remove_file(&log_file.path);
+            maker.retired.retain(|retired| retired.path != log_file.path);
         }
     }
 
-    /// Prepares segments until `end` can be reserved. Called by a writer that met the end of the
+    /// Prepares log files until `end` can be reserved. Called by a writer that met the end of the
     /// space, before it has reserved anything (R2).
     pub(super) fn make_room(&self, ring: &Ring, end: Seq) -> Result<()> {
         let mut maker = self.maker.lock();
@@ -191,8 +194,8 @@ impl Space {
             && self.wake_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX
     }
 
-    /// Prepares the next segment if the last one is used far enough, and reads pages in ahead
-    /// of the writers (R9). Returns whether a segment was prepared.
+    /// Prepares the next log file if the last one is used far enough, and reads pages in ahead
+    /// of the writers (R9). Returns whether a log file was prepared.
     pub(super) fn prepare_ahead(&self, ring: &Ring) -> Result<bool> {
         let mut maker = self.maker.lock();
         let due = self.due(ring);
@@ -202,7 +205,7 @@ impl Space {
         outcome.map(|()| due)
     }
 
-    /// Whether the last prepared segment is used far enough for the next to be prepared.
+    /// Whether the last prepared log file is used far enough for the next to be prepared.
     pub(super) fn due(&self, ring: &Ring) -> bool {
         let live = self.live.read();
         live.last().is_some_and(|last| ring.reserved() >= due_at(last))
@@ -214,10 +217,10 @@ impl Space {
         }
         let from = maker.populated.max(ring.reserved());
         let until = (ring.reserved() + POPULATE_AHEAD).min(ring.limit());
-        let segments: Vec<_> = self.live.read().clone();
-        for segment in segments.iter().filter(|segment| segment.limit() > from) {
-            let start = from.max(segment.start());
-            segment.populate(start, until.saturating_sub(start));
+        let log_files: Vec<_> = self.live.read().clone();
+        for log_file in log_files.iter().filter(|log_file| log_file.limit() > from) {
+            let start = from.max(log_file.start());
+            log_file.populate(start, until.saturating_sub(start));
         }
         maker.populated = maker.populated.max(until);
     }
@@ -232,7 +235,7 @@ impl Space {
         self.wake_at.store(at, Ordering::Relaxed);
     }
 
-    /// Prepares a segment at the end of the space; of at least `missing` bytes if that is allowed.
+    /// Prepares a log file at the end of the space; of at least `missing` bytes if that is allowed.
     fn prepare_one(&self, maker: &mut Maker, ring: &Ring, missing: u64) -> Result<()> {
         let start = ring.limit();
         let first = self.live.read().is_empty();
@@ -246,9 +249,9 @@ impl Space {
             capacity = capacity.min(share.next_multiple_of(CAPACITY_MIN));
             maker.capacity = maker.capacity.min(capacity);
         }
-        let segment = loop {
+        let log_file = loop {
             match self.attempt(maker, start, capacity) {
-                Ok(segment) => break segment,
+                Ok(log_file) => break log_file,
                 // A smaller one may still fit (C7).
                 Err(Error::DiskFull { .. }) if capacity > SMALLEST_RETRY => {
                     capacity = (capacity / 2).next_multiple_of(CAPACITY_MIN);
@@ -257,18 +260,18 @@ impl Space {
                 Err(error) => return Err(error),
             }
         };
-        maker.predecessor = segment.header().nonce;
+        maker.predecessor = log_file.header().nonce;
         maker.prepared_at = Instant::now();
-        let limit = segment.limit();
-        self.live.write().push(Arc::new(segment));
+        let limit = log_file.limit();
+        self.live.write().push(Arc::new(log_file));
         self.prepared.fetch_add(1, Ordering::Relaxed);
         ring.raise_limit(limit);
         Ok(())
     }
 
-    /// One attempt to prepare a segment at `start`; after an error its file is gone (R8).
-    fn attempt(&self, maker: &mut Maker, start: Seq, capacity: u64) -> Result<Segment> {
-        let header = SegmentHeader {
+    /// One attempt to prepare a log file at `start`; after an error its file is gone (R8).
+    fn attempt(&self, maker: &mut Maker, start: Seq, capacity: u64) -> Result<LogFile> {
+        let header = LogFileHeader {
             nonce: draw_nonce()?,
             serial: maker.next_serial,
             start,
@@ -292,17 +295,17 @@ impl Space {
             None => {
                 let path = self.dir.join(file_name(maker.next_number));
                 maker.next_number += 1;
-                Arc::new(SegmentFile::create(&*self.fs, path, capacity, self.medium)?)
+                Arc::new(AllocatedFile::create(&*self.fs, path, capacity, self.medium)?)
             }
         };
         let path = file.path().to_owned();
-        let prepared = Segment::prepare(file, header, fresh).and_then(|segment| {
-            // Seeded: a power cut takes the name of a segment that holds durable records.
+        let prepared = LogFile::prepare(file, header, fresh).and_then(|log_file| {
+            // Seeded: a power cut takes the name of a log file that holds durable records.
             let fresh = fresh && !bug!("commit_segment_name_not_synced");
             if fresh {
                 self.fs.sync_dir(&self.dir).context("sync", &self.dir)?;
             }
-            Ok(segment)
+            Ok(log_file)
         });
         if prepared.is_err() {
             // Never synced again, and never used: the next attempt takes another file.
@@ -311,69 +314,70 @@ impl Space {
         prepared
     }
 
-    /// Runs `f` with the segment that covers the ticket's whole stretch, if there is one.
+    /// Runs `f` with the log file that covers the ticket's whole stretch, if there is one.
     #[inline]
-    pub(super) fn with_segment<R>(
+    pub(super) fn with_file<R>(
         &self,
         slot: usize,
         start: Seq,
         end: Seq,
-        f: impl FnOnce(&Segment) -> R,
+        f: impl FnOnce(&LogFile) -> R,
     ) -> Option<R> {
         let mut cached = self.cached[slot].lock();
-        if !cached.as_ref().is_some_and(|segment| segment.covers(start, end)) {
-            *cached = self.live.read().iter().rfind(|segment| segment.covers(start, end)).cloned();
+        if !cached.as_ref().is_some_and(|log_file| log_file.covers(start, end)) {
+            *cached =
+                self.live.read().iter().rfind(|log_file| log_file.covers(start, end)).cloned();
         }
         cached.as_deref().map(f)
     }
 
-    /// The nonce that salts a record at `position`, and the segments of `position..end`, in order.
-    pub(super) fn span(&self, position: Seq, end: Seq) -> Vec<Arc<Segment>> {
+    /// The nonce that salts a record at `position`, and the log files of `position..end`, in order.
+    pub(super) fn span(&self, position: Seq, end: Seq) -> Vec<Arc<LogFile>> {
         let live = self.live.read();
         let overlapping =
-            |segment: &&Arc<Segment>| segment.start() < end && position < segment.limit();
+            |log_file: &&Arc<LogFile>| log_file.start() < end && position < log_file.limit();
         live.iter().filter(overlapping).cloned().collect()
     }
 
-    /// The nonce of the segment that holds the byte before `position`; 0 if it was given back, or
+    /// The nonce of the log file that holds the byte before `position`; 0 if it was given back, or
     /// belongs to an earlier life.
     pub(super) fn nonce_before(&self, position: Seq) -> u64 {
         let live = self.live.read();
-        let holds = |s: &&Arc<Segment>| s.start() < position && position <= s.limit();
-        live.iter().find(holds).map_or(0, |segment| segment.header().nonce)
+        let holds = |s: &&Arc<LogFile>| s.start() < position && position <= s.limit();
+        live.iter().find(holds).map_or(0, |log_file| log_file.header().nonce)
     }
 
-    /// Gives segments back that end at or before `position`, for recycling where they are not
-    /// too small or too many. The last segment always stays.
+    /// Gives log files back that end at or before `position`, for recycling where they are not
+    /// too small or too many. The last log file always stays.
     pub(super) fn release_before(&self, position: Seq) -> Result<()> {
         let mut maker = self.maker.lock();
-        // Seeded: a segment is given back while it still holds records that are not flushed.
+        // Seeded: a log file is given back while it still holds records that are not flushed.
         let position = if bug!("commit_segment_released_too_early") {
             position + (16 << 10)
         } else {
             position
         };
         maker.released = maker.released.max(position);
-        let released: Vec<Arc<Segment>> = {
+        let released: Vec<Arc<LogFile>> = {
             let mut live = self.live.write();
-            let keep_from = live.partition_point(|segment| segment.limit() <= position);
+            let keep_from = live.partition_point(|log_file| log_file.limit() <= position);
             let keep_from = keep_from.min(live.len().saturating_sub(1));
             live.drain(..keep_from).collect()
         };
         if !released.is_empty() {
             for cell in &self.cached {
                 let mut cell = cell.lock();
-                if cell.as_ref().is_some_and(|segment| segment.limit() <= position) {
+                if cell.as_ref().is_some_and(|log_file| log_file.limit() <= position) {
                     *cell = None;
                 }
             }
         }
         let mut unneeded = Vec::new();
-        for segment in released {
-            let file = segment.file();
+        for log_file in released {
+            let file = log_file.file();
             let useful = file.capacity() >= maker.capacity / 2
                 && file.capacity() <= self.capacity_max
-                && segment.start() >= maker.holed
+                && log_file.start() >= maker.holed
                 && file.keeps_space();
             if useful && maker.pool.len() < POOL_MAX {
                 maker.pool.push(Arc::clone(file));
@@ -383,13 +387,13 @@ impl Space {
         }
         let gone = maker.retired.extract_if(.., |retired| retired.end <= position);
         unneeded.extend(gone.map(|retired| retired.path));
-        // Preparing the next segment does not wait for the removal of large files (R27).
+        // Preparing the next log file does not wait for the removal of large files (R27).
         drop(maker);
         let remove = |path: &PathBuf| self.fs.remove_file(path).context("remove", path);
         unneeded.iter().map(remove).fold(Ok(()), Result::and)
     }
 
-    /// Writes the segments of earlier lives over themselves and syncs them. This writes what a
+    /// Writes the log files of earlier lives over themselves and syncs them. This writes what a
     /// failed sync left only in the page cache, marked clean (R7).
     pub(super) fn persist_retired(&self) -> Result<()> {
         let maker = self.maker.lock();
@@ -412,16 +416,16 @@ impl Space {
     /// Bytes of all log files.
     pub(super) fn file_bytes(&self) -> u64 {
         let maker = self.maker.lock();
-        let live: u64 = self.live.read().iter().map(|segment| segment.file().file_bytes()).sum();
+        let live: u64 = self.live.read().iter().map(|log_file| log_file.file().file_bytes()).sum();
         let pool: u64 = maker.pool.iter().map(|file| file.file_bytes()).sum();
         let retired: u64 = maker.retired.iter().map(|retired| retired.file_bytes).sum();
         live + pool + retired
     }
 }
 
-/// From which position on the segment after `last` is due. An idle database keeps one small
-/// segment; a busy one needs the time that a large one takes to prepare.
-fn due_at(last: &Segment) -> Seq {
+/// From which position on the log file after `last` is due. An idle database keeps one small
+/// log file; a busy one needs the time that a large one takes to prepare.
+fn due_at(last: &LogFile) -> Seq {
     let capacity = last.header().capacity;
     let share = if last.file().file_bytes() <= FIRST_FILE_BYTES { 2 } else { 8 };
     last.start() + capacity / share
@@ -429,7 +433,7 @@ fn due_at(last: &Segment) -> Seq {
 
 /// A nonce is never 0, which stands for "no predecessor".
 fn draw_nonce() -> Result<u64> {
-    // Seeded: records of an earlier use of a recycled segment are taken for new ones.
+    // Seeded: records of an earlier use of a recycled log file are taken for new ones.
     bug!("commit_nonce_is_constant", return Ok(1));
     loop {
         let nonce = getrandom::u64()

@@ -65,7 +65,7 @@ pub struct Core {
     /// Notified when writers may have room again.
     pub(super) room: Signal,
     pub(super) work: WorkQueue,
-    /// Wakes the thread that prepares segments of the log.
+    /// Wakes the thread that prepares log files.
     pub(super) log_signal: Arc<Signal>,
     /// Wakes the thread that syncs the log and records how far: there is something to record.
     pub(super) sync_signal: Arc<Signal>,

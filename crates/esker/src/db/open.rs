@@ -208,7 +208,7 @@ fn log_config(
     let mut config = LogConfig::new(fs.clone(), directory);
     config.life = life;
     config.kind = options.log;
-    config.segment_bytes_max = u64::from(options.log_segment_bytes);
+    config.file_bytes_max = u64::from(options.log_file_bytes);
     config.payload_bytes_max = settings.batch_bytes_max;
     config
 }

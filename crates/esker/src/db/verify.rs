@@ -105,7 +105,7 @@ impl Core {
         crate::wal::inspect(self.fs.as_ref(), &directory, start, |found| {
             use crate::wal::Inspected;
             match found {
-                Inspected::Segment { .. } => report.files += 1,
+                Inspected::LogFile { .. } => report.files += 1,
                 Inspected::Record(record) => {
                     report.entries += u64::from(record.operations);
                     report.bytes += u64::from(record.payload_len);

@@ -255,7 +255,7 @@ impl Core {
         self.work.yield_to_flush()
     }
 
-    /// Prepares segments of the log ahead of the writers. It syncs only what it prepares.
+    /// Prepares log files ahead of the writers. It syncs only what it prepares.
     fn run_log(&self) {
         let Some(pipeline) = &self.pipeline else { return };
         loop {
@@ -267,7 +267,7 @@ impl Core {
             if !self.reserve.is_tight()
                 && let Err(error) = pipeline.prepare_ahead()
             {
-                log::warn!("no log segment is prepared ahead: {error}");
+                log::warn!("no log file is prepared ahead: {error}");
             }
             self.log_signal.wait_past(seen);
         }

@@ -146,7 +146,7 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     crate::wal::inspect(fs, &log, FIRST_POSITION, |part| {
         found |= match part {
             crate::wal::Inspected::Record(_) | crate::wal::Inspected::BadRecord(_) => true,
-            crate::wal::Inspected::Segment { header, .. } => header.start > FIRST_POSITION,
+            crate::wal::Inspected::LogFile { header, .. } => header.start > FIRST_POSITION,
             _ => false,
         };
         Ok(())

@@ -1,6 +1,6 @@
 //! The names in the directory of a database.
 //!
-//! Superblocks and manifests are named by `manifest`, run files by `run`, and log segments by `wal`.
+//! Superblocks and manifests are named by `manifest`, run files by `run`, and log files by `wal`.
 //! Here are the names that belong to none of them.
 
 use crate::fs::DirEntry;

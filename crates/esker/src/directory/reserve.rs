@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The name of the reserve, in the directory of the log.
 pub const RESERVE_NAME: &str = "reserve";
-/// For opening, besides the manifest's size: a log segment, and blocks of directories.
+/// For opening, besides the manifest's size: a log file, and blocks of directories.
 pub const OPEN_BYTES: u64 = 64 << 10;
 /// For the log of what frees space.
 pub const FREEING_BYTES: u64 = 128 << 10;

@@ -80,7 +80,7 @@ fn check_free(path: &Path, entries: &[DirEntry]) -> Result<()> {
     Err(Error::exists(path, what_it_is(entries)))
 }
 
-/// Removes what an earlier filling left, and makes that durable: a log segment that came back
+/// Removes what an earlier filling left, and makes that durable: a log file that came back
 /// later would look like one of the new log.
 fn clear(fs: &dyn Fs, path: &Path, entries: &[DirEntry]) -> Result<()> {
     let top = |name: &str| SUPERBLOCK_NAMES.contains(&name) || parse_manifest_name(name).is_some();

@@ -1,4 +1,4 @@
-//! A log segment: its header, and each record with its operations.
+//! A log file: its header, and each record with its operations.
 
 use super::fields::{self, Fields, bound, key, size};
 use crate::base::split;
@@ -6,32 +6,32 @@ use crate::error::{IoContext, Result};
 use crate::fs::{Fs, OpenMode};
 use crate::wal::format::{HEADER_BYTES, HeaderPage, VERSION};
 use crate::wal::ops::{Op, Ops};
-use crate::wal::{self, Record, RecordKind, SegmentHeader, Visited};
+use crate::wal::{self, LogFileHeader, Record, RecordKind, Visited};
 use std::path::Path;
 
 pub(super) fn show(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> {
-    fields.add("file", "log segment");
+    fields.add("file", "log file");
     let bytes = size(fs, path)?;
     fields.add("bytes", bytes);
     let file = fs.open(path, OpenMode::Read).context("open", path)?;
     let mut page = vec![0; bytes.min(HEADER_BYTES) as usize];
     file.read_at(&mut page, 0).context("read", path)?;
-    match SegmentHeader::decode_page(&page) {
+    match LogFileHeader::decode_page(&page) {
         HeaderPage::Valid(header) => {
-            let version = SegmentHeader::version_of(&page).unwrap_or(VERSION);
+            let version = LogFileHeader::version_of(&page).unwrap_or(VERSION);
             fields.add("header.format version", version);
             show_header(&header, bytes, fields);
         }
         HeaderPage::Blank => fields.add("header", "blank: never used"),
         HeaderPage::Damaged => {
-            fields.add("damaged[0]", "log segment header at 0: no copy is whole, so no record is");
+            fields.add("damaged[0]", "log file header at 0: no copy is whole, so no record is");
             return Ok(());
         }
         // The read below refuses it.
         HeaderPage::Unknown(_) => {}
     }
     // Damage of the header as a whole, such as a blank one before records.
-    wal::visit_segment(fs, path, |visited| {
+    wal::visit_file(fs, path, |visited| {
         match visited {
             Visited::Record { record, payload } => show_record(&record, Some(payload), fields),
             Visited::Bad(record) => show_record(&record, None, fields),
@@ -46,7 +46,7 @@ pub(super) fn show(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> 
     .or_else(|error| fields.damage("damaged[0]", error))
 }
 
-fn show_header(header: &SegmentHeader, bytes: u64, fields: &mut Fields) {
+fn show_header(header: &LogFileHeader, bytes: u64, fields: &mut Fields) {
     fields.add("header.nonce", format!("{:#018x}", header.nonce));
     fields.add("header.serial", header.serial);
     fields.add("header.start", header.start);
@@ -77,7 +77,7 @@ fn show_record(record: &Record, payload: Option<&[u8]>, fields: &mut Fields) {
     }
     fields.add(format!("{name}.operations"), record.operations);
     let Some(payload) = payload else {
-        // A record may go on in the next segment, which is not looked at here.
+        // A record may go on in the next log file, which is not looked at here.
         fields.add(format!("{name}.damaged"), "the payload is not whole in this file");
         return;
     };

@@ -22,7 +22,7 @@ use crate::wal;
 use fields::{Fields, size};
 use std::path::Path;
 
-/// Shows a file of a database: a superblock, a manifest, a log segment, a run file or the lock.
+/// Shows a file of a database: a superblock, a manifest, a log file, a run file or the lock.
 /// Names tell the kind of a file; the first bytes tell it of a file that was renamed.
 ///
 /// # Errors

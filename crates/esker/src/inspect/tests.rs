@@ -12,7 +12,7 @@ fn sample() -> (tempfile::TempDir, PathBuf) {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
     options.block_bytes = 512;
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     let db = Db::open_with(&path, options).unwrap();
     for i in 0..50 {
         db.insert(format!("key{i:02}"), format!("value{i}")).unwrap();

@@ -50,7 +50,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// The number that entries of keyspace `own` have in memtables and log segments that begin at
+    /// The number that entries of keyspace `own` have in memtables and log files that begin at
     /// `start`.
     #[inline]
     pub fn id_at(&self, own: KeyspaceId, start: Seq) -> KeyspaceId {

@@ -119,8 +119,8 @@ pub struct Options {
     pub segment_bytes: u32,
     /// Bytes of one block before compression. Default: 4 KiB.
     pub block_bytes: u32,
-    /// Bytes of the largest log segment. Default: 64 MiB. Small sizes are for tests.
-    pub log_segment_bytes: u32,
+    /// Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
+    pub log_file_bytes: u32,
     /// Holds the background work at named points, for tests. Default: none.
     #[doc(hidden)]
     pub gates: Option<Arc<dyn Gates>>,
@@ -148,7 +148,7 @@ impl Default for Options {
             partition_bytes: 64 << 20,
             segment_bytes: 1 << 20,
             block_bytes: 4 << 10,
-            log_segment_bytes: 64 << 20,
+            log_file_bytes: 64 << 20,
             gates: None,
         }
     }

@@ -80,7 +80,7 @@ impl Settings {
             ("partition_bytes", options.partition_bytes, 4 << 10, 16 << 30),
             ("segment_bytes", u64::from(options.segment_bytes), 1 << 10, 64 << 20),
             ("block_bytes", u64::from(options.block_bytes), 256, 32 << 10),
-            ("log_segment_bytes", u64::from(options.log_segment_bytes), 16 << 10, 1 << 30),
+            ("log_file_bytes", u64::from(options.log_file_bytes), 16 << 10, 1 << 30),
         ] {
             if value < min || value > max {
                 return Err(Error::invalid(format!(

@@ -22,7 +22,7 @@ pub fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
     // manifest counts (R11).
     let mut config = LogConfig::new(fs.clone(), path.join(LOG_DIRECTORY));
     config.kind = options.log;
-    config.segment_bytes_max = u64::from(options.log_segment_bytes);
+    config.file_bytes_max = u64::from(options.log_file_bytes);
     drop(Pipeline::create(config, FIRST_POSITION, Arc::new(Latch::new()))?);
     let fs = fs.as_ref();
     let state = Edit { log_start: Some(FIRST_POSITION), next_file: Some(1), ..Edit::default() };

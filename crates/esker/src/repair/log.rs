@@ -79,8 +79,8 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
         walk.plan.find(State::Lost, Some(&directory), text);
     }
     seen.report(walk, &directory);
-    let (segments, batches, end) = (salvaged.segments, salvaged.batches, salvaged.end);
-    let text = format!("{segments} segments, {batches} batches up to position {end}");
+    let (log_files, batches, end) = (salvaged.log_files, salvaged.batches, salvaged.end);
+    let text = format!("{log_files} files, {batches} batches up to position {end}");
     let state = if trusted { State::Whole } else { State::Note };
     walk.plan.find(state, Some(&directory), text);
     walk.plan.log.batches = salvaged.batches - seen.senseless;

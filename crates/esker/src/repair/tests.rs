@@ -28,7 +28,7 @@ fn options() -> Options {
     options.partition_bytes = 24 << 10;
     options.segment_bytes = 4 << 10;
     options.block_bytes = 512;
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     options.comparators = vec![Arc::new(Reverse)];
     options
 }

@@ -44,7 +44,7 @@ pub struct Stalls {
     pub compaction_debt: Duration,
     /// Stopped because all write buffers were full.
     pub memory: Duration,
-    /// Waited for a log segment to be prepared.
+    /// Waited for a log file to be prepared.
     pub log_space: Duration,
     /// Waited for a sync.
     pub sync: Duration,

@@ -1,17 +1,17 @@
 //! Finding the log among the files of its directory.
 //!
-//! The segment with the highest serial number is the last of the log. Each segment names the nonce
+//! The log file with the highest serial number is the last of the log. Each log file names the nonce
 //! of its predecessor and starts at the position where the predecessor ends. The walk goes back
-//! until a segment covers the manifest's log start; the segments on the way are the chain. The
-//! others are leftovers: released segments that wait to be recycled, or windows that an earlier
+//! until a log file covers the manifest's log start; the log files on the way are the chain. The
+//! others are leftovers: released log files that wait to be recycled, or windows that an earlier
 //! recovery gave up.
 //!
 //! A file with a damaged header might belong anywhere in the chain, so it is corruption (C4). A
 //! file whose header is blank, or has only its first bytes and zeros behind them, never held a
 //! record: a power cut interrupted its preparation (R4).
 
-use super::format::{HEADER_BYTES, HeaderPage, SegmentHeader, VERSION};
-use super::segment::file_number;
+use super::format::{HEADER_BYTES, HeaderPage, LogFileHeader, VERSION};
+use super::log_file::file_number;
 use crate::base::{Seq, first_free};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Advice, File, Fs, open_part};
@@ -28,23 +28,23 @@ pub enum Policy {
     KeepPrefix,
 }
 
-/// A segment of the log as recovery sees it.
+/// A log file of the log as recovery sees it.
 #[derive(Debug, Clone)]
-pub struct ChainSegment {
+pub struct ChainFile {
     /// The file.
     pub path: PathBuf,
     /// Its header.
-    pub header: SegmentHeader,
+    pub header: LogFileHeader,
     /// The end of its valid bytes: where the successor starts, or the end of its window.
     pub end: Seq,
-    /// Whether the page cache of the file was never lost since the segment was prepared (R6).
+    /// Whether the page cache of the file was never lost since the log file was prepared (R6).
     pub same_life: bool,
     /// Length of the file; if it is shorter than the window, the rest is missing.
     pub file_len: u64,
     pub(super) file: Arc<dyn File>,
 }
 
-impl ChainSegment {
+impl ChainFile {
     /// The position up to which its bytes exist in the file; at most its end.
     pub(super) fn present_end(&self) -> Seq {
         let present = self.file_len.saturating_sub(HEADER_BYTES).min(self.header.capacity);
@@ -52,12 +52,12 @@ impl ChainSegment {
     }
 }
 
-/// The segments that make up the log, in order, and what else is in the directory.
+/// The log files that make up the log, in order, and what else is in the directory.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
-    /// The log's segments, by position.
-    pub segments: Vec<ChainSegment>,
-    /// Segment files that are not part of the log.
+    /// The log's log files, by position.
+    pub log_files: Vec<ChainFile>,
+    /// Log files that are not part of the log.
     pub stale: Vec<PathBuf>,
     /// A serial number higher than any seen in this directory.
     pub next_serial: u64,
@@ -71,25 +71,25 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The end of the last segment; `otherwise` if there are no segments.
+    /// The end of the last log file; `otherwise` if there are no log files.
     pub fn limit(&self, otherwise: Seq) -> Seq {
-        self.segments.last().map_or(otherwise, |segment| segment.end)
+        self.log_files.last().map_or(otherwise, |log_file| log_file.end)
     }
 
     /// Whether all bytes of `start..end` exist in the files; only then a length from disk is
     /// trusted (C5).
     pub(super) fn holds(&self, start: Seq, end: Seq) -> bool {
-        let from = self.segments.partition_point(|segment| segment.end <= start);
-        let reached = self.segments[from..].iter().take_while(|it| it.header.start < end);
-        reached.into_iter().all(|segment| end.min(segment.end) <= segment.present_end())
+        let from = self.log_files.partition_point(|log_file| log_file.end <= start);
+        let reached = self.log_files[from..].iter().take_while(|it| it.header.start < end);
+        reached.into_iter().all(|log_file| end.min(log_file.end) <= log_file.present_end())
             && end <= self.limit(start)
     }
 
-    /// The segment whose window holds `position`.
-    pub(super) fn at(&self, position: Seq) -> Option<&ChainSegment> {
-        let next = self.segments.partition_point(|segment| segment.header.start <= position);
+    /// The log file whose window holds `position`.
+    pub(super) fn at(&self, position: Seq) -> Option<&ChainFile> {
+        let next = self.log_files.partition_point(|log_file| log_file.header.start <= position);
         // An empty window has the same start as its successor; the successor comes later and wins.
-        self.segments[..next].last().filter(|segment| position < segment.end)
+        self.log_files[..next].last().filter(|log_file| position < log_file.end)
     }
 }
 
@@ -100,14 +100,14 @@ pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> R
     for entry in fs.list(dir).context("list", dir)? {
         let Some(number) = file_number(&entry.name) else { continue };
         taken.push(number);
-        // A directory never takes the place of a segment. A link or a pipe may, so the open below
+        // A directory never takes the place of a log file. A link or a pipe may, so the open below
         // refuses those.
         if entry.is_dir() {
             continue;
         }
         let path = dir.join(&entry.name);
         match read_header(fs, &path) {
-            Ok(Some(segment)) => found.push(segment),
+            Ok(Some(log_file)) => found.push(log_file),
             Ok(None) => chain.stale.push(path),
             Err(error @ Error::Corruption(_)) if policy == Policy::KeepPrefix => {
                 chain.stale.push(path);
@@ -117,28 +117,28 @@ pub(super) fn load(fs: &dyn Fs, dir: &Path, log_start: Seq, policy: Policy) -> R
         }
     }
     chain.next_number = first_free(1, taken);
-    found.sort_by_key(|segment| segment.header.serial);
+    found.sort_by_key(|log_file| log_file.header.serial);
     if let Some(newest) = found.last() {
         chain.next_serial = newest.header.serial.saturating_add(1);
     }
     let picked = pick(dir, &found, log_start, policy, &mut chain.damage)?;
-    for (index, segment) in found.into_iter().enumerate() {
+    for (index, log_file) in found.into_iter().enumerate() {
         if picked.contains(&index) {
-            chain.segments.push(segment);
+            chain.log_files.push(log_file);
         } else {
-            chain.stale.push(segment.path);
+            chain.stale.push(log_file.path);
         }
     }
-    for index in 1..chain.segments.len() {
-        chain.segments[index - 1].end = chain.segments[index].header.start;
+    for index in 1..chain.log_files.len() {
+        chain.log_files[index - 1].end = chain.log_files[index].header.start;
     }
     Ok(chain)
 }
 
-/// The indexes of the chain's segments in `found`, in the order of their serial numbers.
+/// The indexes of the chain's log files in `found`, in the order of their serial numbers.
 fn pick(
     dir: &Path,
-    found: &[ChainSegment],
+    found: &[ChainFile],
     log_start: Seq,
     policy: Policy,
     damage: &mut Option<Error>,
@@ -159,7 +159,7 @@ fn pick(
         dir,
         0,
         "log",
-        format!("no log segment holds position {log_start}, where the manifest says it begins"),
+        format!("no log file holds position {log_start}, where the manifest says it begins"),
     );
     if policy == Policy::Refuse {
         return Err(missing);
@@ -168,58 +168,58 @@ fn pick(
     Ok(Vec::new())
 }
 
-/// Walks from the segment at index `last` back to the one that covers `log_start` (R11).
-fn walk(found: &[ChainSegment], last: usize, log_start: Seq) -> Result<Vec<usize>> {
+/// Walks from the log file at index `last` back to the one that covers `log_start` (R11).
+fn walk(found: &[ChainFile], last: usize, log_start: Seq) -> Result<Vec<usize>> {
     let mut indexes = vec![last];
     let mut at = last;
-    // Seeded: only the newest segment is replayed.
+    // Seeded: only the newest log file is replayed.
     bug!("wal_chain_is_one_segment", return Ok(indexes));
     while found[at].header.start > log_start {
-        let segment = &found[at];
-        let name = segment.header.predecessor;
+        let log_file = &found[at];
+        let name = log_file.header.predecessor;
         let before = found[..at].iter().rposition(|other| name != 0 && other.header.nonce == name);
-        // Seeded: the segment before is found by its age, not by its name, so that one that an
+        // Seeded: the log file before is found by its age, not by its name, so that one that an
         // earlier recovery gave up takes part.
         let before = if bug!("wal_predecessor_by_age") { at.checked_sub(1) } else { before };
         let Some(before) = before else {
             return Err(Error::corruption(
-                &segment.path,
+                &log_file.path,
                 0,
-                "log segment header",
+                "log file header",
                 format!(
                     "the log starts at {} here, later than {log_start}, where the manifest says; \
-                     the segment before is missing",
-                    segment.header.start
+                     the log file before is missing",
+                    log_file.header.start
                 ),
             ));
         };
         let header = &found[before].header;
-        if segment.header.start < header.start || segment.header.start > header.limit() {
-            let detail = "the segment does not continue the one that it names as predecessor";
-            return Err(Error::corruption(&segment.path, 0, "log segment header", detail));
+        if log_file.header.start < header.start || log_file.header.start > header.limit() {
+            let detail = "the log file does not continue the one that it names as predecessor";
+            return Err(Error::corruption(&log_file.path, 0, "log file header", detail));
         }
         indexes.push(before);
         at = before;
     }
-    // The newest segment must cover the start, or the log must end exactly there.
+    // The newest log file must cover the start, or the log must end exactly there.
     // Seeded: a log that ends before the manifest says it begins is accepted.
     bug!("wal_lost_log_is_accepted", return Ok(indexes));
     if found[last].header.limit() < log_start {
         let detail = format!("the log ends before position {log_start}, where it is to begin");
-        return Err(Error::corruption(&found[last].path, 0, "log segment header", detail));
+        return Err(Error::corruption(&found[last].path, 0, "log file header", detail));
     }
     Ok(indexes)
 }
 
-/// The segment at `path`; None if the file never held one.
-pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainSegment>> {
-    let file = open_part(fs, path, "log segment header")?;
+/// The log file at `path`; None if the file never held one.
+pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainFile>> {
+    let file = open_part(fs, path, "log file header")?;
     let file_len = file.len().context("stat", path)?;
     let mut page = vec![0; file_len.min(HEADER_BYTES) as usize];
     file.read_at(&mut page, 0).context("read", path)?;
-    let damaged = |detail| Err(Error::corruption(path, 0, "log segment header", detail));
-    match SegmentHeader::decode_page(&page) {
-        HeaderPage::Valid(header) => Ok(Some(ChainSegment {
+    let damaged = |detail| Err(Error::corruption(path, 0, "log file header", detail));
+    match LogFileHeader::decode_page(&page) {
+        HeaderPage::Valid(header) => Ok(Some(ChainFile {
             path: path.to_owned(),
             header,
             end: header.limit(),
@@ -230,7 +230,7 @@ pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<Option<ChainSegmen
         HeaderPage::Unknown(found) => {
             Err(Error::UnknownFormat { path: path.to_owned(), found, supported: VERSION })
         }
-        // Seeded: a segment whose header page is gone is passed over with all its records.
+        // Seeded: a log file whose header page is gone is passed over with all its records.
         HeaderPage::Blank if bug!("wal_blank_header_is_no_segment") => Ok(None),
         HeaderPage::Blank if is_blank(&*file, path, file_len)? => Ok(None),
         HeaderPage::Blank => damaged("the header is blank, but records follow it"),

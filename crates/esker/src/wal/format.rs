@@ -1,7 +1,7 @@
-//! The bytes of the log: segment headers and record headers.
+//! The bytes of the log: log file headers and record headers.
 //!
 //! This module only encodes and decodes; it accesses no file. Every checksum is salted with the
-//! nonce of the segment's present use and with the position in the log (R4), so the checksum of a
+//! nonce of the log file's present use and with the position in the log (R4), so the checksum of a
 //! record from an earlier use of the file, or from another position, does not match. All integers
 //! are little-endian. `docs/file-formats.md` describes the layout byte by byte; these constants are
 //! the only other place that knows it.
@@ -10,17 +10,17 @@ use crate::base::codec::{Reader, checksum, checksum_pieces};
 use crate::base::{SEQ_MAX, Seq};
 use crate::fs::Incarnation;
 
-/// The first eight bytes of a log segment.
+/// The first eight bytes of a log file.
 pub const MAGIC: [u8; 8] = *b"ESKERLOG";
 /// The format version that this build writes, and the newest that it reads.
 pub const VERSION: u32 = 2;
-/// The oldest version that is read: its segments carry no life, and its end marks no payload.
+/// The oldest version that is read: its log files carry no life, and its end marks no payload.
 const VERSION_MIN: u32 = 1;
-/// Bytes before the first record byte of a segment file: one page, so that data is page-aligned.
+/// Bytes before the first record byte of a log file: one page, so that data is page-aligned.
 pub const HEADER_BYTES: u64 = 4096;
-/// Where the second copy of the segment header stands; it shares no device sector with the first.
+/// Where the second copy of the log file header stands; it shares no device sector with the first.
 pub const COPY_OFFSET: usize = 2048;
-/// Bytes of one copy of the segment header.
+/// Bytes of one copy of the log file header.
 pub const SEGMENT_HEADER_LEN: usize = 104;
 /// Bytes of a record header.
 pub const RECORD_HEADER_LEN: usize = 24;
@@ -29,7 +29,7 @@ pub const RECORD_HEADER_LEN: usize = 24;
 pub const ALIGNMENT: u64 = 8;
 /// Longest payload of one record, in bytes.
 pub const PAYLOAD_BYTES_MAX: u64 = 1 << 30;
-/// Smallest and largest data area of a segment, in bytes; multiples of 4 KiB lie between.
+/// Smallest and largest data area of a log file, in bytes; multiples of 4 KiB lie between.
 pub const CAPACITY_MIN: u64 = 4096;
 /// See [`CAPACITY_MIN`].
 pub const CAPACITY_MAX: u64 = 1 << 32;
@@ -39,7 +39,7 @@ const OPERATIONS_ESCAPE: u32 = 0x00FF_FFFF;
 /// Stands for a distance to the published or synced position that does not fit: the record then
 /// claims nothing.
 const DISTANCE_UNKNOWN: u32 = u32::MAX;
-/// Salt of the checksum of the segment header, which is checked before the nonce is known.
+/// Salt of the checksum of the log file header, which is checked before the nonce is known.
 const HEADER_SALT: u64 = 0x6573_6B65_722D_6C67;
 
 /// What a record is.
@@ -98,7 +98,7 @@ impl Record {
         operations_prefix(self.operations).len()
     }
 
-    /// The header's bytes, for a segment use with this nonce.
+    /// The header's bytes, for a log file use with this nonce.
     pub fn encode(&self, nonce: u64) -> [u8; RECORD_HEADER_LEN] {
         let mut bytes = [0; RECORD_HEADER_LEN];
         bytes[4..8].copy_from_slice(&self.payload_sum.to_le_bytes());
@@ -208,19 +208,19 @@ fn undistance(position: Seq, units: u32) -> Option<Seq> {
     position.checked_sub(u64::from(units) * ALIGNMENT)
 }
 
-/// The header of a segment: which window of the log this use of the file is.
+/// The header of a log file: which window of the log this use of the file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentHeader {
+pub struct LogFileHeader {
     /// Drawn at random for each use of a file; salts all records (R4).
     pub nonce: u64,
-    /// Counts the uses of segments, including failed attempts; the newest use has the highest
+    /// Counts the uses of log files, including failed attempts; the newest use has the highest
     /// number.
     pub serial: u64,
     /// Log position of the first byte of the data area; also the final end of the predecessor.
     pub start: Seq,
     /// Bytes of the data area.
     pub capacity: u64,
-    /// Nonce of the segment that the log continues from; 0 for the first of a log.
+    /// Nonce of the log file that the log continues from; 0 for the first of a log.
     pub predecessor: u64,
     /// The file's life when this use of it was prepared (R6).
     pub incarnation: Incarnation,
@@ -229,11 +229,11 @@ pub struct SegmentHeader {
     pub life: u64,
 }
 
-/// What the header page of a segment file says.
+/// What the header page of a log file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderPage {
     /// At least one copy is whole.
-    Valid(SegmentHeader),
+    Valid(LogFileHeader),
     /// Nothing but zeros, or no bytes at all, or the first few bytes of a header: a preparation
     /// that a power cut interrupted.
     Blank,
@@ -243,7 +243,7 @@ pub enum HeaderPage {
     Damaged,
 }
 
-impl SegmentHeader {
+impl LogFileHeader {
     /// The position after the data area.
     pub fn limit(&self) -> Seq {
         self.start + self.capacity

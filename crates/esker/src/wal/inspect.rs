@@ -1,9 +1,9 @@
-//! Showing a log to a human or to `verify`: every segment and every record, valid or not.
+//! Showing a log to a human or to `verify`: every log file and every record, valid or not.
 
 use super::chain::{self, Chain, Policy};
 use super::format::Record;
+use super::log_file::file_number;
 use super::recover::{Place, look, next_candidate};
-use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
@@ -14,22 +14,22 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Inspected {
-    /// A segment file with a valid header.
-    Segment {
+    /// A log file with a valid header.
+    LogFile {
         /// The file.
         path: PathBuf,
         /// Its header.
-        header: super::SegmentHeader,
+        header: super::LogFileHeader,
         /// Whether it was prepared since this machine started, on this file.
         same_life: bool,
     },
-    /// A segment file that was never used.
+    /// A log file that was never used.
     Blank {
         /// The file.
         path: PathBuf,
     },
-    /// A segment file whose header cannot be read.
-    BadSegment {
+    /// A log file whose header cannot be read.
+    BadFile {
         /// What is wrong.
         error: Error,
     },
@@ -46,7 +46,7 @@ pub enum Inspected {
     },
 }
 
-/// Shows all segments of the directory by serial number, then the records of the newest chain that
+/// Shows all log files of the directory by serial number, then the records of the newest chain that
 /// starts at or before `log_start`. Shows errors where possible; only a failed read ends the
 /// inspection. Changes nothing.
 pub fn inspect(
@@ -55,27 +55,27 @@ pub fn inspect(
     log_start: Seq,
     mut visitor: impl FnMut(Inspected) -> Result<()>,
 ) -> Result<()> {
-    let mut segments = Vec::new();
+    let mut log_files = Vec::new();
     for entry in fs.list(dir).context("list", dir)? {
         if entry.is_dir() || file_number(&entry.name).is_none() {
             continue;
         }
         let path = dir.join(&entry.name);
         match chain::read_header(fs, &path) {
-            Ok(Some(segment)) => segments.push(segment),
+            Ok(Some(log_file)) => log_files.push(log_file),
             Ok(None) => visitor(Inspected::Blank { path })?,
             Err(error @ (Error::Corruption(_) | Error::UnknownFormat { .. })) => {
-                visitor(Inspected::BadSegment { error })?;
+                visitor(Inspected::BadFile { error })?;
             }
             Err(error) => return Err(error),
         }
     }
-    segments.sort_by_key(|segment| segment.header.serial);
-    for segment in &segments {
-        visitor(Inspected::Segment {
-            path: segment.path.clone(),
-            header: segment.header,
-            same_life: segment.same_life,
+    log_files.sort_by_key(|log_file| log_file.header.serial);
+    for log_file in &log_files {
+        visitor(Inspected::LogFile {
+            path: log_file.path.clone(),
+            header: log_file.header,
+            same_life: log_file.same_life,
         })?;
     }
     let chain = chain::load(fs, dir, log_start, Policy::KeepPrefix)?;

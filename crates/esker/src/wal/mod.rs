@@ -1,16 +1,16 @@
 //! The write-ahead log on disk: its bytes, its files, and reading it back.
 //!
-//! The log is one endless sequence of bytes; a *position* in it is a sequence number (R1). A log
-//! segment, called a segment here, is a file that holds a window of it: a header page and a data
-//! area. A record may span several segments. A segment names its predecessor by nonce and starts
-//! where the predecessor ends, so recovery finds the log by walking back from the segment with the
-//! highest serial number: this is the *chain*. All other files in the directory are leftovers
-//! without meaning. File names are not part of the format: recycled files keep their names.
+//! The log is one endless sequence of bytes; a *position* in it is a sequence number (R1). A log file
+//! holds a window of it: a header page and a data area. A record may span several log files. A log file
+//! names its predecessor by nonce and starts where the predecessor ends, so recovery finds the log by
+//! walking back from the log file with the highest serial number: this is the *chain*. All other files
+//! in the directory are leftovers without meaning. File names are not part of the format: recycled files
+//! keep their names.
 //!
 //! Invariants:
-//! 1. A segment's header and directory entry are durable before its first record is written (R4).
-//! 2. A byte belongs to the log only in the last segment of the chain that starts at or before it.
-//! 3. At every moment the directory holds a segment that covers the manifest's log start (R11).
+//! 1. A log file's header and directory entry are durable before its first record is written (R4).
+//! 2. A byte belongs to the log only in the last log file of the chain that starts at or before it.
+//! 3. At every moment the directory holds a log file that covers the manifest's log start (R11).
 //! 4. No code here reads through a mapping (R9), and every length from disk is checked before it is
 //!    used (C5).
 //!
@@ -22,10 +22,10 @@ mod chain;
 mod creation;
 pub mod format;
 mod inspect;
+mod log_file;
 pub mod ops;
 mod recover;
 mod salvage;
-mod segment;
 mod stream;
 
 #[cfg(all(test, not(loom)))]
@@ -34,12 +34,12 @@ pub(crate) mod memfs;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub use chain::{Chain, ChainSegment, Policy};
-pub use format::{Record, RecordKind, SegmentHeader};
+pub use chain::{Chain, ChainFile, Policy};
+pub use format::{LogFileHeader, Record, RecordKind};
 pub use inspect::{Inspected, inspect};
+pub use log_file::{AllocatedFile, LogFile, Medium, file_name, file_number};
 pub use recover::{Reach, Recovered, recover};
-pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_segment};
-pub use segment::{Medium, Segment, SegmentFile, file_name, file_number};
+pub use salvage::{LogSalvage, LostStretch, Visited, is_whole, salvage, visit_file};
 
 /// The position of the first record of a new database. It is not 0, because sequence number 0
 /// means "older than everything".

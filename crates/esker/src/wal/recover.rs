@@ -3,7 +3,7 @@
 //! Recovery reads records from the manifest's log start on. The first position without a whole
 //! record is either the end of the log or damage. The records *behind* it decide which: every
 //! record states how far the log was published and synced when its writer reserved space. If the
-//! segment's page cache was never lost (same incarnation: only the process died), a record that was
+//! log file's page cache was never lost (same incarnation: only the process died), a record that was
 //! written after this position was published proves damage, because a published record was whole.
 //! After a reboot, or in a copied directory, only a record that was written after this position was
 //! *synced* proves damage. Otherwise it is a torn end: no writer was told that these records are
@@ -11,7 +11,7 @@
 //!
 //! Damage inside the very last record looks like a torn end; C4 states this exception.
 
-use super::chain::{self, Chain, ChainSegment, Policy};
+use super::chain::{self, Chain, ChainFile, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, RECORD_HEADER_LEN, Record, RecordKind, payload_sum};
 use super::stream::Stream;
 use crate::base::Seq;
@@ -26,7 +26,7 @@ const MARK_BYTES_MAX: usize = 64;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// The end of the log: new records go here, in a new segment.
+    /// The end of the log: new records go here, in a new log file.
     pub end: Seq,
     /// Whether the log was closed in order.
     pub clean: bool,
@@ -38,7 +38,7 @@ pub struct Recovered {
     pub mark: Vec<u8>,
     /// The damage behind the end, where the policy was to keep the prefix.
     pub damage: Option<Error>,
-    /// The segments, for the log to continue from.
+    /// The log files, for the log to continue from.
     pub chain: Chain,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Place {
     Record(Record),
     /// A whole header, but the payload does not match; the record's length is known.
     BadPayload(Record),
-    /// A whole header that says the record is longer than the log: a segment is missing.
+    /// A whole header that says the record is longer than the log: a log file is missing.
     Overlong(Record),
     /// No header.
     Nothing,
@@ -91,7 +91,7 @@ pub fn recover(
                     batches += 1;
                 }
                 position = record.end();
-                // Nothing follows an end mark, except a segment that continues there.
+                // Nothing follows an end mark, except a log file that continues there.
                 // Seeded: what was written after a clean close and another open is not replayed.
                 if clean && bug!("wal_end_mark_ends_everything") {
                     break None;
@@ -117,21 +117,21 @@ pub fn recover(
     Ok(Recovered { end: position, clean, batches, bytes, mark, damage, chain })
 }
 
-/// The end of a log, and the segment in which it lies.
+/// The end of a log, and the log file in which it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
     /// The position behind the last byte; 0: unknown.
     pub position: Seq,
-    /// The nonce of the segment that holds the byte before it; 0: not known.
+    /// The nonce of the log file that holds the byte before it; 0: not known.
     pub nonce: u64,
 }
 
 impl Recovered {
     /// Compares the log that was read from `log_start` on with the end up to which it was known to
-    /// be durable. The segments before `log_start` may have been released.
+    /// be durable. The log files before `log_start` may have been released.
     ///
     /// # Errors
-    /// [`Error::Corruption`] if the log ends earlier, or if another segment holds that end.
+    /// [`Error::Corruption`] if the log ends earlier, or if another log file holds that end.
     pub fn check_reach(&self, dir: &Path, log_start: Seq, known: Reach) -> Result<()> {
         // Seeded: an older log, or one that lost its synced end, passes for what there is.
         bug!("wal_reach_not_checked", return Ok(()));
@@ -148,17 +148,17 @@ impl Recovered {
             return Err(damage_at(&self.chain, dir, self.end, detail));
         }
         let holder = self.chain.at(position - 1);
-        if nonce != 0 && holder.is_none_or(|segment| segment.header.nonce != nonce) {
+        if nonce != 0 && holder.is_none_or(|log_file| log_file.header.nonce != nonce) {
             let detail =
-                format!("position {position} lies in another segment than it was durable in");
+                format!("position {position} lies in another log file than it was durable in");
             return Err(damage_at(&self.chain, dir, position - 1, detail));
         }
         Ok(())
     }
 
-    /// The latest life in which a segment of the log was prepared.
+    /// The latest life in which a log file of the log was prepared.
     pub fn latest_life(&self) -> Option<u64> {
-        self.chain.segments.iter().map(|segment| segment.header.life).max()
+        self.chain.log_files.iter().map(|log_file| log_file.header.life).max()
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Res
     if record.kind == RecordKind::Void {
         return Ok(Place::Record(record));
     }
-    let nonce = chain.at(position).map_or(0, |segment| segment.header.nonce);
+    let nonce = chain.at(position).map_or(0, |log_file| log_file.header.nonce);
     let payload = payload_of(stream, &record)?;
     // Seeded: a record whose payload is damaged is replayed.
     bug!("wal_payload_not_checked", return Ok(Place::Record(record)));
@@ -188,10 +188,10 @@ pub(super) fn look(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Res
 }
 
 fn header_at(chain: &Chain, stream: &mut Stream<'_>, position: Seq) -> Result<Option<Record>> {
-    let Some(segment) = chain.at(position) else { return Ok(None) };
+    let Some(log_file) = chain.at(position) else { return Ok(None) };
     let Some(bytes) = stream.bytes(position, RECORD_HEADER_LEN as u64)? else { return Ok(None) };
     let Some(bytes) = bytes.first_chunk::<RECORD_HEADER_LEN>() else { return Ok(None) };
-    Ok(Record::decode(segment.header.nonce, position, bytes))
+    Ok(Record::decode(log_file.header.nonce, position, bytes))
 }
 
 pub(super) fn payload_of<'b>(stream: &'b mut Stream<'_>, record: &Record) -> Result<&'b [u8]> {
@@ -211,7 +211,7 @@ fn evidence(
 ) -> Result<Option<Error>> {
     if matches!(place, Place::Overlong(_)) {
         // Space is prepared durably before it is reserved (R4): a valid header proves the space.
-        let detail = "the record is longer than the log: a later segment is missing";
+        let detail = "the record is longer than the log: a later log file is missing";
         return Ok(Some(damage_at(chain, dir, hole, detail)));
     }
     if let Some(error) = cut_short(chain, hole, place) {
@@ -219,15 +219,15 @@ fn evidence(
     }
     // Seeded: damage in the middle of the log silently drops all that follows.
     bug!("wal_hole_is_always_torn", return Ok(None));
-    let after = chain.segments.iter().filter(|segment| segment.end > hole);
-    let same_life = after.into_iter().all(|segment| segment.same_life);
+    let after = chain.log_files.iter().filter(|log_file| log_file.end > hole);
+    let same_life = after.into_iter().all(|log_file| log_file.same_life);
     // Seeded: after a power cut, a hole of which nothing was promised refuses the database.
     let same_life = same_life || bug!("wal_every_cut_is_a_kill");
     let mut position = match place {
         Place::BadPayload(record) => record.end(),
         _ => hole + ALIGNMENT,
     };
-    let limit = chain.segments.last().map_or(hole, ChainSegment::present_end);
+    let limit = chain.log_files.last().map_or(hole, ChainFile::present_end);
     while position < limit {
         let Some(later) = header_at(chain, stream, position)? else {
             position = next_candidate(stream, position, limit)?;
@@ -249,7 +249,7 @@ fn evidence(
     Ok(None)
 }
 
-/// A segment's full length is durable before its first record is written (R4, R9). So a file that
+/// A log file's full length is durable before its first record is written (R4, R9). So a file that
 /// is shorter, but was written to, was truncated: its records are lost, and so is the evidence in
 /// them.
 fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
@@ -259,11 +259,11 @@ fn cut_short(chain: &Chain, hole: Seq, place: &Place) -> Option<Error> {
         Place::BadPayload(record) => record.end(),
         _ => hole,
     };
-    let written = |segment: &&ChainSegment| segment.end > hole && segment.header.start < reach;
-    let cut = |segment: &&ChainSegment| segment.file_len < HEADER_BYTES + segment.header.capacity;
-    let segment = chain.segments.iter().filter(written).find(cut)?;
+    let written = |log_file: &&ChainFile| log_file.end > hole && log_file.header.start < reach;
+    let cut = |log_file: &&ChainFile| log_file.file_len < HEADER_BYTES + log_file.header.capacity;
+    let log_file = chain.log_files.iter().filter(written).find(cut)?;
     let detail = "the file is shorter than it was when records were written to it";
-    Some(Error::corruption(&segment.path, segment.file_len, "log segment", detail))
+    Some(Error::corruption(&log_file.path, log_file.file_len, "log file", detail))
 }
 
 /// The next position after `position` that may hold a header. Unwritten space is zeros, and the
@@ -287,9 +287,9 @@ pub(super) fn next_candidate(stream: &mut Stream<'_>, position: Seq, limit: Seq)
 /// An error that names the file and offset of `position`.
 fn damage_at(chain: &Chain, dir: &Path, position: Seq, detail: impl Into<String>) -> Error {
     match chain.at(position) {
-        Some(segment) => {
-            let offset = HEADER_BYTES + (position - segment.header.start);
-            Error::corruption(&segment.path, offset, "log record", detail)
+        Some(log_file) => {
+            let offset = HEADER_BYTES + (position - log_file.header.start);
+            Error::corruption(&log_file.path, offset, "log record", detail)
         }
         None => Error::corruption(dir, position, "log record", detail),
     }

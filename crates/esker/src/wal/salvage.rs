@@ -1,13 +1,13 @@
 //! Everything that can still be read of a damaged log (R30).
 //!
 //! If the log is whole and no records follow its end, salvage returns exactly what recovery
-//! returns. Otherwise it orders the segments as well as their headers allow and returns every
+//! returns. Otherwise it orders the log files as well as their headers allow and returns every
 //! record with valid checksums, also those behind damage.
 
-use super::chain::{self, Chain, ChainSegment, Policy};
+use super::chain::{self, Chain, ChainFile, Policy};
 use super::format::{ALIGNMENT, HEADER_BYTES, Record, RecordKind};
+use super::log_file::file_number;
 use super::recover::{Place, look, next_candidate, payload_of, recover};
-use super::segment::file_number;
 use super::stream::Stream;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
@@ -30,8 +30,8 @@ pub struct LostStretch {
 /// What was read of a log.
 #[derive(Debug, Default)]
 pub struct LogSalvage {
-    /// Segment files that were read.
-    pub segments: u64,
+    /// Log files that were read.
+    pub log_files: u64,
     /// Batches that the sink got.
     pub batches: u64,
     /// Stretches that cannot be read, with whole records behind them or a record's header at their
@@ -59,7 +59,7 @@ pub fn salvage(
         match is_whole(fs, dir, start) {
             Ok(true) => {
                 let recovered = recover(fs, dir, start, Policy::Refuse, sink)?;
-                salvage.segments = recovered.chain.segments.len() as u64;
+                salvage.log_files = recovered.chain.log_files.len() as u64;
                 salvage.batches = recovered.batches;
                 (salvage.end, salvage.clean) = (recovered.end, recovered.clean);
                 return Ok(salvage);
@@ -70,8 +70,8 @@ pub fn salvage(
         }
     }
     let chains = gather(fs, dir, log_start, &mut salvage.damage)?;
-    let first = chains.first().and_then(|chain| chain.segments.first());
-    let Some(first) = first.map(|segment| segment.header.start) else { return Ok(salvage) };
+    let first = chains.first().and_then(|chain| chain.log_files.first());
+    let Some(first) = first.map(|log_file| log_file.header.start) else { return Ok(salvage) };
     let mut start = log_start.unwrap_or(first).max(first);
     salvage.end = start;
     if let Some(wanted) = log_start.filter(|wanted| *wanted < start) {
@@ -79,13 +79,13 @@ pub fn salvage(
         salvage.lost.push(lost);
     }
     for chain in &chains {
-        let begins = chain.segments[0].header.start;
+        let begins = chain.log_files[0].header.start;
         if begins > start {
             let lost = LostStretch { start, end: begins, operations: None, place: None };
             salvage.lost.push(lost);
             start = begins;
         }
-        salvage.segments += chain.segments.len() as u64;
+        salvage.log_files += chain.log_files.len() as u64;
         salvage.visit(chain, start, log_start.is_some(), &mut sink)?;
         start = chain.limit(start);
     }
@@ -113,7 +113,7 @@ pub fn is_whole(fs: &dyn Fs, dir: &Path, log_start: Seq) -> Result<bool> {
 }
 
 impl LogSalvage {
-    /// Gives the batches of segments that follow each other. `anchored`: a record should begin at
+    /// Gives the batches of log files that follow each other. `anchored`: a record should begin at
     /// `start`.
     fn visit(
         &mut self,
@@ -152,33 +152,33 @@ impl LogSalvage {
 
 impl LogSalvage {
     fn lose(&mut self, chain: &Chain, start: Seq, end: Seq, operations: Option<u32>) {
-        let place = chain
-            .at(start)
-            .map(|segment| (segment.path.clone(), HEADER_BYTES + (start - segment.header.start)));
+        let place = chain.at(start).map(|log_file| {
+            (log_file.path.clone(), HEADER_BYTES + (start - log_file.header.start))
+        });
         self.lost.push(LostStretch { start, end, operations, place });
     }
 }
 
-/// The segments in the order of their use, as far as their headers tell, in groups without holes.
+/// The log files in the order of their use, as far as their headers tell, in groups without holes.
 fn gather(
     fs: &dyn Fs,
     dir: &Path,
     log_start: Option<Seq>,
     damage: &mut Vec<Error>,
 ) -> Result<Vec<Chain>> {
-    let mut found: Vec<ChainSegment> = Vec::new();
+    let mut found: Vec<ChainFile> = Vec::new();
     for entry in fs.list(dir).context("list", dir)? {
         if entry.is_dir() || file_number(&entry.name).is_none() {
             continue;
         }
         match chain::read_header(fs, &dir.join(&entry.name)) {
-            Ok(Some(segment)) => found.push(segment),
+            Ok(Some(log_file)) => found.push(log_file),
             Ok(None) => {}
             Err(error @ Error::UnknownFormat { .. }) => return Err(error),
             Err(error) => damage.push(error),
         }
     }
-    found.sort_by_key(|segment| segment.header.serial);
+    found.sort_by_key(|log_file| log_file.header.serial);
     let mut order = Vec::new();
     let mut next = found.len().checked_sub(1);
     while let Some(at) = next {
@@ -187,26 +187,26 @@ fn gather(
         if log_start.is_some_and(|start| header.start <= start) {
             break;
         }
-        let fits = |other: &ChainSegment| other.header.start <= header.start;
-        let named = |other: &ChainSegment| other.header.nonce == header.predecessor && fits(other);
+        let fits = |other: &ChainFile| other.header.start <= header.start;
+        let named = |other: &ChainFile| other.header.nonce == header.predecessor && fits(other);
         // The predecessor by name or, if its header is damaged, the next older use.
         next = found[..at].iter().rposition(named).or_else(|| found[..at].iter().rposition(fits));
     }
     order.reverse();
-    // Segments that do not follow each other make separate chains, so that the hole between them,
+    // Log files that do not follow each other make separate chains, so that the hole between them,
     // whose size is only a number in a file, costs nothing (C5).
     let mut chains: Vec<Chain> = Vec::new();
     for at in order {
-        let segment = found[at].clone();
-        let start = segment.header.start;
+        let log_file = found[at].clone();
+        let start = log_file.header.start;
         match chains.last_mut().filter(|chain| chain.limit(0) >= start) {
             Some(chain) => {
-                if let Some(before) = chain.segments.last_mut() {
+                if let Some(before) = chain.log_files.last_mut() {
                     before.end = before.end.min(start);
                 }
-                chain.segments.push(segment);
+                chain.log_files.push(log_file);
             }
-            None => chains.push(Chain { segments: vec![segment], ..Chain::default() }),
+            None => chains.push(Chain { log_files: vec![log_file], ..Chain::default() }),
         }
     }
     Ok(chains)
@@ -235,15 +235,15 @@ pub enum Visited<'a> {
     },
 }
 
-/// Shows the records of one segment file by itself. `Ok(None)`: the file was never used.
-pub fn visit_segment(
+/// Shows the records of one log file by itself. `Ok(None)`: the file was never used.
+pub fn visit_file(
     fs: &dyn Fs,
     path: &Path,
     visitor: impl FnMut(Visited<'_>) -> Result<()>,
 ) -> Result<()> {
-    let Some(segment) = chain::read_header(fs, path)? else { return Ok(()) };
-    let start = segment.header.start;
-    visit(&Chain { segments: vec![segment], ..Chain::default() }, start, visitor)
+    let Some(log_file) = chain::read_header(fs, path)? else { return Ok(()) };
+    let start = log_file.header.start;
+    visit(&Chain { log_files: vec![log_file], ..Chain::default() }, start, visitor)
 }
 
 fn visit(

@@ -1,11 +1,11 @@
 //! The chain's bytes as one sequence, read with positioned reads in large chunks (R9).
 //!
 //! A caller requests a range of positions and gets contiguous bytes, even if the range spans
-//! segments. The buffer holds one chunk, or one record if that is longer. The caller checks the
+//! log files. The buffer holds one chunk, or one record if that is longer. The caller checks the
 //! length of a record against the rest of the log before it requests the record, so existing bytes
 //! bound the memory (C5).
 
-use super::chain::{Chain, ChainSegment};
+use super::chain::{Chain, ChainFile};
 use super::format::HEADER_BYTES;
 use crate::base::Seq;
 use crate::error::{IoContext, Result};
@@ -53,13 +53,13 @@ impl<'a> Stream<'a> {
         let mut filled = 0;
         while filled < wanted {
             let at = position + filled as u64;
-            let Some(segment) = self.chain.at(at) else {
+            let Some(log_file) = self.chain.at(at) else {
                 // No window holds these positions. They read as zeros, and zeros are not a record.
                 self.buffer[filled..].fill(0);
                 break;
             };
-            let piece = (segment.end - at).min((wanted - filled) as u64) as usize;
-            read(segment, at, &mut self.buffer[filled..filled + piece])?;
+            let piece = (log_file.end - at).min((wanted - filled) as u64) as usize;
+            read(log_file, at, &mut self.buffer[filled..filled + piece])?;
             filled += piece;
         }
         Ok(())
@@ -67,11 +67,11 @@ impl<'a> Stream<'a> {
 }
 
 /// Reads from one window; bytes past the end of the file read as zeros.
-fn read(segment: &ChainSegment, position: Seq, out: &mut [u8]) -> Result<()> {
-    let offset = HEADER_BYTES + (position - segment.header.start);
-    let present = segment.file_len.saturating_sub(offset).min(out.len() as u64) as usize;
+fn read(log_file: &ChainFile, position: Seq, out: &mut [u8]) -> Result<()> {
+    let offset = HEADER_BYTES + (position - log_file.header.start);
+    let present = log_file.file_len.saturating_sub(offset).min(out.len() as u64) as usize;
     if present > 0 {
-        segment.file.read_at(&mut out[..present], offset).context("read", &segment.path)?;
+        log_file.file.read_at(&mut out[..present], offset).context("read", &log_file.path)?;
     }
     out[present..].fill(0);
     Ok(())

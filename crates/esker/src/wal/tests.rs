@@ -1,7 +1,7 @@
-//! Tests of the bytes: headers of records and segments. Whole logs are tested with the pipeline.
+//! Tests of the bytes: headers of records and log files. Whole logs are tested with the pipeline.
 
 use super::format::*;
-use super::segment::{file_name, file_number};
+use super::log_file::{file_name, file_number};
 use crate::base::{SEQ_MAX, Seq};
 use crate::fs::Incarnation;
 
@@ -22,7 +22,7 @@ fn record_headers_come_back_and_every_flip_is_noticed() {
     let written = record(80_000, 79_000, 64);
     let bytes = written.encode(42);
     assert_eq!(Record::decode(42, 80_000, &bytes), Some(written));
-    assert_eq!(Record::decode(43, 80_000, &bytes), None, "another use of the segment");
+    assert_eq!(Record::decode(43, 80_000, &bytes), None, "another use of the log file");
     assert_eq!(Record::decode(42, 80_008, &bytes), None, "another position");
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes;
@@ -68,7 +68,7 @@ fn nonsense_is_no_record() {
 
 #[test]
 fn segment_headers_come_back_from_either_copy() {
-    let header = SegmentHeader {
+    let header = LogFileHeader {
         nonce: 7,
         serial: 9,
         start: 4096,
@@ -79,37 +79,37 @@ fn segment_headers_come_back_from_either_copy() {
     };
     let page = header.encode_page();
     assert_eq!(page.len() as u64, HEADER_BYTES);
-    assert_eq!(SegmentHeader::decode_page(&page), HeaderPage::Valid(header));
+    assert_eq!(LogFileHeader::decode_page(&page), HeaderPage::Valid(header));
     for bit in 0..SEGMENT_HEADER_LEN * 8 {
         let mut flipped = page.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(SegmentHeader::decode_page(&flipped), HeaderPage::Valid(header));
+        assert_eq!(LogFileHeader::decode_page(&flipped), HeaderPage::Valid(header));
         flipped[COPY_OFFSET + bit / 8] ^= 1 << (bit % 8);
-        let outcome = SegmentHeader::decode_page(&flipped);
+        let outcome = LogFileHeader::decode_page(&flipped);
         assert!(
             matches!(outcome, HeaderPage::Damaged | HeaderPage::Unknown(_)),
             "bit {bit}: {outcome:?}"
         );
     }
-    assert_eq!(SegmentHeader::decode_page(&page[..2000]), HeaderPage::Valid(header));
+    assert_eq!(LogFileHeader::decode_page(&page[..2000]), HeaderPage::Valid(header));
     // A preparation that was cut off; and what only looks like one.
     for len in 1..SEGMENT_HEADER_LEN {
         let cut_off = [&page[..len], &[0; 4096][len..]].concat();
-        assert_eq!(SegmentHeader::decode_page(&cut_off), HeaderPage::Blank, "{len}");
-        assert_eq!(SegmentHeader::decode_page(&page[..len]), HeaderPage::Blank, "{len}");
+        assert_eq!(LogFileHeader::decode_page(&cut_off), HeaderPage::Blank, "{len}");
+        assert_eq!(LogFileHeader::decode_page(&page[..len]), HeaderPage::Blank, "{len}");
     }
-    assert_eq!(SegmentHeader::decode_page(&page[1..50]), HeaderPage::Damaged);
+    assert_eq!(LogFileHeader::decode_page(&page[1..50]), HeaderPage::Damaged);
     assert_eq!(
-        SegmentHeader::decode_page(&[&page[..50], &page[60..]].concat()),
+        LogFileHeader::decode_page(&[&page[..50], &page[60..]].concat()),
         HeaderPage::Damaged
     );
-    assert_eq!(SegmentHeader::decode_page(&[]), HeaderPage::Blank);
-    assert_eq!(SegmentHeader::decode_page(&[0; 4096]), HeaderPage::Blank);
+    assert_eq!(LogFileHeader::decode_page(&[]), HeaderPage::Blank);
+    assert_eq!(LogFileHeader::decode_page(&[0; 4096]), HeaderPage::Blank);
 }
 
 #[test]
 fn crafted_headers_with_valid_checksums_are_refused() {
-    let sane = SegmentHeader {
+    let sane = LogFileHeader {
         nonce: 7,
         serial: 9,
         start: 4096,
@@ -119,16 +119,16 @@ fn crafted_headers_with_valid_checksums_are_refused() {
         life: 0,
     };
     for crafted in [
-        SegmentHeader { nonce: 0, ..sane },
-        SegmentHeader { serial: u64::MAX, ..sane },
-        SegmentHeader { start: 4097, ..sane },
-        SegmentHeader { start: u64::MAX - 7, ..sane },
-        SegmentHeader { capacity: 0, ..sane },
-        SegmentHeader { capacity: 5000, ..sane },
-        SegmentHeader { capacity: u64::MAX - 4095, ..sane },
+        LogFileHeader { nonce: 0, ..sane },
+        LogFileHeader { serial: u64::MAX, ..sane },
+        LogFileHeader { start: 4097, ..sane },
+        LogFileHeader { start: u64::MAX - 7, ..sane },
+        LogFileHeader { capacity: 0, ..sane },
+        LogFileHeader { capacity: 5000, ..sane },
+        LogFileHeader { capacity: u64::MAX - 4095, ..sane },
     ] {
         let page = crafted.encode_page();
-        assert_eq!(SegmentHeader::decode_page(&page), HeaderPage::Damaged, "{crafted:?}");
+        assert_eq!(LogFileHeader::decode_page(&page), HeaderPage::Damaged, "{crafted:?}");
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 fn options() -> Options {
     let mut options = Options::default();
     options.memory = Some(8 << 20);
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     options.workers = Some(1);
     options
 }

@@ -104,8 +104,8 @@ fn numbers_outside_their_limits_are_refused_before_anything_is_made() {
         |options| options.segment_bytes = u32::MAX,
         |options| options.block_bytes = 255,
         |options| options.block_bytes = (32 << 10) + 1,
-        |options| options.log_segment_bytes = (16 << 10) - 1,
-        |options| options.log_segment_bytes = u32::MAX,
+        |options| options.log_file_bytes = (16 << 10) - 1,
+        |options| options.log_file_bytes = u32::MAX,
     ];
     for change in changes {
         let mut options = small();

@@ -78,7 +78,7 @@ fn small() -> Options {
     options.memtable_bytes = Some(32 << 10);
     options.partition_bytes = 64 << 10;
     options.segment_bytes = 8 << 10;
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     options
 }
 

@@ -29,7 +29,7 @@ fn options(disk: &CrashFs) -> Options {
     let mut options = tiny_options();
     options.memory = Some(1 << 20);
     options.memtable_bytes = Some(64 << 10);
-    options.log_segment_bytes = 16 << 10;
+    options.log_file_bytes = 16 << 10;
     know_the_model(&mut options);
     options.fs = disk.as_fs();
     options

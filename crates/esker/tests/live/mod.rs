@@ -10,7 +10,7 @@ use std::path::Path;
 pub fn tiny() -> Options {
     let mut options = tiny_options();
     options.partition_bytes = 32 << 10;
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     options.workers = Some(2);
     options
 }

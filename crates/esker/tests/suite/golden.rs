@@ -48,7 +48,7 @@ fn options() -> Options {
     options.partition_bytes = 4 << 10;
     options.segment_bytes = 2 << 10;
     options.block_bytes = 512;
-    options.log_segment_bytes = 16 << 10;
+    options.log_file_bytes = 16 << 10;
     options.comparators = vec![Arc::new(ShortFirst)];
     options
 }

@@ -19,7 +19,7 @@ fn options(disk: &CrashFs, log: LogKind) -> Options {
     options.fs = disk.as_fs();
     options.memory = Some(1 << 20);
     options.log = log;
-    options.log_segment_bytes = 16 << 10;
+    options.log_file_bytes = 16 << 10;
     options.workers = Some(1);
     options
 }

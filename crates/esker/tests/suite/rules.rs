@@ -16,7 +16,7 @@ fn small() -> Options {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
     options.memtable_bytes = Some(32 << 10);
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     options.workers = Some(1);
     options
 }

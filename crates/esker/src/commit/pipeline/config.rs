@@ -11,21 +11,21 @@ use std::time::Duration;
 pub struct LogConfig {
     /// The file system.
     pub fs: Arc<dyn Fs>,
-    /// The directory of the segment files.
+    /// The directory of the log files.
     pub dir: PathBuf,
     /// How records reach the files.
     pub kind: LogKind,
-    /// Bytes of the largest segment file; segments start at 256 KiB and double up to it.
-    pub segment_bytes_max: u64,
+    /// Bytes of the largest log file; log files start at 256 KiB and double up to it.
+    pub file_bytes_max: u64,
     /// Longest payload that is accepted.
     pub payload_bytes_max: u64,
-    /// The life of the database, which goes into the headers of segments.
+    /// The life of the database, which goes into the headers of log files.
     pub life: u64,
-    /// Called, by a writer outside of its critical part, when the next segment should be prepared
+    /// Called, by a writer outside of its critical part, when the next log file should be prepared
     /// or pages read in: the thread that it wakes calls
     /// [`Pipeline::prepare_ahead`](super::Pipeline::prepare_ahead) (R27).
     pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Called to make room when the device is too full for the first segment, and where the file
+    /// Called to make room when the device is too full for the first log file, and where the file
     /// system copies on write and finds no space for a record; returns whether it made some.
     pub on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Called with the time that each sync took.
@@ -39,7 +39,7 @@ impl LogConfig {
             fs,
             dir,
             kind: LogKind::Auto,
-            segment_bytes_max: 64 << 20,
+            file_bytes_max: 64 << 20,
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             life: 0,
             on_prepare_needed: None,
@@ -63,8 +63,8 @@ pub struct LogCounters {
     pub space_wait: Duration,
     /// Time that writers of class `Disk` waited for their sync.
     pub sync_wait: Duration,
-    /// Segments prepared, the recycled ones included.
-    pub segments_prepared: u64,
-    /// Segments that were recycled.
-    pub segments_recycled: u64,
+    /// Log files prepared, the recycled ones included.
+    pub files_prepared: u64,
+    /// Log files that were recycled.
+    pub files_recycled: u64,
 }

@@ -6,7 +6,7 @@ use crate::wal::format::record_bytes;
 use parking_lot::Mutex;
 
 impl Pipeline {
-    /// Gives back space of the log that the next records do not need: released segments, prepared
+    /// Gives back space of the log that the next records do not need: released log files, prepared
     /// ones, and what lies before the released position in others. Returns whether there was
     /// anything; another call may find more.
     pub fn give_up_spare(&self) -> bool {

@@ -1,8 +1,8 @@
 //! What the log gives back when the device is full (C7), in this order:
 //!
-//! 1. released segments that wait to be used again;
-//! 2. segments that were prepared ahead and in which nothing is reserved;
-//! 3. the parts of live segments that lie before what is released, by holes, where the file system
+//! 1. released log files that wait to be used again;
+//! 2. log files that were prepared ahead and in which nothing is reserved;
+//! 3. the parts of live log files that lie before what is released, by holes, where the file system
 //!    can make them. Such a file is not used again.
 //!
 //! Open also gives back the files of an earlier life that are not part of the log.
@@ -13,7 +13,7 @@ use crate::commit::ring::{Ring, Ticket};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, OpenMode};
 use crate::wal::format::HEADER_BYTES;
-use crate::wal::{Chain, Segment};
+use crate::wal::{Chain, LogFile};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,19 +46,19 @@ impl Space {
         any
     }
 
-    /// Takes back prepared segments in which nothing is reserved.
+    /// Takes back prepared log files in which nothing is reserved.
     fn drop_unused(&self, maker: &mut Maker, ring: &Ring, void_bytes: u64) -> Option<Ticket> {
         let after = |end: Seq| {
             let live = self.live.read();
-            let last = live.iter().position(|segment| segment.limit() >= end)?;
+            let last = live.iter().position(|log_file| log_file.limit() >= end)?;
             (last + 1 < live.len()).then(|| live[last].limit())
         };
         // Without closing the gate, most often.
         after(ring.reserved() + void_bytes)?;
         let ticket = ring.retreat(void_bytes, after)?;
-        let unused: Vec<Arc<Segment>> = {
+        let unused: Vec<Arc<LogFile>> = {
             let mut live = self.live.write();
-            let kept = live.iter().position(|segment| segment.limit() >= ticket.end)? + 1;
+            let kept = live.iter().position(|log_file| log_file.limit() >= ticket.end)? + 1;
             let unused = live.split_off(kept);
             if let Some(last) = live.last() {
                 maker.predecessor = last.header().nonce;
@@ -67,16 +67,16 @@ impl Space {
         };
         maker.populated = maker.populated.min(ring.limit());
         // The newest first, and durably: a power cut must not leave one whose predecessor is gone.
-        for segment in unused.iter().rev() {
-            if let Err(error) = remove_durably(self, segment.file().path()) {
-                log::warn!("a log segment that nobody uses is not given back: {error}");
+        for log_file in unused.iter().rev() {
+            if let Err(error) = remove_durably(self, log_file.file().path()) {
+                log::warn!("a log file that nobody uses is not given back: {error}");
             }
         }
         self.set_alarm(maker, ring);
         Some(ticket)
     }
 
-    /// Frees the parts of live segments that lie before the released position.
+    /// Frees the parts of live log files that lie before the released position.
     fn make_holes(&self, maker: &mut Maker) -> bool {
         let mut any = false;
         let (from, until) = (maker.holed, maker.released);
@@ -85,9 +85,9 @@ impl Space {
             let end = start + (until.min(limit).saturating_sub(start)) / HOLE_BYTES * HOLE_BYTES;
             (end > begin).then(|| end - start)
         };
-        for segment in self.live.read().iter() {
-            let Some(len) = gain(segment.start(), segment.limit()) else { continue };
-            any |= segment.file().give_back(len).is_ok();
+        for log_file in self.live.read().iter() {
+            let Some(len) = gain(log_file.start(), log_file.limit()) else { continue };
+            any |= log_file.file().give_back(len).is_ok();
         }
         for retired in &maker.retired {
             let Some(len) = gain(retired.start, retired.end) else { continue };
@@ -103,7 +103,7 @@ impl Space {
         any
     }
 
-    /// Prepares the first segment of this life.
+    /// Prepares the first log file of this life.
     pub(super) fn prepare_first(
         &self,
         maker: &mut Maker,
@@ -125,16 +125,16 @@ impl Space {
         }
     }
 
-    /// Removes the segments that an earlier life had prepared behind the end of the log, as long as
+    /// Removes the log files that an earlier life had prepared behind the end of the log, as long as
     /// another one covers that end (R11): the newest first, and durably.
     fn drop_windows(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
-        for pair in chain.segments.windows(2).rev() {
+        for pair in chain.log_files.windows(2).rev() {
             let (before, last) = (&pair[0], &pair[1]);
             if last.header.start < start || before.header.limit() < start {
                 break;
             }
             if let Err(error) = remove_durably(self, &last.path) {
-                log::warn!("a log segment that nobody uses is not given back: {error}");
+                log::warn!("a log file that nobody uses is not given back: {error}");
                 break;
             }
             maker.retired.retain(|retired| retired.path != last.path);

@@ -184,7 +184,7 @@ fn a_prefix_that_was_kept_stays_kept() {
             put(&log, &[number; 300], Class::Process).unwrap();
         }
         drop(log);
-        let path = segment_paths(&fs).remove(1);
+        let path = file_paths(&fs).remove(1);
         fs.patch(&path, 5000, 0xFF);
         assert!(is_corruption(&replay(&fs).unwrap_err()));
         let (kept, recovered) = replay_from(&fs, FIRST, Policy::KeepPrefix).unwrap();

@@ -7,7 +7,7 @@ use crate::wal::memfs::{Rng, seed};
 use crate::wal::{Inspected, inspect};
 use std::sync::atomic::Ordering;
 
-/// A log over several segments of 4 KiB of data each; records span them.
+/// A log over several log files of 4 KiB of data each; records span them.
 fn small_log(fs: &Arc<MemFs>, kind: LogKind, records: usize) -> (Pipeline, Vec<Vec<u8>>) {
     let log = create(fs, kind, 8 << 10);
     let mut rng = Rng::new(5);
@@ -42,7 +42,7 @@ fn truncation_at_every_byte_is_corruption_unless_nothing_was_there() {
         if closed {
             log.close(&[]).unwrap();
         }
-        let paths = segment_paths(&fs);
+        let paths = file_paths(&fs);
         assert!(paths.len() >= 3);
         for path in &paths {
             let whole = fs.read(path);
@@ -65,7 +65,7 @@ fn every_bit_flip_is_harmless_or_corruption_except_in_the_last_record() {
             log.close(&[]).unwrap();
         }
         let mut refused = 0u64;
-        for path in segment_paths(&fs) {
+        for path in file_paths(&fs) {
             let len = fs.read(&path).len();
             for offset in 0..len {
                 let in_header = offset < HEADER_BYTES as usize;
@@ -103,9 +103,9 @@ fn in_another_life_damage_is_proved_by_what_was_synced() {
         let starts: Vec<_> = replay(&other).unwrap().0.iter().map(|batch| batch.start).collect();
         let chain = replay(&other).unwrap().1.chain;
         for (index, start) in starts.iter().enumerate() {
-            let segment = chain.segments.iter().rfind(|it| it.header.start <= *start).unwrap();
-            let offset = (HEADER_BYTES + start - segment.header.start) as usize;
-            other.patch(&segment.path, offset + 8, 1);
+            let log_file = chain.log_files.iter().rfind(|it| it.header.start <= *start).unwrap();
+            let offset = (HEADER_BYTES + start - log_file.header.start) as usize;
+            other.patch(&log_file.path, offset + 8, 1);
             let outcome = replay(&other);
             if *start < synced {
                 assert!(is_corruption(&outcome.unwrap_err()), "record {index} was synced");
@@ -116,7 +116,7 @@ fn in_another_life_damage_is_proved_by_what_was_synced() {
                 // Nobody was told that it survives power loss.
                 assert_eq!(payloads(&outcome.unwrap().0), written[..index]);
             }
-            other.patch(&segment.path, offset + 8, 1);
+            other.patch(&log_file.path, offset + 8, 1);
         }
     }
 }
@@ -131,16 +131,16 @@ fn garbage_behind_the_end_is_ignored_and_later_writes_survive_it() {
             let end = log.visible();
             drop(log);
             let (_, recovered) = replay(&fs).unwrap();
-            let last = recovered.chain.segments.last().unwrap();
+            let last = recovered.chain.log_files.last().unwrap();
             let from = (HEADER_BYTES + end - last.header.start) as usize;
             let mut bytes = fs.read(&last.path);
-            let donor = fs.read(&recovered.chain.segments[0].path);
+            let donor = fs.read(&recovered.chain.log_files[0].path);
             let len = bytes.len() - from;
             let garbage = match tail {
                 0 => vec![0; len],
                 1 => vec![0xFF; len],
                 2 => rng.bytes(len),
-                // Records of an earlier use of a segment, at their own offsets and elsewhere.
+                // Records of an earlier use of a log file, at their own offsets and elsewhere.
                 3 => donor[from..].to_vec(),
                 _ => donor[HEADER_BYTES as usize..].iter().copied().cycle().take(len).collect(),
             };
@@ -167,7 +167,7 @@ fn a_missing_segment_is_corruption_and_a_spare_one_is_not() {
     let (log, written) = small_log(&fs, LogKind::Plain, 40);
     log.prepare_ahead().unwrap();
     drop(log);
-    let paths = segment_paths(&fs);
+    let paths = file_paths(&fs);
     let spare = usize::from(payloads(&replay(&fs).unwrap().0) == written);
     for path in &paths[..paths.len() - spare] {
         let copy = fs.killed();
@@ -175,7 +175,7 @@ fn a_missing_segment_is_corruption_and_a_spare_one_is_not() {
         check_prefix(replay(&copy), &written, 0);
     }
     for number in [3, 900] {
-        // A second name for an old segment, and files that are not ours.
+        // A second name for an old log file, and files that are not ours.
         let copy = fs.killed();
         let stray = dir().join(crate::wal::file_name(number * 1000));
         copy.open(&stray, crate::fs::OpenMode::CreateNew).unwrap();
@@ -195,7 +195,7 @@ fn an_unknown_version_is_refused_before_any_write() {
     let fs = MemFs::new();
     let (log, _) = small_log(&fs, LogKind::Plain, 3);
     drop(log);
-    let path = segment_paths(&fs).remove(0);
+    let path = file_paths(&fs).remove(0);
     fs.patch(&path, 8, 1);
     assert!(replay(&fs).is_ok(), "the copy still says version 2");
     fs.patch(&path, 2048 + 8, 1);
@@ -212,9 +212,9 @@ fn errors_name_the_file_and_the_offset() {
     let fs = MemFs::new();
     let (log, _) = small_log(&fs, LogKind::Plain, 30);
     drop(log);
-    let path = segment_paths(&fs).remove(1);
+    let path = file_paths(&fs).remove(1);
     let chain = replay(&fs).unwrap().1.chain;
-    let start = chain.segments[1].header.start;
+    let start = chain.log_files[1].header.start;
     let victim = replay(&fs).unwrap().0.into_iter().find(|batch| batch.start >= start).unwrap();
     let offset = HEADER_BYTES + victim.start - start;
     fs.patch(&path, offset as usize + RECORD_HEADER_LEN, 0x10);
@@ -240,13 +240,13 @@ fn inspect_shows_segments_records_and_gaps() {
     let end = log.visible();
     drop(log);
     let victim = replay(&fs).unwrap().0[3].start;
-    fs.patch(&segment_paths(&fs)[0], (HEADER_BYTES + victim - FIRST) as usize, 1);
-    let (mut segments, mut records, mut gaps) = (0, 0, Vec::new());
+    fs.patch(&file_paths(&fs)[0], (HEADER_BYTES + victim - FIRST) as usize, 1);
+    let (mut log_files, mut records, mut gaps) = (0, 0, Vec::new());
     inspect(&*fs, &dir(), FIRST, |seen| {
         match seen {
-            Inspected::Segment { same_life, .. } => {
+            Inspected::LogFile { same_life, .. } => {
                 assert!(same_life);
-                segments += 1;
+                log_files += 1;
             }
             Inspected::Record(_) => records += 1,
             Inspected::Gap { start, end } => gaps.push((start, end)),
@@ -255,7 +255,7 @@ fn inspect_shows_segments_records_and_gaps() {
         Ok(())
     })
     .unwrap();
-    assert_eq!(segments, segment_paths(&fs).len());
+    assert_eq!(log_files, file_paths(&fs).len());
     assert_eq!(records, written.len() + 1 - 1);
     assert_eq!(gaps.len(), 2);
     assert_eq!((gaps[0].0, gaps[1].0), (victim, end));
@@ -268,7 +268,7 @@ fn interrupted_preparations_are_blank_and_damaged_headers_are_not() {
     drop(log);
     let spare = dir().join(crate::wal::file_name(77));
     fs.open(&spare, crate::fs::OpenMode::CreateNew).unwrap();
-    let used = fs.read(&segment_paths(&fs)[0]);
+    let used = fs.read(&file_paths(&fs)[0]);
     let cut_off = |len: usize| [&used[..len], &[0; 9000][len..]].concat();
     for (bytes, accepted) in [
         (cut_off(1), true),
@@ -300,12 +300,12 @@ fn interrupted_preparations_are_blank_and_damaged_headers_are_not() {
 
 #[test]
 fn a_crafted_length_is_not_believed() {
-    use crate::wal::format::{Record, RecordKind, SegmentHeader};
+    use crate::wal::format::{LogFileHeader, Record, RecordKind};
     // A small file that claims 4 GiB, with a record that claims 1 GiB; all checksums are right.
     let fs = MemFs::new();
     let path = dir().join(crate::wal::file_name(1));
     fs.open(&path, crate::fs::OpenMode::CreateNew).unwrap();
-    let header = SegmentHeader {
+    let header = LogFileHeader {
         nonce: 1,
         serial: 1,
         start: 8,
@@ -325,7 +325,7 @@ fn a_crafted_length_is_not_believed() {
     };
     let mut bytes = header.encode_page();
     fs.overwrite(&path, bytes.clone());
-    assert_eq!(replay(&fs).unwrap().1.end, 8, "an empty segment, though a short one");
+    assert_eq!(replay(&fs).unwrap().1.end, 8, "an empty log file, though a short one");
     bytes.extend_from_slice(&record.encode(1));
     bytes.extend_from_slice(&[0; 100]);
     fs.overwrite(&path, bytes);

@@ -13,7 +13,7 @@ fn what_was_written_is_replayed_in_order_across_reopens() {
         let mut log = create(&fs, kind, 16 << 10);
         for round in 0..20 {
             for _ in 0..1 + rng.below(60) {
-                // Some records are longer than a segment.
+                // Some records are longer than a log file.
                 let len = if rng.below(20) == 0 { 40_000 } else { rng.below(300) } as usize;
                 let payload = rng.bytes(len.max(1));
                 let start = AtomicU64::new(0);
@@ -167,15 +167,15 @@ fn released_segments_are_recycled_and_the_log_stays_small() {
         assert!(fs.total_bytes() <= 5 * (16 << 10), "{} bytes", fs.total_bytes());
         assert_eq!(log.file_bytes(), fs.total_bytes());
         let counters = log.counters();
-        assert!(counters.segments_recycled > 10, "{counters:?}");
+        assert!(counters.files_recycled > 10, "{counters:?}");
         assert!(counters.bytes >= 300 * 1000);
         let (batches, recovered) = replay_from(&fs, from, Policy::Refuse).unwrap();
         assert_eq!(payloads(&batches), kept);
-        // Release after a reopen takes the old segments too.
+        // Release after a reopen takes the old log files too.
         let log = resume(&fs, kind, 16 << 10, recovered);
         let end = put(&log, b"next", Class::Process).unwrap();
         log.release_before(end).unwrap();
-        assert_eq!(segment_paths(&fs).len(), 1, "{:?}", segment_paths(&fs));
+        assert_eq!(file_paths(&fs).len(), 1, "{:?}", file_paths(&fs));
         let (batches, _) = replay_from(&fs, end, Policy::Refuse).unwrap();
         assert!(batches.is_empty());
     }
@@ -196,7 +196,7 @@ fn a_log_that_starts_later_than_the_manifest_says_is_refused() {
         assert!(replay_from(&fs, end, Policy::Refuse).is_ok());
         // The log also must not end before the manifest's start.
         assert!(is_corruption(&replay_from(&fs, end + (1 << 20), Policy::Refuse).unwrap_err()));
-        for path in segment_paths(&fs) {
+        for path in file_paths(&fs) {
             crate::fs::Fs::remove_file(&*fs, &path).unwrap();
         }
         assert!(is_corruption(&replay_from(&fs, end, Policy::Refuse).unwrap_err()));
@@ -220,12 +220,12 @@ fn a_full_device_stops_writes_only_while_it_is_full() {
             }
         };
         assert!(matches!(full, Error::DiskFull { .. }), "{full}");
-        let files = segment_paths(&fs).len();
+        let files = file_paths(&fs).len();
         for _ in 0..5 {
             assert!(matches!(put(&log, &[9; 1000], Class::Process), Err(Error::DiskFull { .. })));
         }
-        assert_eq!(segment_paths(&fs).len(), files, "no half files are left");
-        // Room for less than a full segment is enough.
+        assert_eq!(file_paths(&fs).len(), files, "no half files are left");
+        // Room for less than a full log file is enough.
         fs.knobs.free.store(50 << 10, Ordering::Relaxed);
         put(&log, b"again", Class::Disk).unwrap();
         expected.push(b"again".to_vec());
@@ -281,7 +281,7 @@ fn the_log_is_plain_where_mapping_is_not_supported() {
     let log = create(&fs, LogKind::Auto, 64 << 10);
     assert!(!log.mapped());
     put(&log, b"one", Class::Process).unwrap();
-    assert_eq!(segment_paths(&fs).len(), 1);
+    assert_eq!(file_paths(&fs).len(), 1);
     let mapped = Pipeline::create(
         config(&MemFs::new(), LogKind::Auto, 64 << 10),
         FIRST,
@@ -310,7 +310,7 @@ fn segments_double_while_they_fill_fast() {
     for _ in 0..40 {
         put(&log, &vec![1; 100_000], Class::Process).unwrap();
     }
-    let sizes: Vec<_> = segment_paths(&fs).iter().map(|path| fs.read(path).len() >> 10).collect();
+    let sizes: Vec<_> = file_paths(&fs).iter().map(|path| fs.read(path).len() >> 10).collect();
     assert_eq!(sizes[..4], [256, 512, 1024, 1024], "{sizes:?}");
 }
 
@@ -333,11 +333,7 @@ fn creation_refuses_a_log_with_records_and_repeats_after_a_crash() {
         let fs = MemFs::new();
         drop(create(&fs, kind, 64 << 10));
         let log = create(&fs, kind, 64 << 10);
-        assert_eq!(
-            segment_paths(&fs).len(),
-            1,
-            "an empty segment of a creation cut off is replaced"
-        );
+        assert_eq!(file_paths(&fs).len(), 1, "an empty log file of a creation cut off is replaced");
         put(&log, b"one", Class::Process).unwrap();
         drop(log);
         let again = Pipeline::create(config(&fs, kind, 64 << 10), FIRST, Arc::new(Latch::new()));
@@ -346,7 +342,7 @@ fn creation_refuses_a_log_with_records_and_repeats_after_a_crash() {
     }
 }
 
-/// A segment that is used again gets another header.
+/// A log file that is used again gets another header.
 #[cfg(unix)]
 #[test]
 fn a_segment_that_got_another_name_is_not_recycled() {
@@ -355,7 +351,7 @@ fn a_segment_that_got_another_name_is_not_recycled() {
         let dir = base.path().join("wal");
         let mut config = LogConfig::new(crate::fs::os(), dir.clone());
         config.kind = LogKind::Plain;
-        config.segment_bytes_max = 64 << 10;
+        config.file_bytes_max = 64 << 10;
         let log = Pipeline::create(config, FIRST, Arc::new(Latch::new())).unwrap();
         let header = |path: &std::path::Path| std::fs::read(path).unwrap()[..4096].to_vec();
         let mut linked = Vec::new();
@@ -371,7 +367,7 @@ fn a_segment_that_got_another_name_is_not_recycled() {
             }
             log.release_before(log.seal(|position| position)).unwrap();
         }
-        assert_eq!(log.counters().segments_recycled == 0, linking);
+        assert_eq!(log.counters().files_recycled == 0, linking);
         for (before, path) in linked {
             assert!(header(&path) == before, "{} was recycled", path.display());
         }
@@ -386,7 +382,7 @@ fn on_the_real_file_system_a_log_lives_through_recycling_and_reopening() {
         let open = || {
             let mut config = LogConfig::new(crate::fs::os(), dir.clone());
             config.kind = kind;
-            config.segment_bytes_max = 64 << 10;
+            config.file_bytes_max = 64 << 10;
             config
         };
         let log = Pipeline::create(open(), FIRST, Arc::new(Latch::new())).unwrap();
@@ -407,7 +403,7 @@ fn on_the_real_file_system_a_log_lives_through_recycling_and_reopening() {
                 expected.clear();
             }
         }
-        assert!(log.counters().segments_recycled > 0);
+        assert!(log.counters().files_recycled > 0);
         let replayed = |expected: &[Vec<u8>]| {
             let mut found = Vec::new();
             let recovered =

@@ -24,15 +24,15 @@ pub(super) fn dir() -> PathBuf {
     PathBuf::from("/db/wal")
 }
 
-pub(super) fn config(fs: &Arc<MemFs>, kind: LogKind, segment_bytes: u64) -> LogConfig {
+pub(super) fn config(fs: &Arc<MemFs>, kind: LogKind, file_bytes_wanted: u64) -> LogConfig {
     let mut config = LogConfig::new(Arc::clone(fs) as _, dir());
     config.kind = kind;
-    config.segment_bytes_max = segment_bytes;
+    config.file_bytes_max = file_bytes_wanted;
     config
 }
 
-pub(super) fn create(fs: &Arc<MemFs>, kind: LogKind, segment_bytes: u64) -> Pipeline {
-    Pipeline::create(config(fs, kind, segment_bytes), FIRST, Arc::new(Latch::new())).unwrap()
+pub(super) fn create(fs: &Arc<MemFs>, kind: LogKind, file_bytes_wanted: u64) -> Pipeline {
+    Pipeline::create(config(fs, kind, file_bytes_wanted), FIRST, Arc::new(Latch::new())).unwrap()
 }
 
 /// Writes a batch with one operation.
@@ -73,14 +73,14 @@ pub(super) fn payloads(batches: &[Batch]) -> Vec<Vec<u8>> {
 pub(super) fn resume(
     fs: &Arc<MemFs>,
     kind: LogKind,
-    segment_bytes: u64,
+    file_bytes_wanted: u64,
     recovered: Recovered,
 ) -> Pipeline {
-    let config = config(fs, kind, segment_bytes);
+    let config = config(fs, kind, file_bytes_wanted);
     Pipeline::resume(config, recovered, Arc::new(Latch::new())).unwrap()
 }
 
-pub(super) fn segment_paths(fs: &MemFs) -> Vec<PathBuf> {
+pub(super) fn file_paths(fs: &MemFs) -> Vec<PathBuf> {
     fs.paths().into_iter().filter(|path| path.parent() == Some(Path::new("/db/wal"))).collect()
 }
 

@@ -23,7 +23,7 @@ fn prepared_and_released_segments_are_given_back_and_writing_goes_on() {
         }
         assert!(log.prepare_ahead().unwrap());
         let prepared = total(&fs);
-        assert!(log.give_up_spare(), "the segment that was prepared ahead");
+        assert!(log.give_up_spare(), "the log file that was prepared ahead");
         assert!(total(&fs) < prepared);
         assert!(!log.give_up_spare(), "there is nothing more");
         for _ in 0..200 {
@@ -34,7 +34,7 @@ fn prepared_and_released_segments_are_given_back_and_writing_goes_on() {
         log.release_before(end).unwrap();
         let released = total(&fs);
         while log.give_up_spare() {}
-        assert!(total(&fs) < released, "segments that wait to be used again");
+        assert!(total(&fs) < released, "log files that wait to be used again");
         put_all(&log, 3);
         let (batches, _) = replay_from(&fs, end, Policy::Refuse).unwrap();
         assert_eq!(payloads(&batches), vec![vec![3; 1000]; 200]);
@@ -77,7 +77,7 @@ fn a_segment_takes_no_more_than_its_share_of_what_is_free() {
     fs.knobs.free.store(4 << 20, Ordering::Relaxed);
     let log = create(&fs, LogKind::Mapped, 64 << 20);
     let largest = || {
-        let lens = segment_paths(&fs).into_iter().map(|path| fs.read(&path).len() as u64);
+        let lens = file_paths(&fs).into_iter().map(|path| fs.read(&path).len() as u64);
         lens.max().unwrap_or(0)
     };
     while put(&log, &[1; 10_000], Class::Process).is_ok() {

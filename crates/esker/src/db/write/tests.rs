@@ -23,7 +23,7 @@ fn open() -> (tempfile::TempDir, Arc<Core>) {
     let mut options = Options::default();
     options.memory = Some(8 << 20);
     options.memtable_bytes = Some(64 << 10);
-    options.log_segment_bytes = 64 << 10;
+    options.log_file_bytes = 64 << 10;
     options.workers = Some(1);
     let core = Core::open(&directory.path().join("db"), &options).unwrap();
     (directory, core)

@@ -1,11 +1,11 @@
-//! One segment file that takes records.
+//! One log file that takes records.
 //!
-//! A [`SegmentFile`] is the file with its allocated space and, for the mapped log, its mapping; it
-//! can be used several times. A [`Segment`] is one use of it: a window of the log. Preparation
+//! An [`AllocatedFile`] is a file with its allocated space and, for the mapped log, its mapping; it
+//! can be used several times. A [`LogFile`] is one use of it: a window of the log. Preparation
 //! makes the header durable before a writer may reserve space in the window (R4). After that, a
 //! write is a copy into the mapping or one positioned write.
 
-use super::format::{HEADER_BYTES, SegmentHeader};
+use super::format::{HEADER_BYTES, LogFileHeader};
 use crate::base::{NumberedName, Seq};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, LogMap, OpenMode};
@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 const NAME: NumberedName = NumberedName { prefix: "", digits: 10, suffix: ".log" };
 
-/// The name of the segment file with this number.
+/// The name of the log file with this number.
 pub fn file_name(number: u64) -> String {
     NAME.of(number)
 }
 
-/// The number of the segment file with this name; None for names that are not ours.
+/// The number of the log file with this name; None for names that are not ours.
 pub fn file_number(name: &str) -> Option<u64> {
     NAME.number(name)
 }
@@ -34,16 +34,16 @@ pub enum Medium {
     Mapped,
 }
 
-/// A file with room for one segment.
+/// A file with allocated space, which the log uses several times.
 #[derive(Debug)]
-pub struct SegmentFile {
+pub struct AllocatedFile {
     path: PathBuf,
     capacity: u64,
     file: Arc<dyn File>,
     map: Option<Box<dyn LogMap>>,
 }
 
-impl SegmentFile {
+impl AllocatedFile {
     /// Makes a file with `capacity` bytes of real space for records (R9). The directory entry is
     /// not durable yet. A failed attempt leaves no file behind.
     pub fn create(fs: &dyn Fs, path: PathBuf, capacity: u64, medium: Medium) -> Result<Self> {
@@ -88,7 +88,7 @@ impl SegmentFile {
     /// Whether the file has no other name; under another name, a copy of the database may need its
     /// bytes.
     pub fn is_ours_alone(&self) -> bool {
-        // Seeded: a segment that a copy shares is written over.
+        // Seeded: a log file that a copy shares is written over.
         bug!("wal_shared_segment_is_recycled") || self.file.links().is_ok_and(|links| links == 1)
     }
 
@@ -116,29 +116,33 @@ impl SegmentFile {
     }
 }
 
-/// One use of a segment file: a prepared window of the log.
+/// One use of a file: a prepared window of the log.
 #[derive(Debug, Clone)]
-pub struct Segment {
-    header: SegmentHeader,
-    file: Arc<SegmentFile>,
+pub struct LogFile {
+    header: LogFileHeader,
+    file: Arc<AllocatedFile>,
 }
 
-impl Segment {
+impl LogFile {
     /// Starts a new use of `file`: writes the header and makes it durable. The caller also syncs
     /// the directory if the file is `fresh`, before the first record is written (R4).
-    pub fn prepare(file: Arc<SegmentFile>, mut header: SegmentHeader, fresh: bool) -> Result<Self> {
+    pub fn prepare(
+        file: Arc<AllocatedFile>,
+        mut header: LogFileHeader,
+        fresh: bool,
+    ) -> Result<Self> {
         header.capacity = file.capacity;
         header.incarnation = file.file.incarnation();
         // A positioned write works for a mapped file too: both use the same page cache.
         let page = header.encode_page();
-        // Seeded: a recycled segment is used while the device still holds its old header.
+        // Seeded: a recycled log file is used while the device still holds its old header.
         if bug!("wal_recycled_header_not_synced") && !fresh {
             file.file.write_at(&page, 0).context("write", &file.path)?;
             return Ok(Self { header, file });
         }
         if fresh {
             file.file.write_at(&page, 0).context("write", &file.path)?;
-            // Seeded: records go into a new segment whose header a power cut can take.
+            // Seeded: records go into a new log file whose header a power cut can take.
             bug!("wal_fresh_header_not_synced", return Ok(Self { header, file }));
             file.file.sync_data().context("sync", &file.path)?;
         } else {
@@ -150,12 +154,12 @@ impl Segment {
     }
 
     /// The header of this use.
-    pub fn header(&self) -> &SegmentHeader {
+    pub fn header(&self) -> &LogFileHeader {
         &self.header
     }
 
     /// The file.
-    pub fn file(&self) -> &Arc<SegmentFile> {
+    pub fn file(&self) -> &Arc<AllocatedFile> {
         &self.file
     }
 
