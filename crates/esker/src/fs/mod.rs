@@ -16,7 +16,7 @@
 use crate::error::{Error, IoContext};
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod fork;
@@ -86,7 +86,8 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// The kind of what stands at this path, if anything does. In a file system of [`within`],
     /// links are not followed; elsewhere they are, as far as they lead somewhere.
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
-    /// Renames a file, replacing the target; both in directories of this file system.
+    /// Renames a file, replacing the target, or a directory, to a name that is free; both in
+    /// directories of this file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -121,6 +122,10 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// everything else that the process opens.
     fn open_files_max(&self) -> usize {
         usize::MAX
+    }
+    /// The path of something that exists, from the root on and without links.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        std::path::absolute(path)
     }
     /// Whether `path`, which need not exist, is `directory` or lies in it.
     fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {

@@ -33,7 +33,7 @@ use portable as system;
 use unix as system;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::names::Names;
@@ -109,6 +109,10 @@ impl Fs for OsFs {
 
     fn open_files_max(&self) -> usize {
         system::descriptors() / SHARE_OF_RUNS
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(path)
     }
 
     fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {
