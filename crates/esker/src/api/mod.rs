@@ -11,6 +11,7 @@ mod cursor;
 mod database;
 mod iterator;
 mod keyspace;
+mod offline;
 mod options;
 mod snapshot;
 mod stats;
