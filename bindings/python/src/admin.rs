@@ -1,17 +1,13 @@
 //! Administration of a database: statistics, verification, repair and removal.
 
 use crate::db::path_of;
-use crate::errors::{Failure, Result, exception};
+use crate::errors::{Result, exception};
 use crate::options::{Packing, Wanted, order_from};
-use esker::internals::directory::unfinished::MARK_NAME;
-use esker::internals::db::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY};
-use esker::fs::Fs;
-use esker::{Compression, Db, Error, Keyspace, Latency, LevelShape, Stats, VerifyReport};
+use esker::{Compression, Db, Keyspace, Latency, LevelShape, Options, Stats, VerifyReport};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
@@ -39,7 +35,30 @@ fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py,
 
 /// The statistics as a dict of dicts.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
-    let dict = numbers(py, &stats.counters().collect::<Vec<_>>())?;
+    let dict = numbers(
+        py,
+        &[
+            ("puts", stats.puts),
+            ("deletes", stats.deletes),
+            ("range_deletes", stats.range_deletes),
+            ("commits", stats.commits),
+            ("gets", stats.gets),
+            ("gets_found", stats.gets_found),
+            ("scans", stats.scans),
+            ("scanned", stats.scanned),
+            ("skipped", stats.skipped),
+            ("syncs", stats.syncs),
+            ("flushes", stats.flushes),
+            ("compactions", stats.compactions),
+            ("segments_adopted", stats.segments_adopted),
+            ("bytes_read", stats.bytes_read),
+            ("cache_hits", stats.cache_hits),
+            ("cache_misses", stats.cache_misses),
+            ("compaction_debt", stats.compaction_debt),
+            ("data_file_bytes", stats.data_file_bytes),
+            ("log_file_bytes", stats.log_file_bytes),
+        ],
+    )?;
     let written = &stats.written;
     let bytes = [
         ("user", written.user),
@@ -187,101 +206,12 @@ pub(crate) fn repair_db(
     let order = order_from(comparator, comparator_name)?;
     let options = Wanted { compression, order, ..Wanted::default() }.options()?;
     let path = path_of(name)?;
-    Ok(py.detach(|| -> esker::Result<_> {
-        if esker::repair::plan(&path, &options)?.is_whole() {
-            return Ok(None);
-        }
-        let beside = |ending: &str| -> PathBuf {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(ending);
-            path.with_file_name(name)
-        };
-        let (saved, damaged) = (beside(".repaired"), beside(".damaged"));
-        if damaged.symlink_metadata().is_ok() {
-            return Err(Error::exists(&damaged, "a file or directory"));
-        }
-        // What a repair left that was cut off is begun anew; anything else there is refused.
-        esker::repair::salvage(&path, &saved, &options)?;
-        let rename = |from: &Path, to: &Path| {
-            std::fs::rename(from, to).map_err(|error| Error::io("rename", from, error))
-        };
-        rename(&path, &damaged)?;
-        if let Err(error) = rename(&saved, &path) {
-            // Nothing is lost: both are there. The old one goes back to its place.
-            let _ = std::fs::rename(&damaged, &path);
-            return Err(error);
-        }
-        Ok(Some(damaged))
-    })?)
-}
-
-/// Whether a file of this name in this part of a database's directory belongs to the database.
-fn is_ours(directory: &str, name: &str) -> bool {
-    match directory {
-        DATA_DIRECTORY => esker::internals::run::parse_run_name(name).is_some(),
-        LOG_DIRECTORY => name == esker::internals::directory::reserve::RESERVE_NAME || esker::internals::wal::file_number(name).is_some(),
-        _ => {
-            esker::internals::manifest::SUPERBLOCK_NAMES.contains(&name)
-                || esker::internals::manifest::parse_manifest_name(name).is_some()
-        }
-    }
-}
-
-fn destroy(path: &Path, fs: &Arc<dyn Fs>) -> esker::Result<()> {
-    let failed = |operation: &'static str, path: &Path, error: std::io::Error| {
-        Error::io(operation, path, error)
-    };
-    if !path.is_dir() {
-        return Ok(());
-    }
-    // Nothing is removed through a link.
-    let fs = esker::fs::within(fs, path).map_err(|error| failed("open", path, error))?;
-    let names = |directory: &Path| -> esker::Result<Vec<String>> {
-        match fs.list(directory) {
-            Ok(entries) => {
-                let files = entries.into_iter().filter(esker::fs::DirEntry::is_file);
-                Ok(files.map(|entry| entry.name).collect())
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) if esker::fs::wrong_kind(&error).is_some() => Ok(Vec::new()),
-            Err(error) => Err(failed("list", directory, error)),
-        }
-    };
-    let here = names(path)?;
-    // LevelDB's names may look like ours, but every database of its has this one.
-    let ours = |name: &String| is_ours("", name) || name == MARK_NAME;
-    if here.iter().any(|name| name == "CURRENT") || !here.iter().any(ours) {
-        let found = "its files are not those of one".to_owned();
-        return Err(Error::NotADatabase { path: path.to_owned(), found, import: None });
-    }
-    let lock = fs.lock(&path.join(LOCK_NAME)).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
-        _ => failed("lock", path, error),
-    })?;
-    // The superblocks and manifests go first: without them, nobody takes the rest for a database.
-    for part in ["", LOG_DIRECTORY, DATA_DIRECTORY] {
-        let directory = path.join(part);
-        for name in names(&directory)?.iter().filter(|name| is_ours(part, name)) {
-            let file = directory.join(name);
-            fs.remove_file(&file).map_err(|error| failed("remove", &file, error))?;
-        }
-        if !part.is_empty() {
-            // It stays if it holds what is not ours.
-            let _ = std::fs::remove_dir(&directory);
-        }
-    }
-    // The mark goes last: until then nobody opens a part of what is there.
-    for name in [MARK_NAME, LOCK_NAME] {
-        let _ = std::fs::remove_file(path.join(name));
-    }
-    drop(lock);
-    let _ = std::fs::remove_dir(path);
-    Ok(())
+    Ok(py.detach(|| Db::repair(&path, &options))?.kept)
 }
 
 /// Removes a database with everything in it. Other files in its directory stay.
 #[pyfunction]
 pub(crate) fn destroy_db(py: Python<'_>, name: &Bound<'_, PyAny>) -> Result<()> {
     let path = path_of(name)?;
-    py.detach(|| destroy(&path, &esker::fs::os())).map_err(Failure::Engine)
+    Ok(py.detach(|| Db::destroy(&path, &Options::default()))?)
 }

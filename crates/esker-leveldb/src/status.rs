@@ -2,7 +2,6 @@
 //! line of text that begins with its kind; programs check the beginning, and some a phrase.
 
 use esker::Error;
-use std::path::Path;
 
 /// A failure in LevelDB's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +30,6 @@ impl Status {
     /// The database was made with the comparator `stored`, and `asked` was given.
     pub(crate) fn mismatch(stored: &str, asked: &str) -> Self {
         Self::invalid(format_args!("{stored} does not match existing comparator : {asked}"))
-    }
-
-    /// The system's error for an operation of this library.
-    pub(crate) fn os(path: &Path, error: &std::io::Error) -> Self {
-        Self::io(format_args!("{}: {error}", path.display()))
     }
 }
 

@@ -75,3 +75,5 @@ pub use api::{
     SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
+#[cfg(not(loom))]
+pub use repair::Repaired;

@@ -1,22 +1,26 @@
-//! `esker repair`: reports what a damaged database lost, and saves the rest into a new one.
+//! `esker repair`: reports what a damaged database lost, and saves the rest into a new one, beside
+//! it or in its place.
 
 use crate::cli::OpenFlags;
 use crate::failure::{Failure, one_line};
 use crate::output;
 use clap::{ArgGroup, Args};
+use esker::Db;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Reports what of a damaged database can be saved, or saves it; never changes that database
+/// Reports what of a damaged database can be saved, or saves it; the damaged one is kept as it is
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --plan the exit code is 1 if something would be lost; the lines that \
     begin with \"lost:\" name it. A repair that is interrupted leaves a directory that cannot be \
-    opened; run again, it begins anew.\n\nExample:\n  esker repair --plan DIR\n  \
-    esker repair DIR --to NEW"
+    opened; run again, it begins anew. With --in-place an intact database is not changed; a \
+    damaged one is renamed to DIR.damaged-1, or the next free number, and a new database with \
+    what could be saved is at DIR.\n\nExample:\n  esker repair --plan DIR\n  \
+    esker repair DIR --to NEW\n  esker repair DIR --in-place"
 )]
-#[command(group = ArgGroup::new("what").required(true).args(["plan", "to"]))]
+#[command(group = ArgGroup::new("what").required(true).args(["plan", "to", "in_place"]))]
 pub struct RepairArgs {
     /// The damaged database's directory
     dir: PathBuf,
@@ -27,6 +31,9 @@ pub struct RepairArgs {
     /// left it
     #[arg(long, value_name = "NEW")]
     to: Option<PathBuf>,
+    /// Save what can be saved, put it in the place of the damaged database, and keep that beside it
+    #[arg(long)]
+    in_place: bool,
     #[command(flatten)]
     open: OpenFlags,
     /// Print JSON
@@ -37,17 +44,29 @@ pub struct RepairArgs {
 /// Runs the command.
 pub fn run(args: &RepairArgs, out: &mut impl Write) -> Result<(), Failure> {
     let options = args.open.options();
-    let (report, losses) = match &args.to {
+    let (mut losses, mut kept) = (false, None);
+    let report = match &args.to {
+        // What it lost is said, but the repair did what it can.
+        Some(to) => esker::repair::salvage(&args.dir, to, &options)?.to_string(),
+        None if args.in_place => {
+            let repaired = Db::repair(&args.dir, &options)?;
+            let report = repaired.to_string();
+            kept = Some(repaired.kept);
+            report
+        }
         None => {
             let plan = esker::repair::plan(&args.dir, &options)?;
-            (plan.to_string(), plan.has_losses())
+            losses = plan.has_losses();
+            plan.to_string()
         }
-        // What it lost is said, but the repair did what it can.
-        Some(to) => (esker::repair::salvage(&args.dir, to, &options)?.to_string(), false),
     };
     let lines: Vec<String> = report.lines().map(one_line).collect();
     if args.json {
-        output::json_line(out, &json!({ "report": lines }))?;
+        let mut report = json!({ "report": lines });
+        if let Some(kept) = kept {
+            report["kept"] = json!(kept.map(|kept| kept.to_string_lossy().into_owned()));
+        }
+        output::json_line(out, &report)?;
     } else {
         for line in lines {
             writeln!(out, "{line}")?;

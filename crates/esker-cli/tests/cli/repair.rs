@@ -61,6 +61,43 @@ fn a_plan_that_loses_something_exits_with_1_and_names_it() {
 }
 
 #[test]
+fn a_repair_in_place_replaces_a_damaged_database_and_keeps_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("db");
+    let mut shell = Shell::start(&db, &["--tiny", "--memory", "8MiB"]);
+    for number in 0..50 {
+        shell.expect(&format!("put key{number:02} value{number:02}"), &["ok"]);
+    }
+    // Nobody's database is taken from under them.
+    fail(["repair", text(&db), "--in-place"], 1, "is open elsewhere");
+    shell.close();
+    let whole = tree(dir.path());
+    let said = succeed(["repair", text(&db), "--in-place"]);
+    assert_eq!(said, "whole: nothing is damaged, and nothing was changed\n");
+    let said = succeed(["repair", text(&db), "--in-place", "--json"]);
+    assert!(said.contains("\"kept\":null") && said.contains("\"report\":[\"whole: "), "{said}");
+    assert!(tree(dir.path()) == whole, "an intact database was changed");
+
+    for (number, json) in [(1, false), (2, true)] {
+        std::fs::write(db.join("superblock-B"), "nonsense").unwrap();
+        let before = tree(&db);
+        let kept = dir.path().join(format!("db.damaged-{number}"));
+        let flags = if json { &["--in-place", "--json"][..] } else { &["--in-place"] };
+        let said = succeed([&["repair", text(&db)], flags].concat());
+        assert!(said.contains("damaged: ") && said.contains("written: "), "{said}");
+        assert!(said.contains(&format!("damaged database: {}", text(&kept))), "{said}");
+        assert_eq!(json, said.contains(&format!("\"kept\":\"{}\"", text(&kept))), "{said}");
+        assert!(tree(&kept) == before, "the damaged database was changed");
+        assert_eq!(succeed(["scan", text(&db)]).lines().count(), 50);
+        succeed(["verify", text(&db)]);
+    }
+    let beside = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(beside, 3, "something else is left beside the database");
+    fail(["repair", text(&dir.path().join("none")), "--in-place"], 1, "there is no database");
+    fail(["repair", text(&db), "--in-place", "--plan"], 2, "cannot be used with");
+}
+
+#[test]
 fn other_stores_are_refused_by_name_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     // The names of a database of LevelDB, its lock among them.
@@ -71,7 +108,7 @@ fn other_stores_are_refused_by_name_and_left_alone() {
     }
     let before = tree(&old);
     let new = dir.path().join("new");
-    for to in [&["--plan"][..], &["--to", text(&new)]] {
+    for to in [&["--plan"][..], &["--to", text(&new)], &["--in-place"]] {
         fail([&["repair", text(&old)], to].concat(), 1, "it is a database of LevelDB");
         fail([&["repair", text(&old)], to].concat(), 1, "esker import --from leveldb");
     }

@@ -413,10 +413,17 @@ impl Fs for CrashFs {
         let what = format!("rename {} to {}", from.display(), to.display());
         self.0.begin(&what);
         let mut state = self.0.state.lock();
+        let below = to.starts_with(from);
         let (from, to) = (state.place(from)?, state.place(to)?);
         let inode = from.inode.ok_or(io::ErrorKind::NotFound)?;
-        state.file(inode)?;
-        if let Some(target) = to.inode {
+        if state.dir(inode).is_ok() {
+            if to.inode.is_some() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            if below {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+        } else if let Some(target) = to.inode {
             state.file(target)?;
         }
         if to.inode == Some(inode) {

@@ -96,7 +96,42 @@ fn it_is_a_file_system() {
     assert_eq!(file.links().expect("links"), 0);
     file.write_at(b"still open", 0).expect("write");
     assert!(fs.remove_file(path("/db")).is_err());
-    assert!(fs.rename(path("/db"), path("/x")).is_err());
+    fs.create_dir(path("/db/in")).expect("create");
+    create(&fs, "/db/in/f").write_at(b"moved", 0).expect("write");
+    assert!(fs.rename(path("/db"), path("/db/in/db")).is_err(), "into itself");
+    create(&fs, "/taken");
+    for taken in ["/taken", "/db/in"] {
+        assert!(fs.rename(path("/db"), path(taken)).is_err(), "{taken}");
+    }
+    fs.create_dir(path("/y")).expect("create");
+    assert!(fs.rename(path("/db"), path("/y")).is_err(), "only to a free name");
+    fs.rename(path("/db"), path("/x")).expect("rename");
+    assert_eq!((names(&fs, "/x"), fs.kind(path("/db")).expect("kind")), (vec!["in".into()], None));
+    assert_eq!(read(&fs, "/x/in/f").expect("there"), b"moved");
+}
+
+#[test]
+fn a_renamed_directory_has_one_of_its_names_after_a_crash() {
+    let fs = CrashFs::new();
+    fs.create_dir(path("/db")).expect("create");
+    durable(&fs, "/db/f", b"1");
+    fs.sync_dir(path("/db")).expect("sync_dir");
+    fs.rename(path("/db"), path("/old")).expect("rename");
+    fs.create_dir(path("/db")).expect("create");
+    let mut seen = BTreeSet::new();
+    for entries in 0..4 {
+        let after = fs.crash_clone_with(&mut Mask { entries, rest: false });
+        let found = names(&after, "/");
+        let name = if found.contains(&"old".into()) { "/old/f" } else { "/db/f" };
+        assert_eq!(read(&after, name).expect("there"), b"1", "{found:?}");
+        seen.insert(found);
+    }
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    fs.sync_dir(path("/")).expect("sync_dir");
+    let after = fs.crash_clone(0, 0);
+    assert_eq!((names(&after, "/"), names(&after, "/db")), {
+        (vec!["db".into(), "old".into()], vec![])
+    });
 }
 
 #[test]

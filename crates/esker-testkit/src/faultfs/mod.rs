@@ -21,7 +21,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::fs::{DirEntry, File, FileLock, Fs, OpenMode, PathKind};
@@ -255,6 +255,10 @@ impl Fs for FaultFs {
 
     fn open_files_max(&self) -> usize {
         self.0.inner.open_files_max()
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.inner.real_path(path)
     }
 
     fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {

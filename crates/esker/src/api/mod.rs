@@ -12,6 +12,7 @@ mod database;
 mod handle;
 mod iterator;
 mod keyspace;
+mod offline;
 mod options;
 mod range;
 mod snapshot;

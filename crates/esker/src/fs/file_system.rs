@@ -6,7 +6,7 @@ use super::file::File;
 use super::kind::PathKind;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How [`Fs::open`] opens a file.
@@ -56,7 +56,8 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// The kind of the file at this path, if there is one. A file system of
     /// [`within`](super::within) follows no links; others do, unless the link is broken.
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>>;
-    /// Renames a file, replacing the target; both in directories of this file system.
+    /// Renames a file, replacing the target, or a directory, to a name that is free; both in
+    /// directories of this file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -91,6 +92,10 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// other files.
     fn open_files_max(&self) -> usize {
         usize::MAX
+    }
+    /// The path of something that exists, from the root on and without links.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        std::path::absolute(path)
     }
     /// Whether `path`, which need not exist, is `directory` or lies in it.
     fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {

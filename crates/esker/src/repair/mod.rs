@@ -15,13 +15,16 @@
 //! 4. The work of a plan is bounded by what is stored, whatever the description says: each segment
 //!    is read once, however often it is named (`tree.rs`).
 //!
-//! The damaged directory is never changed. Its lock is held meanwhile, if its lock file exists. The
-//! new directory is marked as unfinished until everything in it is durable (`directory/unfinished.rs`): it
-//! cannot be opened after an interrupted repair, and the next repair begins anew.
+//! The damaged directory is never changed; a repair in place (`in_place.rs`) gives it another name.
+//! Its lock is held meanwhile, if its lock file exists. The new directory is marked as unfinished
+//! until everything in it is durable (`directory/unfinished.rs`): it cannot be opened after an interrupted
+//! repair, and the next repair begins anew. What is not needed any more is destroyed (`destroy.rs`).
 
 mod covers;
+mod destroy;
 mod heap;
 mod heirs;
+mod in_place;
 mod log;
 mod merge;
 mod report;
@@ -34,7 +37,9 @@ mod tests;
 mod tree;
 mod walk;
 
-pub use report::{Finding, Kept, KeptLog, Plan, Salvaged, State};
+pub use destroy::destroy;
+pub use in_place::repair;
+pub use report::{Finding, Kept, KeptLog, Plan, Repaired, Salvaged, State};
 
 use crate::directory::foreign::{self, Foreign};
 use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, unfinished};
@@ -101,10 +106,15 @@ pub fn salvage(
     let (path, to) = (path.as_ref(), to.as_ref());
     let source = check_source(path, options)?;
     check_target(path, to, options.fs.as_ref())?;
-    let mut target = target::Target::create(to, options)?;
+    fill(path, &source, target::Target::create(to, options)?)
+}
+
+/// Saves what can be read of an opened source into a new database.
+fn fill(path: &Path, source: &Opened, mut target: target::Target) -> Result<Salvaged> {
+    let to = target.path().to_owned();
     let plan = walk::run(path, &source.options, &mut target)?;
     let written = target.finish()?;
-    Ok(Salvaged { plan, to: to.to_owned(), operations: written })
+    Ok(Salvaged { plan, to, operations: written })
 }
 
 /// A damaged database that is being read.
@@ -116,20 +126,8 @@ struct Opened {
 
 /// Checks that there is a database and that it is not open, without changing anything.
 fn check_source(path: &Path, options: &Options) -> Result<Opened> {
-    let fs = &options.fs;
-    let refuse = |kind: Option<Foreign>, found: &str| Error::NotADatabase {
-        path: path.to_owned(),
-        found: kind.map_or(found.to_owned(), |kind| format!("it is a database of {}", kind.name)),
-        import: kind.map(|kind| kind.import),
-    };
-    match fs.kind(path).context("look at", path)? {
-        None => return Err(Error::Missing { path: path.to_owned() }),
-        Some(PathKind::Directory) => {}
-        Some(found) => {
-            let file = (found == PathKind::File).then_some(path);
-            let kind = file.and_then(|path| foreign::file(fs.as_ref(), path));
-            return Err(refuse(kind, &format!("it is {found}")));
-        }
+    if !is_directory(options.fs.as_ref(), path)? {
+        return Err(Error::Missing { path: path.to_owned() });
     }
     let fs = within(&options.fs, path).context("open", path)?;
     let entries = fs.list(path).context("list", path)?;
@@ -137,7 +135,7 @@ fn check_source(path: &Path, options: &Options) -> Result<Opened> {
         return Err(Error::Unfinished { path: path.to_owned() });
     }
     if !holds_files_of_ours(fs.as_ref(), path, &entries)? {
-        return Err(refuse(foreign::directory(&entries), "it holds no file of one"));
+        return Err(not_ours(path, foreign::directory(&entries), "it holds no file of one"));
     }
     // No process has the database open if its lock file is not a regular file.
     let lock = entries.iter().any(|entry| entry.name == LOCK_NAME && entry.is_file());
@@ -150,6 +148,28 @@ fn check_source(path: &Path, options: &Options) -> Result<Opened> {
         Some(Err(_)) | None => None,
     };
     Ok(Opened { options: Options { fs, ..options.clone() }, _lock: lock })
+}
+
+/// Whether there is a directory; `false`: there is nothing. Anything else there is refused.
+fn is_directory(fs: &dyn Fs, path: &Path) -> Result<bool> {
+    match fs.kind(path).context("look at", path)? {
+        None => Ok(false),
+        Some(PathKind::Directory) => Ok(true),
+        Some(found) => {
+            let file = (found == PathKind::File).then_some(path);
+            let kind = file.and_then(|path| foreign::file(fs, path));
+            Err(not_ours(path, kind, &format!("it is {found}")))
+        }
+    }
+}
+
+/// The error for a path that holds something else than a database.
+fn not_ours(path: &Path, kind: Option<Foreign>, found: &str) -> Error {
+    Error::NotADatabase {
+        path: path.to_owned(),
+        found: kind.map_or(found.to_owned(), |kind| format!("it is a database of {}", kind.name)),
+        import: kind.map(|kind| kind.import),
+    }
 }
 
 /// Whether a directory holds files that only this engine makes. Other stores call their files

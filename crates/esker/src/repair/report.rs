@@ -70,6 +70,8 @@ pub struct Plan {
     pub keyspaces: Vec<Kept>,
     /// What is saved of the log.
     pub log: KeptLog,
+    /// The keyspaces that are skipped because their comparators were not given, and these.
+    pub(super) skipped: Vec<(String, String)>,
 }
 
 /// What [`super::salvage`] did.
@@ -84,10 +86,34 @@ pub struct Salvaged {
     pub operations: u64,
 }
 
+/// What [`crate::Db::repair`] did.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// Where the damaged database is kept; `None`: nothing was damaged, and nothing was changed.
+    pub kept: Option<PathBuf>,
+    /// What was found and saved. `None`: nothing was damaged; or an earlier repair had saved
+    /// everything and was cut off between its two renames, and this one did the second.
+    pub salvaged: Option<Salvaged>,
+}
+
+impl Repaired {
+    /// Whether another database stands at the path now.
+    pub fn is_changed(&self) -> bool {
+        self.kept.is_some()
+    }
+}
+
 impl Plan {
     /// Whether nothing is damaged or lost.
     pub fn is_whole(&self) -> bool {
         self.findings.iter().all(|f| !matches!(f.state, State::Damaged | State::Lost))
+    }
+
+    /// Whether nothing is damaged or lost but what a comparator that was not given hides.
+    pub(super) fn is_whole_but_for_orders(&self) -> bool {
+        let bad = |finding: &&Finding| matches!(finding.state, State::Damaged | State::Lost);
+        self.findings.iter().filter(bad).count() == self.skipped.len()
     }
 
     /// Whether something is lost.
@@ -152,6 +178,21 @@ impl fmt::Display for Salvaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.plan)?;
         write!(f, "written: {}: {} operations", self.to.display(), self.operations)
+    }
+}
+
+impl fmt::Display for Repaired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(kept) = &self.kept else {
+            return write!(f, "whole: nothing is damaged, and nothing was changed");
+        };
+        match &self.salvaged {
+            Some(salvaged) => writeln!(f, "{salvaged}")?,
+            None => {
+                writeln!(f, "note: an interrupted repair had saved everything; it is in place")?
+            }
+        }
+        write!(f, "damaged database: {}", kept.display())
     }
 }
 

@@ -125,11 +125,12 @@ impl<'a, S: Sink> Walk<'a, S> {
                 Some(self.sink.keyspace(&name, Some(comparator.clone()))?)
             }
             SpaceOrder::Missing => {
+                let comparator = comparator.unwrap_or_default();
                 let text = format!(
-                    "keyspace {name:?} is skipped: give its comparator {:?} in the options",
-                    comparator.unwrap_or_default()
+                    "keyspace {name:?} is skipped: give its comparator {comparator:?} in the options"
                 );
                 self.plan.find(State::Lost, None, text);
+                self.plan.skipped.push((name.clone(), comparator.to_owned()));
                 None
             }
         };

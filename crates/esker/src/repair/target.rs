@@ -96,6 +96,10 @@ impl Target {
         })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn write(&mut self) -> Result<()> {
         if self.operations == 0 {
             return Ok(());

@@ -18,6 +18,8 @@ mod limits;
 mod maintenance;
 #[cfg(unix)]
 mod names;
+#[cfg(unix)]
+mod offline;
 mod operators;
 mod orders;
 mod reads;

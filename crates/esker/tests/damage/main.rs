@@ -10,6 +10,8 @@
 
 mod campaign;
 mod crafted;
+mod destroy;
+mod in_place;
 mod memory;
 mod repair;
 mod scene;

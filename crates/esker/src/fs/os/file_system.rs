@@ -9,7 +9,7 @@ use super::names::{self, Names};
 use super::system;
 use crate::fs::{DirEntry, File, FileLock, Fs, OpenMode, PathKind, expect_kind};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Run files get one in this many of the descriptors that a process may have.
@@ -80,6 +80,10 @@ impl Fs for OsFs {
 
     fn open_files_max(&self) -> usize {
         system::descriptors() / SHARE_OF_RUNS
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(path)
     }
 
     fn contains(&self, directory: &Path, path: &Path) -> io::Result<bool> {
