@@ -74,7 +74,13 @@ impl Db {
     /// [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Db::branch`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.branch("trial")?;
+    /// db.branch("draft")?;
+    /// assert_eq!(db.branches()?, ["draft", "trial"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn branches(&self) -> Result<Vec<String>> {
         self.names(BranchKind::Branch)
     }
@@ -87,7 +93,14 @@ impl Db {
     /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Poisoned`].
     ///
     /// # Example
-    /// See [`Db::branch`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let trial = db.branch("trial")?;
+    /// assert!(db.drop_branch("trial")?);
+    /// assert!(trial.insert("k", "v").is_err());
+    /// assert!(!db.drop_branch("trial")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn drop_branch(&self, name: &str) -> Result<bool> {
         self.core().drop_branch(name, BranchKind::Branch)
     }
@@ -124,7 +137,15 @@ impl Db {
     /// [`crate::Error::BranchMissing`], [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Db::snapshot_named`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.snapshot_named("monday")?;
+    /// let monday = db.open_named_snapshot("monday")?;
+    /// assert!(matches!(monday.insert("k", "v"), Err(esker::Error::ReadOnly)));
+    /// // To go on from it, make a branch of it.
+    /// monday.branch("from monday")?.insert("k", "v")?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn open_named_snapshot(&self, name: &str) -> Result<Self> {
         self.at_branch(self.core().find_branch(name, BranchKind::Snapshot)?)
     }
@@ -135,7 +156,13 @@ impl Db {
     /// [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Db::snapshot_named`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.snapshot_named("tuesday")?;
+    /// db.snapshot_named("monday")?;
+    /// assert_eq!(db.named_snapshots()?, ["monday", "tuesday"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn named_snapshots(&self) -> Result<Vec<String>> {
         self.names(BranchKind::Snapshot)
     }
@@ -146,7 +173,13 @@ impl Db {
     /// As [`Db::drop_branch`].
     ///
     /// # Example
-    /// See [`Db::snapshot_named`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.snapshot_named("monday")?;
+    /// assert!(db.drop_named_snapshot("monday")?);
+    /// assert!(db.open_named_snapshot("monday").is_err());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn drop_named_snapshot(&self, name: &str) -> Result<bool> {
         self.core().drop_branch(name, BranchKind::Snapshot)
     }

@@ -86,6 +86,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(before.get(&fruit, "apple")?, Some(b"green".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let core = &self.registration.handle.core;
         core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.bytes().to_vec())
@@ -95,6 +106,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "green")?;
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.get_with(&fruit, "apple", |value| value.len())?, Some(5));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn get_with<R>(
         &self,
         keyspace: &Keyspace,
@@ -111,6 +132,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert!(!before.contains_key(&fruit, "apple")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         let core = &self.registration.handle.core;
         Ok(core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |_| ())?.is_some())
@@ -120,6 +151,18 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.remove("pear")?;
+    /// let colours = before.multi_get(&fruit, ["apple", "pear"])?;
+    /// assert_eq!(colours, [Some(b"red".to_vec()), Some(b"green".to_vec())]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -132,6 +175,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let before = db.snapshot()?;
+    /// fruit.remove_range::<&str>(..)?;
+    /// assert_eq!(before.iter(&fruit)?.count(), 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn iter(&self, keyspace: &Keyspace) -> Result<Iter> {
         self.range::<&[u8]>(keyspace, ..)
     }
@@ -140,6 +194,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.range(&fruit, "b"..)?.count(), 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn range<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -152,6 +216,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::prefix`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # for name in ["apple", "apricot", "pear"] { fruit.insert(name, "")?; }
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.prefix(&fruit, "ap")?.count(), 2);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         keyspace.prefix_at(prefix.as_ref(), self.at(keyspace)?)
     }
@@ -160,6 +234,19 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// let mut cursor = before.cursor(&fruit)?;
+    /// cursor.seek("apple")?;
+    /// assert_eq!(cursor.value(), b"green");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn cursor(&self, keyspace: &Keyspace) -> Result<Cursor> {
         self.cursor_in::<&[u8]>(keyspace, ..)
     }
@@ -168,6 +255,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = db.snapshot()?.cursor_in(&fruit, .."b")?;
+    /// cursor.seek_to_last()?;
+    /// assert_eq!(cursor.key(), b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn cursor_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -180,6 +278,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("pear", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(before.first_key_value(&fruit)?.unwrap().0, b"pear");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn first_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
         self.iter(keyspace)?.next().transpose()
     }
@@ -188,6 +297,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("pear", "green")?;
+    /// assert_eq!(before.last_key_value(&fruit)?.unwrap().0, b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
         self.iter(keyspace)?.next_back().transpose()
     }

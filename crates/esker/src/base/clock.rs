@@ -52,6 +52,13 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// The system's clock.
+///
+/// # Example
+/// ```
+/// use esker::{Clock, SystemClock};
+/// let year_2020 = 1_577_836_800_000;
+/// assert!(SystemClock.now_millis() > year_2020);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -7,6 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a compaction does with an entry.
+///
+/// # Example
+/// ```
+/// use esker::Decision;
+/// /// Drops empty values and cuts long ones.
+/// fn tidy(value: &[u8]) -> Decision {
+///     match value.len() {
+///         0 => Decision::Remove,
+///         1..=100 => Decision::Keep,
+///         _ => Decision::Change(value[..100].to_vec()),
+///     }
+/// }
+/// assert_eq!(tidy(b""), Decision::Remove);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// The entry stays as it is.

@@ -39,6 +39,17 @@ pub enum Class {
 }
 
 /// How records reach the files (R10).
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// let mut options = esker::Options::default();
+/// options.log = esker::LogKind::Plain; // One system call for each write.
+/// let db = esker::Db::open_with(&dir, options)?;
+/// db.insert("k", "v")?;
+/// assert_eq!(db.get("k")?, Some(b"v".to_vec()));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogKind {
     /// Mapped where the file system can map, else plain.
