@@ -21,6 +21,20 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(crate) const QUEUE: usize = 4;
 
 /// How to dump, and what.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Form, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # for key in ["apple", "banana", "cherry"] { db.insert(key, "")?; }
+/// let mut options = DumpOptions::default();
+/// options.form = Form::Text;
+/// options.from = Some(b"b".to_vec()); // Without the apple.
+/// let mut stream = Vec::new();
+/// let dumped = esker_port::dump(&db, &mut stream, "memory", &options, &mut Quiet)?;
+/// assert_eq!(dumped.entries, 2);
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DumpOptions {
@@ -102,6 +116,18 @@ pub fn dump(
 /// # Errors
 /// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database has changed, or
 /// something else was selected.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(dir.path().join("db"))?;
+/// # db.insert("k", "v")?;
+/// # let file = dir.path().join("monday.dump");
+/// let dumped = esker_port::dump_to_file(&db, &file, &DumpOptions::default(), false, &mut Quiet)?;
+/// assert_eq!(dumped.entries, 1);
+/// assert!(file.exists());
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 pub fn dump_to_file(
     db: &Db,
     path: &Path,
