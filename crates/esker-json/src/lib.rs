@@ -54,12 +54,11 @@ pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-json-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("apple", "red")?;
 /// let stats = esker_json::stats(&db.stats(), str::to_owned);
 /// assert_eq!(stats["puts"], 1);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
@@ -126,13 +125,12 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-segs-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("k", "v")?;
 /// db.flush()?;
 /// let segments = esker_json::segments(&db.default_keyspace().segments()?);
 /// assert_eq!(segments[0]["smallest"], "6b");
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn segments(segments: &[SegmentShape]) -> Value {

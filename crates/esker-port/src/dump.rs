@@ -83,19 +83,17 @@ impl DumpOptions {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-dump-{}", std::process::id()));
-/// # std::fs::create_dir_all(&dir)?;
+/// # let dir = tempfile::tempdir().unwrap();
 /// use esker_port::{DumpOptions, LoadOptions, Quiet};
-/// let db = esker::Db::open(dir.join("a"))?;
+/// let db = esker::Db::open(dir.path().join("a"))?;
 /// db.insert("k", "v")?;
 /// let mut stream = Vec::new();
 /// let dumped = esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
-/// let copy = esker::Db::open(dir.join("b"))?;
+/// let copy = esker::Db::open(dir.path().join("b"))?;
 /// let options = LoadOptions::default();
 /// let loaded = esker_port::load(&copy, stream.as_slice(), "memory", &options, &mut Quiet)?;
 /// assert_eq!(dumped.content, loaded.content);
 /// assert_eq!(copy.get("k")?.as_deref(), Some(&b"v"[..]));
-/// # db.close()?; copy.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn dump(

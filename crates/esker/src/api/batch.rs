@@ -18,7 +18,7 @@ use std::time::Duration;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-batch-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let (accounts, log) = (db.keyspace("accounts")?, db.keyspace("log")?);
 /// let mut batch = esker::Batch::new();
@@ -27,7 +27,6 @@ use std::time::Duration;
 /// batch.insert(&log, "1", "alice paid bob 10");
 /// db.write(batch)?;
 /// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"110"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Default)]

@@ -33,7 +33,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-branch-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("price", "10")?;
     /// let trial = db.branch("trial")?;
@@ -42,7 +42,6 @@ impl Db {
     /// assert_eq!(trial.get("price")?.as_deref(), Some(&b"12"[..]));
     /// assert_eq!(db.branches()?, ["trial"]);
     /// db.drop_branch("trial")?;
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn branch(&self, name: &str) -> Result<Self> {
@@ -57,11 +56,10 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-openb-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.branch("trial")?.insert("k", "v")?;
     /// assert!(db.open_branch("trial")?.contains_key("k")?);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn open_branch(&self, name: &str) -> Result<Self> {
@@ -113,7 +111,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-named-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("stock", "100")?;
     /// db.snapshot_named("monday")?;
@@ -123,7 +121,6 @@ impl Db {
     /// assert!(monday.insert("stock", "0").is_err());
     /// assert_eq!(db.named_snapshots()?, ["monday"]);
     /// assert!(db.drop_named_snapshot("monday")?);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn snapshot_named(&self, name: &str) -> Result<()> {
@@ -189,11 +186,10 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-made-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert_eq!(db.made_at(), None);
     /// assert!(db.branch("trial")?.made_at().is_some());
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn made_at(&self) -> Option<SystemTime> {
@@ -206,10 +202,9 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-bname-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert_eq!(db.branch("trial")?.branch_name(), Some("trial"));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn branch_name(&self) -> Option<&str> {

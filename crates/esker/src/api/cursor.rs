@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-cursor-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// for key in ["a", "c", "e"] {
 ///     db.insert(key, "1")?;
@@ -36,7 +36,6 @@ use std::sync::Arc;
 /// assert!(!cursor.valid());
 /// cursor.seek_to_last()?;
 /// assert_eq!(cursor.key(), b"e");
-/// # drop(cursor); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Cursor {

@@ -21,12 +21,11 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-db-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("hello", "world")?;
 /// assert_eq!(db.get("hello")?.as_deref(), Some(&b"world"[..]));
 /// db.close()?;
-/// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -130,12 +129,11 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-id-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let id = db.id();
     /// db.close()?;
     /// assert_eq!(esker::Db::open(&dir)?.id(), id);
-    /// # std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn id(&self) -> [u8; 16] {
@@ -171,7 +169,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-order-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// use std::{cmp::Ordering, sync::Arc};
     /// struct Reverse;
     /// impl esker::Comparator for Reverse {
@@ -183,7 +181,6 @@ impl Db {
     /// newest_first.insert("2024", "old")?;
     /// newest_first.insert("2025", "new")?;
     /// assert_eq!(newest_first.first_key_value()?.unwrap().1, b"new");
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn keyspace_ordered(&self, name: &str, order: Arc<dyn Comparator>) -> Result<Keyspace> {
@@ -252,14 +249,13 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-drop-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let old = db.keyspace("2023")?;
     /// old.insert("k", "v")?;
     /// assert!(db.drop_keyspace("2023")?);
     /// assert!(old.insert("k", "v").is_err());
     /// assert_eq!(db.keyspaces()?, ["default"]);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
@@ -355,7 +351,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-transact-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let accounts = db.keyspace("accounts")?;
     /// accounts.insert("alice", [90])?;
@@ -372,7 +368,6 @@ impl Db {
     /// };
     /// assert_eq!(pay(30)?, 60);
     /// assert!(matches!(pay(70), Err(esker::Error::Aborted { .. })));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn transact<R>(&self, f: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
@@ -417,14 +412,13 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-token-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let mut batch = esker::Batch::new();
     /// batch.insert(&db.default_keyspace(), "k", "v");
     /// let token = db.write(batch)?;
     /// // Other work, and then:
     /// db.wait_durable(token)?;
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn wait_durable(&self, position: u64) -> Result<()> {

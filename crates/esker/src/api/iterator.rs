@@ -23,7 +23,7 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-iter-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// for key in ["a", "b", "c", "d"] {
 ///     db.insert(key, "1")?;
@@ -33,7 +33,6 @@ pub(super) type Pair = (Vec<u8>, Vec<u8>);
 /// let mut iter = db.iter()?;
 /// iter.seek("c")?;
 /// assert_eq!(iter.next_entry()?, Some((&b"c"[..], &b"1"[..])));
-/// # drop(iter); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Iter {

@@ -21,7 +21,7 @@ use std::time::Duration;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-keyspace-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let fruit = db.keyspace("fruit")?;
 /// fruit.insert("apple", "red")?;
@@ -29,7 +29,6 @@ use std::time::Duration;
 /// assert_eq!(fruit.get("pear")?, Some(b"green".to_vec()));
 /// fruit.remove("apple")?;
 /// assert!(!fruit.contains_key("apple")?);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -67,10 +66,9 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-ordered-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert_eq!(db.default_keyspace().comparator_name(), None);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn comparator_name(&self) -> Option<&str> {
@@ -141,7 +139,7 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-ttl-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// use std::time::Duration;
     /// let db = esker::Db::open(&dir)?;
     /// let sessions = db.keyspace("sessions")?;
@@ -149,7 +147,6 @@ impl Keyspace {
     /// sessions.insert_with_ttl("bert", "token", Duration::ZERO)?;
     /// assert!(sessions.contains_key("anna")?);
     /// assert!(!sessions.contains_key("bert")?);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn insert_with_ttl(
@@ -225,13 +222,12 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-setttl-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// use std::time::Duration;
     /// let db = esker::Db::open(&dir)?;
     /// let cache = db.keyspace("cache")?;
     /// cache.set_ttl(Some(Duration::from_secs(60)))?;
     /// assert_eq!(cache.ttl(), Some(Duration::from_secs(60)));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn set_ttl(&self, ttl: Option<Duration>) -> Result<()> {
@@ -369,7 +365,7 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-range-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let days = db.keyspace("days")?;
     /// for day in ["2024-12-31", "2025-01-01", "2025-01-02"] {
@@ -377,7 +373,6 @@ impl Keyspace {
     /// }
     /// days.remove_range(.."2025-01-01")?;
     /// assert_eq!(days.iter()?.count(), 2);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
@@ -435,7 +430,7 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-size-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let fruit = db.default_keyspace();
     /// fruit.insert("apple", "red")?;
@@ -443,7 +438,6 @@ impl Keyspace {
     /// db.flush()?;
     /// assert!(fruit.approximate_size::<&str>(..)? > 8);
     /// assert_eq!(fruit.approximate_size("b"..)?, 0);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
@@ -458,14 +452,13 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-segments-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("apple", "red")?;
     /// db.flush()?;
     /// let segments = db.default_keyspace().segments()?;
     /// assert_eq!(segments[0].smallest, b"apple");
     /// assert_eq!(segments[0].entries, 1);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn segments(&self) -> Result<Vec<SegmentShape>> {

@@ -21,8 +21,8 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-checkpoint-{}", std::process::id()));
-    /// # let copy = dir.with_extension("monday");
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let copies = tempfile::tempdir().unwrap(); let copy = copies.path().join("monday");
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("stock", "100")?;
     /// db.checkpoint(&copy)?;
@@ -30,7 +30,6 @@ impl Db {
     /// let monday = esker::Db::open(&copy)?;
     /// assert_eq!(monday.get("stock")?.as_deref(), Some(&b"100"[..]));
     /// # monday.close()?; db.close()?;
-    /// # std::fs::remove_dir_all(&dir).ok(); std::fs::remove_dir_all(&copy).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<()> {
@@ -94,11 +93,10 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-stats-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("k", "v")?;
     /// assert_eq!(db.stats().puts, 1);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
@@ -112,10 +110,9 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-verify-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert!(db.verify()?.problems.is_empty());
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn verify(&self) -> Result<VerifyReport> {

@@ -71,12 +71,11 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-with-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let fruit = db.keyspace("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// assert_eq!(fruit.get_with("apple", |value| value.len())?, Some(3));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn get_with<R>(
@@ -113,12 +112,11 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-multi-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let fruit = db.keyspace("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// assert_eq!(fruit.multi_get(["apple", "kiwi"])?, [Some(b"red".to_vec()), None]);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn multi_get<K: AsRef<[u8]>>(
@@ -188,13 +186,12 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-prefix-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("user:1", "ann")?;
     /// db.insert("user:2", "bob")?;
     /// db.insert("zone:1", "north")?;
     /// assert_eq!(db.prefix("user:")?.count(), 2);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {

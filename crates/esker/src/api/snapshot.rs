@@ -13,7 +13,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-snapshot-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let stock = db.keyspace("stock")?;
 /// stock.insert("nails", "100")?;
@@ -21,7 +21,6 @@ use std::sync::Arc;
 /// stock.insert("nails", "40")?;
 /// assert_eq!(monday.get(&stock, "nails")?, Some(b"100".to_vec()));
 /// assert_eq!(stock.get("nails")?, Some(b"40".to_vec()));
-/// # drop(monday); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -70,12 +69,11 @@ impl Snapshot {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-position-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let before = db.snapshot()?.position();
     /// db.insert("k", "v")?;
     /// assert!(before < db.snapshot()?.position());
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn position(&self) -> u64 {

@@ -15,14 +15,13 @@ use std::time::Duration;
 /// ```
 /// use esker::{CounterU64, KeyspaceOptions};
 /// use std::time::Duration;
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-traits-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let mut options = KeyspaceOptions::merging(CounterU64::NAME);
 /// options.ttl = Some(Duration::from_secs(3600));
 /// // Each visit counts for an hour.
 /// let visits = db.keyspace_with("visits", options)?;
 /// visits.merge("home", CounterU64::encode(1))?;
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Clone, Default)]
@@ -94,8 +93,8 @@ impl KeyspaceOptions {
     /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
     /// # struct Reverse;
     /// # impl esker::Comparator for Reverse {
-    /// #     fn name(&self) -> &str { "reverse" }
-    /// #     fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering { b.cmp(a) }
+    /// # fn name(&self) -> &str { "reverse" }
+    /// # fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering { b.cmp(a) }
     /// # }
     /// let options = esker::KeyspaceOptions::ordered(std::sync::Arc::new(Reverse));
     /// let news = db.keyspace_with("news", options)?;

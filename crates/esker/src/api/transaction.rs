@@ -96,7 +96,7 @@ struct Patience {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-txn-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let accounts = db.keyspace("accounts")?;
 /// accounts.insert("alice", "90")?;
@@ -108,7 +108,6 @@ struct Patience {
 /// assert_eq!(accounts.get("bob")?, None);
 /// tx.commit()?;
 /// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"10"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Transaction {
@@ -261,7 +260,7 @@ impl Transaction {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-save-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let stock = db.keyspace("stock")?;
     /// let tx = db.begin()?;
@@ -272,7 +271,6 @@ impl Transaction {
     /// tx.rollback_to(&point)?;
     /// assert_eq!(tx.get(&stock, "nails")?.as_deref(), Some(&b"100"[..]));
     /// tx.commit()?;
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn savepoint(&self) -> Savepoint {
@@ -329,7 +327,7 @@ impl Transaction {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-commit-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let seats = db.keyspace("seats")?;
     /// let tx = db.begin()?;
@@ -337,7 +335,6 @@ impl Transaction {
     /// tx.insert(&seats, "12A", "ann")?;
     /// seats.insert("12A", "bob")?; // Somebody else is faster.
     /// assert!(matches!(tx.commit(), Err(esker::Error::Conflict { .. })));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn commit(self) -> Result<u64> {

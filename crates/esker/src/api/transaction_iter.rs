@@ -18,7 +18,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-txniter-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let days = db.keyspace("days")?;
 /// days.insert("mon", "1")?;
@@ -30,7 +30,6 @@ use std::sync::Arc;
 /// }
 /// tx.insert(&days, "sun", "7")?;
 /// assert_eq!(tx.iter(&days)?.count(), 1);
-/// # tx.rollback(); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct TransactionIter {

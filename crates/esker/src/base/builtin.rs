@@ -18,13 +18,12 @@ pub fn builtin(name: &str) -> Option<Arc<dyn MergeOperator>> {
 /// # Example
 /// ```
 /// use esker::{CounterU64, KeyspaceOptions};
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-u64-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
 /// visits.merge("home", CounterU64::encode(1))?;
 /// visits.merge("home", CounterU64::encode(2))?;
 /// assert_eq!(visits.get("home")?.as_deref().and_then(CounterU64::decode), Some(3));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
@@ -162,13 +161,12 @@ impl AssociativeOperator for Max {
 /// # Example
 /// ```
 /// use esker::{Append, KeyspaceOptions};
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-append-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let tags = db.keyspace_with("tags", KeyspaceOptions::merging(Append::new(", ").name()))?;
 /// tags.merge("page", "red")?;
 /// tags.merge("page", "round")?;
 /// assert_eq!(tags.get("page")?.as_deref(), Some(&b"red, round"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]

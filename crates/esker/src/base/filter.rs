@@ -50,7 +50,7 @@ pub enum Decision {
 ///         if key.starts_with(b"draft/") { Decision::Remove } else { Decision::Keep }
 ///     }
 /// }
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-filter-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let mut options = esker::Options::default();
 /// options.compaction_filters.push(std::sync::Arc::new(DropDrafts));
 /// let db = esker::Db::open_with(&dir, options)?;
@@ -59,7 +59,6 @@ pub enum Decision {
 /// pages.insert("page/1", "...")?;
 /// pages.compact()?;
 /// assert_eq!(pages.iter()?.count(), 1);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub trait CompactionFilter: Send + Sync + 'static {

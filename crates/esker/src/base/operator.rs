@@ -42,7 +42,7 @@ pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + 
 ///         Ok(Some(all[all.len().saturating_sub(3)..].join(&b' ')))
 ///     }
 /// }
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-operator-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let mut options = esker::Options::default();
 /// options.merge_operators.push(std::sync::Arc::new(LastThree));
 /// let db = esker::Db::open_with(&dir, options)?;
@@ -51,7 +51,6 @@ pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + 
 ///     logins.merge("anna", day)?;
 /// }
 /// assert_eq!(logins.get("anna")?.as_deref(), Some(&b"tue wed thu"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub trait MergeOperator: Send + Sync + 'static {

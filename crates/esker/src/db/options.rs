@@ -95,13 +95,12 @@ pub enum Recovery {
 /// # Example
 /// ```
 /// use esker::{Db, Durability, Options};
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-options-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let mut options = Options::default();
 /// options.durability = Durability::Disk;
 /// options.memory = Some(64 << 20);
 /// let db = Db::open_with(&dir, options)?;
 /// db.insert("key", "value")?;
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Clone)]

@@ -26,7 +26,7 @@ impl Transaction {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-lock-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let stock = db.keyspace("stock")?;
     /// stock.insert("nails", [100])?;
@@ -43,7 +43,6 @@ impl Transaction {
     ///     }
     /// });
     /// assert_eq!(stock.get("nails")?, Some(vec![60]));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn get_for_update(

@@ -79,7 +79,7 @@ impl Transaction {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-txmerge-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// use esker::{CounterU64, KeyspaceOptions};
     /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
@@ -88,7 +88,6 @@ impl Transaction {
     /// visits.merge("anna", CounterU64::encode(40))?; // No conflict.
     /// tx.commit()?;
     /// assert_eq!(visits.get("anna")?.as_deref().and_then(CounterU64::decode), Some(42));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn merge(
