@@ -82,8 +82,9 @@ impl<F: FnMut(Step)> Progress for F {
 /// text.form = Form::Text;
 /// let one = esker_port::dump(&db, Vec::new(), "memory", &binary, &mut Quiet)?;
 /// let other = esker_port::dump(&db, Vec::new(), "memory", &text, &mut Quiet)?;
-/// assert_eq!(one.content, other.content); // The same entries,
-/// assert_ne!(one.stream_bytes, other.stream_bytes); // in other bytes.
+/// // The entries are the same, the bytes are not.
+/// assert_eq!(one.content, other.content);
+/// assert_ne!(one.stream_bytes, other.stream_bytes);
 /// # Ok::<(), esker_port::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -205,8 +205,8 @@ impl Batch {
     /// # let fruit = db.keyspace("fruit")?;
     /// # fruit.insert("apple", "red")?;
     /// let mut batch = esker::Batch::new();
-    /// batch.remove_range::<&str>(&fruit, ..)?; // All that is there,
-    /// batch.insert(&fruit, "pear", "green"); // and then this.
+    /// batch.remove_range::<&str>(&fruit, ..)?; // Removes all that is there.
+    /// batch.insert(&fruit, "pear", "green"); // Stays: it comes later.
     /// db.write(batch)?;
     /// assert_eq!(fruit.iter()?.count(), 1);
     /// # Ok::<(), esker::Error>(())

@@ -107,7 +107,8 @@ impl Keyspace {
     /// # let fruit = db.keyspace("fruit")?;
     /// use esker::Durability;
     /// fruit.insert_with("apple", "red", Durability::Disk)?; // Survives a power cut.
-    /// fruit.insert_with("pear", "green", Durability::Buffered)?; // Survives nothing yet.
+    /// // A crash before the next flush loses this one.
+    /// fruit.insert_with("pear", "green", Durability::Buffered)?;
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn insert_with(
