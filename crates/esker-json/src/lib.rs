@@ -31,6 +31,16 @@ fn level(level: &LevelShape) -> Value {
 
 /// The shape of one tree, as in [`stats`]: a caller with hundreds of thousands of trees writes them
 /// one by one.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// for shape in &db.stats().trees {
+///     let tree = esker_json::tree(shape, str::to_uppercase);
+///     assert_eq!(tree["keyspace"], "DEFAULT");
+/// }
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
     json!({
         "keyspace": name(&tree.keyspace),
@@ -44,12 +54,11 @@ pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-json-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("apple", "red")?;
 /// let stats = esker_json::stats(&db.stats(), str::to_owned);
 /// assert_eq!(stats["puts"], 1);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
@@ -98,13 +107,12 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-segs-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("k", "v")?;
 /// db.flush()?;
 /// let segments = esker_json::segments(&db.default_keyspace().segments()?);
 /// assert_eq!(segments[0]["smallest"], "6b");
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn segments(segments: &[SegmentShape]) -> Value {
@@ -133,6 +141,14 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The report of verify.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// let report = esker_json::verify(&db.verify()?);
+/// assert_eq!(report["problems"].as_array().map(Vec::len), Some(0));
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub fn verify(report: &VerifyReport) -> Value {
     let problem = |problem: &esker::Problem| {
         json!({
@@ -151,6 +167,15 @@ pub fn verify(report: &VerifyReport) -> Value {
 }
 
 /// The report of what a repair could save of a database.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # esker::Db::open(&dir)?.close()?;
+/// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+/// assert_eq!(esker_json::plan(&plan)["whole"], true);
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub fn plan(plan: &Plan) -> Value {
     let finding = |finding: &esker::repair::Finding| {
         json!({
@@ -183,6 +208,15 @@ pub fn plan(plan: &Plan) -> Value {
 }
 
 /// The report of what a repair saved of a database.
+///
+/// # Example
+/// ```
+/// # let (dir, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+/// # esker::Db::open(&dir)?.close()?;
+/// let salvaged = esker::repair::salvage(&dir, &new, &esker::Options::default())?;
+/// assert_eq!(esker_json::salvaged(&salvaged)["plan"]["losses"], false);
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub fn salvaged(salvaged: &Salvaged) -> Value {
     json!({
         "plan": plan(&salvaged.plan),

@@ -21,6 +21,20 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(crate) const QUEUE: usize = 4;
 
 /// How to dump, and what.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Form, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # for key in ["apple", "banana", "cherry"] { db.insert(key, "")?; }
+/// let mut options = DumpOptions::default();
+/// options.form = Form::Text;
+/// options.from = Some(b"b".to_vec()); // Without the apple.
+/// let mut stream = Vec::new();
+/// let dumped = esker_port::dump(&db, &mut stream, "memory", &options, &mut Quiet)?;
+/// assert_eq!(dumped.entries, 2);
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DumpOptions {
@@ -72,19 +86,17 @@ impl DumpOptions {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-dump-{}", std::process::id()));
-/// # std::fs::create_dir_all(&dir)?;
+/// # let dir = tempfile::tempdir().unwrap();
 /// use esker_port::{DumpOptions, LoadOptions, Quiet};
-/// let db = esker::Db::open(dir.join("a"))?;
+/// let db = esker::Db::open(dir.path().join("a"))?;
 /// db.insert("k", "v")?;
 /// let mut stream = Vec::new();
 /// let dumped = esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
-/// let copy = esker::Db::open(dir.join("b"))?;
+/// let copy = esker::Db::open(dir.path().join("b"))?;
 /// let options = LoadOptions::default();
 /// let loaded = esker_port::load(&copy, stream.as_slice(), "memory", &options, &mut Quiet)?;
 /// assert_eq!(dumped.content, loaded.content);
 /// assert_eq!(copy.get("k")?.as_deref(), Some(&b"v"[..]));
-/// # db.close()?; copy.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn dump(
@@ -105,6 +117,18 @@ pub fn dump(
 /// # Errors
 /// As [`dump`]; [`Error::FileExists`]; [`Error::CannotResume`] if the database has changed, or
 /// something else was selected.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(dir.path().join("db"))?;
+/// # db.insert("k", "v")?;
+/// # let file = dir.path().join("monday.dump");
+/// let dumped = esker_port::dump_to_file(&db, &file, &DumpOptions::default(), false, &mut Quiet)?;
+/// assert_eq!(dumped.entries, 1);
+/// assert!(file.exists());
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 pub fn dump_to_file(
     db: &Db,
     path: &Path,

@@ -5,9 +5,32 @@ use std::io;
 use std::path::PathBuf;
 
 /// The result of every fallible call of this crate.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Quiet};
+/// fn text_of(db: &esker::Db) -> esker_port::Result<String> {
+///     let mut options = DumpOptions::default();
+///     options.form = esker_port::Form::Text;
+///     let mut text = Vec::new();
+///     esker_port::dump(db, &mut text, "memory", &options, &mut Quiet)?;
+///     Ok(String::from_utf8_lossy(&text).into_owned())
+/// }
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("apple", "red")?;
+/// assert!(text_of(&db)?.contains("apple"));
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A store that an import reads.
+///
+/// # Example
+/// ```
+/// let engine = esker_port::Engine::Lmdb;
+/// assert_eq!((engine.name(), engine.word()), ("LMDB", "lmdb"));
+/// assert!(engine.is_built_in());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
@@ -49,6 +72,7 @@ impl Engine {
     /// Whether this build can read it. If not, it lacks the feature `import-` with this word, of
     /// this crate and of the program.
     ///
+    /// # Example
     /// ```
     /// assert!(esker_port::Engine::LevelDb.is_built_in());
     /// ```
@@ -63,6 +87,19 @@ impl Engine {
 }
 
 /// Why a dump, a load or an import failed.
+///
+/// # Example
+/// ```
+/// use esker_port::{Error, LoadOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// let stream = &b"something else"[..];
+/// match esker_port::load(&db, stream, "memory", &LoadOptions::default(), &mut Quiet) {
+///     Ok(loaded) => println!("{} entries", loaded.entries),
+///     Err(Error::NotADump { what }) => assert_eq!(what, "memory"),
+///     Err(other) => return Err(other),
+/// }
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -17,6 +17,18 @@ use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// How a store is imported.
+///
+/// # Example
+/// ```
+/// use esker_port::{Engine, Import, ImportOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # let old = std::path::Path::new("tests/fixtures/leveldb/db");
+/// let mut options = ImportOptions::default();
+/// options.keyspace = "old".to_owned();
+/// Import::open(Engine::LevelDb, old, options)?.run(&db, &mut Quiet)?;
+/// assert!(db.keyspaces()?.contains(&"old".to_owned()));
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ImportOptions {
@@ -67,6 +79,19 @@ fn open(engine: Engine, path: &Path, options: &ImportOptions) -> Result<Box<dyn 
 }
 
 /// A store to import from that was opened, and not yet read.
+///
+/// # Example
+/// ```
+/// use esker_port::{Engine, Import, ImportOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let (old, new) = (std::path::Path::new("tests/fixtures/leveldb/db"), dir.path());
+/// let import = Import::open(Engine::LevelDb, old, ImportOptions::default())?;
+/// let db = esker::Db::open(new)?;
+/// let imported = import.run(&db, &mut Quiet)?;
+/// println!("{} entries, {} bytes", imported.entries, imported.bytes);
+/// # assert_eq!(db.iter()?.count() as u64, imported.entries);
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 pub struct Import {
     engine: Engine,
     path: PathBuf,
@@ -81,6 +106,16 @@ impl Import {
     /// # Errors
     /// [`Error::Source`] if it is not a store of this kind, is open elsewhere, is damaged, or
     /// needs something that is missing here; [`Error::NotBuiltIn`]; [`Error::Io`].
+    ///
+    /// # Example
+    /// ```
+    /// use esker_port::{Engine, Error, Import, ImportOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let letter = dir.path().join("letter.txt");
+    /// std::fs::write(&letter, "Dear reader").unwrap();
+    /// let opened = Import::open(Engine::Lmdb, &letter, ImportOptions::default());
+    /// assert!(matches!(opened, Err(Error::Source { engine: Engine::Lmdb, .. })));
+    /// ```
     pub fn open(engine: Engine, path: &Path, options: ImportOptions) -> Result<Self> {
         let source = open(engine, path, &options)?;
         Ok(Self { engine, path: path.to_owned(), options, source })
@@ -92,6 +127,18 @@ impl Import {
     /// [`Error::Source`], [`Error::Io`]; [`Error::NotEmpty`], [`Error::Unfinished`];
     /// [`Error::Differs`]; [`Error::Engine`]. The database is then marked as unfinished, and the
     /// same import can be run again.
+    ///
+    /// # Example
+    /// ```
+    /// use esker_port::{Engine, Import, ImportOptions, Step};
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let old = std::path::Path::new("tests/fixtures/leveldb/db");
+    /// let import = Import::open(Engine::LevelDb, old, ImportOptions::default())?;
+    /// let mut seen = 0;
+    /// let imported = import.run(&db, &mut |step: Step| seen = step.entries)?;
+    /// assert!(seen <= imported.entries);
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn run(self, db: &Db, progress: &mut dyn Progress) -> Result<Summary> {
         let started = Instant::now();
         let Self { engine, path, options, source } = self;

@@ -18,6 +18,21 @@ use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// How a dump is loaded.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, LoadOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("k", "dumped")?;
+/// # let mut stream = Vec::new();
+/// # esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
+/// db.insert("k", "later")?;
+/// let mut options = LoadOptions::default();
+/// options.existing = true; // The database is not empty: replace what the dump has.
+/// esker_port::load(&db, stream.as_slice(), "memory", &options, &mut Quiet)?;
+/// assert_eq!(db.get("k")?, Some(b"dumped".to_vec()));
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
@@ -117,7 +132,21 @@ impl<'a> Selection<'a> {
 /// [`esker::Error::ComparatorMissing`] if the comparator of a keyspace was not given.
 ///
 /// # Example
-/// See [`crate::dump`].
+/// ```
+/// use esker_port::{DumpOptions, LoadOptions, Quiet};
+/// # let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+/// # let (db, copy) = (esker::Db::open(&one)?, esker::Db::open(&other)?);
+/// # db.insert("k", "v")?;
+/// # let mut stream = Vec::new();
+/// # esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
+/// let options = LoadOptions::default();
+/// let loaded = esker_port::load(&copy, stream.as_slice(), "memory", &options, &mut Quiet)?;
+/// assert_eq!((loaded.keyspaces, loaded.entries), (1, 1));
+/// // A stream without its end is told from a whole one.
+/// let part = &stream[..stream.len() - 1];
+/// assert!(esker_port::load(&copy, part, "memory", &options, &mut Quiet).is_err());
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 pub fn load(
     db: &Db,
     input: impl Read + Send,

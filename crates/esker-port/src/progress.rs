@@ -4,6 +4,19 @@ use crate::stream::Totals;
 use std::time::{Duration, Instant};
 
 /// How far a run has come.
+///
+/// # Example
+/// ```
+/// fn percent(step: esker_port::Step) -> String {
+///     match step.fraction {
+///         Some(fraction) => format!("{:.0} %", 100.0 * fraction),
+///         None => format!("{} entries", step.entries),
+///     }
+/// }
+/// let mut step = esker_port::Step::default();
+/// step.fraction = Some(0.25);
+/// assert_eq!(percent(step), "25 %");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Step {
     /// Entries that are done.
@@ -15,12 +28,35 @@ pub struct Step {
 }
 
 /// Receives progress, about every few hundred KiB, on the thread that runs the work.
+///
+/// # Example
+/// ```
+/// use esker_port::{Progress, Step};
+/// struct Dots;
+/// impl Progress for Dots {
+///     fn step(&mut self, _: Step) { eprint!("."); }
+/// }
+/// // A closure will do, too.
+/// fn run(progress: &mut dyn Progress) { progress.step(Step::default()) }
+/// let mut steps = 0;
+/// run(&mut |_: Step| steps += 1);
+/// run(&mut Dots);
+/// assert_eq!(steps, 1);
+/// ```
 pub trait Progress {
     /// The run came this far.
     fn step(&mut self, step: Step);
 }
 
 /// Ignores progress.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// esker_port::dump(&db, Vec::new(), "memory", &DumpOptions::default(), &mut Quiet)?;
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quiet;
 
@@ -35,6 +71,22 @@ impl<F: FnMut(Step)> Progress for F {
 }
 
 /// The summary of a run.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Form, Quiet};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("k", "v")?;
+/// let binary = DumpOptions::default();
+/// let mut text = DumpOptions::default();
+/// text.form = Form::Text;
+/// let one = esker_port::dump(&db, Vec::new(), "memory", &binary, &mut Quiet)?;
+/// let other = esker_port::dump(&db, Vec::new(), "memory", &text, &mut Quiet)?;
+/// // The entries are the same, the bytes are not.
+/// assert_eq!(one.content, other.content);
+/// assert_ne!(one.stream_bytes, other.stream_bytes);
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {

@@ -4,9 +4,11 @@
 //! the remedy. Errors are cheap to clone, because every later caller gets a failure of the
 //! background (a poisoned log, for example).
 
+mod kind;
 mod message;
 mod space;
 
+pub use kind::ErrorKind;
 pub use space::{Shortage, SpaceHeld};
 
 use std::io;
@@ -15,14 +17,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The result of every fallible call of this crate.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// fn remember(db: &esker::Db, name: &str) -> esker::Result<bool> {
+///     let new = !db.contains_key(name)?;
+///     db.insert(name, "")?;
+///     Ok(new)
+/// }
+/// assert!(remember(&db, "ann")?);
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call failed.
 ///
 /// # Example
 /// ```
-/// let error = esker::Db::open("/dev/null/no").unwrap_err();
-/// assert!(!error.to_string().is_empty());
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let first = esker::Db::open(&dir)?;
+/// use esker::{Db, Error};
+/// match Db::open(&dir) {
+///     Ok(db) => db.insert("hello", "world")?,
+///     Err(Error::Locked { path }) => println!("{} is open elsewhere", path.display()),
+///     Err(Error::Corruption(damage)) => println!("{} is damaged", damage.path.display()),
+///     // The messages say what to do.
+///     Err(other) => println!("{other}"),
+/// }
+/// # assert!(matches!(Db::open(&dir), Err(Error::Locked { .. })));
+/// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -223,6 +247,16 @@ pub enum Error {
 }
 
 /// The place of damage and what is known about it.
+///
+/// # Example
+/// ```
+/// use esker::Error;
+/// let error = Error::corruption("data/7.run".as_ref(), 4096, "block", "the checksum is wrong");
+/// if let Error::Corruption(damage) = &error {
+///     assert_eq!((damage.section, damage.offset), ("block", 4096));
+///     assert_eq!(damage.keyspace, None); // Not known here.
+/// }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Corruption {
@@ -241,6 +275,20 @@ pub struct Corruption {
 }
 
 /// What is known about the change that a transaction conflicts with.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// use esker::{ConflictCause, Error};
+/// let seats = db.keyspace("seats")?;
+/// let tx = db.begin()?;
+/// tx.insert(&seats, "free", [seats.iter()?.count() as u8])?;
+/// let _ = tx.range(&seats, "1".."2")?.count();
+/// seats.insert("12A", "bob")?;
+/// let Err(Error::Conflict { cause, .. }) = tx.commit() else { panic!("bob came first") };
+/// assert_eq!(cause, ConflictCause::RangeChanged);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictCause {
@@ -253,83 +301,13 @@ pub enum ConflictCause {
     HistoryTooOld,
 }
 
-/// The coarse kind of an [`Error`], stable enough for scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs)] // Each kind has the name of its variant.
-pub enum ErrorKind {
-    Io,
-    Corruption,
-    Locked,
-    NotADatabase,
-    Missing,
-    Exists,
-    Unfinished,
-    UnknownFormat,
-    KeyTooLong,
-    ValueTooLarge,
-    BatchTooLarge,
-    DiskFull,
-    Poisoned,
-    Closed,
-    Forked,
-    KeyspaceDropped,
-    BranchMissing,
-    BranchExists,
-    ComparatorMissing,
-    ComparatorMismatch,
-    MergeOperatorMissing,
-    MergeOperatorMismatch,
-    MergeFailed,
-    UserCodePanicked,
-    ReadOnly,
-    Conflict,
-    Deadlock,
-    LockTimeout,
-    Aborted,
-    InvalidArgument,
-}
-
-impl ErrorKind {
-    /// The kind as one lower-case word with dashes, as the shell prints it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Io => "io",
-            Self::Corruption => "corruption",
-            Self::Locked => "locked",
-            Self::NotADatabase => "not-a-database",
-            Self::Missing => "missing",
-            Self::Exists => "exists",
-            Self::Unfinished => "unfinished",
-            Self::UnknownFormat => "unknown-format",
-            Self::KeyTooLong => "key-too-long",
-            Self::ValueTooLarge => "value-too-large",
-            Self::BatchTooLarge => "batch-too-large",
-            Self::DiskFull => "disk-full",
-            Self::Poisoned => "poisoned",
-            Self::Closed => "closed",
-            Self::Forked => "forked",
-            Self::KeyspaceDropped => "keyspace-dropped",
-            Self::BranchMissing => "branch-missing",
-            Self::BranchExists => "branch-exists",
-            Self::ComparatorMissing => "comparator-missing",
-            Self::ComparatorMismatch => "comparator-mismatch",
-            Self::MergeOperatorMissing => "merge-operator-missing",
-            Self::MergeOperatorMismatch => "merge-operator-mismatch",
-            Self::MergeFailed => "merge-failed",
-            Self::UserCodePanicked => "user-code-panicked",
-            Self::ReadOnly => "read-only",
-            Self::Conflict => "conflict",
-            Self::Deadlock => "deadlock",
-            Self::LockTimeout => "lock-timeout",
-            Self::Aborted => "aborted",
-            Self::InvalidArgument => "invalid-argument",
-        }
-    }
-}
-
 impl Error {
     /// The kind of this error.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::Error::Closed.kind(), esker::ErrorKind::Closed);
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } => ErrorKind::Io,
@@ -367,6 +345,15 @@ impl Error {
 
     /// Wraps the system's answer to `operation` on `path`. A full device, an exhausted quota and a
     /// file at its size limit become [`Error::DiskFull`].
+    ///
+    /// # Example
+    /// ```
+    /// use std::io;
+    /// let full = esker::Error::io("write", "log".as_ref(), io::ErrorKind::StorageFull.into());
+    /// assert_eq!(full.kind(), esker::ErrorKind::DiskFull);
+    /// let other = esker::Error::io("write", "log".as_ref(), io::ErrorKind::Other.into());
+    /// assert_eq!(other.kind(), esker::ErrorKind::Io);
+    /// ```
     pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         let shortage = match source.kind() {
             io::ErrorKind::StorageFull => Shortage::Device,
@@ -378,11 +365,23 @@ impl Error {
     }
 
     /// `found` exists at `path`, where a new database was to be created.
+    ///
+    /// # Example
+    /// ```
+    /// let error = esker::Error::exists("copy".as_ref(), "a file");
+    /// assert!(matches!(error, esker::Error::Exists { found, .. } if found == "a file"));
+    /// ```
     pub fn exists(path: &Path, found: impl Into<String>) -> Self {
         Self::Exists { path: path.to_owned(), found: found.into() }
     }
 
     /// Damage at `offset` of `path`, in the part of the format called `section`.
+    ///
+    /// # Example
+    /// ```
+    /// let error = esker::Error::corruption("LOG".as_ref(), 64, "log record", "it ends too early");
+    /// assert!(error.to_string().contains("it ends too early"));
+    /// ```
     pub fn corruption(
         path: &Path,
         offset: u64,
@@ -399,22 +398,66 @@ impl Error {
     }
 
     /// An argument that the call does not accept.
+    ///
+    /// # Example
+    /// ```
+    /// let error = esker::Error::invalid("the age is negative: give 0 or more");
+    /// assert!(error.to_string().contains("the age is negative"));
+    /// ```
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::InvalidArgument { what: what.into() }
     }
 
     /// The error with which the closure of [`crate::Db::transact`] stops it: nothing is written,
     /// and there is no new attempt.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let refused = db.transact(|tx| {
+    ///     tx.insert(&db.default_keyspace(), "order", "100 nails")?;
+    ///     Err::<(), _>(esker::Error::aborted("there are no nails"))
+    /// });
+    /// assert!(matches!(refused, Err(esker::Error::Aborted { .. })));
+    /// assert!(!db.contains_key("order")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn aborted(reason: impl Into<String>) -> Self {
         Self::Aborted { reason: reason.into() }
     }
 
     /// Whether a transaction that ended with this error may succeed in a new attempt.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let visits = db.default_keyspace();
+    /// loop {
+    ///     let tx = db.begin()?;
+    ///     let count = tx.get(&visits, "count")?.map_or(0, |value| value[0]);
+    ///     tx.insert(&visits, "count", [count + 1])?;
+    ///     match tx.commit() {
+    ///         Ok(_) => break,
+    ///         Err(error) if error.wants_retry() => {}
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// assert_eq!(visits.get("count")?, Some(vec![1]));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn wants_retry(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Deadlock { .. })
     }
 
     /// This error as the cause of a refusal to write.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::Error;
+    /// let cause = Error::io("sync", "log".as_ref(), std::io::ErrorKind::Other.into());
+    /// let Error::Poisoned { cause } = cause.poisoning() else { panic!("it is poisoned") };
+    /// assert!(matches!(*cause, Error::Io { .. }));
+    /// ```
     pub fn poisoning(self) -> Self {
         match self {
             poisoned @ Self::Poisoned { .. } => poisoned,
@@ -423,6 +466,15 @@ impl Error {
     }
 
     /// Adds the keyspace and the key range to a corruption; other errors stay as they are.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::Error;
+    /// let error = Error::corruption("data/7.run".as_ref(), 0, "block", "the checksum is wrong");
+    /// let error = error.in_keyspace("users", Some((b"ann", b"bob")));
+    /// let Error::Corruption(damage) = error else { panic!("it was corruption") };
+    /// assert_eq!(damage.keyspace.as_deref(), Some("users"));
+    /// ```
     #[must_use]
     pub fn in_keyspace(mut self, name: &str, range: Option<(&[u8], &[u8])>) -> Self {
         if let Self::Corruption(corruption) = &mut self {

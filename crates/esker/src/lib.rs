@@ -1,6 +1,50 @@
 //! Esker: an embedded, ordered key-value store.
 //!
-//! It takes writes like an LSM tree and answers reads like a B-tree, with no options to tune.
+//! Esker keeps named, sorted maps of bytes in a directory, for one process at a time. It takes
+//! writes like an LSM tree and answers reads like a B-tree, with no options to tune.
+//!
+//! ```
+//! use esker::{Batch, Db};
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let my_database = dir.path();
+//! let db = Db::open(my_database)?;
+//! db.insert("hello", "world")?;
+//! assert_eq!(db.get("hello")?, Some(b"world".to_vec()));
+//!
+//! // Keyspaces are maps of their own; a batch over several is atomic.
+//! let (users, log) = (db.keyspace("users")?, db.keyspace("log")?);
+//! let mut batch = Batch::new();
+//! batch.insert(&users, "ann", "engineer");
+//! batch.insert(&log, "1", "ann came");
+//! db.write(batch)?;
+//!
+//! for entry in users.range("a"..)? {
+//!     let (key, value) = entry?;
+//!     println!("{} is a {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! db.close()?;
+//! # Ok::<(), esker::Error>(())
+//! ```
+//!
+//! # Where to go from here
+//!
+//! The [`guide`] goes through all of this with examples.
+//!
+//! - Writing: [`Db::insert`], [`Batch`], [`Durability`], [`Keyspace::update`].
+//! - Reading: [`Db::get`], [`Db::range`] and [`Iter`], [`Cursor`], [`Snapshot`].
+//! - Keyspaces: [`Db::keyspace`], [`Keyspace`], [`KeyspaceOptions`], [`Comparator`].
+//! - Transactions: [`Db::transact`], [`Transaction`], [`TransactionOptions`].
+//! - Merge operators: [`Keyspace::merge`], [`CounterU64`], [`Append`], [`MergeOperator`].
+//! - Entries that expire or are filtered: [`Keyspace::insert_with_ttl`], [`CompactionFilter`].
+//! - Branches and named snapshots: [`Db::branch`], [`Db::snapshot_named`].
+//! - Copies of an open database: [`Db::checkpoint`].
+//! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`].
+//! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
+//! - Options: [`Options`]; most programs set none.
+//! - Damage and removal: [`Db::repair`], [`repair`], [`Db::destroy`].
+//!
+//! # For readers of the source
 //!
 //! Modules are layers; each imports only modules above it in this list (a test checks that).
 
@@ -65,6 +109,10 @@ mod api;
 
 #[doc(hidden)]
 pub mod internals;
+
+#[cfg(not(loom))]
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 
 #[cfg(not(loom))]
 pub use api::{

@@ -13,6 +13,24 @@ const TAG_OPERATOR: u64 = 2;
 const TAG_TTL: u64 = 3;
 
 /// One frame of a stream.
+///
+/// # Example
+/// ```
+/// use esker_port::{DumpOptions, Frame, Quiet, Reader};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("k", "v")?;
+/// # let mut stream = Vec::new();
+/// # esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
+/// let mut reader = Reader::new(stream.as_slice(), "memory")?;
+/// while let Some(frame) = reader.next_frame()? {
+///     match frame {
+///         Frame::Keyspace(info) => assert_eq!(info.name, "default"),
+///         Frame::Entries(entries) => assert_eq!(entries.len(), 1),
+///         Frame::End(totals) => assert_eq!(totals.entries, 1),
+///     }
+/// }
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     /// The entries that follow belong to this keyspace.
@@ -24,6 +42,14 @@ pub enum Frame {
 }
 
 /// What a dump keeps of a keyspace.
+///
+/// # Example
+/// ```
+/// use esker_port::KeyspaceInfo;
+/// let mut info = KeyspaceInfo::named("sessions", None);
+/// info.ttl = Some(std::time::Duration::from_secs(60));
+/// assert_eq!(info.comparator, None);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyspaceInfo {
     /// Its name.
@@ -38,6 +64,14 @@ pub struct KeyspaceInfo {
 
 impl KeyspaceInfo {
     /// What a dump keeps of this keyspace.
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::KeyspaceInfo;
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// assert_eq!(KeyspaceInfo::of(&db.keyspace("users")?), KeyspaceInfo::named("users", None));
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn of(keyspace: &Keyspace) -> Self {
         Self {
             name: keyspace.name().to_owned(),
@@ -48,6 +82,12 @@ impl KeyspaceInfo {
     }
 
     /// A keyspace of this name in this order, or in byte order.
+    ///
+    /// # Example
+    /// ```
+    /// let info = esker_port::KeyspaceInfo::named("news", Some("reverse"));
+    /// assert_eq!(info.comparator.as_deref(), Some("reverse"));
+    /// ```
     pub fn named(name: impl Into<String>, comparator: Option<&str>) -> Self {
         let comparator = comparator.map(str::to_owned);
         Self { name: name.into(), comparator, ..Self::default() }
@@ -104,6 +144,16 @@ fn name(reader: &mut codec::Reader<'_>) -> Result<String, DecodeError> {
 }
 
 /// Entries one behind the other: lengths of key and value as varints, key, value.
+///
+/// # Example
+/// ```
+/// let mut entries = esker_port::Entries::default();
+/// assert!(entries.is_empty());
+/// entries.push(b"apple", b"red");
+/// assert_eq!((entries.len(), entries.bytes()), (1, 8));
+/// assert!(!entries.is_full());
+/// assert_eq!(entries.body(), b"\x05\x03applered");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entries {
     body: Vec<u8>,
@@ -113,11 +163,25 @@ pub struct Entries {
 
 impl Entries {
     /// None, with room for a frame.
+    ///
+    /// # Example
+    /// ```
+    /// assert!(esker_port::Entries::with_frame_capacity().is_empty());
+    /// ```
     pub fn with_frame_capacity() -> Self {
         Self { body: Vec::with_capacity(super::FRAME_BYTES + 4096), ..Self::default() }
     }
 
     /// Adds an entry.
+    ///
+    /// # Example
+    /// ```
+    /// let mut entries = esker_port::Entries::default();
+    /// for number in 0..10_u8 {
+    ///     entries.push(&[number], b"value");
+    /// }
+    /// assert_eq!(entries.len(), 10);
+    /// ```
     #[inline]
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         codec::put_varint(&mut self.body, key.len() as u64);
@@ -154,12 +218,29 @@ impl Entries {
     }
 
     /// Forgets all and keeps the memory.
+    ///
+    /// # Example
+    /// ```
+    /// # let mut entries = esker_port::Entries::default();
+    /// entries.push(b"key", b"value");
+    /// entries.clear();
+    /// assert!(entries.is_empty());
+    /// ```
     pub fn clear(&mut self) {
         self.body.clear();
         (self.count, self.lengths) = (0, 0);
     }
 
     /// Keys and values, in order.
+    ///
+    /// # Example
+    /// ```
+    /// # let mut entries = esker_port::Entries::default();
+    /// entries.push(b"a", b"1");
+    /// entries.push(b"b", b"2");
+    /// let keys: Vec<&[u8]> = entries.iter().map(|(key, _value)| key).collect();
+    /// assert_eq!(keys, [b"a", b"b"]);
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut reader = codec::Reader::new(&self.body);
         // What stands here was pushed or checked, so the end of the bytes is all that ends it.
@@ -189,6 +270,16 @@ fn entry<'a>(reader: &mut codec::Reader<'a>) -> Result<(&'a [u8], &'a [u8]), Dec
 }
 
 /// What a stream holds in all.
+///
+/// # Example
+/// ```
+/// # use esker_port::{Form, Header, KeyspaceInfo, Writer};
+/// let mut writer = Writer::new(Vec::new(), "memory", Form::Binary, &Header::default())?;
+/// writer.keyspace(&KeyspaceInfo::named("default", None))?;
+/// let totals = writer.end()?;
+/// assert_eq!((totals.keyspaces, totals.entries, totals.bytes), (1, 0, 0));
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Keyspaces.

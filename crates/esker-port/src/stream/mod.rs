@@ -33,6 +33,15 @@ pub(crate) const BODY_BYTES_MAX: usize = (1 << 30) + (1 << 17);
 pub(crate) const FRAME_BYTES: usize = 256 << 10;
 
 /// How a stream is written.
+///
+/// # Example
+/// ```
+/// use esker_port::{Form, Header, Writer};
+/// let mut text = Vec::new();
+/// Writer::new(&mut text, "memory", Form::Text, &Header::default())?.end()?;
+/// assert!(text.is_ascii());
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// Binary frames.
@@ -45,6 +54,17 @@ pub enum Form {
 }
 
 /// How a stream begins.
+///
+/// # Example
+/// ```
+/// # use esker_port::{DumpOptions, Quiet, Reader};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # let mut stream = Vec::new();
+/// # esker_port::dump(&db, &mut stream, "memory", &DumpOptions::default(), &mut Quiet)?;
+/// let reader = Reader::new(stream.as_slice(), "memory")?;
+/// assert_eq!(reader.header().database, db.id());
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header {
     /// Drawn at random for each dump; a load that goes on knows it by this.

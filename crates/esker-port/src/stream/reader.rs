@@ -13,7 +13,17 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 /// Reads a stream, frame by frame, and believes nothing before its checksum.
 ///
 /// # Example
-/// See [`super::Writer`].
+/// ```
+/// use esker_port::{Form, Frame, Header, Reader, Writer};
+/// let mut bytes = Vec::new();
+/// Writer::new(&mut bytes, "memory", Form::Compressed, &Header::default())?.end()?;
+/// let mut reader = Reader::new(bytes.as_slice(), "memory")?;
+/// assert_eq!(reader.header(), &Header::default());
+/// assert!(matches!(reader.next_frame()?, Some(Frame::End(_))));
+/// assert_eq!(reader.next_frame()?, None);
+/// assert_eq!(reader.offset(), bytes.len() as u64);
+/// # Ok::<(), esker_port::Error>(())
+/// ```
 pub struct Reader<R> {
     input: BufReader<R>,
     what: String,
@@ -32,6 +42,13 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// [`Error::NotADump`], [`Error::UnknownVersion`], [`Error::Damaged`], [`Error::CutOff`],
     /// [`Error::Io`].
+    ///
+    /// # Example
+    /// ```
+    /// use esker_port::{Error, Reader};
+    /// let opened = Reader::new(&b"a letter"[..], "letter.txt");
+    /// assert!(matches!(opened, Err(Error::NotADump { what }) if what == "letter.txt"));
+    /// ```
     pub fn new(input: R, what: &str) -> Result<Self> {
         let mut reader = Self {
             input: BufReader::with_capacity(1 << 20, input),
@@ -84,6 +101,21 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::CutOff`], [`Error::Io`]; do not read on after one.
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::{Form, Header, KeyspaceInfo, Reader, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes, "memory", Form::Binary, &Header::default())?;
+    /// # writer.keyspace(&KeyspaceInfo::named("default", None))?;
+    /// # writer.end()?;
+    /// let last = bytes.len() - 1;
+    /// bytes[last] ^= 1; // A part of the last checksum.
+    /// let mut reader = Reader::new(bytes.as_slice(), "memory")?;
+    /// assert!(reader.next_frame().is_ok());
+    /// assert!(reader.next_frame().is_err());
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn next_frame(&mut self) -> Result<Option<Frame>> {
         if self.ended {
             return Ok(None);

@@ -49,6 +49,15 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Io`].
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::{Form, Header, Writer};
+    /// let mut bytes = Vec::new();
+    /// let writer = Writer::new(&mut bytes, "memory", Form::Binary, &Header::default())?;
+    /// assert!(writer.offset() > 0); // The header is written.
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn new(out: W, what: &str, form: Form, header: &Header) -> Result<Self> {
         let mut writer = Self::resume(out, what, form, State::default());
         if form == Form::Text {
@@ -70,6 +79,17 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Io`].
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::{Form, Header, KeyspaceInfo, Writer};
+    /// # let mut writer = Writer::new(Vec::new(), "memory", Form::Binary, &Header::default())?;
+    /// for name in ["default", "users"] {
+    ///     writer.keyspace(&KeyspaceInfo::named(name, None))?;
+    /// }
+    /// assert_eq!(writer.end()?.keyspaces, 2);
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn keyspace(&mut self, info: &KeyspaceInfo) -> Result<()> {
         self.state.content.keyspace(info);
         let mut body = Vec::new();
@@ -81,6 +101,19 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Io`].
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::{Entries, Form, Header, KeyspaceInfo, Writer};
+    /// # let mut writer = Writer::new(Vec::new(), "memory", Form::Binary, &Header::default())?;
+    /// # writer.keyspace(&KeyspaceInfo::named("default", None))?;
+    /// let mut entries = Entries::default();
+    /// entries.push(b"apple", b"red");
+    /// entries.push(b"pear", b"green");
+    /// writer.entries(entries)?;
+    /// assert_eq!(writer.end()?.entries, 2);
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn entries(&mut self, entries: Entries) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
@@ -96,6 +129,17 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Io`].
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::{Form, Header, Reader, Writer};
+    /// # let mut bytes = Vec::new();
+    /// let writer = Writer::new(&mut bytes, "memory", Form::Binary, &Header::default())?;
+    /// drop(writer); // Without its end a stream is not whole.
+    /// let mut reader = Reader::new(bytes.as_slice(), "memory")?;
+    /// assert!(matches!(reader.next_frame(), Err(esker_port::Error::CutOff { .. })));
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn end(mut self) -> Result<Totals> {
         let totals = self.state.content.totals();
         let mut body = Vec::new();
@@ -106,6 +150,17 @@ impl<W: Write> Writer<W> {
     }
 
     /// How many bytes the stream has.
+    ///
+    /// # Example
+    /// ```
+    /// # use esker_port::{Form, Header, Writer};
+    /// let mut bytes = Vec::new();
+    /// let writer = Writer::new(&mut bytes, "memory", Form::Text, &Header::default())?;
+    /// let offset = writer.offset();
+    /// # drop(writer);
+    /// assert_eq!(offset, bytes.len() as u64);
+    /// # Ok::<(), esker_port::Error>(())
+    /// ```
     pub fn offset(&self) -> u64 {
         self.state.offset
     }

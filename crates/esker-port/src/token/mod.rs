@@ -16,6 +16,13 @@ use std::fmt;
 mod tests;
 
 /// Why a token cannot be decoded.
+///
+/// # Example
+/// ```
+/// use esker_port::token::{TokenError, decode};
+/// let Err(TokenError::Malformed(what)) = decode(b"0xf") else { panic!("one digit is too few") };
+/// assert!(what.contains("0xf"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenError {
     /// It does not follow the grammar; the text names the token and what would be right.
@@ -40,6 +47,13 @@ impl fmt::Display for TokenError {
 }
 
 /// Writes `bytes` as a token.
+///
+/// # Example
+/// ```
+/// use esker_port::token::encode;
+/// assert_eq!(encode(b"apple"), "apple");
+/// assert_eq!(encode(b"two words"), "0x74776f20776f726473");
+/// ```
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::new();
     encode_to(bytes, &mut text);
@@ -47,6 +61,13 @@ pub fn encode(bytes: &[u8]) -> String {
 }
 
 /// Appends `bytes` as a token.
+///
+/// # Example
+/// ```
+/// let mut line = String::from("get ");
+/// esker_port::token::encode_to(&[0, 255], &mut line);
+/// assert_eq!(line, "get 0x00ff");
+/// ```
 pub fn encode_to(bytes: &[u8], text: &mut String) {
     let plain = !bytes.is_empty()
         && bytes.iter().all(u8::is_ascii_graphic)
@@ -62,11 +83,24 @@ pub fn encode_to(bytes: &[u8], text: &mut String) {
 /// Writes `bytes` as the first token of a line of data. The words that begin the closing line of
 /// an answer are written in hexadecimal, so that a key called `ok` cannot be mistaken for the end
 /// of a scan.
+///
+/// # Example
+/// ```
+/// assert_eq!(esker_port::token::encode_first(b"ok"), "0x6f6b");
+/// ```
 pub fn encode_first(bytes: &[u8]) -> String {
     if bytes == b"ok" || bytes == b"err" { hexadecimal(bytes) } else { encode(bytes) }
 }
 
 /// Reads a token that stands for a key or a name.
+///
+/// # Example
+/// ```
+/// use esker_port::token::decode;
+/// assert_eq!(decode(b"apple")?, b"apple");
+/// assert_eq!(decode(b"0x00ff")?, [0, 255]);
+/// # Ok::<(), esker_port::token::TokenError>(())
+/// ```
 pub fn decode(token: &[u8]) -> Result<Vec<u8>, TokenError> {
     let Some(digits) = token.strip_prefix(b"0x") else { return Ok(token.to_vec()) };
     let bytes = digits.chunks(2).map(|pair| match *pair {
@@ -79,6 +113,14 @@ pub fn decode(token: &[u8]) -> Result<Vec<u8>, TokenError> {
 }
 
 /// Reads a token that stands for the value of `key`: `#N` makes up `N` bytes.
+///
+/// # Example
+/// ```
+/// use esker_port::token::decode_value;
+/// assert_eq!(decode_value(b"red", b"apple")?, b"red");
+/// assert_eq!(decode_value(b"#1000", b"apple")?.len(), 1000);
+/// # Ok::<(), esker_port::token::TokenError>(())
+/// ```
 pub fn decode_value(token: &[u8], key: &[u8]) -> Result<Vec<u8>, TokenError> {
     let Some(digits) = token.strip_prefix(b"#") else { return decode(token) };
     let len = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
@@ -90,6 +132,14 @@ pub fn decode_value(token: &[u8], key: &[u8]) -> Result<Vec<u8>, TokenError> {
 }
 
 /// Reads a token that stands for a bound: `-` is none.
+///
+/// # Example
+/// ```
+/// use esker_port::token::decode_bound;
+/// assert_eq!(decode_bound(b"-")?, None);
+/// assert_eq!(decode_bound(b"apple")?, Some(b"apple".to_vec()));
+/// # Ok::<(), esker_port::token::TokenError>(())
+/// ```
 pub fn decode_bound(token: &[u8]) -> Result<Option<Vec<u8>>, TokenError> {
     if token == b"-" { Ok(None) } else { decode(token).map(Some) }
 }
@@ -97,6 +147,13 @@ pub fn decode_bound(token: &[u8]) -> Result<Option<Vec<u8>>, TokenError> {
 /// The made-up value of `len` bytes for `key`: a SplitMix64 stream, eight little-endian bytes at
 /// a time, that starts at the FNV-1a hash of the key plus the length. Scripts in any language can
 /// compute it again to check what they read.
+///
+/// # Example
+/// ```
+/// use esker_port::token::pseudo_random;
+/// assert_eq!(pseudo_random(100, b"apple"), pseudo_random(100, b"apple"));
+/// assert_ne!(pseudo_random(100, b"apple"), pseudo_random(100, b"pear"));
+/// ```
 pub fn pseudo_random(len: u64, key: &[u8]) -> Vec<u8> {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -21,7 +21,7 @@ use std::time::Duration;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-batch-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let (accounts, log) = (db.keyspace("accounts")?, db.keyspace("log")?);
 /// let mut batch = esker::Batch::new();
@@ -30,7 +30,6 @@ use std::time::Duration;
 /// batch.insert(&log, "1", "alice paid bob 10");
 /// db.write(batch)?;
 /// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"110"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Default)]
@@ -53,6 +52,11 @@ pub struct Batch {
 
 impl Batch {
     /// An empty batch.
+    ///
+    /// # Example
+    /// ```
+    /// assert!(esker::Batch::new().is_empty());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
@@ -70,6 +74,18 @@ impl Batch {
 
     /// Adds the insertion of a value under a key. The keyspace's time to live, if any, counts from
     /// now.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.insert(&fruit, "apple", "green");
+    /// batch.insert(&fruit, "apple", "red"); // The later one counts.
+    /// db.write(batch)?;
+    /// assert_eq!(fruit.get("apple")?, Some(b"red".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
         if let Some(expiry) = keyspace.expiry() {
@@ -85,6 +101,19 @@ impl Batch {
 
     /// Adds the insertion of a value that expires after `ttl`, counted from now; see
     /// [`Keyspace::insert_with_ttl`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use std::time::Duration;
+    /// let sessions = db.keyspace("sessions")?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.insert_with_ttl(&sessions, "ann", "token", Duration::from_secs(3600));
+    /// batch.insert_with_ttl(&sessions, "bob", "token", Duration::ZERO); // Expires at once.
+    /// db.write(batch)?;
+    /// assert_eq!(sessions.iter()?.count(), 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn insert_with_ttl(
         &mut self,
         keyspace: &Keyspace,
@@ -97,6 +126,20 @@ impl Batch {
     }
 
     /// Adds an operand for the keyspace's merge operator; see [`Keyspace::merge`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use esker::{CounterU64, KeyspaceOptions};
+    /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
+    /// let mut batch = esker::Batch::new();
+    /// for page in ["home", "help", "home"] {
+    ///     batch.merge(&visits, page, CounterU64::encode(1));
+    /// }
+    /// db.write(batch)?;
+    /// assert_eq!(visits.get_with("home", CounterU64::decode)?, Some(Some(2)));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn merge(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
         let operand = operand.as_ref();
         if let Err(error) = keyspace.check_merge(operand) {
@@ -127,6 +170,19 @@ impl Batch {
     }
 
     /// Adds the removal of a key.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.remove(&fruit, "apple");
+    /// batch.insert(&fruit, "pear", "green");
+    /// db.write(batch)?; // Nobody sees both, or neither.
+    /// assert!(!fruit.contains_key("apple")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
         let key = key.as_ref();
         let keyspace = self.note(keyspace);
@@ -142,6 +198,19 @@ impl Batch {
     /// # Errors
     /// [`Error::InvalidArgument`] if the keyspace has a custom comparator and the range is not of
     /// the form `a..b`, `a..`, `..b` or `..`: a custom comparator does not tell the next key.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.remove_range::<&str>(&fruit, ..)?; // Removes all that is there.
+    /// batch.insert(&fruit, "pear", "green"); // Stays: it comes later.
+    /// db.write(batch)?;
+    /// assert_eq!(fruit.iter()?.count(), 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove_range<K: AsRef<[u8]>>(
         &mut self,
         keyspace: &Keyspace,
@@ -161,16 +230,54 @@ impl Batch {
     }
 
     /// How many operations the batch holds.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let mut batch = esker::Batch::new();
+    /// for n in 0..2500_u32 {
+    ///     batch.insert(&fruit, n.to_be_bytes(), "...");
+    ///     // Write what has gathered, a thousand at a time.
+    ///     if batch.len() == 1000 {
+    ///         db.write(&batch)?;
+    ///         batch.clear();
+    ///     }
+    /// }
+    /// assert_eq!(batch.len(), 500);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.operations as usize
     }
 
     /// Whether the batch holds no operations.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.remove(&fruit, "kiwi"); // A removal is an operation, whatever is there.
+    /// assert!(!batch.is_empty());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.operations == 0
     }
 
     /// Removes all operations and keeps the memory for new ones.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.insert(&fruit, "apple", "red");
+    /// batch.clear();
+    /// assert_eq!(db.write(&batch)?, 0); // There is nothing to write.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn clear(&mut self) {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();

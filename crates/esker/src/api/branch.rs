@@ -33,7 +33,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-branch-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("price", "10")?;
     /// let trial = db.branch("trial")?;
@@ -42,7 +42,6 @@ impl Db {
     /// assert_eq!(trial.get("price")?.as_deref(), Some(&b"12"[..]));
     /// assert_eq!(db.branches()?, ["trial"]);
     /// db.drop_branch("trial")?;
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn branch(&self, name: &str) -> Result<Self> {
@@ -57,11 +56,10 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-openb-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.branch("trial")?.insert("k", "v")?;
     /// assert!(db.open_branch("trial")?.contains_key("k")?);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn open_branch(&self, name: &str) -> Result<Self> {
@@ -74,7 +72,13 @@ impl Db {
     /// [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Db::branch`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.branch("trial")?;
+    /// db.branch("draft")?;
+    /// assert_eq!(db.branches()?, ["draft", "trial"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn branches(&self) -> Result<Vec<String>> {
         self.names(BranchKind::Branch)
     }
@@ -87,7 +91,14 @@ impl Db {
     /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Poisoned`].
     ///
     /// # Example
-    /// See [`Db::branch`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let trial = db.branch("trial")?;
+    /// assert!(db.drop_branch("trial")?);
+    /// assert!(trial.insert("k", "v").is_err());
+    /// assert!(!db.drop_branch("trial")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn drop_branch(&self, name: &str) -> Result<bool> {
         self.core().drop_branch(name, BranchKind::Branch)
     }
@@ -100,7 +111,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-named-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("stock", "100")?;
     /// db.snapshot_named("monday")?;
@@ -110,7 +121,6 @@ impl Db {
     /// assert!(monday.insert("stock", "0").is_err());
     /// assert_eq!(db.named_snapshots()?, ["monday"]);
     /// assert!(db.drop_named_snapshot("monday")?);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn snapshot_named(&self, name: &str) -> Result<()> {
@@ -124,7 +134,15 @@ impl Db {
     /// [`crate::Error::BranchMissing`], [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Db::snapshot_named`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.snapshot_named("monday")?;
+    /// let monday = db.open_named_snapshot("monday")?;
+    /// assert!(matches!(monday.insert("k", "v"), Err(esker::Error::ReadOnly)));
+    /// // To go on from it, make a branch of it.
+    /// monday.branch("from monday")?.insert("k", "v")?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn open_named_snapshot(&self, name: &str) -> Result<Self> {
         self.at_branch(self.core().find_branch(name, BranchKind::Snapshot)?)
     }
@@ -135,7 +153,13 @@ impl Db {
     /// [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Db::snapshot_named`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.snapshot_named("tuesday")?;
+    /// db.snapshot_named("monday")?;
+    /// assert_eq!(db.named_snapshots()?, ["monday", "tuesday"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn named_snapshots(&self) -> Result<Vec<String>> {
         self.names(BranchKind::Snapshot)
     }
@@ -146,7 +170,13 @@ impl Db {
     /// As [`Db::drop_branch`].
     ///
     /// # Example
-    /// See [`Db::snapshot_named`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.snapshot_named("monday")?;
+    /// assert!(db.drop_named_snapshot("monday")?);
+    /// assert!(db.open_named_snapshot("monday").is_err());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn drop_named_snapshot(&self, name: &str) -> Result<bool> {
         self.core().drop_branch(name, BranchKind::Snapshot)
     }
@@ -156,11 +186,10 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-made-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert_eq!(db.made_at(), None);
     /// assert!(db.branch("trial")?.made_at().is_some());
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn made_at(&self) -> Option<SystemTime> {
@@ -173,10 +202,9 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-bname-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert_eq!(db.branch("trial")?.branch_name(), Some("trial"));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn branch_name(&self) -> Option<&str> {

@@ -17,14 +17,13 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-cas-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let locks = db.keyspace("locks")?;
     /// assert!(locks.compare_and_set("printer", None, Some(b"ann"))?);
     /// assert!(!locks.compare_and_set("printer", None, Some(b"bob"))?);
     /// assert!(locks.compare_and_set("printer", Some(b"ann"), None)?);
     /// assert_eq!(locks.get("printer")?, None);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn compare_and_set(
@@ -48,13 +47,12 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-absent-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let users = db.keyspace("users")?;
     /// assert!(users.insert_if_absent("ann", "1")?);
     /// assert!(!users.insert_if_absent("ann", "2")?);
     /// assert_eq!(users.get("ann")?.as_deref(), Some(&b"1"[..]));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
@@ -69,14 +67,13 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-update-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let counts = db.keyspace("counts")?;
     /// for _ in 0..3 {
     ///     counts.update("visits", |old| Some(vec![old.map_or(0, |value| value[0]) + 1]))?;
     /// }
     /// assert_eq!(counts.get("visits")?, Some(vec![3]));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn update(

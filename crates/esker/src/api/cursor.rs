@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-cursor-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// for key in ["a", "c", "e"] {
 ///     db.insert(key, "1")?;
@@ -36,7 +36,6 @@ use std::sync::Arc;
 /// assert!(!cursor.valid());
 /// cursor.seek_to_last()?;
 /// assert_eq!(cursor.key(), b"e");
-/// # drop(cursor); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Cursor {
@@ -94,24 +93,72 @@ impl Cursor {
     }
 
     /// Whether the cursor stands on an entry.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let mut cursor = db.default_keyspace().cursor()?;
+    /// cursor.seek_to_first()?;
+    /// assert!(!cursor.valid()); // The keyspace is empty.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn valid(&self) -> bool {
         self.error.is_none() && scan!(&self.inner, scan => scan.valid(), false)
     }
 
     /// The key under the cursor; empty if there is none.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// assert!(cursor.key().is_empty()); // It stands nowhere yet.
+    /// cursor.seek_to_first()?;
+    /// assert_eq!(cursor.key(), b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn key(&self) -> &[u8] {
         scan!(&self.inner, scan => scan.key(), &[])
     }
 
     /// The value under the cursor; empty if there is none.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek("apple")?;
+    /// assert_eq!(cursor.value(), b"red");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn value(&self) -> &[u8] {
         scan!(&self.inner, scan => scan.value(), &[])
     }
 
     /// The error of the last move, if it failed.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek_to_first()?;
+    /// while cursor.valid() {
+    ///     if cursor.next().is_err() {
+    ///         break;
+    ///     }
+    /// }
+    /// // The loop ended at the last entry, or at an error.
+    /// assert!(cursor.error().is_none());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
@@ -120,6 +167,17 @@ impl Cursor {
     ///
     /// # Errors
     /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek_to_first()?;
+    /// assert_eq!(cursor.key(), b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.go(Scan::seek_to_first, Scan::seek_to_first)
     }
@@ -128,6 +186,17 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek_to_last()?;
+    /// assert_eq!(cursor.key(), b"pear");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.go(Scan::seek_to_last, Scan::seek_to_last)
     }
@@ -136,6 +205,19 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek("banana")?;
+    /// assert_eq!(cursor.key(), b"pear"); // The next one.
+    /// cursor.seek("zucchini")?;
+    /// assert!(!cursor.valid()); // There is none.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
@@ -146,6 +228,18 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let prices = db.keyspace("prices")?;
+    /// prices.insert("2025-01-01", "10")?;
+    /// prices.insert("2025-06-01", "12")?;
+    /// let mut cursor = prices.cursor()?;
+    /// cursor.seek_back("2025-03-15")?; // The price on that day.
+    /// assert_eq!(cursor.value(), b"10");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn seek_back(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
@@ -156,6 +250,20 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek_to_first()?;
+    /// cursor.next()?;
+    /// assert_eq!(cursor.key(), b"pear");
+    /// cursor.next()?;
+    /// assert!(!cursor.valid());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
@@ -167,6 +275,18 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::seek_to_first`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = fruit.cursor()?;
+    /// cursor.seek("pear")?;
+    /// cursor.prev()?;
+    /// assert_eq!(cursor.key(), b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.check_step()?;

@@ -1,18 +1,14 @@
 //! A handle on a database.
 
 use super::handle::Handle;
-use super::range::Pair;
 use crate::catalog::BranchState;
 use crate::db::Core;
-use crate::db::VerifyReport;
 use crate::db::keyspaces::Asked;
-use crate::iter::Bounds;
 use crate::{
-    Batch, Comparator, Durability, Iter, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
-    Stats, Transaction, TransactionOptions,
+    Batch, Comparator, Durability, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
+    Transaction, TransactionOptions,
 };
 use std::borrow::Borrow;
-use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,18 +22,17 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-db-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("hello", "world")?;
 /// assert_eq!(db.get("hello")?.as_deref(), Some(&b"world"[..]));
 /// db.close()?;
-/// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Db {
-    default: Keyspace,
-    branch: Arc<BranchState>,
+    pub(super) default: Keyspace,
+    pub(super) branch: Arc<BranchState>,
 }
 
 impl Db {
@@ -47,6 +42,16 @@ impl Db {
     /// [`crate::Error::Locked`] if it is open elsewhere, [`crate::Error::NotADatabase`] if the
     /// directory holds something else, [`crate::Error::UnknownFormat`],
     /// [`crate::Error::Corruption`], [`crate::Error::Io`]. Nothing is changed then.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = esker::Db::open(&dir)?; // Creates it.
+    /// db.insert("hello", "world")?;
+    /// // A database is open once at a time.
+    /// assert!(matches!(esker::Db::open(&dir), Err(esker::Error::Locked { .. })));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, Options::default())
     }
@@ -56,6 +61,16 @@ impl Db {
     /// # Errors
     /// As [`Db::open`], and [`crate::Error::Missing`], [`crate::Error::Exists`],
     /// [`crate::Error::InvalidArgument`] depending on the options.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.create_if_missing = false;
+    /// let opened = esker::Db::open_with(dir.path().join("none"), options);
+    /// assert!(matches!(opened, Err(esker::Error::Missing { .. })));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         super::traits::check_names(&options)?;
         let core = Core::open(path.as_ref(), &options)?;
@@ -80,6 +95,13 @@ impl Db {
     }
 
     /// The directory.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// assert_eq!(db.path(), dir.path());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn path(&self) -> &Path {
         self.core().path()
     }
@@ -89,12 +111,11 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-id-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let id = db.id();
     /// db.close()?;
     /// assert_eq!(esker::Db::open(&dir)?.id(), id);
-    /// # std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn id(&self) -> [u8; 16] {
@@ -108,6 +129,15 @@ impl Db {
     /// [`crate::Error::InvalidArgument`] unless the name has 1 to 255 bytes,
     /// [`crate::Error::ComparatorMissing`] if its custom comparator was not given at open, and as
     /// [`Keyspace::insert`] if it has to be created.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let (users, log) = (db.keyspace("users")?, db.keyspace("log")?);
+    /// users.insert("1", "ann")?;
+    /// assert_eq!(log.get("1")?, None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         let state = self.core().keyspace_in(&self.branch, name, None, &Asked::default())?;
         Ok(Keyspace { handle: self.default.handle.clone(), state })
@@ -121,7 +151,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-order-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// use std::{cmp::Ordering, sync::Arc};
     /// struct Reverse;
     /// impl esker::Comparator for Reverse {
@@ -133,7 +163,6 @@ impl Db {
     /// newest_first.insert("2024", "old")?;
     /// newest_first.insert("2025", "new")?;
     /// assert_eq!(newest_first.first_key_value()?.unwrap().1, b"new");
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn keyspace_ordered(&self, name: &str, order: Arc<dyn Comparator>) -> Result<Keyspace> {
@@ -152,7 +181,13 @@ impl Db {
     /// [`crate::Error::ReadOnly`] if something would change.
     ///
     /// # Example
-    /// See [`KeyspaceOptions`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{CounterU64, KeyspaceOptions};
+    /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
+    /// assert_eq!(visits.merge_operator().as_deref(), Some(CounterU64::NAME));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn keyspace_with(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let asked = options.asked()?;
         let state = self.core().keyspace_in(&self.branch, name, options.comparator, &asked)?;
@@ -160,6 +195,14 @@ impl Db {
     }
 
     /// The keyspace `default`, which always exists.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "v")?;
+    /// assert!(db.default_keyspace().contains_key("k")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn default_keyspace(&self) -> Keyspace {
         self.default.clone()
     }
@@ -168,6 +211,14 @@ impl Db {
     ///
     /// # Errors
     /// [`crate::Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.keyspace("users")?;
+    /// assert_eq!(db.keyspaces()?, ["default", "users"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.core().keyspace_names(&self.branch)
     }
@@ -180,109 +231,17 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-drop-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let old = db.keyspace("2023")?;
     /// old.insert("k", "v")?;
     /// assert!(db.drop_keyspace("2023")?);
     /// assert!(old.insert("k", "v").is_err());
     /// assert_eq!(db.keyspaces()?, ["default"]);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.core().drop_keyspace_in(&self.branch, name)
-    }
-
-    /// [`Keyspace::insert`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.default.insert(key, value)
-    }
-
-    /// [`Keyspace::get`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.default.get(key)
-    }
-
-    /// [`Keyspace::contains_key`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.default.contains_key(key)
-    }
-
-    /// [`Keyspace::multi_get`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        self.default.multi_get(keys)
-    }
-
-    /// [`Keyspace::remove`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.default.remove(key)
-    }
-
-    /// [`Keyspace::remove_range`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        self.default.remove_range(range)
-    }
-
-    /// [`Keyspace::range`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
-        self.default.range(range)
-    }
-
-    /// [`Keyspace::prefix`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        self.default.prefix(prefix)
-    }
-
-    /// [`Keyspace::iter`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn iter(&self) -> Result<Iter> {
-        self.default.iter()
-    }
-
-    /// [`Keyspace::first_key_value`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn first_key_value(&self) -> Result<Option<Pair>> {
-        self.default.first_key_value()
-    }
-
-    /// [`Keyspace::last_key_value`] on `default`.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn last_key_value(&self) -> Result<Option<Pair>> {
-        self.default.last_key_value()
     }
 
     /// Commits a batch, owned or borrowed, atomically. Returns a position for [`Db::wait_durable`]
@@ -292,7 +251,17 @@ impl Db {
     /// As [`Keyspace::insert`], and [`crate::Error::BatchTooLarge`].
     ///
     /// # Example
-    /// See [`Batch`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let (from, to) = (db.keyspace("from")?, db.keyspace("to")?);
+    /// let mut batch = esker::Batch::new();
+    /// batch.remove(&from, "box");
+    /// batch.insert(&to, "box", "books");
+    /// // A crash leaves the box in one of the two places.
+    /// db.write(&batch)?;
+    /// assert!(to.contains_key("box")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<u64> {
         batch.borrow().write(self.core(), self.core().durability())
     }
@@ -301,6 +270,16 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::write`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.insert(&db.default_keyspace(), "order:1", "paid");
+    /// // When this returns, a power cut cannot lose the order.
+    /// db.write_with(batch, esker::Durability::Disk)?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn write_with(&self, batch: impl Borrow<Batch>, durability: Durability) -> Result<u64> {
         batch.borrow().write(self.core(), durability)
     }
@@ -311,7 +290,16 @@ impl Db {
     /// [`crate::Error::Closed`].
     ///
     /// # Example
-    /// See [`Transaction`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let stock = db.default_keyspace();
+    /// let tx = db.begin()?;
+    /// tx.insert(&stock, "nails", "100")?;
+    /// assert!(!stock.contains_key("nails")?);
+    /// tx.commit()?;
+    /// assert!(stock.contains_key("nails")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(TransactionOptions::default())
     }
@@ -320,6 +308,17 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::begin`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let mut options = esker::TransactionOptions::default();
+    /// options.pessimistic = true;
+    /// let tx = db.begin_with(options)?;
+    /// assert_eq!(tx.get_for_update(&db.default_keyspace(), "nails")?, None);
+    /// tx.commit()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
         Transaction::begin(&self.default.handle, &options)
     }
@@ -334,7 +333,7 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-transact-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let accounts = db.keyspace("accounts")?;
     /// accounts.insert("alice", [90])?;
@@ -351,7 +350,6 @@ impl Db {
     /// };
     /// assert_eq!(pay(30)?, 60);
     /// assert!(matches!(pay(70), Err(esker::Error::Aborted { .. })));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn transact<R>(&self, f: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
@@ -362,6 +360,22 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::transact`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let mut options = esker::TransactionOptions::default();
+    /// options.durability = Some(esker::Durability::Disk);
+    /// options.attempts = 10;
+    /// let counts = db.default_keyspace();
+    /// let count = db.transact_with(options, |tx| {
+    ///     let count = tx.get(&counts, "visits")?.map_or(0, |value| value[0]) + 1;
+    ///     tx.insert(&counts, "visits", [count])?;
+    ///     Ok(count)
+    /// })?;
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn transact_with<R>(
         &self,
         options: TransactionOptions,
@@ -380,14 +394,13 @@ impl Db {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-token-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let mut batch = esker::Batch::new();
     /// batch.insert(&db.default_keyspace(), "k", "v");
     /// let token = db.write(batch)?;
     /// // Other work, and then:
     /// db.wait_durable(token)?;
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn wait_durable(&self, position: u64) -> Result<()> {
@@ -398,6 +411,16 @@ impl Db {
     ///
     /// # Errors
     /// [`crate::Error::Poisoned`] if the sync fails, [`crate::Error::DiskFull`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// for n in 0..1000_u32 {
+    ///     db.insert(n.to_be_bytes(), "...")?;
+    /// }
+    /// db.sync()?; // One sync for all of them.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn sync(&self) -> Result<()> {
         self.core().sync()
     }
@@ -406,95 +429,18 @@ impl Db {
     ///
     /// # Errors
     /// [`crate::Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "old")?;
+    /// let snapshot = db.snapshot()?;
+    /// db.insert("k", "new")?;
+    /// assert_eq!(snapshot.get(&db.default_keyspace(), "k")?, Some(b"old".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn snapshot(&self) -> Result<Snapshot> {
         Snapshot::new(&self.default.handle)
-    }
-
-    /// Copies the database, as it is at one moment, to another directory, while reads and writes
-    /// go on. The copy holds everything written before the call and is durable when the call
-    /// returns.
-    ///
-    /// The call flushes the memtables first. Hard links share the data files, which takes little
-    /// time and space; on another device, or a file system without links, they are copied.
-    /// Afterwards neither database depends on the other.
-    ///
-    /// # Errors
-    /// [`crate::Error::Exists`] if the path exists, and nothing is changed;
-    /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Io`],
-    /// [`crate::Error::Poisoned`]. After an error there is no database at the path.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-checkpoint-{}", std::process::id()));
-    /// # let copy = dir.with_extension("monday");
-    /// let db = esker::Db::open(&dir)?;
-    /// db.insert("stock", "100")?;
-    /// db.checkpoint(&copy)?;
-    /// db.insert("stock", "40")?;
-    /// let monday = esker::Db::open(&copy)?;
-    /// assert_eq!(monday.get("stock")?.as_deref(), Some(&b"100"[..]));
-    /// # monday.close()?; db.close()?;
-    /// # std::fs::remove_dir_all(&dir).ok(); std::fs::remove_dir_all(&copy).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.core().checkpoint(path.as_ref())
-    }
-
-    /// Flushes the memtables: writes their entries as runs.
-    ///
-    /// # Errors
-    /// [`crate::Error::DiskFull`], [`crate::Error::Io`], [`crate::Error::Poisoned`].
-    pub fn flush(&self) -> Result<()> {
-        self.core().flush()
-    }
-
-    /// Flushes, and compacts whatever a compaction can make smaller.
-    ///
-    /// # Errors
-    /// As [`Keyspace::compact`].
-    pub fn compact(&self) -> Result<()> {
-        self.core().compact(self.branch.id, None, &Bounds::default())
-    }
-
-    /// Waits until there is no background work left.
-    ///
-    /// # Errors
-    /// The error that stopped the background work for good.
-    pub fn wait_until_idle(&self) -> Result<()> {
-        self.core().wait_until_idle()
-    }
-
-    /// Statistics of the database.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-stats-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// db.insert("k", "v")?;
-    /// assert_eq!(db.stats().puts, 1);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn stats(&self) -> Stats {
-        self.core().stats(self.branch.id)
-    }
-
-    /// Reads all stored data and reports what is damaged.
-    ///
-    /// # Errors
-    /// Only if the check itself cannot go on; the report lists the damage.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-verify-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// assert!(db.verify()?.problems.is_empty());
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn verify(&self) -> Result<VerifyReport> {
-        self.core().verify()
     }
 
     /// Closes the database for every handle: ends background work, flushes the memtables, and
@@ -504,6 +450,15 @@ impl Db {
     /// # Errors
     /// The first failure of the remaining work. Acknowledged writes are in the log, and the next
     /// open replays them.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let other = db.clone();
+    /// db.close()?;
+    /// assert!(matches!(other.get("k"), Err(esker::Error::Closed)));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn close(&self) -> Result<()> {
         self.core().close()
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-iter-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// for key in ["a", "b", "c", "d"] {
 ///     db.insert(key, "1")?;
@@ -30,7 +30,6 @@ use std::sync::Arc;
 /// let mut iter = db.iter()?;
 /// iter.seek("c")?;
 /// assert_eq!(iter.next_entry()?, Some((&b"c"[..], &b"1"[..])));
-/// # drop(iter); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Iter {
@@ -205,6 +204,18 @@ impl Iter {
     ///
     /// # Errors
     /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # for key in ["a", "c", "e"] { db.insert(key, "")?; }
+    /// let mut iter = db.iter()?;
+    /// iter.seek("b")?;
+    /// assert_eq!(iter.next().transpose()?, Some((b"c".to_vec(), vec![])));
+    /// iter.seek("a")?; // Back again.
+    /// assert_eq!(iter.count(), 3);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         self.handle.core.check_open()?;
         match &mut self.inner {
@@ -217,6 +228,18 @@ impl Iter {
     ///
     /// # Errors
     /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # for key in ["a", "b"] { db.insert(key, "1234")?; }
+    /// let (mut iter, mut bytes) = (db.iter()?, 0);
+    /// while let Some((key, value)) = iter.next_entry()? {
+    ///     bytes += key.len() + value.len(); // Nothing was copied.
+    /// }
+    /// assert_eq!(bytes, 10);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         self.entry(true)
@@ -226,6 +249,18 @@ impl Iter {
     ///
     /// # Errors
     /// The errors of reading: [`Error::Corruption`], [`Error::Io`]; [`Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # for key in ["a", "b", "c"] { db.insert(key, "1")?; }
+    /// let mut iter = db.iter()?;
+    /// assert_eq!(iter.next_back_entry()?, Some((&b"c"[..], &b"1"[..])));
+    /// assert_eq!(iter.next_entry()?, Some((&b"a"[..], &b"1"[..])));
+    /// assert_eq!(iter.next_back_entry()?, Some((&b"b"[..], &b"1"[..])));
+    /// assert_eq!(iter.next_back_entry()?, None); // The ends have met.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     #[inline]
     pub fn next_back_entry(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         self.entry(false)

@@ -1,18 +1,15 @@
 //! A handle on one keyspace.
 
 use super::handle::Handle;
-use super::handle::Registration;
-use super::range::{Pair, bounds};
-use super::range::{behind_prefix, half_open};
+use super::range::{bounds, half_open};
 use super::traits::{keyspace_ttl, millis};
 use super::value::{no_operator, stored_form};
-use crate::base::{Kind, Millis, Moment};
-use crate::catalog::{KeyspaceState, Order};
-use crate::db::{Seen, Write, check_key};
-use crate::iter::Bounds;
+use crate::base::{Kind, Millis};
+use crate::catalog::KeyspaceState;
+use crate::db::{Write, check_key};
 use crate::stats::counters::WriteCounts;
 use crate::wal::ops::Op;
-use crate::{Cursor, Durability, Error, Iter, Result, SegmentShape};
+use crate::{Durability, Result, SegmentShape};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -25,7 +22,7 @@ use std::time::Duration;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-keyspace-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let fruit = db.keyspace("fruit")?;
 /// fruit.insert("apple", "red")?;
@@ -33,7 +30,6 @@ use std::time::Duration;
 /// assert_eq!(fruit.get("pear")?, Some(b"green".to_vec()));
 /// fruit.remove("apple")?;
 /// assert!(!fruit.contains_key("apple")?);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -56,6 +52,13 @@ impl Keyspace {
     }
 
     /// The keyspace's name.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// assert_eq!(db.keyspace("fruit")?.name(), "fruit");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn name(&self) -> &str {
         &self.state.name
     }
@@ -64,10 +67,9 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-ordered-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// assert_eq!(db.default_keyspace().comparator_name(), None);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn comparator_name(&self) -> Option<&str> {
@@ -77,12 +79,20 @@ impl Keyspace {
     /// Inserts a value under a key and replaces the existing value, if any.
     ///
     /// # Errors
-    /// [`Error::KeyTooLong`] above 65,535 bytes and [`Error::ValueTooLarge`] above an eighth of
-    /// the memory budget; [`Error::DiskFull`], [`Error::Poisoned`], [`Error::KeyspaceDropped`],
-    /// [`Error::ReadOnly`], [`Error::Closed`]. After an error the write may be there or not (C2).
+    /// [`crate::Error::KeyTooLong`] above 65,535 bytes and [`crate::Error::ValueTooLarge`] above
+    /// an eighth of the memory budget; [`crate::Error::DiskFull`], [`crate::Error::Poisoned`],
+    /// [`crate::Error::KeyspaceDropped`], [`crate::Error::ReadOnly`], [`crate::Error::Closed`].
+    /// After an error the write may be there or not (C2).
     ///
     /// # Example
-    /// See [`Keyspace`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get("apple")?, Some(b"red".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.insert_with(key, value, self.handle.core.durability())
     }
@@ -91,6 +101,17 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// use esker::Durability;
+    /// fruit.insert_with("apple", "red", Durability::Disk)?; // Survives a power cut.
+    /// // A crash before the next flush loses this one.
+    /// fruit.insert_with("pear", "green", Durability::Buffered)?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn insert_with(
         &self,
         key: impl AsRef<[u8]>,
@@ -121,7 +142,7 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-ttl-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// use std::time::Duration;
     /// let db = esker::Db::open(&dir)?;
     /// let sessions = db.keyspace("sessions")?;
@@ -129,7 +150,6 @@ impl Keyspace {
     /// sessions.insert_with_ttl("bert", "token", Duration::ZERO)?;
     /// assert!(sessions.contains_key("anna")?);
     /// assert!(!sessions.contains_key("bert")?);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn insert_with_ttl(
@@ -151,13 +171,22 @@ impl Keyspace {
     /// happened within that time.
     ///
     /// # Errors
-    /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] if the keyspace has no merge
-    /// operator, [`Error::MergeFailed`] if the operator refuses the operand
+    /// As [`Keyspace::insert`], and [`crate::Error::InvalidArgument`] if the keyspace has no merge
+    /// operator, [`crate::Error::MergeFailed`] if the operator refuses the operand
     /// ([`crate::MergeOperator::check_operand`]). Errors that show only when the operator applies
     /// the operand to a value are returned by reads of the key.
     ///
     /// # Example
-    /// See [`crate::CounterU64`] and [`crate::MergeOperator`].
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use esker::{KeyspaceOptions, Max};
+    /// let best = db.keyspace_with("best", KeyspaceOptions::merging(Max::NAME))?;
+    /// for jump in ["7.90", "8.12", "7.85"] {
+    ///     best.merge("ann", jump)?;
+    /// }
+    /// assert_eq!(best.get("ann")?, Some(b"8.12".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_with(key, operand, self.handle.core.durability())
     }
@@ -166,6 +195,16 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use esker::{CounterU64, Durability, KeyspaceOptions};
+    /// # let sales = db.keyspace_with("sales", KeyspaceOptions::merging(CounterU64::NAME))?;
+    /// sales.merge_with("nails", CounterU64::encode(100), Durability::Disk)?;
+    /// assert_eq!(sales.get_with("nails", CounterU64::decode)?, Some(Some(100)));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn merge_with(
         &self,
         key: impl AsRef<[u8]>,
@@ -182,17 +221,16 @@ impl Keyspace {
     /// setting is stored and applies to later writes only.
     ///
     /// # Errors
-    /// As [`Keyspace::insert`], and [`Error::InvalidArgument`] for a time of zero.
+    /// As [`Keyspace::insert`], and [`crate::Error::InvalidArgument`] for a time of zero.
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-setttl-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// use std::time::Duration;
     /// let db = esker::Db::open(&dir)?;
     /// let cache = db.keyspace("cache")?;
     /// cache.set_ttl(Some(Duration::from_secs(60)))?;
     /// assert_eq!(cache.ttl(), Some(Duration::from_secs(60)));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn set_ttl(&self, ttl: Option<Duration>) -> Result<()> {
@@ -201,11 +239,26 @@ impl Keyspace {
     }
 
     /// The default time to live of writes to the keyspace; `None`: they never expire.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let cache = db.keyspace("cache")?;
+    /// assert_eq!(cache.ttl(), None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn ttl(&self) -> Option<Duration> {
         Some(self.state.ttl()).filter(|ttl| *ttl != 0).map(Duration::from_millis)
     }
 
     /// The name of the keyspace's merge operator, if it has one.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// assert_eq!(db.default_keyspace().merge_operator(), None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn merge_operator(&self) -> Option<String> {
         Some(self.state.traits().names.operator.clone()).filter(|name| !name.is_empty())
     }
@@ -254,6 +307,17 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove("apple")?;
+    /// fruit.remove("kiwi")?; // There is none, which is no error.
+    /// assert_eq!(fruit.get("apple")?, None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.remove_with(key, self.handle.core.durability())
     }
@@ -262,6 +326,16 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove_with("apple", esker::Durability::Disk)?;
+    /// // From here on no power cut brings the apple back.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
         let key = key.as_ref();
         check_key(key)?;
@@ -289,67 +363,6 @@ impl Keyspace {
         })
     }
 
-    /// The value under a key.
-    ///
-    /// # Errors
-    /// [`Error::Corruption`] and [`Error::Io`] if the data cannot be read,
-    /// [`Error::KeyspaceDropped`], [`Error::Closed`].
-    ///
-    /// # Example
-    /// See [`Keyspace`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.handle.core.get(&self.state, key.as_ref(), None, |value| value.bytes().to_vec())
-    }
-
-    /// Replaces the content of a buffer by the value under a key, and returns whether there is a
-    /// value. Reusing a buffer saves allocations.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool> {
-        let copy = |found: Seen<'_>| {
-            value.clear();
-            value.extend_from_slice(found.bytes());
-        };
-        Ok(self.handle.core.get(&self.state, key.as_ref(), None, copy)?.is_some())
-    }
-
-    /// Calls `take` with the value under a key, without copying it, and returns the result of
-    /// `take`; `None` if there is no value.
-    ///
-    /// `take` may run for any time and may call the database: it only keeps the block with the
-    /// value in memory. A value that has not been flushed yet is copied first.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-with-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// let fruit = db.keyspace("fruit")?;
-    /// fruit.insert("apple", "red")?;
-    /// assert_eq!(fruit.get_with("apple", |value| value.len())?, Some(3));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn get_with<R>(
-        &self,
-        key: impl AsRef<[u8]>,
-        take: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>> {
-        let held = self.handle.core.get(&self.state, key.as_ref(), None, |value| value.hold())?;
-        Ok(held.map(|held| take(held.bytes())))
-    }
-
-    /// Whether a key has a value.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.handle.core.get(&self.state, key.as_ref(), None, |_| ())?.is_some())
-    }
-
     /// Applies operands to a value.
     pub(super) fn fold(
         &self,
@@ -361,140 +374,21 @@ impl Keyspace {
         self.state.traits().operator.full_merge(key, existing, &operands)
     }
 
-    /// The values under several keys, in the order of the keys, all as of one moment.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-multi-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// let fruit = db.keyspace("fruit")?;
-    /// fruit.insert("apple", "red")?;
-    /// assert_eq!(fruit.multi_get(["apple", "kiwi"])?, [Some(b"red".to_vec()), None]);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        let now = Registration::new(&self.handle)?;
-        let get = |key: K| {
-            let core = &self.handle.core;
-            core.get(&self.state, key.as_ref(), Some(now.moment), |value| value.bytes().to_vec())
-        };
-        keys.into_iter().map(get).collect()
-    }
-
-    /// Every entry, in key order.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`]; moving the iterator can fail for the same reasons.
-    pub fn iter(&self) -> Result<Iter> {
-        self.range::<&[u8]>(..)
-    }
-
-    /// The entries within a range of keys, in key order.
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] as [`Batch::remove_range`](crate::Batch::remove_range).
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
-        self.range_at(range, None)
-    }
-
-    pub(super) fn range_at<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        at: Option<Moment>,
-    ) -> Result<Iter> {
-        self.iter_within(bounds(half_open(&self.state.order, &range)?), at)
-    }
-
-    pub(super) fn iter_within(&self, bounds: Bounds, at: Option<Moment>) -> Result<Iter> {
-        Iter::new(&self.handle, &self.state, bounds, at)
-    }
-
-    /// The entries whose keys begin with `prefix`, in key order.
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`], and [`Error::InvalidArgument`] if the keyspace has a custom
-    /// comparator, which need not keep keys with a common prefix together.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-prefix-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// db.insert("user:1", "ann")?;
-    /// db.insert("user:2", "bob")?;
-    /// db.insert("zone:1", "north")?;
-    /// assert_eq!(db.prefix("user:")?.count(), 2);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        self.prefix_at(prefix.as_ref(), None)
-    }
-
-    pub(super) fn prefix_at(&self, prefix: &[u8], at: Option<Moment>) -> Result<Iter> {
-        if !matches!(self.state.order, Order::Bytewise) {
-            let what = "this keyspace has a custom comparator: use a range instead of a prefix";
-            return Err(Error::invalid(what));
-        }
-        check_key(prefix)?;
-        let range = (Some(prefix.to_vec()), behind_prefix(prefix));
-        Iter::new(&self.handle, &self.state, bounds(range), at)
-    }
-
-    /// A cursor over every entry as of now. It does not stand on an entry yet.
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`].
-    ///
-    /// # Example
-    /// See [`Cursor`].
-    pub fn cursor(&self) -> Result<Cursor> {
-        self.cursor_in::<&[u8]>(..)
-    }
-
-    /// A cursor over a range of keys as of now. It does not stand on an entry yet.
-    ///
-    /// # Errors
-    /// As [`Keyspace::range`].
-    pub fn cursor_in<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Cursor> {
-        self.cursor_at(range, None)
-    }
-
-    pub(super) fn cursor_at<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        at: Option<Moment>,
-    ) -> Result<Cursor> {
-        let bounds = bounds(half_open(&self.state.order, &range)?);
-        Cursor::new(&self.handle, &self.state, bounds, at)
-    }
-
-    /// The entry with the smallest key.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn first_key_value(&self) -> Result<Option<Pair>> {
-        self.iter()?.next().transpose()
-    }
-
-    /// The entry with the greatest key.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn last_key_value(&self) -> Result<Option<Pair>> {
-        self.iter()?.next_back().transpose()
-    }
-
     /// Flushes, and compacts whatever a compaction can make smaller in this keyspace.
     ///
     /// # Errors
-    /// The errors of reading and writing; [`Error::Corruption`] if data is damaged.
+    /// The errors of reading and writing; [`crate::Error::Corruption`] if data is damaged.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove("apple")?;
+    /// fruit.compact()?;
+    /// assert_eq!(fruit.segments()?.len(), 0);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn compact(&self) -> Result<()> {
         self.compact_range::<&[u8]>(..)
     }
@@ -503,6 +397,17 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::compact`] and [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let days = db.keyspace("days")?;
+    /// # for day in ["2024-12-31", "2025-01-01"] { days.insert(day, "...")?; }
+    /// days.remove_range(.."2025")?;
+    /// days.compact_range(.."2025")?; // Frees the space of last year at once.
+    /// assert_eq!(days.approximate_size(.."2025")?, 0);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let bounds = bounds(half_open(&self.state.order, &range)?);
         let branch = self.state.home.branch;
@@ -518,7 +423,7 @@ impl Keyspace {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-size-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let fruit = db.default_keyspace();
     /// fruit.insert("apple", "red")?;
@@ -526,7 +431,6 @@ impl Keyspace {
     /// db.flush()?;
     /// assert!(fruit.approximate_size::<&str>(..)? > 8);
     /// assert_eq!(fruit.approximate_size("b"..)?, 0);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
@@ -537,18 +441,17 @@ impl Keyspace {
     /// The run segments of the keyspace, by partition; within each from new to old.
     ///
     /// # Errors
-    /// [`Error::Closed`].
+    /// [`crate::Error::Closed`].
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-segments-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// db.insert("apple", "red")?;
     /// db.flush()?;
     /// let segments = db.default_keyspace().segments()?;
     /// assert_eq!(segments[0].smallest, b"apple");
     /// assert_eq!(segments[0].entries, 1);
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn segments(&self) -> Result<Vec<SegmentShape>> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-snapshot-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let stock = db.keyspace("stock")?;
 /// stock.insert("nails", "100")?;
@@ -21,7 +21,6 @@ use std::sync::Arc;
 /// stock.insert("nails", "40")?;
 /// assert_eq!(monday.get(&stock, "nails")?, Some(b"100".to_vec()));
 /// assert_eq!(stock.get("nails")?, Some(b"40".to_vec()));
-/// # drop(monday); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -54,12 +53,11 @@ impl Snapshot {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-position-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let before = db.snapshot()?.position();
     /// db.insert("k", "v")?;
     /// assert!(before < db.snapshot()?.position());
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn position(&self) -> u64 {
@@ -70,6 +68,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(before.get(&fruit, "apple")?, Some(b"green".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let core = &self.registration.handle.core;
         core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |value| value.bytes().to_vec())
@@ -79,6 +88,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "green")?;
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.get_with(&fruit, "apple", |value| value.len())?, Some(5));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn get_with<R>(
         &self,
         keyspace: &Keyspace,
@@ -95,6 +114,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert!(!before.contains_key(&fruit, "apple")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         let core = &self.registration.handle.core;
         Ok(core.get(keyspace.state(), key.as_ref(), self.at(keyspace)?, |_| ())?.is_some())
@@ -104,6 +133,18 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.remove("pear")?;
+    /// let colours = before.multi_get(&fruit, ["apple", "pear"])?;
+    /// assert_eq!(colours, [Some(b"red".to_vec()), Some(b"green".to_vec())]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -116,6 +157,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let before = db.snapshot()?;
+    /// fruit.remove_range::<&str>(..)?;
+    /// assert_eq!(before.iter(&fruit)?.count(), 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn iter(&self, keyspace: &Keyspace) -> Result<Iter> {
         self.range::<&[u8]>(keyspace, ..)
     }
@@ -124,6 +176,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.range(&fruit, "b"..)?.count(), 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn range<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -136,6 +198,16 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::prefix`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # for name in ["apple", "apricot", "pear"] { fruit.insert(name, "")?; }
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.prefix(&fruit, "ap")?.count(), 2);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         keyspace.prefix_at(prefix.as_ref(), self.at(keyspace)?)
     }
@@ -144,6 +216,19 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::iter`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// let mut cursor = before.cursor(&fruit)?;
+    /// cursor.seek("apple")?;
+    /// assert_eq!(cursor.value(), b"green");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn cursor(&self, keyspace: &Keyspace) -> Result<Cursor> {
         self.cursor_in::<&[u8]>(keyspace, ..)
     }
@@ -152,6 +237,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?; fruit.insert("pear", "green")?;
+    /// let mut cursor = db.snapshot()?.cursor_in(&fruit, .."b")?;
+    /// cursor.seek_to_last()?;
+    /// assert_eq!(cursor.key(), b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn cursor_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -164,6 +260,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("pear", "green")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(before.first_key_value(&fruit)?.unwrap().0, b"pear");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn first_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
         self.iter(keyspace)?.next().transpose()
     }
@@ -172,6 +279,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// # fruit.insert("apple", "red")?;
+    /// let before = db.snapshot()?;
+    /// fruit.insert("pear", "green")?;
+    /// assert_eq!(before.last_key_value(&fruit)?.unwrap().0, b"apple");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
         self.iter(keyspace)?.next_back().transpose()
     }

@@ -15,14 +15,13 @@ use std::time::Duration;
 /// ```
 /// use esker::{CounterU64, KeyspaceOptions};
 /// use std::time::Duration;
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-traits-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let mut options = KeyspaceOptions::merging(CounterU64::NAME);
 /// options.ttl = Some(Duration::from_secs(3600));
 /// // Each visit counts for an hour.
 /// let visits = db.keyspace_with("visits", options)?;
 /// visits.merge("home", CounterU64::encode(1))?;
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Clone, Default)]
@@ -44,21 +43,64 @@ pub struct KeyspaceOptions {
 
 impl KeyspaceOptions {
     /// Options with a merge operator.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{Append, KeyspaceOptions};
+    /// let tags = KeyspaceOptions::merging(Append::new(" ").name());
+    /// assert!(db.keyspace_with("tags", tags)?.merge_operator().is_some());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn merging(operator: impl Into<String>) -> Self {
         Self { merge_operator: Some(operator.into()), ..Self::default() }
     }
 
     /// Options with a compaction filter.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let options = esker::KeyspaceOptions::filtered("drop-drafts");
+    /// // The options of the database have no filter of this name.
+    /// let refused = db.keyspace_with("pages", options);
+    /// assert!(matches!(refused, Err(esker::Error::InvalidArgument { .. })));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn filtered(filter: impl Into<String>) -> Self {
         Self { compaction_filter: Some(filter.into()), ..Self::default() }
     }
 
     /// Options with a time to live.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use std::time::Duration;
+    /// let hour = Duration::from_secs(3600);
+    /// let cache = db.keyspace_with("cache", esker::KeyspaceOptions::expiring(hour))?;
+    /// assert_eq!(cache.ttl(), Some(hour));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn expiring(ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..Self::default() }
     }
 
     /// Options with a custom comparator.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # struct Reverse;
+    /// # impl esker::Comparator for Reverse {
+    /// # fn name(&self) -> &str { "reverse" }
+    /// # fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering { b.cmp(a) }
+    /// # }
+    /// let options = esker::KeyspaceOptions::ordered(std::sync::Arc::new(Reverse));
+    /// let news = db.keyspace_with("news", options)?;
+    /// assert_eq!(news.comparator_name(), Some("reverse"));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn ordered(comparator: Arc<dyn Comparator>) -> Self {
         Self { comparator: Some(comparator), ..Self::default() }
     }

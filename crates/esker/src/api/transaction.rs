@@ -1,27 +1,37 @@
 //! Transactions.
 //!
-//! This module holds the handle, its reads and its end; `writes` holds its writes. `txn` is
+//! This module holds the handle and its end; `reads` and `writes` hold the rest. `txn` is
 //! the layer below.
 
+mod reads;
 mod writes;
 
 use super::handle::Handle;
-use super::range::{Pair, bounds};
-use super::range::{behind_prefix, half_open};
-use super::transaction_iter::TransactionIter;
-use crate::db::check_key;
-use crate::iter::Bounds;
 use crate::txn::locks::{Mode, Request};
 use crate::txn::reads::ReadSet;
-use crate::txn::writes::{OwnOrder, OwnValue, OwnWrites, Undo};
+use crate::txn::writes::{OwnOrder, OwnWrites, Undo};
 use crate::{Batch, Durability, Error, Keyspace, Result, Snapshot};
 use parking_lot::Mutex;
 use std::fmt;
-use std::ops::RangeBounds;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How a transaction behaves.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// use std::time::Duration;
+/// let mut options = esker::TransactionOptions::default();
+/// options.pessimistic = true;
+/// options.lock_timeout = Duration::from_millis(10);
+/// let (stock, tx) = (db.default_keyspace(), db.begin_with(options)?);
+/// tx.insert(&stock, "nails", "100")?;
+/// // Another transaction waits for the lock, but not for long.
+/// let other = db.begin_with(options)?.insert(&stock, "nails", "90");
+/// assert!(matches!(other, Err(esker::Error::LockTimeout { .. })));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct TransactionOptions {
@@ -86,7 +96,7 @@ struct Patience {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-txn-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let accounts = db.keyspace("accounts")?;
 /// accounts.insert("alice", "90")?;
@@ -98,7 +108,6 @@ struct Patience {
 /// assert_eq!(accounts.get("bob")?, None);
 /// tx.commit()?;
 /// assert_eq!(accounts.get("bob")?.as_deref(), Some(&b"10"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct Transaction {
@@ -147,6 +156,20 @@ struct Space {
 }
 
 /// A point in a transaction to which [`Transaction::rollback_to`] goes back.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # let stock = db.keyspace("stock")?;
+/// let tx = db.begin()?;
+/// let begin = tx.savepoint();
+/// for article in ["nails", "screws"] {
+///     tx.insert(&stock, article, "0")?;
+/// }
+/// tx.rollback_to(&begin)?;
+/// assert_eq!(tx.iter(&stock)?.count(), 0);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Savepoint {
     transaction: u64,
@@ -233,189 +256,11 @@ impl Transaction {
         Ok(core.locks().has(self.open.number, keyspace.state.id, &order, key))
     }
 
-    /// The value under a key that the transaction is about to write. A pessimistic transaction
-    /// first takes an exclusive lock and then reads the present value. In others this is
-    /// [`Transaction::get`].
-    ///
-    /// # Errors
-    /// As [`Transaction::get`]; [`Error::LockTimeout`] if another transaction keeps its lock for
-    /// too long, and [`Error::Deadlock`] if that one waits for this one.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-lock-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// let stock = db.keyspace("stock")?;
-    /// stock.insert("nails", [100])?;
-    /// let mut options = esker::TransactionOptions::default();
-    /// options.pessimistic = true;
-    /// std::thread::scope(|scope| {
-    ///     for _ in 0..4 {
-    ///         scope.spawn(|| {
-    ///             let tx = db.begin_with(options)?;
-    ///             let nails = tx.get_for_update(&stock, "nails")?.map_or(0, |value| value[0]);
-    ///             tx.insert(&stock, "nails", [nails - 10])?;
-    ///             tx.commit()
-    ///         });
-    ///     }
-    /// });
-    /// assert_eq!(stock.get("nails")?, Some(vec![60]));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn get_for_update(
-        &self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-    ) -> Result<Option<Vec<u8>>> {
-        self.check(keyspace)?;
-        self.lock(keyspace, key.as_ref(), Mode::Exclusive)?;
-        self.get(keyspace, key)
-    }
-
-    /// Like [`Transaction::get_for_update`], with a shared lock: other transactions may hold shared
-    /// locks too, but no exclusive one.
-    ///
-    /// # Errors
-    /// As [`Transaction::get_for_update`].
-    pub fn get_for_share(
-        &self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-    ) -> Result<Option<Vec<u8>>> {
-        self.check(keyspace)?;
-        self.lock(keyspace, key.as_ref(), Mode::Shared)?;
-        self.get(keyspace, key)
-    }
-
-    /// The value under a key, as the transaction sees it.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`], and [`Error::InvalidArgument`] for a keyspace of another database.
-    pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let key = key.as_ref();
-        self.check(keyspace)?;
-        let own = self.inner.lock().own(keyspace).and_then(|own| own.get(key));
-        match own {
-            Some(OwnValue::Merged(base, operands)) => {
-                let existing = match base {
-                    Some(base) => base.value().map(<[u8]>::to_vec),
-                    None => self.get_below(keyspace, key)?,
-                };
-                keyspace.fold(key, existing.as_deref(), &operands)
-            }
-            Some(own) => Ok(own.value().map(<[u8]>::to_vec)),
-            None => self.get_below(keyspace, key),
-        }
-    }
-
-    /// The value that the database holds under a key. The key counts as read.
-    fn get_below(&self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if self.has_locked(keyspace, key)? {
-            // No other locking transaction changes a locked key, so the present value is also the
-            // value at the commit.
-            let now = self.open.handle.core.visible();
-            let mut inner = self.inner.lock();
-            inner.mixed = true;
-            inner.reads.key(&keyspace.state, key, now);
-            drop(inner);
-            return keyspace.get(key);
-        }
-        let snapshot = self.snapshot()?;
-        self.inner.lock().reads.key(&keyspace.state, key, snapshot.seq());
-        snapshot.get(keyspace, key)
-    }
-
-    /// Whether a key has a value, as the transaction sees it.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`].
-    pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get(keyspace, key)?.is_some())
-    }
-
-    /// The values under several keys, in the order of the keys.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`].
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keyspace: &Keyspace,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        keys.into_iter().map(|key| self.get(keyspace, key)).collect()
-    }
-
-    /// Every entry that the transaction sees, in key order.
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`].
-    pub fn iter(&self, keyspace: &Keyspace) -> Result<TransactionIter> {
-        self.range::<&[u8]>(keyspace, ..)
-    }
-
-    /// The entries within a range of keys that the transaction sees, in key order. The iterator
-    /// shows the transaction's writes as they are now; later ones do not change it.
-    ///
-    /// # Errors
-    /// As [`Keyspace::range`].
-    pub fn range<K: AsRef<[u8]>>(
-        &self,
-        keyspace: &Keyspace,
-        range: impl RangeBounds<K>,
-    ) -> Result<TransactionIter> {
-        let bounds = bounds(half_open(&keyspace.state.order, &range)?);
-        self.iter_within(keyspace, bounds)
-    }
-
-    /// The entries that the transaction sees whose keys begin with `prefix`, in key order.
-    ///
-    /// # Errors
-    /// As [`Keyspace::prefix`].
-    pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionIter> {
-        let prefix = prefix.as_ref();
-        if keyspace.state.has_custom_comparator() {
-            let what = "this keyspace has a custom comparator: use a range instead of a prefix";
-            return Err(Error::invalid(what));
-        }
-        check_key(prefix)?;
-        self.iter_within(keyspace, bounds((Some(prefix.to_vec()), behind_prefix(prefix))))
-    }
-
-    fn iter_within(&self, keyspace: &Keyspace, bounds: Bounds) -> Result<TransactionIter> {
-        self.check(keyspace)?;
-        let snapshot = self.snapshot()?.clone();
-        let mut inner = self.inner.lock();
-        let own = match inner.own(keyspace) {
-            Some(own) => own.clone(),
-            None => Arc::new(OwnWrites::new(order_of(keyspace)?)),
-        };
-        let read = inner.reads.range(&keyspace.state, bounds.clone(), snapshot.seq());
-        drop(inner);
-        Ok(TransactionIter::new(snapshot, keyspace.clone(), bounds, own, read))
-    }
-
-    /// The entry with the smallest key that the transaction sees.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`].
-    pub fn first_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
-        self.iter(keyspace)?.next().transpose()
-    }
-
-    /// The entry with the greatest key that the transaction sees.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`].
-    pub fn last_key_value(&self, keyspace: &Keyspace) -> Result<Option<Pair>> {
-        self.iter(keyspace)?.next_back().transpose()
-    }
-
     /// Marks a point to which [`Transaction::rollback_to`] can go back.
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-save-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let stock = db.keyspace("stock")?;
     /// let tx = db.begin()?;
@@ -426,7 +271,6 @@ impl Transaction {
     /// tx.rollback_to(&point)?;
     /// assert_eq!(tx.get(&stock, "nails")?.as_deref(), Some(&b"100"[..]));
     /// tx.commit()?;
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn savepoint(&self) -> Savepoint {
@@ -444,6 +288,20 @@ impl Transaction {
     /// # Errors
     /// [`Error::InvalidArgument`] for a savepoint of another transaction, or one made after a
     /// savepoint to which the transaction already rolled back.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// let tx = db.begin()?;
+    /// tx.insert(&stock, "nails", "100")?;
+    /// let point = tx.savepoint();
+    /// tx.insert(&stock, "nails", "0")?;
+    /// tx.rollback_to(&point)?;
+    /// tx.commit()?;
+    /// assert_eq!(stock.get("nails")?, Some(b"100".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn rollback_to(&self, savepoint: &Savepoint) -> Result<()> {
         let mut inner = self.inner.lock();
         let Some(at) = inner.savepoints.iter().position(|known| known == savepoint) else {
@@ -469,7 +327,7 @@ impl Transaction {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-commit-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// let seats = db.keyspace("seats")?;
     /// let tx = db.begin()?;
@@ -477,7 +335,6 @@ impl Transaction {
     /// tx.insert(&seats, "12A", "ann")?;
     /// seats.insert("12A", "bob")?; // Somebody else is faster.
     /// assert!(matches!(tx.commit(), Err(esker::Error::Conflict { .. })));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn commit(self) -> Result<u64> {
@@ -501,6 +358,17 @@ impl Transaction {
     }
 
     /// Discards all writes. Dropping the transaction does the same.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// let tx = db.begin()?;
+    /// tx.insert(&stock, "nails", "100")?;
+    /// tx.rollback();
+    /// assert!(!stock.contains_key("nails")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn rollback(self) {
         drop(self);
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-txniter-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let days = db.keyspace("days")?;
 /// days.insert("mon", "1")?;
@@ -29,7 +29,6 @@ use std::sync::Arc;
 /// }
 /// tx.insert(&days, "sun", "7")?;
 /// assert_eq!(tx.iter(&days)?.count(), 1);
-/// # tx.rollback(); db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub struct TransactionIter {
@@ -117,6 +116,19 @@ impl TransactionIter {
     ///
     /// # Errors
     /// As [`Iter::seek`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// # for key in ["glue", "nails"] { stock.insert(key, "")?; }
+    /// let tx = db.begin()?;
+    /// tx.insert(&stock, "hooks", "")?;
+    /// let mut iter = tx.iter(&stock)?;
+    /// iter.seek("h")?;
+    /// assert_eq!(iter.next_entry()?.unwrap().0, b"hooks");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
         let inside = self.own.is_above(key, key_of(&self.bounds.low));
@@ -130,6 +142,19 @@ impl TransactionIter {
     ///
     /// # Errors
     /// As [`Iter::next_entry`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// # stock.insert("nails", "100")?;
+    /// let tx = db.begin()?;
+    /// let mut iter = tx.iter(&stock)?;
+    /// while let Some((key, _)) = iter.next_entry()? {
+    ///     tx.insert(&stock, key, "0")?; // The iterator goes on as it began.
+    /// }
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn next_entry(&mut self) -> Result<Option<Pair>> {
         self.step(true)
     }
@@ -138,6 +163,16 @@ impl TransactionIter {
     ///
     /// # Errors
     /// As [`Iter::next_entry`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// # for key in ["glue", "nails"] { stock.insert(key, "")?; }
+    /// let tx = db.begin()?;
+    /// assert_eq!(tx.iter(&stock)?.next_back_entry()?.unwrap().0, b"nails");
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn next_back_entry(&mut self) -> Result<Option<Pair>> {
         self.step(false)
     }

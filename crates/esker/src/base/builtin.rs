@@ -13,27 +13,91 @@ pub fn builtin(name: &str) -> Option<Arc<dyn MergeOperator>> {
     })
 }
 
-macro_rules! counter {
-    ($(#[$meta:meta])* $type:ident, $number:ty, $name:literal) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, Default)]
-        pub struct $type;
+/// Adds unsigned 64-bit numbers, stored little-endian; wraps around at 2^64.
+///
+/// # Example
+/// ```
+/// use esker::{CounterU64, KeyspaceOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = esker::Db::open(&dir)?;
+/// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
+/// visits.merge("home", CounterU64::encode(1))?;
+/// visits.merge("home", CounterU64::encode(2))?;
+/// assert_eq!(visits.get("home")?.as_deref().and_then(CounterU64::decode), Some(3));
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CounterU64;
 
-        impl $type {
-            /// The name of the operator.
-            pub const NAME: &'static str = $name;
+impl CounterU64 {
+    /// The name of the operator.
+    pub const NAME: &'static str = "esker.counter-u64";
 
-            /// A number as a value or operand.
-            pub fn encode(number: $number) -> [u8; 8] {
-                number.to_le_bytes()
-            }
+    /// A number as a value or operand.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::CounterU64::encode(258), [2, 1, 0, 0, 0, 0, 0, 0]);
+    /// ```
+    pub fn encode(number: u64) -> [u8; 8] {
+        number.to_le_bytes()
+    }
 
-            /// The number that a value holds; `None` unless it has 8 bytes.
-            pub fn decode(value: &[u8]) -> Option<$number> {
-                value.try_into().ok().map(<$number>::from_le_bytes)
-            }
-        }
+    /// The number that a value holds; `None` unless it has 8 bytes.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::CounterU64;
+    /// assert_eq!(CounterU64::decode(&[2, 1, 0, 0, 0, 0, 0, 0]), Some(258));
+    /// assert_eq!(CounterU64::decode(b"258"), None);
+    /// ```
+    pub fn decode(value: &[u8]) -> Option<u64> {
+        value.try_into().ok().map(u64::from_le_bytes)
+    }
+}
 
+/// Adds signed 64-bit numbers, stored little-endian; wraps around at both ends.
+///
+/// # Example
+/// ```
+/// use esker::{CounterI64, KeyspaceOptions};
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// let stock = db.keyspace_with("stock", KeyspaceOptions::merging(CounterI64::NAME))?;
+/// stock.merge("nails", CounterI64::encode(100))?;
+/// stock.merge("nails", CounterI64::encode(-30))?;
+/// assert_eq!(stock.get_with("nails", CounterI64::decode)?, Some(Some(70)));
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CounterI64;
+
+impl CounterI64 {
+    /// The name of the operator.
+    pub const NAME: &'static str = "esker.counter-i64";
+
+    /// A number as a value or operand.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::CounterI64::encode(-1), [255; 8]);
+    /// ```
+    pub fn encode(number: i64) -> [u8; 8] {
+        number.to_le_bytes()
+    }
+
+    /// The number that a value holds; `None` unless it has 8 bytes.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::CounterI64::decode(&[255; 8]), Some(-1));
+    /// ```
+    pub fn decode(value: &[u8]) -> Option<i64> {
+        value.try_into().ok().map(i64::from_le_bytes)
+    }
+}
+
+macro_rules! adds {
+    ($type:ident) => {
         impl AssociativeOperator for $type {
             fn name(&self) -> &str {
                 Self::NAME
@@ -59,30 +123,21 @@ macro_rules! counter {
     };
 }
 
-counter! {
-    /// Adds unsigned 64-bit numbers, stored little-endian; wraps around at 2^64.
-    ///
-    /// # Example
-    /// ```
-    /// use esker::{CounterU64, KeyspaceOptions};
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-u64-{}", std::process::id()));
-    /// let db = esker::Db::open(&dir)?;
-    /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
-    /// visits.merge("home", CounterU64::encode(1))?;
-    /// visits.merge("home", CounterU64::encode(2))?;
-    /// assert_eq!(visits.get("home")?.as_deref().and_then(CounterU64::decode), Some(3));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    CounterU64, u64, "esker.counter-u64"
-}
-
-counter! {
-    /// Adds signed 64-bit numbers, stored little-endian; wraps around at both ends.
-    CounterI64, i64, "esker.counter-i64"
-}
+adds!(CounterU64);
+adds!(CounterI64);
 
 /// Keeps the greatest value in byte order.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// use esker::{KeyspaceOptions, Max};
+/// let latest = db.keyspace_with("latest", KeyspaceOptions::merging(Max::NAME))?;
+/// latest.merge("backup", "2025-03-01")?;
+/// latest.merge("backup", "2025-01-31")?; // Came late, and changes nothing.
+/// assert_eq!(latest.get("backup")?, Some(b"2025-03-01".to_vec()));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Max;
 
@@ -106,13 +161,12 @@ impl AssociativeOperator for Max {
 /// # Example
 /// ```
 /// use esker::{Append, KeyspaceOptions};
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-append-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// let tags = db.keyspace_with("tags", KeyspaceOptions::merging(Append::new(", ").name()))?;
 /// tags.merge("page", "red")?;
 /// tags.merge("page", "round")?;
 /// assert_eq!(tags.get("page")?.as_deref(), Some(&b"red, round"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -127,6 +181,14 @@ impl Append {
     const SEPARATOR_BYTES_MAX: usize = 64;
 
     /// An operator that puts `separator` between operands. Only its first 64 bytes are used.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::{Append, AssociativeOperator};
+    /// let words = Append::new(" ");
+    /// assert_eq!(words.merge(b"key", b"one", b"two")?, b"one two");
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// ```
     pub fn new(separator: impl AsRef<[u8]>) -> Self {
         let separator = separator.as_ref();
         let separator = separator[..separator.len().min(Self::SEPARATOR_BYTES_MAX)].to_vec();
@@ -135,6 +197,11 @@ impl Append {
     }
 
     /// The name of the operator, which contains the separator in hexadecimal digits.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::Append::new(",").name(), "esker.append:2c");
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -33,7 +33,7 @@ pub struct Moment {
 /// impl esker::Clock for Stopped {
 ///     fn now_millis(&self) -> u64 { self.0.load(Ordering::SeqCst) }
 /// }
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-clock-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let clock = Arc::new(Stopped::default());
 /// let mut options = esker::Options::default();
 /// options.clock = clock.clone();
@@ -43,7 +43,6 @@ pub struct Moment {
 /// assert!(sessions.contains_key("anna")?);
 /// clock.0.store(60_000, Ordering::SeqCst);
 /// assert!(!sessions.contains_key("anna")?);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub trait Clock: Send + Sync + 'static {
@@ -52,6 +51,13 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// The system's clock.
+///
+/// # Example
+/// ```
+/// use esker::{Clock, SystemClock};
+/// let year_2020 = 1_577_836_800_000;
+/// assert!(SystemClock.now_millis() > year_2020);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

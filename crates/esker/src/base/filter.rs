@@ -7,6 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a compaction does with an entry.
+///
+/// # Example
+/// ```
+/// use esker::Decision;
+/// /// Drops empty values and cuts long ones.
+/// fn tidy(value: &[u8]) -> Decision {
+///     match value.len() {
+///         0 => Decision::Remove,
+///         1..=100 => Decision::Keep,
+///         _ => Decision::Change(value[..100].to_vec()),
+///     }
+/// }
+/// assert_eq!(tidy(b""), Decision::Remove);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// The entry stays as it is.
@@ -36,7 +50,7 @@ pub enum Decision {
 ///         if key.starts_with(b"draft/") { Decision::Remove } else { Decision::Keep }
 ///     }
 /// }
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-filter-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let mut options = esker::Options::default();
 /// options.compaction_filters.push(std::sync::Arc::new(DropDrafts));
 /// let db = esker::Db::open_with(&dir, options)?;
@@ -45,7 +59,6 @@ pub enum Decision {
 /// pages.insert("page/1", "...")?;
 /// pages.compact()?;
 /// assert_eq!(pages.iter()?.count(), 1);
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub trait CompactionFilter: Send + Sync + 'static {

@@ -6,6 +6,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// The result of user code, which may return any error with `?`.
+///
+/// # Example
+/// ```
+/// fn number(operand: &[u8]) -> esker::OperatorResult<i64> {
+///     Ok(std::str::from_utf8(operand)?.parse()?) // Any error will do.
+/// }
+/// assert!(number(b"12").is_ok() && number(b"a dozen").is_err());
+/// ```
 pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// How operands change a value: `Keyspace::merge` writes an operand without reading, and readers
@@ -34,7 +42,7 @@ pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + 
 ///         Ok(Some(all[all.len().saturating_sub(3)..].join(&b' ')))
 ///     }
 /// }
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-operator-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let mut options = esker::Options::default();
 /// options.merge_operators.push(std::sync::Arc::new(LastThree));
 /// let db = esker::Db::open_with(&dir, options)?;
@@ -43,7 +51,6 @@ pub type OperatorResult<T> = std::result::Result<T, Box<dyn std::error::Error + 
 ///     logins.merge("anna", day)?;
 /// }
 /// assert_eq!(logins.get("anna")?.as_deref(), Some(&b"tue wed thu"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub trait MergeOperator: Send + Sync + 'static {
@@ -68,6 +75,17 @@ pub trait MergeOperator: Send + Sync + 'static {
     ///
     /// # Errors
     /// What is wrong with it; the writer gets it as `Error::MergeFailed`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{CounterU64, Error, KeyspaceOptions};
+    /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
+    /// // This operator refuses what is not a number of eight bytes.
+    /// assert!(matches!(visits.merge("home", "one"), Err(Error::MergeFailed { .. })));
+    /// assert_eq!(visits.get("home")?, None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     fn check_operand(&self, operand: &[u8]) -> OperatorResult<()> {
         let _ = operand;
         Ok(())
@@ -75,6 +93,14 @@ pub trait MergeOperator: Send + Sync + 'static {
 
     /// One operand with the effect of `operands` (at least two, from old to new), if there is one.
     /// It saves space when the value is not at hand.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::{Associative, CounterU64, MergeOperator};
+    /// let (two, three) = (CounterU64::encode(2), CounterU64::encode(3));
+    /// let sum = Associative(CounterU64).partial_merge(b"key", &[&two, &three]);
+    /// assert_eq!(sum, Some(CounterU64::encode(5).to_vec()));
+    /// ```
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
         let _ = (key, operands);
         None
@@ -83,6 +109,32 @@ pub trait MergeOperator: Send + Sync + 'static {
 
 /// An associative merge operator, whose operands are values. [`Associative`] makes a
 /// [`MergeOperator`] of it.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// use esker::{Associative, AssociativeOperator, OperatorResult};
+/// /// Keeps the longest value.
+/// struct Longest;
+/// impl AssociativeOperator for Longest {
+///     fn name(&self) -> &str { "longest" }
+///     fn merge(&self, _: &[u8], existing: &[u8], operand: &[u8]) -> OperatorResult<Vec<u8>> {
+///         Ok(if operand.len() > existing.len() { operand } else { existing }.to_vec())
+///     }
+///     fn check_operand(&self, operand: &[u8]) -> OperatorResult<()> {
+///         if operand.is_empty() { Err("an empty name is no name".into()) } else { Ok(()) }
+///     }
+/// }
+/// let mut options = esker::Options::default();
+/// options.merge_operators.push(std::sync::Arc::new(Associative(Longest)));
+/// let db = esker::Db::open_with(&dir, options)?;
+/// let names = db.keyspace_with("names", esker::KeyspaceOptions::merging("longest"))?;
+/// names.merge("1", "Ann")?;
+/// names.merge("1", "Ann Smith")?;
+/// assert!(names.merge("1", "").is_err());
+/// assert_eq!(names.get("1")?, Some(b"Ann Smith".to_vec()));
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub trait AssociativeOperator: Send + Sync + 'static {
     /// As [`MergeOperator::name`].
     fn name(&self) -> &str;

@@ -3,6 +3,15 @@
 use std::fmt;
 
 /// What has run out when there is no space left.
+///
+/// # Example
+/// ```
+/// use esker::{Error, Shortage};
+/// let error = Error::io("write", "log".as_ref(), std::io::ErrorKind::QuotaExceeded.into());
+/// if let Error::DiskFull { shortage, .. } = &error {
+///     assert_eq!(*shortage, Shortage::Quota);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortage {
@@ -25,6 +34,18 @@ impl fmt::Display for Shortage {
 }
 
 /// What holds space in a database.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// fn what_to_drop(error: &esker::Error) -> Option<&str> {
+///     let esker::Error::DiskFull { held: Some(held), .. } = error else { return None };
+///     // The branch that holds the most comes first.
+///     held.branches.first().map(|(name, _bytes)| name.as_str())
+/// }
+/// assert_eq!(what_to_drop(&esker::Error::Closed), None);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpaceHeld {

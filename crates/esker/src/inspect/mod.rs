@@ -31,11 +31,10 @@ use std::path::Path;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-inspect-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// esker::Db::open(&dir)?.close()?;
-/// let fields = esker::internals::inspect::file(dir.join("superblock-A"))?;
+/// let fields = esker::internals::inspect::file(dir.path().join("superblock-A"))?;
 /// assert!(fields.contains(&("format version".to_owned(), "2".to_owned())));
-/// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn file(path: impl AsRef<Path>) -> Result<Vec<(String, String)>> {

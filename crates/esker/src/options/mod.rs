@@ -13,6 +13,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What a finished write survives (contract C1).
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// use esker::{Db, Durability, Options};
+/// let mut options = Options::default();
+/// options.durability = Durability::Disk; // The class of all writes,
+/// let orders = Db::open_with(&dir, options)?.default_keyspace();
+/// orders.insert("order:1", "paid")?;
+/// // except of those that name another class.
+/// orders.insert_with("cache:1", "...", Durability::Buffered)?;
+/// assert!(Durability::Buffered < Durability::Disk);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Durability {
     /// Nothing until it is flushed: the write is not logged (R13).
@@ -25,6 +39,20 @@ pub enum Durability {
 }
 
 /// How blocks of runs are compressed.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// use esker::{Compression, Db, Options};
+/// let mut options = Options::default();
+/// options.compression = Compression::Zstd;
+/// // Each block says how it is compressed, so the option can differ at each open.
+/// let db = Db::open_with(&dir, options)?;
+/// db.insert("letter", "a".repeat(10_000))?;
+/// db.compact()?;
+/// assert_eq!(db.get("letter")?.map(|value| value.len()), Some(10_000));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Compression {
     /// No compression for young data, LZ4 for settled data.
@@ -39,6 +67,17 @@ pub enum Compression {
 }
 
 /// How records reach the files (R10).
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// let mut options = esker::Options::default();
+/// options.log = esker::LogKind::Plain; // One system call for each write.
+/// let db = esker::Db::open_with(&dir, options)?;
+/// db.insert("k", "v")?;
+/// assert_eq!(db.get("k")?, Some(b"v".to_vec()));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogKind {
     /// Mapped where the file system can map, else plain.
@@ -51,6 +90,23 @@ pub enum LogKind {
 }
 
 /// What open does when the log is damaged (R30).
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// use esker::{Db, Error, Options, Recovery};
+/// let db = match Db::open(&dir) {
+///     Err(Error::Corruption(damage)) => {
+///         println!("the log is damaged and is kept up to there: {}", damage.detail);
+///         let mut options = Options::default();
+///         options.recovery = Recovery::KeepPrefix;
+///         Db::open_with(&dir, options)?
+///     }
+///     opened => opened?,
+/// };
+/// db.insert("k", "v")?;
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Recovery {
     /// Refuses to open, with an error that names the choices.
@@ -65,13 +121,12 @@ pub enum Recovery {
 /// # Example
 /// ```
 /// use esker::{Db, Durability, Options};
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-options-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let mut options = Options::default();
 /// options.durability = Durability::Disk;
 /// options.memory = Some(64 << 20);
 /// let db = Db::open_with(&dir, options)?;
 /// db.insert("key", "value")?;
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Clone)]

@@ -60,14 +60,13 @@ use std::path::Path;
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-plan-{}", std::process::id()));
+/// # let dir = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("key", "value")?;
 /// db.close()?;
 /// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
 /// assert!(plan.is_whole());
 /// assert_eq!(plan.keyspaces[0].entries, 1);
-/// # std::fs::remove_dir_all(&dir).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn plan(path: impl AsRef<Path>, options: &Options) -> Result<Plan> {
@@ -86,8 +85,8 @@ pub fn plan(path: impl AsRef<Path>, options: &Options) -> Result<Plan> {
 ///
 /// # Example
 /// ```
-/// # let dir = std::env::temp_dir().join(format!("esker-doc-salvage-{}", std::process::id()));
-/// # let to = dir.with_extension("new");
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let to = tempfile::tempdir().unwrap();
 /// let db = esker::Db::open(&dir)?;
 /// db.insert("key", "value")?;
 /// db.close()?;
@@ -95,7 +94,6 @@ pub fn plan(path: impl AsRef<Path>, options: &Options) -> Result<Plan> {
 /// println!("{salvaged}");
 /// let db = esker::Db::open(&to)?;
 /// assert_eq!(db.get("key")?.as_deref(), Some(&b"value"[..]));
-/// # db.close()?; std::fs::remove_dir_all(&dir).ok(); std::fs::remove_dir_all(&to).ok();
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn salvage(

@@ -4,6 +4,17 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// What a finding says.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?; db.close()?;
+/// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+/// use esker::repair::State;
+/// let lost = plan.findings.iter().filter(|finding| finding.state == State::Lost);
+/// assert_eq!(lost.count(), 0);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
@@ -18,6 +29,18 @@ pub enum State {
 }
 
 /// One thing that was found.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?; db.close()?;
+/// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+/// for finding in &plan.findings {
+///     println!("{finding}");
+/// }
+/// assert!(plan.findings.iter().all(|finding| !finding.text.is_empty()));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Finding {
@@ -30,6 +53,16 @@ pub struct Finding {
 }
 
 /// What is saved of one keyspace's tree, without the entries of the log.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?; db.close()?;
+/// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+/// let kept = &plan.keyspaces[0];
+/// assert_eq!((kept.keyspace.as_str(), kept.entries, kept.blocks_lost), ("default", 1, 0));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Kept {
@@ -49,6 +82,16 @@ pub struct Kept {
 }
 
 /// What is saved of the log.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?; db.close()?;
+/// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+/// // The database was closed, so all its entries are in runs.
+/// assert_eq!((plan.log.batches, plan.log.lost), (0, 0));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct KeptLog {
@@ -61,6 +104,17 @@ pub struct KeptLog {
 }
 
 /// What can be saved, and what is lost.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?; db.close()?;
+/// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+/// println!("{plan}");
+/// assert!(!plan.has_losses());
+/// assert_eq!(plan.keyspaces[0].keyspace, "default");
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Plan {
@@ -75,6 +129,17 @@ pub struct Plan {
 }
 
 /// What [`super::salvage`] did.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?; db.close()?;
+/// # let new = tempfile::tempdir().unwrap();
+/// let salvaged = esker::repair::salvage(&dir, &new, &esker::Options::default())?;
+/// assert_eq!(salvaged.operations, 1);
+/// assert!(salvaged.plan.is_whole());
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Salvaged {
@@ -106,6 +171,15 @@ impl Repaired {
 
 impl Plan {
     /// Whether nothing is damaged or lost.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # db.insert("key", "value")?; db.close()?;
+    /// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+    /// assert!(plan.is_whole());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn is_whole(&self) -> bool {
         self.findings.iter().all(|f| !matches!(f.state, State::Damaged | State::Lost))
     }
@@ -117,6 +191,18 @@ impl Plan {
     }
 
     /// Whether something is lost.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # db.insert("key", "value")?; db.close()?;
+    /// let plan = esker::repair::plan(&dir, &esker::Options::default())?;
+    /// if plan.has_losses() {
+    ///     println!("a salvage would save only a part");
+    /// }
+    /// # assert!(!plan.has_losses());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn has_losses(&self) -> bool {
         self.findings.iter().any(|finding| finding.state == State::Lost)
     }

@@ -3,6 +3,17 @@
 use std::time::Duration;
 
 /// A summary of sampled latencies (one call in 64 is timed, R29).
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// for n in 0..1000_u32 {
+///     db.insert(n.to_be_bytes(), "...")?;
+/// }
+/// let puts = db.stats().put_latency;
+/// assert!(puts.samples > 0 && puts.p50 <= puts.p99 && puts.p99 <= puts.max);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Latency {
@@ -19,6 +30,17 @@ pub struct Latency {
 }
 
 /// Bytes that the engine wrote, by cause.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.insert("key", "value")?;
+/// db.flush()?;
+/// let written = db.stats().written;
+/// assert_eq!(written.user, 8);
+/// assert!(written.flush > written.user); // A run has an index, a filter and checksums too.
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BytesWritten {
@@ -35,6 +57,16 @@ pub struct BytesWritten {
 }
 
 /// Time that writers waited, by reason.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?;
+/// let stalls = db.stats().stalls;
+/// let paced = stalls.flush_debt + stalls.compaction_debt;
+/// assert!(paced.is_zero(), "writers were slowed down for {paced:?}");
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stalls {
@@ -51,6 +83,16 @@ pub struct Stalls {
 }
 
 /// Memory in use, by owner, in bytes.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.insert("key", "value")?;
+/// let memory = db.stats().memory;
+/// let used = memory.memtables + memory.cache + memory.indexes + memory.held;
+/// assert!(used > 0 && used < memory.limit);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
@@ -67,6 +109,17 @@ pub struct MemoryUse {
 }
 
 /// Memory and space that readers keep from being freed.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.insert("key", "value")?;
+/// let snapshot = db.snapshot()?;
+/// assert_eq!(db.stats().held.snapshots, 1);
+/// drop(snapshot);
+/// assert_eq!(db.stats().held.snapshots, 0);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldUse {
@@ -82,6 +135,18 @@ pub struct HeldUse {
 }
 
 /// The shape of one keyspace's tree.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.keyspace("fruit")?.insert("apple", "red")?;
+/// db.flush()?;
+/// let stats = db.stats();
+/// let fruit = stats.trees.iter().find(|tree| tree.keyspace == "fruit").unwrap();
+/// let runs = fruit.base.runs + fruit.deltas.iter().map(|delta| delta.runs).sum::<u64>();
+/// assert_eq!(runs, 1);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TreeShape {
@@ -96,6 +161,16 @@ pub struct TreeShape {
 }
 
 /// One level of a tree, over all partitions.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.insert("apple", "red")?;
+/// db.compact()?;
+/// let base = db.stats().trees[0].base;
+/// assert_eq!((base.runs, base.segments, base.entries), (1, 1, 1));
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelShape {
@@ -110,6 +185,18 @@ pub struct LevelShape {
 }
 
 /// One run segment of a tree.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("apple", "red")?; db.insert("pear", "green")?;
+/// db.flush()?;
+/// for segment in db.default_keyspace().segments()? {
+///     assert_eq!((&segment.smallest[..], &segment.largest[..]), (&b"apple"[..], &b"pear"[..]));
+///     assert_eq!(segment.entries, 2);
+/// }
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentShape {
@@ -138,6 +225,18 @@ macro_rules! define_stats {
         computed { $($(#[$computed_doc:meta])* $computed:ident;)* }
     ) => {
         /// Statistics of a database. Counters count from open.
+        ///
+        /// # Example
+        /// ```
+        /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+        /// db.insert("apple", "red")?;
+        /// db.get("apple")?;
+        /// db.get("kiwi")?;
+        /// let stats = db.stats();
+        /// assert_eq!((stats.puts, stats.gets, stats.gets_found), (1, 2, 1));
+        /// assert_eq!(stats.trees[0].keyspace, "default");
+        /// # Ok::<(), esker::Error>(())
+        /// ```
         #[derive(Debug, Clone, Default, PartialEq)]
         #[non_exhaustive]
         pub struct Stats {
@@ -169,12 +268,9 @@ macro_rules! define_stats {
             ///
             /// # Example
             /// ```
-            /// # let dir = std::env::temp_dir().join(format!("esker-doc-cnt-{}", std::process::id()));
-            /// let db = esker::Db::open(&dir)?;
+            /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
             /// db.insert("key", "value")?;
-            /// let stats = db.stats();
-            /// assert!(stats.counters().any(|counter| counter == ("puts", 1)));
-            /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
+            /// assert!(db.stats().counters().any(|counter| counter == ("puts", 1)));
             /// # Ok::<(), esker::Error>(())
             /// ```
             pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
@@ -193,6 +289,16 @@ super::table::counters!(define_stats);
 impl Stats {
     /// The write amplification without the log: bytes that flushes and compactions wrote per byte
     /// that users wrote; 0 before the first write.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// assert_eq!(db.stats().write_amplification(), 0.0);
+    /// db.insert("key", "value")?;
+    /// db.flush()?;
+    /// assert!(db.stats().write_amplification() > 1.0);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn write_amplification(&self) -> f64 {
         if self.written.user == 0 {
             return 0.0;

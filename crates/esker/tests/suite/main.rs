@@ -5,6 +5,7 @@
 
 mod branches;
 mod checkpoint;
+mod front_page;
 mod golden;
 mod interrupted_open;
 mod longest_bounds;

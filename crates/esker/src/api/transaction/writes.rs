@@ -3,7 +3,8 @@
 //! In a pessimistic transaction every write locks its key first. A write that would make the
 //! transaction too large is refused and left out, so that the rest can still be committed.
 
-use super::{Transaction, half_open};
+use super::Transaction;
+use crate::api::range::half_open;
 use crate::db::check_key;
 use crate::txn::locks::Mode;
 use crate::txn::writes::{OwnValue, OwnWrites, Undo};
@@ -19,6 +20,18 @@ impl Transaction {
     /// [`Error::KeyTooLong`], [`Error::ValueTooLarge`]; [`Error::BatchTooLarge`] if the
     /// transaction would become larger than a batch may be (this write is then left out); the
     /// errors of locks as [`Transaction::get_for_update`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// let tx = db.begin()?;
+    /// tx.insert(&stock, "nails", "100")?;
+    /// assert!(!stock.contains_key("nails")?); // Nobody else sees it yet.
+    /// tx.commit()?;
+    /// assert!(stock.contains_key("nails")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn insert(
         &self,
         keyspace: &Keyspace,
@@ -36,6 +49,16 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # use std::time::Duration;
+    /// let sessions = db.keyspace("sessions")?;
+    /// db.transact(|tx| tx.insert_with_ttl(&sessions, "ann", "token", Duration::from_secs(60)))?;
+    /// assert!(sessions.contains_key("ann")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn insert_with_ttl(
         &self,
         keyspace: &Keyspace,
@@ -56,7 +79,7 @@ impl Transaction {
     ///
     /// # Example
     /// ```
-    /// # let dir = std::env::temp_dir().join(format!("esker-doc-txmerge-{}", std::process::id()));
+    /// # let dir = tempfile::tempdir().unwrap();
     /// let db = esker::Db::open(&dir)?;
     /// use esker::{CounterU64, KeyspaceOptions};
     /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
@@ -65,7 +88,6 @@ impl Transaction {
     /// visits.merge("anna", CounterU64::encode(40))?; // No conflict.
     /// tx.commit()?;
     /// assert_eq!(visits.get("anna")?.as_deref().and_then(CounterU64::decode), Some(42));
-    /// # db.close()?; std::fs::remove_dir_all(&dir).ok();
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn merge(
@@ -97,6 +119,20 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// # stock.insert("nails", "100")?;
+    /// db.transact(|tx| {
+    ///     tx.remove(&stock, "nails")?;
+    ///     assert!(!tx.contains_key(&stock, "nails")?);
+    ///     Ok(())
+    /// })?;
+    /// assert!(!stock.contains_key("nails")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
         self.put(keyspace, key.as_ref(), OwnValue::Deleted)
     }
@@ -105,6 +141,18 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::insert`] and [`Keyspace::remove_range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let stock = db.keyspace("stock")?;
+    /// let tx = db.begin()?;
+    /// tx.remove_range::<&str>(&stock, ..)?;
+    /// stock.insert("nails", "100")?; // No conflict: the transaction read nothing.
+    /// tx.commit()?;
+    /// assert!(!stock.contains_key("nails")?); // Removed: the commit comes after the insertion.
+    /// # Ok::<(), esker::Error>(())
+    /// ```
     pub fn remove_range<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,

@@ -1,0 +1,121 @@
+//! Copies, checks and figures of a whole database, and the background work on request.
+
+use crate::db::VerifyReport;
+use crate::iter::Bounds;
+use crate::{Db, Result, Stats};
+use std::path::Path;
+
+impl Db {
+    /// Copies the database, as it is at one moment, to another directory, while reads and writes
+    /// go on. The copy holds everything written before the call and is durable when the call
+    /// returns.
+    ///
+    /// The call flushes the memtables first. Hard links share the data files, which takes little
+    /// time and space; on another device, or a file system without links, they are copied.
+    /// Afterwards neither database depends on the other.
+    ///
+    /// # Errors
+    /// [`crate::Error::Exists`] if the path exists, and nothing is changed;
+    /// [`crate::Error::ReadOnly`], [`crate::Error::DiskFull`], [`crate::Error::Io`],
+    /// [`crate::Error::Poisoned`]. After an error there is no database at the path.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let copies = tempfile::tempdir().unwrap(); let copy = copies.path().join("monday");
+    /// let db = esker::Db::open(&dir)?;
+    /// db.insert("stock", "100")?;
+    /// db.checkpoint(&copy)?;
+    /// db.insert("stock", "40")?;
+    /// let monday = esker::Db::open(&copy)?;
+    /// assert_eq!(monday.get("stock")?.as_deref(), Some(&b"100"[..]));
+    /// # monday.close()?; db.close()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.core().checkpoint(path.as_ref())
+    }
+
+    /// Flushes the memtables: writes their entries as runs.
+    ///
+    /// # Errors
+    /// [`crate::Error::DiskFull`], [`crate::Error::Io`], [`crate::Error::Poisoned`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "v")?;
+    /// db.flush()?;
+    /// assert_eq!(db.stats().flushes, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn flush(&self) -> Result<()> {
+        self.core().flush()
+    }
+
+    /// Flushes, and compacts whatever a compaction can make smaller.
+    ///
+    /// # Errors
+    /// As [`crate::Keyspace::compact`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "v")?;
+    /// db.remove_range::<&str>(..)?;
+    /// db.compact()?; // Frees the space of what was removed.
+    /// assert!(db.default_keyspace().segments()?.is_empty());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn compact(&self) -> Result<()> {
+        self.core().compact(self.branch.id, None, &Bounds::default())
+    }
+
+    /// Waits until there is no background work left.
+    ///
+    /// # Errors
+    /// The error that stopped the background work for good.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "v")?;
+    /// db.flush()?;
+    /// db.wait_until_idle()?;
+    /// assert_eq!(db.stats().compaction_debt, 0);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn wait_until_idle(&self) -> Result<()> {
+        self.core().wait_until_idle()
+    }
+
+    /// Statistics of the database.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = esker::Db::open(&dir)?;
+    /// db.insert("k", "v")?;
+    /// assert_eq!(db.stats().puts, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.core().stats(self.branch.id)
+    }
+
+    /// Reads all stored data and reports what is damaged.
+    ///
+    /// # Errors
+    /// Only if the check itself cannot go on; the report lists the damage.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = esker::Db::open(&dir)?;
+    /// assert!(db.verify()?.problems.is_empty());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.core().verify()
+    }
+}
