@@ -1,7 +1,7 @@
 //! `esker repair`: reports what a damaged database lost, and saves the rest into a new one.
 
-use crate::cli::OpenFlags;
 use crate::failure::{Failure, one_line};
+use crate::flags::OpenFlags;
 use crate::output;
 use clap::{ArgGroup, Args};
 use serde_json::json;
