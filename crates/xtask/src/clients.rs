@@ -4,8 +4,9 @@
 //! Versions are pinned (`tests/clients`), and each client must run at least its known number of
 //! tests or checks, so that a run of nothing does not pass.
 
-use crate::Result;
-use crate::dropin::{self, call, cc};
+use crate::dropin;
+use crate::programs::{call, cc};
+use crate::workspace::{Result, target};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -106,7 +107,7 @@ pub(crate) fn run(workspace: &Path, all: bool) -> Result<()> {
         },
     ];
     let place = tempfile::tempdir().map_err(|e| format!("cannot make a directory: {e}"))?;
-    let target = dropin::target(workspace).join("clients");
+    let target = target(workspace).join("clients");
     fs::create_dir_all(&target).map_err(|e| format!("cannot make {target:?}: {e}"))?;
     let bench = Bench { workspace: workspace.to_owned(), target, place };
     let mut failed = Vec::new();

@@ -3,8 +3,8 @@
 //!
 //! `cargo fuzz run TARGET` works on the same targets if both are installed.
 
-use crate::Result;
-use crate::dropin::{call, target};
+use crate::programs::call;
+use crate::workspace::{Result, target};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
 //! How fast `esker import` imports a LevelDB directory: LevelDB makes one, the program imports it
 //! several times into new databases.
 
-use crate::Result;
-use crate::dropin::{self, call, cc};
+use crate::programs::{call, cc};
+use crate::workspace::{Result, target};
 use std::path::Path;
 use std::process::Command;
 
 /// Measures and prints.
 pub(crate) fn run(workspace: &Path, entries: u64, rounds: usize) -> Result<()> {
-    let target = dropin::target(workspace);
+    let target = target(workspace);
     let place =
         tempfile::tempdir_in(&target).map_err(|e| format!("cannot make a directory: {e}"))?;
     let (program, source) = (place.path().join("import_source"), place.path().join("leveldb"));

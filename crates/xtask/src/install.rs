@@ -1,8 +1,8 @@
 //! Installs libesker for C programs: the header, the shared library under the name that programs
 //! ask for, the static library, and a file for pkg-config.
 
-use crate::Result;
-use crate::dropin::{call, target};
+use crate::programs::call;
+use crate::workspace::{Result, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,9 @@
 //! The cost of LevelDB's C interface on Esker: one C program over `leveldb/c.h`, on LevelDB and on
 //! Esker, and the same work in Rust through Esker's own interface, in turns.
 
-use crate::Result;
-use crate::dropin::{self, call, cc};
+use crate::dropin;
+use crate::programs::{call, cc};
+use crate::workspace::{Result, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,7 +18,7 @@ type Times = [[Vec<f64>; WORK.len()]; RUNNERS.len()];
 /// Measures and prints.
 pub(crate) fn run(workspace: &Path, entries: u64, reads: u64, rounds: usize) -> Result<()> {
     let library = dropin::run(workspace, true)?;
-    let target = dropin::target(workspace);
+    let target = target(workspace);
     let program = target.join("leveldb-dropin/bench");
     let mut compiler = Command::new(cc());
     compiler.args(["-std=c11", "-O2"]).arg(workspace.join("tests/clients/bench.c"));

@@ -12,8 +12,7 @@ mod results;
 mod sites;
 mod suite;
 
-use crate::Result;
-use crate::dropin::target;
+use crate::workspace::{Result, target};
 use results::{Outcome, Results};
 use sites::Site;
 use std::collections::BTreeMap;
