@@ -5,7 +5,7 @@
 //! tests or checks, so that a run of nothing does not pass.
 
 use crate::dropin;
-use crate::programs::{call, cc};
+use crate::programs::{self, call, cc};
 use crate::workspace::{Result, target};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -336,7 +336,7 @@ fn leveldb_rs(bench: &Bench, library: &Library) -> Result<usize> {
 }
 
 fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = programs::cargo();
     // What cargo tells this program about this workspace is not for that one.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CARGO_PKG_") {

@@ -4,7 +4,7 @@
 //! public headers; both are linked into one, which shows LevelDB's names only. With `--c-only`
 //! there is no C++ in it, and neither a C++ compiler nor LevelDB's headers are needed.
 
-use crate::programs::{call, cc};
+use crate::programs::{call, cargo, cc};
 use crate::workspace::{Result, target};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,8 +61,7 @@ fn link(path: &Path) -> Result<()> {
 
 /// The Rust half as a static library.
 fn archive(workspace: &Path, target: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     build.current_dir(workspace).args(["rustc", "--quiet", "--release", "--lib"]);
     call(build.args(["--package", "esker-leveldb", "--crate-type", "staticlib"]))?;
     Ok(target.join("release/libesker_leveldb.a"))

@@ -9,6 +9,11 @@ pub(crate) fn cc() -> OsString {
     std::env::var_os("CC").unwrap_or_else(|| "cc".into())
 }
 
+/// Cargo, the one that runs this program if it told so.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
 /// Runs a program that prints for the user, and fails with it.
 pub(crate) fn call(command: &mut Command) -> Result<()> {
     let name = command.get_program().display().to_string();
