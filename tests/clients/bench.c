@@ -3,8 +3,8 @@
  *   bench DIR ENTRIES GETS SEEKS
  *
  * Keys have 16 bytes, values 100. It prints what one operation of each kind took, in nanoseconds.
- * The same work through Esker's own interface is in crates/esker-leveldb/examples/bench.rs; the
- * two are to be changed together. */
+ * The same work through Esker's own interface is in
+ * crates/esker-leveldb/benches/puts_gets_seeks.rs; the two are to be changed together. */
 #define _POSIX_C_SOURCE 200809L
 #include <leveldb/c.h>
 #include <stdio.h>

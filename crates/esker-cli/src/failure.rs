@@ -3,8 +3,8 @@
 //! Code 2 means that the command was not understood, code 1 that it did not succeed. It is no
 //! failure if a reader closes our standard output early (`esker scan DIR | head`).
 
-use crate::token::TokenError;
 use esker::internals::base::limits::VALUE_BYTES_MAX;
+use esker_port::token::TokenError;
 use std::fmt;
 use std::io;
 

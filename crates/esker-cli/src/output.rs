@@ -4,8 +4,8 @@
 //! by dots. Keys, values and names are tokens (see `token`) in both forms, because JSON has no
 //! bytes either.
 
-use crate::token;
 use esker::{LevelShape, Stats, TreeShape};
+use esker_port::token;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

@@ -3,9 +3,11 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, bytes, exclusive, free, give, kind, quiet, range, shared, write_if};
+use crate::border::{border, bytes, exclusive, free, give, quiet, range, shared, write_if};
+use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::error::{esker_code, esker_error};
+use crate::fault::esker_error;
+use crate::handle::kind;
 use crate::keyspace::esker_keyspace;
 use crate::options::durability;
 use esker::Batch;

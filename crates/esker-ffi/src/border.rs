@@ -1,111 +1,23 @@
-//! The border: handles that know their kind, checked pointers and lengths, and the one place
-//! where panics are caught.
+//! The border: checked handles, pointers and lengths, and the one place where panics are caught.
 //!
-//! A handle is a [`Handle`] in its own box, which C sees as a pointer to an opaque type. It begins
-//! with a word that names its kind and changes when it is freed. So the library detects NULL, a
-//! handle of another kind and, mostly by luck, a freed one instead of following the pointer. Kinds
-//! that only one thread may use at a time note that they are in use: a callback that uses the
-//! handle under which it runs gets an error, not a second exclusive reference.
+//! A [`Handle`] begins with a word that names its kind and changes when it is freed. So the library
+//! detects NULL, a handle of another kind and, mostly by luck, a freed one instead of following the
+//! pointer. Kinds that only one thread may use at a time note that they are in use: a callback that
+//! uses the handle under which it runs gets an error, not a second exclusive reference.
 
 #![allow(unsafe_code, reason = "this is where pointers from C become references")]
 
-use crate::error::{ErrorInfo, esker_code, esker_error};
+use crate::code::esker_code;
+use crate::fault::{ErrorInfo, Fault, Result, esker_error, misuse};
+use crate::handle::{FREED, Handle, Kind};
+use crate::text::Text;
 use std::any::Any;
-use std::cell::UnsafeCell;
 use std::ffi::{OsStr, c_char, c_void};
 use std::ops::{Bound, Deref, DerefMut};
 #[cfg(unix)]
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// Why a call failed.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The engine failed with this error.
-    Engine(esker::Error),
-    /// The call itself is wrong: NULL, a wrong handle, a wrong length.
-    Misuse(String),
-    /// A panic was caught: a defect of the library.
-    Panic(String),
-    /// A callback passes on an error that it received.
-    Told(Box<ErrorInfo>),
-}
-
-impl Fault {
-    /// Whether a transaction that ended with this may succeed if it is begun again.
-    pub(crate) fn wants_retry(&self) -> bool {
-        match self {
-            Self::Engine(error) => error.wants_retry(),
-            Self::Told(info) => {
-                matches!(info.code, esker_code::ESKER_CONFLICT | esker_code::ESKER_DEADLOCK)
-            }
-            Self::Misuse(_) | Self::Panic(_) => false,
-        }
-    }
-}
-
-pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
-
-impl From<esker::Error> for Fault {
-    fn from(error: esker::Error) -> Self {
-        Self::Engine(error)
-    }
-}
-
-/// Fails because the call is wrong; the text says how.
-pub(crate) fn misuse<T>(what: impl Into<String>) -> Result<T> {
-    Err(Fault::Misuse(what.into()))
-}
-
-/// A kind of handle: the type that C names, and the value behind it.
-pub(crate) trait Kind {
-    type Inner;
-    /// The first word of such a handle while it lives.
-    const WORD: u64;
-    /// Its name in messages.
-    const NAME: &'static str;
-}
-
-/// Declares the type that C sees and the [`Kind`] it stands for. The documentation of the type is
-/// written where cbindgen sees it, so the type itself is declared outside of the macro.
-macro_rules! kind {
-    ($opaque:ident, $word:literal, $inner:ty) => {
-        impl $crate::border::Kind for $opaque {
-            type Inner = $inner;
-            const WORD: u64 = u64::from_le_bytes(*$word);
-            const NAME: &'static str = stringify!($opaque);
-        }
-    };
-}
-pub(crate) use kind;
-
-/// The first word of a freed handle.
-const FREED: u64 = u64::from_le_bytes(*b"freed...");
-
-/// The contents of a handle.
-#[repr(C)]
-pub(crate) struct Handle<T> {
-    word: AtomicU64,
-    in_use: AtomicBool,
-    inner: UnsafeCell<T>,
-}
-
-impl<T> Handle<T> {
-    /// A handle of kind `K`, to be boxed.
-    pub(crate) fn new<K: Kind<Inner = T>>(inner: T) -> Self {
-        Self {
-            word: AtomicU64::new(K::WORD),
-            in_use: AtomicBool::new(false),
-            inner: UnsafeCell::new(inner),
-        }
-    }
-
-    /// The value behind a handle that was not boxed.
-    pub(crate) fn into_inner(self) -> T {
-        self.inner.into_inner()
-    }
-}
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Makes a handle, which the caller owns.
 pub(crate) fn give<K: Kind>(inner: K::Inner) -> *mut K {
@@ -445,34 +357,6 @@ pub(crate) unsafe fn path<'a>(data: *const c_char, len: usize) -> Result<&'a std
         return misuse("the path is empty: give one");
     }
     Ok(path.as_ref())
-}
-
-/// Bytes as C takes them: followed by a zero byte, which is not counted.
-#[derive(Debug, Clone)]
-pub(crate) struct Text(Box<[u8]>);
-
-impl Text {
-    pub(crate) fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        let mut bytes = bytes.into();
-        bytes.push(0);
-        Self(bytes.into_boxed_slice())
-    }
-
-    /// From a path: its bytes on Unix, a readable form elsewhere.
-    pub(crate) fn of_path(path: &std::path::Path) -> Self {
-        #[cfg(unix)]
-        return Self::new(path.as_os_str().as_bytes());
-        #[cfg(not(unix))]
-        Self::new(path.to_string_lossy().into_owned())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len() - 1
-    }
-
-    pub(crate) fn as_ptr(&self) -> *const c_char {
-        self.0.as_ptr().cast()
-    }
 }
 
 /// Returns a text, and writes its length if there is a place for it.

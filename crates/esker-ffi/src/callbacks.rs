@@ -3,8 +3,10 @@
 #![allow(unsafe_code, reason = "these are exported functions, and they keep pointers of C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Fault, border, free, give, kind, name, place};
-use crate::error::{esker_code, esker_error};
+use crate::border::{border, free, give, name, place};
+use crate::code::esker_code;
+use crate::fault::{Fault, esker_error};
+use crate::handle::kind;
 use esker::Comparator;
 use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};

@@ -4,14 +4,17 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
 use crate::border::{
-    Text, answer, border, exclusive, free, give, kind, name, path, place, quiet, shared,
-    shared_or_null, write_if,
+    answer, border, exclusive, free, give, name, path, place, quiet, shared, shared_or_null,
+    write_if,
 };
 use crate::callbacks::esker_comparator;
-use crate::error::{esker_code, esker_error};
+use crate::code::esker_code;
+use crate::fault::esker_error;
+use crate::handle::kind;
 use crate::keyspace::{KeyspaceInner, esker_keyspace};
 use crate::operators::{esker_keyspace_options, keyspace_options};
 use crate::options::esker_options;
+use crate::text::Text;
 use crate::value::{esker_list, give_list};
 use esker::Db;
 use std::ffi::c_char;

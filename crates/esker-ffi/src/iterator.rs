@@ -4,10 +4,12 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
 use crate::border::{
-    Fault, Result, behind_prefix, border, bytes, exclusive, free, give, kind, place, quiet, range,
-    shared, shared_or_null, write_if,
+    behind_prefix, border, bytes, exclusive, free, give, place, quiet, range, shared,
+    shared_or_null, write_if,
 };
-use crate::error::{esker_code, esker_error};
+use crate::code::esker_code;
+use crate::fault::{Fault, Result, esker_error};
+use crate::handle::kind;
 use crate::keyspace::esker_keyspace;
 use crate::snapshot::esker_snapshot;
 use esker::Cursor;

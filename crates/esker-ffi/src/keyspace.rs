@@ -3,12 +3,12 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{
-    Result, Text, answer, border, bound, bytes, free, kind, misuse, place, quiet, range, shared,
-    write_if,
-};
-use crate::error::{esker_code, esker_error};
+use crate::border::{answer, border, bound, bytes, free, place, quiet, range, shared, write_if};
+use crate::code::esker_code;
+use crate::fault::{Result, esker_error, misuse};
+use crate::handle::kind;
 use crate::options::durability;
+use crate::text::Text;
 use crate::value::{esker_value, give_text, give_value};
 use esker::{Batch, Db, Keyspace};
 use std::ffi::{c_char, c_void};

@@ -3,9 +3,10 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Result, border, exclusive, path, place, shared, write_if};
+use crate::border::{border, exclusive, path, place, shared, write_if};
+use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::error::{esker_code, esker_error};
+use crate::fault::{Result, esker_error};
 use crate::keyspace::esker_keyspace;
 use crate::options::esker_options;
 use crate::value::{esker_value, give_text};

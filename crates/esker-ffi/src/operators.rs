@@ -4,12 +4,11 @@
 #![allow(unsafe_code, reason = "these are exported functions, and they keep pointers of C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{
-    Handle, Result, border, bytes, exclusive, free, give, kind, misuse, name, quiet, shared,
-    write_if,
-};
+use crate::border::{border, bytes, exclusive, free, give, name, quiet, shared, write_if};
 use crate::callbacks::{Context, callback_name, esker_comparator, esker_destroy};
-use crate::error::{esker_code, esker_error};
+use crate::code::esker_code;
+use crate::fault::{Result, esker_error, misuse};
+use crate::handle::{Handle, kind};
 use crate::keyspace::esker_keyspace;
 use crate::options::esker_options;
 use crate::value::{esker_value, give_value};

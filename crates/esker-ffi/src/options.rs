@@ -3,9 +3,11 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Result, border, exclusive, free, give, kind, misuse, quiet, shared};
+use crate::border::{border, exclusive, free, give, quiet, shared};
 use crate::callbacks::{Context, esker_comparator, esker_destroy};
-use crate::error::{esker_code, esker_error};
+use crate::code::esker_code;
+use crate::fault::{Result, esker_error, misuse};
+use crate::handle::kind;
 use esker::{Clock, Compression, Durability, Error, LogKind, Recovery};
 use std::ffi::c_void;
 use std::sync::Arc;

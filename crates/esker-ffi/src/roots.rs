@@ -3,9 +3,10 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Result, answer, border, name, path, place, quiet, shared, write_if};
+use crate::border::{answer, border, name, path, place, quiet, shared, write_if};
+use crate::code::esker_code;
 use crate::database::{esker_db, give_db};
-use crate::error::{esker_code, esker_error};
+use crate::fault::{Result, esker_error};
 use crate::value::{esker_list, give_list};
 use esker::Db;
 use std::ffi::c_char;

@@ -3,9 +3,11 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, bytes, free, give, kind, place, quiet, shared};
+use crate::border::{border, bytes, free, give, place, quiet, shared};
+use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::error::{esker_code, esker_error};
+use crate::fault::esker_error;
+use crate::handle::kind;
 use crate::keyspace::{Places, esker_keyspace, key_list};
 use crate::value::{esker_value, give_value};
 use esker::Snapshot;

@@ -3,9 +3,11 @@
 #![allow(unsafe_code, reason = "these are exported functions, and they call C")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Fault, Result, border, exclusive, free, give, misuse, shared};
+use crate::border::{border, exclusive, free, give, shared};
+use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::error::{ErrorInfo, esker_code, esker_error, esker_error_free, take_error};
+use crate::error::{esker_error_free, take_error};
+use crate::fault::{ErrorInfo, Fault, Result, esker_error, misuse};
 use crate::txn::{TxnInner, esker_txn, options};
 use std::ffi::c_void;
 use std::time::Duration;

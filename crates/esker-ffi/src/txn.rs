@@ -3,12 +3,11 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{
-    Result, border, bytes, exclusive, free, give, kind, misuse, place, quiet, range, shared,
-    write_if,
-};
+use crate::border::{border, bytes, exclusive, free, give, place, quiet, range, shared, write_if};
+use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::error::{esker_code, esker_error};
+use crate::fault::{Result, esker_error, misuse};
+use crate::handle::kind;
 use crate::keyspace::{Places, esker_keyspace, key_list};
 use crate::options::durability;
 use crate::value::{esker_value, give_value};

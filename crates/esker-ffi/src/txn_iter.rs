@@ -3,10 +3,10 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{
-    border, bytes, exclusive, free, give, kind, place, quiet, range, shared, write_if,
-};
-use crate::error::{esker_code, esker_error};
+use crate::border::{border, bytes, exclusive, free, give, place, quiet, range, shared, write_if};
+use crate::code::esker_code;
+use crate::fault::esker_error;
+use crate::handle::kind;
 use crate::keyspace::esker_keyspace;
 use crate::txn::esker_txn;
 use esker::TransactionIter;

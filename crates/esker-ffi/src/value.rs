@@ -3,7 +3,9 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{Text, answer, free, give, kind, quiet, shared, write_if};
+use crate::border::{answer, free, give, quiet, shared, write_if};
+use crate::handle::kind;
+use crate::text::Text;
 use std::ffi::c_char;
 
 /// Bytes that the library returns: a value, or a text such as statistics. Release them with

@@ -5,7 +5,8 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract is that of the border, in `lib.rs`")]
 
 use crate::border::{answer, bytes, object};
-use crate::database::{durability, leveldb_t, snapshot_of, write};
+use crate::database::{durability, snapshot_of, write};
+use crate::handles::leveldb_t;
 use crate::options::{leveldb_readoptions_t, leveldb_writeoptions_t};
 use std::ffi::{c_char, c_void};
 

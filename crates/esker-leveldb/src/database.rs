@@ -8,27 +8,14 @@ use crate::border::{
     answer, bytes, contained, copy, copy_text, destroy, hand_over, object, put, text,
 };
 use crate::comparator::Order;
+use crate::handles::{leveldb_snapshot_t, leveldb_t};
 use crate::options::{leveldb_options_t, leveldb_readoptions_t, leveldb_writeoptions_t};
 use crate::status::{Result, Status};
 use crate::{manage, open, properties, rep};
-use esker::{Db, Durability, Keyspace, Snapshot};
+use esker::{Durability, Snapshot};
 use std::ffi::{OsStr, c_char, c_int};
 use std::path::Path;
 use std::ptr;
-
-/// An open database.
-#[derive(Debug)]
-pub struct leveldb_t {
-    pub(crate) db: Db,
-    /// Holds the entries.
-    pub(crate) entries: Keyspace,
-}
-
-/// The state of a database at one moment.
-#[derive(Debug)]
-pub struct leveldb_snapshot_t {
-    pub(crate) snapshot: Snapshot,
-}
 
 /// What a write survives.
 ///

@@ -4,7 +4,8 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract is that of the border, in `lib.rs`")]
 
 use crate::border::{bytes, contained, destroy, object, object_mut, put, save_error};
-use crate::database::{leveldb_t, snapshot_of};
+use crate::database::snapshot_of;
+use crate::handles::leveldb_t;
 use crate::options::leveldb_readoptions_t;
 use crate::status::{Result, Status};
 use esker::Cursor;

@@ -10,6 +10,7 @@
 //! | `border` | the basics of every function: pointers, lengths, `malloc` and panics |
 //! | `status` | the engine's errors in LevelDB's words |
 //! | `options`, `comparator`, `objects` | what a program sets up before it opens a database |
+//! | `handles` | what stands behind the handles of databases and snapshots |
 //! | `database`, `iterator`, `batch` | the work |
 //! | `open`, `manage`, `properties`, `rep` | the parts of it that need no pointer |
 //! | `cxx` | a few functions more, for the C++ half only |
@@ -43,6 +44,7 @@ mod border;
 mod comparator;
 mod cxx;
 mod database;
+mod handles;
 mod iterator;
 mod manage;
 mod objects;
@@ -56,6 +58,7 @@ pub use batch::*;
 pub use comparator::*;
 pub use cxx::*;
 pub use database::*;
+pub use handles::*;
 pub use iterator::*;
 pub use objects::*;
 pub use options::*;

@@ -5,7 +5,7 @@
 
 use crate::border::{destroy, hand_over, object_mut};
 use crate::comparator::leveldb_comparator_t;
-use crate::database::leveldb_snapshot_t;
+use crate::handles::leveldb_snapshot_t;
 use crate::objects::{leveldb_cache_t, leveldb_env_t, leveldb_filterpolicy_t, leveldb_logger_t};
 use std::ffi::c_int;
 use std::ptr;

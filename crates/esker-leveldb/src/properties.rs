@@ -3,7 +3,7 @@
 //! Esker has no levels. Level 0 stands for the deltas, which are new and overlap, and level 1 for
 //! the bases, which hold most data; a "file" is a run segment of about 1 MiB.
 
-use crate::database::leveldb_t;
+use crate::handles::leveldb_t;
 use crate::status::Result;
 use esker::SegmentShape;
 use std::fmt::Write;

@@ -13,8 +13,8 @@
 //!    It is checked here first.
 
 use crate::foreign;
-use crate::import::{ImportOptions, Source};
 use crate::sink::{Sink, contained};
+use crate::source::{ImportOptions, Source};
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
 use fjall::{Database, KeyspaceCreateOptions};

@@ -25,12 +25,14 @@ mod redb;
 #[cfg(feature = "import-rocksdb")]
 mod rocksdb;
 mod sink;
+mod source;
 mod stream;
 pub mod token;
 
 pub use dump::{DumpOptions, dump, dump_to_file};
 pub use error::{Engine, Error, Result};
-pub use import::{Import, ImportOptions};
+pub use import::Import;
 pub use load::{LoadOptions, load};
 pub use progress::{Progress, Quiet, Step, Summary};
+pub use source::ImportOptions;
 pub use stream::{Entries, Form, Frame, Header, KeyspaceInfo, Reader, Totals, Writer};

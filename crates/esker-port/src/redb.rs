@@ -10,8 +10,8 @@
 
 mod overlay;
 
-use crate::import::{ImportOptions, Source};
 use crate::sink::Sink;
+use crate::source::{ImportOptions, Source};
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
 use overlay::Overlay;

@@ -13,9 +13,9 @@
 //!    places of files.
 
 use crate::foreign;
-use crate::import::{ImportOptions, Source};
 use crate::leveldb::manifest;
 use crate::sink::{Sink, contained};
+use crate::source::{ImportOptions, Source};
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
 use rocksdb::{Cache, ColumnFamilyDescriptor, DB, DBRecoveryMode, Env, Options, ReadOptions};

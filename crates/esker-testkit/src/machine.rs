@@ -17,10 +17,13 @@ use std::sync::Arc;
 use esker::{Db, Durability, Error, Snapshot};
 
 mod branches;
+mod checkpoint;
+mod fork;
 mod gates;
 mod space;
 mod transactions;
 mod walk;
+mod withheld;
 
 use crate::CrashFs;
 use crate::harness::{
@@ -31,7 +34,10 @@ use crate::model::{COUNTERS, Model, Op, SLOTS, is_folded};
 use crate::ops::{BUFFERED, Generator, LOGGED, count};
 use crate::oracle::{Entry, Floor, History};
 use crate::rng::Rng;
+use checkpoint::Checkpoint;
+use fork::Fork;
 use walk::Walk;
+use withheld::Withheld;
 
 /// A step: its kind, below [`KINDS`], and a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +74,10 @@ pub struct Machine {
     births: u64,
     held: Vec<Held>,
     walks: Vec<Walk>,
-    forks: Vec<branches::Fork>,
+    forks: Vec<Fork>,
     keeper: Arc<Keeper>,
-    withheld: gates::Withheld,
-    checkpoint: Option<gates::Checkpoint>,
+    withheld: Withheld,
+    checkpoint: Option<Checkpoint>,
     one_worker: bool,
     /// What the background did in earlier lives of the database.
     trace: (u64, u64),
@@ -101,7 +107,7 @@ impl Machine {
             walks: Vec::new(),
             forks: Vec::new(),
             keeper: Arc::default(),
-            withheld: gates::Withheld::default(),
+            withheld: Withheld::default(),
             checkpoint: None,
             one_worker: false,
             trace: (0, 0),
@@ -144,7 +150,7 @@ impl Machine {
         if self.one_worker {
             options.workers = Some(1);
         }
-        self.keeper = gates::keeper(&mut options, &mut self.options);
+        self.keeper = keeper(&mut options, &mut self.options);
         let db = Db::open_with(&self.path, options);
         self.db = Some(db.unwrap_or_else(|error| panic!("open: {error}")));
     }
@@ -475,10 +481,10 @@ impl Machine {
     }
 
     fn reopen(&mut self) {
-        self.reopen_with(gates::Withheld::default());
+        self.reopen_with(Withheld::default());
     }
 
-    fn reopen_with(&mut self, withheld: gates::Withheld) {
+    fn reopen_with(&mut self, withheld: Withheld) {
         if self.percent(40) {
             self.check_space();
         }
@@ -505,7 +511,7 @@ impl Machine {
         self.finish_checkpoint();
         self.copy = copy;
         self.keeper.end();
-        self.set_withheld(gates::Withheld::default());
+        self.set_withheld(Withheld::default());
         self.walks.clear();
         self.held.clear();
         self.db = None;
@@ -523,7 +529,7 @@ impl Machine {
 
     /// Reads everything that is stored.
     pub fn verify(&mut self) {
-        if self.withheld != gates::Withheld::default() {
+        if self.withheld != Withheld::default() {
             return;
         }
         let report = self.db().verify().unwrap_or_else(|e| panic!("verify: {e}"));
@@ -573,4 +579,14 @@ impl Drop for Machine {
         // A database that is dropped waits for its threads.
         self.keeper.end();
     }
+}
+
+/// Another keeper for another life of the database.
+fn keeper(options: &mut esker::Options, rng: &mut Rng) -> Arc<Keeper> {
+    let keeper = Arc::new(Keeper::default());
+    options.gates = Some(keeper.clone());
+    if rng.percent(30) {
+        options.sync_interval = Some(std::time::Duration::from_millis(1));
+    }
+    keeper
 }

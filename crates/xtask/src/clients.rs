@@ -4,8 +4,9 @@
 //! Versions are pinned (`tests/clients`), and each client must run at least its known number of
 //! tests or checks, so that a run of nothing does not pass.
 
-use crate::Result;
-use crate::dropin::{self, call, cc};
+use crate::dropin;
+use crate::programs::{self, call, cc};
+use crate::workspace::{Result, target};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -106,7 +107,7 @@ pub(crate) fn run(workspace: &Path, all: bool) -> Result<()> {
         },
     ];
     let place = tempfile::tempdir().map_err(|e| format!("cannot make a directory: {e}"))?;
-    let target = dropin::target(workspace).join("clients");
+    let target = target(workspace).join("clients");
     fs::create_dir_all(&target).map_err(|e| format!("cannot make {target:?}: {e}"))?;
     let bench = Bench { workspace: workspace.to_owned(), target, place };
     let mut failed = Vec::new();
@@ -335,7 +336,7 @@ fn leveldb_rs(bench: &Bench, library: &Library) -> Result<usize> {
 }
 
 fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = programs::cargo();
     // What cargo tells this program about this workspace is not for that one.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CARGO_PKG_") {

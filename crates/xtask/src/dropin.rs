@@ -4,8 +4,8 @@
 //! public headers; both are linked into one, which shows LevelDB's names only. With `--c-only`
 //! there is no C++ in it, and neither a C++ compiler nor LevelDB's headers are needed.
 
-use crate::Result;
-use std::ffi::OsStr;
+use crate::programs::{call, cargo, cc};
+use crate::workspace::{Result, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,8 +61,7 @@ fn link(path: &Path) -> Result<()> {
 
 /// The Rust half as a static library.
 fn archive(workspace: &Path, target: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     build.current_dir(workspace).args(["rustc", "--quiet", "--release", "--lib"]);
     call(build.args(["--package", "esker-leveldb", "--crate-type", "staticlib"]))?;
     Ok(target.join("release/libesker_leveldb.a"))
@@ -85,31 +84,6 @@ fn check_cxx() -> Result<()> {
     }
 }
 
-pub(crate) fn cc() -> std::ffi::OsString {
-    std::env::var_os("CC").unwrap_or_else(|| "cc".into())
-}
-
 fn cxx() -> std::ffi::OsString {
     std::env::var_os("CXX").unwrap_or_else(|| "c++".into())
-}
-
-/// Where cargo puts what it builds.
-pub(crate) fn target(workspace: &Path) -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(directory) => workspace.join(directory),
-        None => workspace.join("target"),
-    }
-}
-
-/// Runs a program that prints for the user, and fails with it.
-pub(crate) fn call(command: &mut Command) -> Result<()> {
-    let name = command.get_program().display().to_string();
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
-            let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
-            Err(format!("{name} {}: {status}", words.join(" ")))
-        }
-        Err(error) => Err(format!("cannot run {name}: {error}")),
-    }
 }

@@ -3,8 +3,8 @@
 //!
 //! `cargo fuzz run TARGET` works on the same targets if both are installed.
 
-use crate::Result;
-use crate::dropin::{call, target};
+use crate::programs::{call, cargo};
+use crate::workspace::{Result, target};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub(crate) fn run(workspace: &Path, fuzz: &Fuzz) -> Result<()> {
 fn build(workspace: &Path, directory: &Path, name: &str, address: bool) -> Result<PathBuf> {
     let host = host()?;
     let mut flags: Vec<&str> = COVERAGE.to_vec();
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut build = cargo();
     if address {
         // The sanitizer comes with every toolchain, its flag only with this.
         build.env("RUSTC_BOOTSTRAP", "1");

@@ -3,7 +3,7 @@
 //! They are checked in, so that nobody needs this program to use the library; `--check` generates
 //! them again and compares, so that they are always up to date.
 
-use crate::Result;
+use crate::workspace::Result;
 use std::fs;
 use std::path::Path;
 
@@ -76,6 +76,6 @@ fn generate(directory: &Path) -> Result<String> {
 mod tests {
     #[test]
     fn the_headers_are_what_their_sources_say() {
-        super::run(&crate::workspace(), true).unwrap();
+        super::run(&crate::workspace::root(), true).unwrap();
     }
 }

@@ -1,22 +1,21 @@
 //! How fast `esker import` imports a LevelDB directory: LevelDB makes one, the program imports it
 //! several times into new databases.
 
-use crate::Result;
-use crate::dropin::{self, call, cc};
+use crate::programs::{call, cargo, cc};
+use crate::workspace::{Result, target};
 use std::path::Path;
 use std::process::Command;
 
 /// Measures and prints.
 pub(crate) fn run(workspace: &Path, entries: u64, rounds: usize) -> Result<()> {
-    let target = dropin::target(workspace);
+    let target = target(workspace);
     let place =
         tempfile::tempdir_in(&target).map_err(|e| format!("cannot make a directory: {e}"))?;
     let (program, source) = (place.path().join("import_source"), place.path().join("leveldb"));
     let mut compiler = Command::new(cc());
     compiler.args(["-std=gnu11", "-O2"]).arg(workspace.join("tests/clients/import_source.c"));
     call(compiler.arg("-lleveldb").arg("-o").arg(&program))?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     call(build.current_dir(workspace).args(["build", "--quiet", "--release", "-p", "esker-cli"]))?;
     call(Command::new(&program).arg(&source).arg(entries.to_string()))?;
     let mut rates = Vec::new();

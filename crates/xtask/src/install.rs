@@ -1,11 +1,10 @@
 //! Installs libesker for C programs: the header, the shared library under the name that programs
 //! ask for, the static library, and a file for pkg-config.
 
-use crate::Result;
-use crate::dropin::{call, target};
+use crate::programs::{call, cargo};
+use crate::workspace::{Result, target};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The arguments.
 pub(crate) struct Install {
@@ -82,8 +81,7 @@ pub(crate) fn run(workspace: &Path, install: &Install) -> Result<()> {
 
 /// Builds the libraries with cargo and returns their directory.
 fn build(workspace: &Path, profile: &str) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     build.current_dir(workspace).args(["build", "--quiet", "--lib", "--package", "esker-capi"]);
     call(build.args(["--profile", profile]))?;
     // Cargo's own two profiles for development share a directory.

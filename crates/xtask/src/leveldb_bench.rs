@@ -1,9 +1,10 @@
 //! The cost of LevelDB's C interface on Esker: one C program over `leveldb/c.h`, on LevelDB and on
 //! Esker, and the same work in Rust through Esker's own interface, in turns.
 
-use crate::Result;
-use crate::dropin::{self, call, cc};
-use std::path::{Path, PathBuf};
+use crate::dropin;
+use crate::programs::{call, cargo, cc};
+use crate::workspace::{Result, target};
+use std::path::Path;
 use std::process::Command;
 
 const WORK: [&str; 3] = ["put", "get", "seek+10"];
@@ -17,23 +18,21 @@ type Times = [[Vec<f64>; WORK.len()]; RUNNERS.len()];
 /// Measures and prints.
 pub(crate) fn run(workspace: &Path, entries: u64, reads: u64, rounds: usize) -> Result<()> {
     let library = dropin::run(workspace, true)?;
-    let target = dropin::target(workspace);
+    let target = target(workspace);
     let program = target.join("leveldb-dropin/bench");
     let mut compiler = Command::new(cc());
     compiler.args(["-std=c11", "-O2"]).arg(workspace.join("tests/clients/bench.c"));
     call(compiler.arg("-lleveldb").arg("-o").arg(&program))?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.current_dir(workspace).args(["build", "--quiet", "--release"]);
-    call(build.args(["--package", "esker-leveldb", "--example", "bench"]))?;
-    let twin = target.join("release/examples/bench");
+    call(&mut twin(workspace, "--no-run"))?;
     let mut times = Times::default();
     for round in 1..=rounds.max(1) {
         for (runner, of_runner) in times.iter_mut().enumerate() {
             let place = tempfile::tempdir_in(&target)
                 .map_err(|e| format!("cannot make a directory: {e}"))?;
-            let path: &PathBuf = if runner == 2 { &twin } else { &program };
-            let mut command = Command::new(path);
+            let mut command = match runner {
+                2 => twin(workspace, "--"),
+                _ => Command::new(&program),
+            };
             command.arg(place.path().join("db"));
             command.args([entries, reads, reads].map(|count| count.to_string()));
             match runner {
@@ -49,6 +48,14 @@ pub(crate) fn run(workspace: &Path, entries: u64, reads: u64, rounds: usize) -> 
     }
     print(&times);
     Ok(())
+}
+
+/// The same work in Rust: cargo builds it (`--no-run`), or runs it with what follows (`--`).
+fn twin(workspace: &Path, last: &str) -> Command {
+    let mut bench = cargo();
+    bench.current_dir(workspace).args(["bench", "--quiet", "--package", "esker-leveldb"]);
+    bench.args(["--bench", "puts_gets_seeks", last]);
+    bench
 }
 
 /// What a runner prints, in the order of the kinds of work.

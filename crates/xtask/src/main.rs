@@ -11,9 +11,11 @@ mod import_bench;
 mod install;
 mod leveldb_bench;
 mod mutants;
+mod programs;
+mod workspace;
 
 use clap::{Parser, Subcommand};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Parser)]
@@ -121,34 +123,25 @@ enum Chore {
     },
 }
 
-/// The error message of a chore.
-type Result<T, E = String> = std::result::Result<T, E>;
-
-/// The directory of the workspace.
-fn workspace() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.ancestors().nth(2).unwrap_or(own).to_owned()
-}
-
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Headers { check } => headers::run(&workspace(), check),
+        Chore::Headers { check } => headers::run(&workspace::root(), check),
         Chore::Fuzz { target, seconds, address, input } => {
-            fuzz::run(&workspace(), &fuzz::Fuzz { name: target, seconds, address, input })
+            fuzz::run(&workspace::root(), &fuzz::Fuzz { name: target, seconds, address, input })
         }
         Chore::InstallC { prefix, libdir, destdir, profile, built } => {
             let asked = install::Install { prefix, libdir, destdir, profile, built };
-            install::run(&workspace(), &asked)
+            install::run(&workspace::root(), &asked)
         }
-        Chore::LeveldbDropin { c_only } => dropin::run(&workspace(), c_only).map(|_| ()),
+        Chore::LeveldbDropin { c_only } => dropin::run(&workspace::root(), c_only).map(|_| ()),
         Chore::LeveldbBench { num, reads, rounds } => {
-            leveldb_bench::run(&workspace(), num, reads, rounds)
+            leveldb_bench::run(&workspace::root(), num, reads, rounds)
         }
-        Chore::ImportBench { num, rounds } => import_bench::run(&workspace(), num, rounds),
+        Chore::ImportBench { num, rounds } => import_bench::run(&workspace::root(), num, rounds),
         Chore::Mutants { only, again, list, json } => {
-            mutants::run(&workspace(), &mutants::Mutants { only, again, list, json })
+            mutants::run(&workspace::root(), &mutants::Mutants { only, again, list, json })
         }
-        Chore::Clients { all } => clients::run(&workspace(), all),
+        Chore::Clients { all } => clients::run(&workspace::root(), all),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -45,21 +45,3 @@ fn what_is_not_understood_is_one_line_with_a_remedy() {
     let message = parsed("frobnicate").unwrap_err().to_string();
     assert!(message.contains("frobnicate") && message.ends_with("see `esker --help`"), "{message}");
 }
-
-#[test]
-fn sizes_have_units() {
-    for (text, bytes) in [
-        ("0", 0),
-        ("4096", 4096),
-        ("64MiB", 64 << 20),
-        ("64m", 64 << 20),
-        ("2KB", 2048),
-        ("1G", 1 << 30),
-        ("1TiB", 1 << 40),
-    ] {
-        assert_eq!(size(text), Ok(bytes), "{text}");
-    }
-    for text in ["", "M", "-1", "1.5G", "1 G", "1PiB", "99999999999999999999", "999999999T", "ü"] {
-        assert!(size(text).is_err(), "{text}");
-    }
-}

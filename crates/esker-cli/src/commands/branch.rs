@@ -1,7 +1,7 @@
 //! `esker branch`: lists, makes and drops branches and named snapshots.
 
-use crate::cli::{Target, WriteFlags};
 use crate::failure::Failure;
+use crate::flags::{Target, WriteFlags};
 use crate::output;
 use clap::{ArgGroup, Args};
 use serde_json::json;

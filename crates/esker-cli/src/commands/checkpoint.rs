@@ -1,7 +1,7 @@
 //! `esker checkpoint`: copies a database into another directory.
 
-use crate::cli::{Target, WriteFlags};
 use crate::failure::Failure;
+use crate::flags::{Target, WriteFlags};
 use crate::output;
 use clap::Args;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `esker compact`: compacts a database, a keyspace or a range of keys now.
 
-use crate::cli::{KeyspaceFlag, RangeFlags, Target, WriteFlags};
 use crate::failure::Failure;
+use crate::flags::{KeyspaceFlag, RangeFlags, Target, WriteFlags};
 use crate::output;
 use clap::Args;
 use std::io::Write;

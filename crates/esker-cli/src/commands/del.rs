@@ -1,7 +1,7 @@
 //! `esker del`: removes keys, all of them or none.
 
-use crate::cli::{Bytes, KeyspaceFlag, Target, WriteFlags, key};
 use crate::failure::Failure;
+use crate::flags::{Bytes, KeyspaceFlag, Target, WriteFlags, key};
 use crate::output;
 use clap::Args;
 use esker::Batch;

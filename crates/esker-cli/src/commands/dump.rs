@@ -1,7 +1,7 @@
 //! `esker dump`: writes a database as one stream.
 
-use crate::cli::{OpenFlags, RangeFlags, keyspace_name};
 use crate::failure::Failure;
+use crate::flags::{OpenFlags, RangeFlags, keyspace_name};
 use crate::progress;
 use clap::Args;
 use esker::Db;

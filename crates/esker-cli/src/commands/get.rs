@@ -1,9 +1,10 @@
 //! `esker get`: prints one value.
 
-use crate::cli::{Bytes, KeyspaceFlag, Target, key};
 use crate::failure::Failure;
-use crate::{output, token};
+use crate::flags::{Bytes, KeyspaceFlag, Target, key};
+use crate::output;
 use clap::Args;
+use esker_port::token;
 use serde_json::json;
 use std::io::Write;
 

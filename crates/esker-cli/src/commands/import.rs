@@ -1,7 +1,7 @@
 //! `esker import`: copies a database of another engine into a new one.
 
-use crate::cli::{OpenFlags, keyspace_name};
 use crate::failure::Failure;
+use crate::flags::{OpenFlags, keyspace_name};
 use crate::progress;
 use clap::{Args, ValueEnum};
 use esker::Db;

@@ -1,7 +1,7 @@
 //! `esker keyspaces`: prints the names of the keyspaces.
 
-use crate::cli::Target;
 use crate::failure::Failure;
+use crate::flags::Target;
 use crate::output;
 use clap::Args;
 use serde_json::json;

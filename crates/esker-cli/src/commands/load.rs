@@ -1,7 +1,7 @@
 //! `esker load`: reads a dump back into a database.
 
-use crate::cli::{OpenFlags, keyspace_name};
 use crate::failure::Failure;
+use crate::flags::{OpenFlags, keyspace_name};
 use crate::progress;
 use clap::Args;
 use esker::Db;

@@ -1,10 +1,11 @@
 //! `esker put`: sets one key.
 
-use crate::cli::{Bytes, KeyspaceFlag, Target, WriteFlags, key};
 use crate::failure::Failure;
-use crate::{output, token};
+use crate::flags::{Bytes, KeyspaceFlag, Target, WriteFlags, key};
+use crate::output;
 use clap::Args;
 use esker::Batch;
+use esker_port::token;
 use serde_json::json;
 use std::io::Write;
 

@@ -1,8 +1,8 @@
 //! `esker repair`: reports what a damaged database lost, and saves the rest into a new one, beside
 //! it or in its place.
 
-use crate::cli::OpenFlags;
 use crate::failure::{Failure, one_line};
+use crate::flags::OpenFlags;
 use crate::output;
 use clap::{ArgGroup, Args};
 use esker::Db;

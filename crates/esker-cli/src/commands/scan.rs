@@ -1,10 +1,11 @@
 //! `esker scan`: prints entries in key order.
 
-use crate::cli::{Bytes, KeyspaceFlag, RangeFlags, Target, key};
 use crate::failure::Failure;
-use crate::{output, token};
+use crate::flags::{Bytes, KeyspaceFlag, RangeFlags, Target, key};
+use crate::output;
 use clap::Args;
 use esker::Iter;
+use esker_port::token;
 use std::io::Write;
 
 /// Prints entries in key order, one per line

@@ -1,7 +1,7 @@
 //! `esker stats`: prints the statistics of a database.
 
-use crate::cli::Target;
 use crate::failure::Failure;
+use crate::flags::Target;
 use crate::output;
 use clap::Args;
 use std::io::Write;

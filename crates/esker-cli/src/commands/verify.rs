@@ -1,7 +1,7 @@
 //! `esker verify`: reads every byte of a database and checks it.
 
-use crate::cli::Target;
 use crate::failure::{Failure, one_line};
+use crate::flags::Target;
 use crate::output;
 use clap::Args;
 use serde_json::json;

@@ -17,12 +17,12 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use crate::cli::{OpenFlags, WriteFlags};
 use crate::ctrl_c;
 use crate::failure::Failure;
-use crate::token;
+use crate::flags::{OpenFlags, WriteFlags};
 use clap::Args;
 use esker_bench::Interrupt;
+use esker_port::token;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use session::{Session, Step};

@@ -4,8 +4,8 @@
 //! any lines of data; blank lines get none. Data lines cannot be mistaken for closing lines (see
 //! `token::encode_first`). Parsing knows nothing of databases, so a refused line has no effect.
 
-use crate::token::{self, TokenError};
 use esker::{Durability, ErrorKind};
+use esker_port::token::{self, TokenError};
 
 #[cfg(test)]
 mod tests;

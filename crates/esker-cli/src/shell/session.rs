@@ -7,8 +7,9 @@
 
 use super::protocol::{self, Command, HELP, Range, Refusal};
 use crate::failure::one_line;
-use crate::{output, token};
+use crate::output;
 use esker::{Batch, Db, Durability, ErrorKind, Iter, Keyspace, Snapshot};
+use esker_port::token;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Bound;

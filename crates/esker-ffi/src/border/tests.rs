@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::{esker_error_code, esker_error_free, esker_error_message};
+use crate::handle::kind;
 use std::ffi::CStr;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! LevelDB's log format, in which its write-ahead logs and manifests are kept, and RocksDB's
 //! manifests too: records in blocks of 32 KiB, cut into fragments where they do not fit.
 
-use super::{damaged, failed, masked_crc};
+use super::checksum::masked_crc;
+use super::fault::{damaged, failed};
 use crate::{Engine, Result};
 use std::fs::File;
 use std::io::Read;

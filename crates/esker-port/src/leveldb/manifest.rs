@@ -1,6 +1,8 @@
 //! What a LevelDB manifest says: the comparator, the live tables, and which logs are newer.
 
-use super::{damaged, failed, log::Log};
+use super::fault::{damaged, failed};
+use super::key::TAG_BYTES;
+use super::log::Log;
 use crate::{Engine, Result};
 use esker::internals::base::codec::{DecodeError, Decoded, Reader};
 use std::collections::BTreeMap;
@@ -12,9 +14,6 @@ const LEVELS: usize = 7;
 const CURRENT_BYTES_MAX: u64 = 4096;
 /// The longest name of a comparator, and the longest key, that this reader takes from a manifest.
 const BYTES_MAX: usize = 1 << 30;
-
-/// LevelDB's part of a key.
-pub const TAG_BYTES: usize = 8;
 
 const COMPARATOR: u64 = 1;
 const LOG_NUMBER: u64 = 2;

@@ -1,7 +1,7 @@
 //! The entries that are only in LevelDB's logs: LevelDB would have them in its memtable.
 
+use super::key::{Order, Tag};
 use super::log::Log;
-use super::{Order, Tag};
 use crate::{Engine, Result};
 use esker::internals::base::codec::{DecodeError, Decoded, Reader};
 use std::ops::Range;

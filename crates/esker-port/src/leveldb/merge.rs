@@ -3,7 +3,10 @@
 //! The sources are in a list sorted by their present keys. Mostly the first one stays first for
 //! many entries, so that a step costs one comparison with the second.
 
-use super::{Order, Table, Tag, bad, memory};
+use super::fault::bad;
+use super::key::{Order, Tag};
+use super::memory;
+use super::table::Table;
 use crate::sink::Sink;
 use crate::{Error, Result};
 use std::cmp::Ordering;

@@ -13,103 +13,28 @@
 //! The format is that of LevelDB's `doc/log_format.md`, `doc/table_format.md` and
 //! `db/version_edit.cc`.
 
+mod checksum;
+mod fault;
+mod key;
 mod log;
 pub(crate) mod manifest;
 mod memory;
 mod merge;
 mod table;
 
-use crate::import::{self, ImportOptions};
 use crate::sink::Sink;
+use crate::source::{self, ImportOptions};
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
-use esker::Comparator;
-use manifest::{TAG_BYTES, Version};
+use fault::{bad, failed};
+use key::{Order, split};
+use manifest::Version;
 use merge::{Chain, Merge, Source};
-use std::cmp::Ordering;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use table::Table;
 
 /// The name of LevelDB's byte order.
 const BYTEWISE: &str = "leveldb.BytewiseComparator";
-
-/// A bit pattern added to a checksum before it is stored.
-const CRC_MASK: u32 = 0xa282_ead8;
-
-/// The checksum as LevelDB stores it.
-fn masked_crc(pieces: &[&[u8]]) -> u32 {
-    let crc = pieces.iter().fold(0, |crc, piece| crc32c::crc32c_append(crc, piece));
-    crc.rotate_right(15).wrapping_add(CRC_MASK)
-}
-
-/// What is wrong in a file.
-fn bad(path: &Path, offset: u64, what: impl std::fmt::Display) -> Error {
-    damaged(Engine::LevelDb, path, offset, what)
-}
-
-/// The same of a file that LevelDB or an engine with its formats wrote.
-fn damaged(engine: Engine, path: &Path, offset: u64, what: impl std::fmt::Display) -> Error {
-    let detail = format!(
-        "{what} at offset {offset}: get another copy, or let {}'s own repair mend a copy of it",
-        engine.name()
-    );
-    Error::Source { engine, path: path.to_owned(), detail }
-}
-
-fn failed(operation: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Error {
-    let what = path.display().to_string();
-    move |error| Error::io(operation, what.clone(), error)
-}
-
-/// The order of the keys.
-#[derive(Clone)]
-pub(crate) enum Order {
-    Bytewise,
-    Custom(Arc<dyn Comparator>),
-}
-
-impl Order {
-    #[inline]
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        match self {
-            Self::Bytewise => a.cmp(b),
-            Self::Custom(order) => order.compare(a, b),
-        }
-    }
-}
-
-/// A key of LevelDB behind the user's part: sequence number and kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Tag(u64);
-
-impl Tag {
-    const DELETION: u8 = 0;
-    const VALUE: u8 = 1;
-
-    fn new(sequence: u64, kind: u8) -> Self {
-        Self(sequence << 8 | u64::from(kind))
-    }
-
-    fn sequence(self) -> u64 {
-        self.0 >> 8
-    }
-
-    fn kind(self) -> u8 {
-        self.0 as u8
-    }
-}
-
-/// A stored key as the user's part and LevelDB's. It has at least the latter: the reader of the
-/// file checks that.
-#[inline]
-fn split(key: &[u8]) -> (&[u8], Tag) {
-    let (user, word) = key.split_at(key.len() - TAG_BYTES);
-    let mut tag = [0; TAG_BYTES];
-    tag.copy_from_slice(word);
-    (user, Tag(u64::from_le_bytes(tag)))
-}
 
 /// A directory that can be read.
 pub(crate) struct LevelDb {
@@ -191,7 +116,7 @@ impl LevelDb {
     }
 }
 
-impl import::Source for LevelDb {
+impl source::Source for LevelDb {
     fn total_bytes(&self) -> Option<u64> {
         Some(self.total)
     }

@@ -1,7 +1,8 @@
 //! LevelDB's tables: blocks of entries with shared prefixes, an index of them, a footer.
 
-use super::manifest::TAG_BYTES;
-use super::{Tag, bad, failed, masked_crc, split};
+use super::checksum::masked_crc;
+use super::fault::{bad, failed};
+use super::key::{TAG_BYTES, Tag, split};
 use crate::{Error, Result};
 use esker::internals::base::codec::{DecodeError, Decoded, Reader};
 use esker::internals::base::limits::VALUE_BYTES_MAX;

@@ -16,8 +16,8 @@
 
 mod format;
 
-use crate::import::{ImportOptions, Source};
 use crate::sink::Sink;
+use crate::source::{ImportOptions, Source};
 use crate::stream::KeyspaceInfo;
 use crate::{Engine, Error, Result};
 use esker::internals::base::codec::DecodeError;

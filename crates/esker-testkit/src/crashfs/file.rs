@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use esker::fs::{Advice, File, FileLock, Incarnation, LogMap};
 
-use super::{Shared, incarnation};
+use super::disk::{Disk, incarnation};
 
 /// One use of an inode, counted as long as it lives.
 pub(super) struct Handle {
-    pub(super) disk: Arc<Shared>,
+    pub(super) disk: Arc<Disk>,
     pub(super) inode: u64,
     /// The name at the time of opening, for descriptions.
     pub(super) path: PathBuf,

@@ -22,6 +22,8 @@
 //! 2. The same operations in the same order, and the same seed, give the same clone.
 //! 3. The hook runs before its operation changes anything and while no lock is held.
 
+mod disk;
+mod fate;
 mod file;
 mod image;
 mod state;
@@ -31,7 +33,6 @@ mod tests;
 
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,112 +40,19 @@ use esker::fs::{DirEntry, File, FileLock, Fs, Incarnation, OpenMode, PathKind};
 use parking_lot::Mutex;
 
 use crate::rng::Rng;
+use disk::{Disk, inode_of};
+use fate::Random;
 use state::{FileNode, Node, State};
+
+pub use disk::Hook;
+pub use fate::{Fate, Tear};
 
 /// Too many open files, by the number that all Unix systems give it.
 const EMFILE: i32 = 24;
 
-/// Called before each mutating operation with its number (from 0) and its description. It may
-/// clone the file system or look at it, but not change it.
-pub type Hook = Arc<dyn Fn(u64, &str) + Send + Sync>;
-
-/// Decides what an unsynced change comes to when the power goes.
-///
-/// It decides first about changes of directory entries, in the order in which they were made, then
-/// about files in the order of their creation.
-pub trait Fate {
-    /// Whether a change of a directory survives; it also needs the earlier ones of its names.
-    fn entry(&mut self, number: usize, what: &str) -> bool;
-    /// Which length a file has, between the durable and the live one.
-    fn length(&mut self, inode: u64, durable: u64, live: u64) -> u64;
-    /// Whether a block has its live content, rather than its durable one.
-    fn block(&mut self, inode: u64, index: usize) -> bool;
-    /// The stretches of live content in a block that otherwise keeps its durable one.
-    fn pieces(&mut self, _inode: u64, _index: usize) -> Vec<Range<usize>> {
-        Vec::new()
-    }
-}
-
-/// What may survive of a block of 4 KiB whose writing a power cut interrupts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tear {
-    /// All of it or nothing.
-    #[default]
-    Never,
-    /// Any of its sectors of 512 bytes.
-    Sectors,
-    /// What stands before one byte, or what stands from it on.
-    Bytes,
-}
-
-/// The bytes that a disk writes as a whole.
-const SECTOR: usize = 512;
-
-/// Chance.
-struct Random {
-    rng: Rng,
-    percent: u32,
-    tear: Tear,
-}
-
-impl Fate for Random {
-    fn entry(&mut self, _number: usize, _what: &str) -> bool {
-        self.rng.percent(self.percent)
-    }
-
-    fn length(&mut self, _inode: u64, durable: u64, live: u64) -> u64 {
-        if self.rng.percent(self.percent) {
-            return live;
-        }
-        // An append may have arrived in part.
-        if live > durable && self.percent > 0 && self.rng.percent(50) {
-            return durable + self.rng.below(live - durable);
-        }
-        durable
-    }
-
-    fn block(&mut self, _inode: u64, _index: usize) -> bool {
-        self.rng.percent(self.percent)
-    }
-
-    fn pieces(&mut self, _inode: u64, _index: usize) -> Vec<Range<usize>> {
-        let block = image::BLOCK as usize;
-        // At 0 nothing survives, in pieces neither.
-        if self.percent == 0 || self.tear == Tear::Never || self.rng.percent(50) {
-            return Vec::new();
-        }
-        if self.tear == Tear::Bytes {
-            let at = self.rng.below(block as u64) as usize;
-            return vec![if self.rng.percent(50) { 0..at } else { at..block }];
-        }
-        let sectors = (0..block / SECTOR).map(|sector| sector * SECTOR..(sector + 1) * SECTOR);
-        sectors.filter(|_| self.rng.percent(50)).collect()
-    }
-}
-
 /// A simulated disk. Clones of this value are handles of the same disk.
 #[derive(Clone)]
-pub struct CrashFs(Arc<Shared>);
-
-pub(crate) struct Shared {
-    state: Mutex<State>,
-    hook: Mutex<Option<Hook>>,
-}
-
-impl Shared {
-    /// Announces a mutating operation.
-    fn begin(&self, what: &str) {
-        let number = {
-            let mut state = self.state.lock();
-            state.write_back();
-            state.begin(what)
-        };
-        let hook = self.hook.lock().clone();
-        if let Some(hook) = hook {
-            hook(number, what);
-        }
-    }
-}
+pub struct CrashFs(Arc<Disk>);
 
 impl fmt::Debug for CrashFs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,7 +73,7 @@ impl CrashFs {
     }
 
     fn with_state(state: State) -> Self {
-        Self(Arc::new(Shared { state: Mutex::new(state), hook: Mutex::new(None) }))
+        Self(Arc::new(Disk { state: Mutex::new(state), hook: Mutex::new(None) }))
     }
 
     /// This disk as the engine's file system.
@@ -333,21 +241,6 @@ impl CrashFs {
     pub fn fail_sync(&self, file: &Incarnation, revert: bool) -> io::Result<()> {
         self.0.state.lock().mark_clean(inode_of(file), revert)
     }
-}
-
-/// Boot, a constant for the mount, and the inode.
-fn incarnation(boot: u64, inode: u64) -> Incarnation {
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&boot.to_le_bytes());
-    bytes[16..24].copy_from_slice(&1_u64.to_le_bytes());
-    bytes[24..].copy_from_slice(&inode.to_le_bytes());
-    Incarnation(bytes)
-}
-
-fn inode_of(incarnation: &Incarnation) -> u64 {
-    let mut inode = [0; 8];
-    inode.copy_from_slice(&incarnation.0[24..]);
-    u64::from_le_bytes(inode)
 }
 
 impl Fs for CrashFs {

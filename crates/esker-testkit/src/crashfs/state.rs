@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::{Component, Path};
 
+use super::fate::{Fate, Random, Tear};
 use super::image::{BLOCK, Image};
-use super::{Fate, Random, Tear};
 use crate::rng::Rng;
 
 /// The root directory's inode.

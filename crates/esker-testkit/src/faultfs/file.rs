@@ -1,25 +1,32 @@
 //! Files whose calls may fail.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::fs::{Advice, File, Incarnation, LogMap};
 
-use super::rule::io_error;
-use super::{FaultFs, Op, Verdict};
+use super::rule::Op;
+use super::shared::Shared;
+use super::verdict::{Verdict, io_error};
 
-/// An open file of a [`FaultFs`].
-#[derive(Debug)]
+/// An open file of a file system with faults.
 pub(super) struct FaultFile {
-    fs: FaultFs,
+    fs: Arc<Shared>,
     inner: Arc<dyn File>,
     /// The name at the time of opening.
     path: PathBuf,
 }
 
+impl fmt::Debug for FaultFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultFile").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
 impl FaultFile {
-    pub(super) fn new(fs: FaultFs, inner: Arc<dyn File>, path: &Path) -> Self {
+    pub(super) fn new(fs: Arc<Shared>, inner: Arc<dyn File>, path: &Path) -> Self {
         Self { fs, inner, path: path.to_owned() }
     }
 
@@ -43,7 +50,7 @@ impl FaultFile {
     /// Notes a sync that must not have been tried.
     fn watch_sync(&self) {
         let identity = self.identity();
-        let mut state = self.fs.0.state.lock();
+        let mut state = self.fs.state.lock();
         if state.failed_syncs.contains(&identity) {
             let line = format!("sync_data of {} after a failed one", self.path.display());
             state.violations.push(line);
@@ -108,7 +115,7 @@ impl File for FaultFile {
             Verdict::Skip => Ok(()),
             Verdict::Fail(error) | Verdict::Short(_, error) => Err(error),
             Verdict::FailSync(revert) => {
-                if let Some(disk) = &self.fs.0.disk {
+                if let Some(disk) = &self.fs.disk {
                     disk.fail_sync(&self.inner.incarnation(), revert)?;
                 }
                 Err(io_error())
@@ -116,7 +123,7 @@ impl File for FaultFile {
         };
         if answer.is_err() {
             let identity = self.identity();
-            self.fs.0.state.lock().failed_syncs.insert(identity);
+            self.fs.state.lock().failed_syncs.insert(identity);
         }
         answer
     }
@@ -135,7 +142,7 @@ impl File for FaultFile {
     }
 
     fn incarnation(&self) -> Incarnation {
-        if self.fs.0.state.lock().hide_incarnations {
+        if self.fs.state.lock().hide_incarnations {
             return Incarnation::default();
         }
         self.inner.incarnation()

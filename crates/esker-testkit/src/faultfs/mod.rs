@@ -14,56 +14,24 @@
 
 mod file;
 mod rule;
+mod shared;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::fs::{DirEntry, File, FileLock, Fs, OpenMode, PathKind};
-use parking_lot::Mutex;
 
 use crate::CrashFs;
+use shared::Shared;
+
 pub use rule::{Effect, Fired, Op, Rule};
-
-/// What a call shall do, after the rules were asked.
-pub(crate) enum Verdict {
-    /// Pass it on.
-    Pass,
-    /// Report success and do nothing.
-    Skip,
-    /// Fail.
-    Fail(io::Error),
-    /// Write some bytes, then fail.
-    Short(usize, io::Error),
-    /// Pass a read on and flip a bit of the answer.
-    Flip(u64),
-    /// Fail a sync and treat the cache as kernels do; whether the data reverts.
-    FailSync(bool),
-}
-
-#[derive(Default)]
-struct State {
-    rules: Vec<Rule>,
-    counts: BTreeMap<Op, u64>,
-    fired: Vec<Fired>,
-    /// Files, by identity, whose sync has failed.
-    failed_syncs: BTreeSet<String>,
-    violations: Vec<String>,
-    hide_incarnations: bool,
-    bytes_read: u64,
-}
-
-struct Shared {
-    inner: Arc<dyn Fs>,
-    /// The same disk, if it can act out what a failed sync does to the cache.
-    disk: Option<CrashFs>,
-    state: Arc<Mutex<State>>,
-}
 
 /// A file system with faults. Clones of this value are handles of the same one.
 #[derive(Clone)]
@@ -137,64 +105,14 @@ impl FaultFs {
     pub fn hide_incarnations(&self, hide: bool) {
         self.0.state.lock().hide_incarnations = hide;
     }
-
-    pub(crate) fn note_read(&self, bytes: usize) {
-        self.0.state.lock().bytes_read += bytes as u64;
-    }
-
-    /// Counts a call and asks the rules about it.
-    pub(crate) fn ask(&self, op: Op, paths: &[&Path]) -> Verdict {
-        let mut state = self.0.state.lock();
-        *state.counts.entry(op).or_default() += 1;
-        let mut verdict = Verdict::Pass;
-        let mut calls = Vec::new();
-        let State { rules, fired, .. } = &mut *state;
-        for (number, rule) in rules.iter_mut().enumerate() {
-            let Some(occurrence) = rule.meets(op, paths) else { continue };
-            let path = paths.first().map(|path| (*path).to_owned()).unwrap_or_default();
-            fired.push(Fired { rule: number, op, path, occurrence });
-            match rule.verdict() {
-                Ok(decided) => {
-                    verdict = decided;
-                    break;
-                }
-                Err(call) => calls.push(call),
-            }
-        }
-        drop(state);
-        // Not under the lock: a callback may wait for another thread's call.
-        calls.into_iter().for_each(|call| call());
-        verdict
-    }
-
-    /// For calls that pass, fail or are skipped.
-    fn admit<T>(
-        &self,
-        op: Op,
-        paths: &[&Path],
-        skipped: T,
-        call: impl FnOnce() -> io::Result<T>,
-    ) -> io::Result<T> {
-        match self.ask(op, paths) {
-            Verdict::Pass | Verdict::Flip(_) => call(),
-            Verdict::Skip => Ok(skipped),
-            Verdict::Fail(error) | Verdict::Short(_, error) => Err(error),
-            Verdict::FailSync(_) => Err(rule::io_error()),
-        }
-    }
-
-    /// For calls whose result cannot be made up: they cannot be skipped.
-    fn allow(&self, op: Op, paths: &[&Path]) -> io::Result<()> {
-        self.admit(op, paths, (), || Ok(()))
-    }
 }
 
 impl Fs for FaultFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let op = if mode == OpenMode::CreateNew { Op::Create } else { Op::Open };
-        self.allow(op, &[path])?;
+        self.0.allow(op, &[path])?;
         let inner = self.0.inner.open(path, mode)?;
-        let file = file::FaultFile::new(self.clone(), inner, path);
+        let file = file::FaultFile::new(Arc::clone(&self.0), inner, path);
         if mode == OpenMode::CreateNew {
             // A new file may bear the name or the inode of one whose sync failed.
             self.0.state.lock().failed_syncs.remove(&file.identity());
@@ -203,47 +121,47 @@ impl Fs for FaultFs {
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.admit(Op::CreateDir, &[path], (), || self.0.inner.create_dir(path))
+        self.0.admit(Op::CreateDir, &[path], (), || self.0.inner.create_dir(path))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        self.allow(Op::List, &[path])?;
+        self.0.allow(Op::List, &[path])?;
         self.0.inner.list(path)
     }
 
     fn kind(&self, path: &Path) -> io::Result<Option<PathKind>> {
-        self.allow(Op::Kind, &[path])?;
+        self.0.allow(Op::Kind, &[path])?;
         self.0.inner.kind(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.admit(Op::Rename, &[from, to], (), || self.0.inner.rename(from, to))
+        self.0.admit(Op::Rename, &[from, to], (), || self.0.inner.rename(from, to))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.admit(Op::Remove, &[path], (), || self.0.inner.remove_file(path))
+        self.0.admit(Op::Remove, &[path], (), || self.0.inner.remove_file(path))
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.allow(Op::Link, &[from, to])?;
+        self.0.allow(Op::Link, &[from, to])?;
         self.0.inner.hard_link(from, to)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.admit(Op::RemoveDir, &[path], (), || self.0.inner.remove_dir(path))
+        self.0.admit(Op::RemoveDir, &[path], (), || self.0.inner.remove_dir(path))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.admit(Op::SyncDir, &[path], (), || self.0.inner.sync_dir(path))
+        self.0.admit(Op::SyncDir, &[path], (), || self.0.inner.sync_dir(path))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
-        self.allow(Op::Lock, &[path])?;
+        self.0.allow(Op::Lock, &[path])?;
         self.0.inner.lock(path)
     }
 
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
-        self.allow(Op::FreeBytes, &[path])?;
+        self.0.allow(Op::FreeBytes, &[path])?;
         self.0.inner.free_bytes(path)
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Verdict;
+use super::verdict::Verdict;
 
 /// A kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -181,9 +181,4 @@ pub struct Fired {
     pub path: PathBuf,
     /// Which of the matching calls it was, from 0.
     pub occurrence: u64,
-}
-
-/// The error of a device that failed.
-pub(super) fn io_error() -> io::Error {
-    io::Error::other("input/output error (injected)")
 }

@@ -5,30 +5,13 @@
 //! takes nothing away from any of them.
 
 use super::Machine;
+use super::fork::Fork;
 use crate::harness::{self, keyspace, read_some};
-use crate::model::{Model, Op};
+use crate::model::Op;
 use esker::{Db, Durability, Error};
 
 /// How many there are at most at a time.
 const MOST: usize = 5;
-
-/// A branch or named snapshot and what it must hold.
-pub(super) struct Fork {
-    name: String,
-    snapshot: bool,
-    pub(super) model: Model,
-}
-
-impl Fork {
-    fn open(&self, db: &Db) -> Db {
-        let opened = if self.snapshot {
-            db.open_named_snapshot(&self.name)
-        } else {
-            db.open_branch(&self.name)
-        };
-        opened.unwrap_or_else(|e| panic!("open of {}: {e}", self.name))
-    }
-}
 
 impl Machine {
     /// Something happens to the branches.

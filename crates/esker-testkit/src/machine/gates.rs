@@ -2,38 +2,14 @@
 //! that are held between their stages, and withhold code that keyspaces need.
 
 use super::Machine;
+use super::checkpoint::Checkpoint;
+use super::withheld::Withheld;
 use crate::harness::{keyspace, read_all, small_options};
-use crate::keeper::{CHECKPOINT, Keeper};
-use crate::model::{Model, Op, SLOTS, is_folded, merges};
-use crate::rng::Rng;
+use crate::keeper::CHECKPOINT;
+use crate::model::{Op, SLOTS};
 use esker::internals::sync::Point;
-use esker::{Db, Error, Result};
+use esker::{Db, Error};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::thread::JoinHandle;
-
-/// Code that was not given when the database was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Withheld {
-    pub(super) comparator: bool,
-    pub(super) operator: bool,
-}
-
-impl Withheld {
-    /// Whether the keyspace of a slot lacks nothing.
-    pub(super) fn allows(self, slot: usize) -> bool {
-        !(self.comparator && is_folded(slot) || self.operator && merges(slot))
-    }
-}
-
-/// A checkpoint that is being made.
-pub(super) struct Checkpoint {
-    path: PathBuf,
-    thread: JoinHandle<Result<()>>,
-    at: Point,
-    /// What the database held after each step since it was begun: one of these must be in it.
-    models: Vec<Model>,
-}
 
 impl Machine {
     /// The background is held, or goes on a little, or is let go.
@@ -184,14 +160,4 @@ impl Machine {
         self.withheld = withheld;
         self.make.closed = std::array::from_fn::<_, SLOTS, _>(|slot| !withheld.allows(slot));
     }
-}
-
-/// Another keeper for another life of the database.
-pub(super) fn keeper(options: &mut esker::Options, rng: &mut Rng) -> Arc<Keeper> {
-    let keeper = Arc::new(Keeper::default());
-    options.gates = Some(keeper.clone());
-    if rng.percent(30) {
-        options.sync_interval = Some(std::time::Duration::from_millis(1));
-    }
-    keeper
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A table of entries and range tombstones that have not been flushed: see the head of
-/// [`memtable`](super).
+/// `memtable`.
 pub struct Memtable<O: KeyOrder> {
     pub(super) list: Skiplist<O>,
     pub(super) bloom: Bloom,

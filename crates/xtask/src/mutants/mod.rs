@@ -12,13 +12,13 @@ mod results;
 mod sites;
 mod suite;
 
-use crate::Result;
-use crate::dropin::target;
+use crate::programs;
+use crate::workspace::{Result, target};
 use results::{Outcome, Results};
 use sites::Site;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use suite::{Limits, Suite};
 
 /// The arguments.
@@ -66,7 +66,7 @@ pub(crate) fn run(workspace: &Path, asked: &Mutants) -> Result<()> {
 
 /// The test programs by name, built with all defects in them.
 fn build(workspace: &Path, directory: &Path) -> Result<BTreeMap<String, PathBuf>> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = programs::cargo();
     cargo.current_dir(workspace).env("CARGO_TARGET_DIR", directory);
     // Flags in the environment would replace these.
     cargo.env("RUSTFLAGS", "--cfg esker_bugs").env_remove("CARGO_ENCODED_RUSTFLAGS");

@@ -1,7 +1,7 @@
 //! The results so far, in a file with one line for each defect.
 
 use super::sites::Site;
-use crate::Result;
+use crate::workspace::Result;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, OpenOptions};

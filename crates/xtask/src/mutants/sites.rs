@@ -1,6 +1,6 @@
 //! Finds the seeded bugs in the engine's sources.
 
-use crate::Result;
+use crate::workspace::Result;
 use std::fs;
 use std::path::Path;
 
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_seeded_bug_is_named_once_and_explained() {
-        let sites = find(&crate::workspace()).expect("the sources are well formed");
+        let sites = find(&crate::workspace::root()).expect("the sources are well formed");
         for Site { name, module, what } in &sites {
             assert!(name.starts_with(&format!("{module}_")), "{name} stands in {module}");
             assert!(what.ends_with('.') && !what.contains('|'), "{name}: {what}");

@@ -2,7 +2,7 @@
 
 use super::results::Outcome;
 use super::sites::Site;
-use crate::Result;
+use crate::workspace::Result;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

@@ -100,7 +100,7 @@ fn tokens_of_any_bytes_pass() {
         parse(b"get \xff\x00").unwrap(),
         Some(Command::Get { key: vec![255, 0], snapshot: None })
     );
-    let value = crate::token::pseudo_random(20, b"k");
+    let value = esker_port::token::pseudo_random(20, b"k");
     assert_eq!(parsed("put k #20"), Command::Put { key: bytes("k"), value, class: None });
     assert_eq!(parsed("get #20"), Command::Get { key: bytes("#20"), snapshot: None });
     assert_eq!(parsed("get @20"), Command::Get { key: bytes("@20"), snapshot: None });

@@ -1,0 +1,33 @@
+//! Texts that C reads from a handle.
+
+use std::ffi::c_char;
+#[cfg(unix)]
+use std::os::unix::ffi::OsStrExt;
+
+/// Bytes as C takes them: followed by a zero byte, which is not counted.
+#[derive(Debug, Clone)]
+pub(crate) struct Text(Box<[u8]>);
+
+impl Text {
+    pub(crate) fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        let mut bytes = bytes.into();
+        bytes.push(0);
+        Self(bytes.into_boxed_slice())
+    }
+
+    /// From a path: its bytes on Unix, a readable form elsewhere.
+    pub(crate) fn of_path(path: &std::path::Path) -> Self {
+        #[cfg(unix)]
+        return Self::new(path.as_os_str().as_bytes());
+        #[cfg(not(unix))]
+        Self::new(path.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const c_char {
+        self.0.as_ptr().cast()
+    }
+}
