@@ -34,8 +34,9 @@ pub struct EngineBytes {
     pub log: u64,
     /// Flushes of memory to files.
     pub flush: u64,
-    /// Compactions.
-    pub merge: u64,
+    /// Compactions. Format 1 of reports calls it `merge`.
+    #[serde(alias = "merge")]
+    pub compaction: u64,
     /// Everything else.
     pub other: u64,
 }
@@ -47,7 +48,7 @@ impl EngineBytes {
             user: self.user.saturating_sub(earlier.user),
             log: self.log.saturating_sub(earlier.log),
             flush: self.flush.saturating_sub(earlier.flush),
-            merge: self.merge.saturating_sub(earlier.merge),
+            compaction: self.compaction.saturating_sub(earlier.compaction),
             other: self.other.saturating_sub(earlier.other),
         }
     }

@@ -59,3 +59,14 @@ fn memory_survives_nothing() {
     assert!(mem.offers(Durability::Buffered).is_ok());
     assert!(mem.offers(Durability::Process).unwrap_err().contains("keeps nothing"));
 }
+
+#[test]
+fn compaction_bytes_have_their_own_name_and_that_of_format_1() {
+    let bytes = EngineBytes { user: 1, log: 2, flush: 3, compaction: 4, other: 5 };
+    let json = serde_json::to_value(bytes).unwrap();
+    let expected =
+        serde_json::json!({"user": 1, "log": 2, "flush": 3, "compaction": 4, "other": 5});
+    assert_eq!(json, expected);
+    let earlier = r#"{"user": 1, "log": 2, "flush": 3, "merge": 4, "other": 5}"#;
+    assert_eq!(serde_json::from_str::<EngineBytes>(earlier).unwrap(), bytes);
+}

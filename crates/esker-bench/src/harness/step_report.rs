@@ -160,7 +160,7 @@ impl WorkloadReport {
     /// Flush and compaction bytes per byte of keys and values, by the engine's own count.
     pub fn engine_write_amplification(&self) -> Option<f64> {
         let bytes = self.engine_bytes.filter(|bytes| bytes.user > 0)?;
-        Some((bytes.flush + bytes.merge) as f64 / bytes.user as f64)
+        Some((bytes.flush + bytes.compaction) as f64 / bytes.user as f64)
     }
 
     /// The samples as comma-separated values with a head.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// The version of the report's form. It grows when a field is renamed, removed or changes its
 /// meaning; a new field does not change it.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Everything about one suite.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -100,7 +100,7 @@ impl Engine for EskerEngine {
             user: written.user,
             log: written.log,
             flush: written.flush,
-            merge: written.compaction,
+            compaction: written.compaction,
             other: written.manifest,
         })
     }

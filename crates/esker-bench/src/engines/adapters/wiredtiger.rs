@@ -154,7 +154,7 @@ impl Engine for TigerEngine {
             log: count("log: log bytes written").unwrap_or(0),
             // Pages are written once, by eviction or a checkpoint, and not merged.
             flush: count("block-manager: bytes written")?,
-            merge: 0,
+            compaction: 0,
             other: 0,
         })
     }

@@ -37,7 +37,7 @@ pub enum PageError {
         file: String,
         /// The number in the file.
         found: u64,
-        /// The number that this program knows.
+        /// The nearest number that this program knows.
         known: u64,
     },
     /// Two files hold the same runs, which must not count twice.

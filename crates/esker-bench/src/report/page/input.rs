@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// The format that this code reads where a file names one.
-const FORMAT: u64 = 1;
+/// The formats that this code reads where a file names one. They differ in a field that no page shows.
+const FORMATS: std::ops::RangeInclusive<u64> = 1..=2;
 
 /// A file that was read.
 #[derive(Debug, Clone)]
@@ -362,8 +362,9 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<Document, PageError> {
     }
     let value: Value = serde_json::from_slice(bytes).map_err(|error| not_json(&error))?;
     let format = value.get("format").map(|format| format.as_u64().unwrap_or(0));
-    if let Some(found) = format.filter(|format| *format != FORMAT) {
-        return Err(PageError::Format { file: file.into(), found, known: FORMAT });
+    if let Some(found) = format.filter(|format| !FORMATS.contains(format)) {
+        let known = if found < *FORMATS.start() { *FORMATS.start() } else { *FORMATS.end() };
+        return Err(PageError::Format { file: file.into(), found, known });
     }
     let wrong = |cause: String| PageError::NotAReport { file: file.into(), cause };
     // Deserialized from the value, the message names the field and not a place in one long line.

@@ -148,7 +148,7 @@ fn wrong_files_are_named_with_what_to_do() {
         ("[]", "not a report", "measure again"),
         ("{}", "missing field `machine`", "measure again"),
         ("{\"machine\":{},\"settings\":{},\"runs\":[]}", "no finished workload", "measure again"),
-        ("{\"format\":2,\"runs\":[]}", "format 2", "newer program"),
+        ("{\"format\":3,\"runs\":[]}", "format 3", "newer program"),
         ("{\"format\":0,\"runs\":[]}", "format 0", "measure again"),
         ("{\"format\":\"x\"}", "format 0", "measure again"),
     ];
@@ -163,6 +163,9 @@ fn wrong_files_are_named_with_what_to_do() {
     let error = parse("r.json", old.to_string().as_bytes()).unwrap_err();
     assert!(matches!(error, PageError::NotAReport { .. }), "{error}");
     assert!(error.to_string().contains("missing field `seconds`"), "{error}");
+    let mut first = report("esker", &[1.0]);
+    first["format"] = json!(1);
+    parse("r.json", first.to_string().as_bytes()).unwrap();
     let mut absurd = report("esker", &[1.0]);
     absurd["runs"][0]["workloads"][0]["seconds"] = json!(-1.0);
     assert!(parse("r.json", absurd.to_string().as_bytes()).is_err());

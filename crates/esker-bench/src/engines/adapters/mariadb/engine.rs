@@ -131,7 +131,7 @@ impl Engine for MariaDb {
             user: counter("Rocksdb_bytes_written")?,
             log: counter("Rocksdb_wal_bytes")?,
             flush: counter("Rocksdb_flush_write_bytes")?,
-            merge: counter("Rocksdb_compact_write_bytes")?,
+            compaction: counter("Rocksdb_compact_write_bytes")?,
             other: 0,
         })
     }

@@ -26,7 +26,7 @@ impl Tickers {
             user: count(Ticker::BytesWritten),
             log: count(Ticker::WalFileBytes),
             flush: count(Ticker::FlushWriteBytes),
-            merge: count(Ticker::CompactWriteBytes),
+            compaction: count(Ticker::CompactWriteBytes),
             other: 0,
         })
     }
