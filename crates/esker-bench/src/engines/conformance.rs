@@ -1,8 +1,8 @@
-//! One behaviour for all adapters: what the workloads rely on, in every class that each offers.
+//! Tests that all adapters behave alike: everything that workloads rely on, in every durability class.
 //!
-//! The tests go through the registry, so that an engine is tested by being in it. An engine whose
-//! library this machine lacks is left out with a line that says so; where everything is installed,
-//! `ESKER_PEERS_REQUIRED=1` makes that a failure.
+//! The tests go through the registry, so an engine is tested because it is registered. An engine whose
+//! library this machine lacks is skipped with a line that says so; with `ESKER_PEERS_REQUIRED=1` that
+//! is a failure.
 
 use super::registry::REGISTRY;
 use super::spec::Entry;

@@ -16,12 +16,12 @@ use std::path::Path;
 pub struct OpenOptions<'a> {
     /// The directory of the database.
     pub dir: &'a Path,
-    /// Bytes of memory, if the user said.
+    /// Bytes of memory, if the user gave a number.
     pub memory: Option<u64>,
     /// What a write survives unless it says otherwise.
     pub durability: Durability,
-    /// Whether LinkBench's transactions are run ([`Engine::link_store`]). An engine that has to be
-    /// opened in another way for them is; without, it may have no store.
+    /// Whether LinkBench's transactions are run ([`Engine::link_store`]). An engine may have to be
+    /// opened in another way for them, and may have no store if it was not.
     pub transactions: bool,
 }
 
@@ -93,8 +93,8 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// The process that works for it, if that is another one: what it uses is added to what the run's
-    /// own process does.
+    /// The process of the engine, if the engine is a server: what it uses is added to what the run's own
+    /// process uses.
     fn server(&self) -> Option<u32> {
         None
     }
@@ -114,8 +114,8 @@ pub trait Session {
     /// Deletes one entry.
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()>;
 
-    /// Deletes every key from `start` up to and without `end`. Without a call for it, as here, an engine
-    /// deletes key by key, in batches.
+    /// Deletes every key from `start` up to and without `end`. This default deletes key by key, in
+    /// batches, for engines that have no call for it.
     fn delete_range(&mut self, start: &[u8], end: &[u8], durability: Durability) -> Result<()> {
         loop {
             let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -148,9 +148,9 @@ pub trait Session {
     /// The value is not copied for the call where the engine can lend it.
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool>;
 
-    /// Reads several entries in one call: hands the place of each key that was found in `keys`, and
-    /// its value, to `found`. The order is the engine's. Without a call for several, as here, an engine
-    /// reads one by one.
+    /// Reads several entries in one call: hands the index in `keys` of each key that was found, and its
+    /// value, to `found`, in any order. This default reads one by one, for engines that have no call
+    /// for several.
     fn multi_get(&mut self, keys: &[Vec<u8>], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
         for (place, key) in keys.iter().enumerate() {
             self.get(key, &mut |value| found(place, value))?;

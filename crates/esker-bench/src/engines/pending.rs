@@ -1,9 +1,9 @@
 //! A batch that is kept until its commit.
 //!
-//! Engines whose batch is a transaction under the one lock for writers (LMDB, redb, SQLite) would
-//! hold that lock while the harness makes the next key. Their adapters gather the operations here
-//! instead and carry them out when the batch is committed. All keys and values share one buffer that
-//! is used again, so that a batch costs a copy and no allocation.
+//! In LMDB, redb and SQLite a batch is a transaction that holds the engine's only lock for writers,
+//! which would be held while the harness makes the next key. Their adapters collect the operations here
+//! and carry them out when the batch is committed. All keys and values share one buffer that is reused,
+//! so a batch costs a copy and no allocation.
 
 /// The operations of a batch, in order.
 #[derive(Debug, Default)]

@@ -268,7 +268,7 @@ const fn faulty(variant: &'static str) -> Entry {
     }
 }
 
-/// SplinterDB keeps what it has through a clean close only.
+/// SplinterDB keeps its data only through a clean close.
 fn splinterdb_offers(class: Durability) -> Result<(), &'static str> {
     match class {
         Durability::Buffered => Ok(()),
@@ -278,8 +278,8 @@ fn splinterdb_offers(class: Durability) -> Result<(), &'static str> {
     }
 }
 
-/// What sled has to say of the classes, known without it: a class may be asked for in a build that
-/// left it out.
+/// The classes that sled offers. This is known without the adapter, because a build without sled has to
+/// answer too.
 fn sled_offers(class: Durability) -> Result<(), &'static str> {
     if class == Durability::Disk && cfg!(target_os = "linux") {
         return Err(

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tuning {
-    /// What the engine does without being told, but for memory and durability.
+    /// The engine's own defaults, except for memory and durability.
     Default,
-    /// What the engine's documentation recommends to those who want it fast.
+    /// What the engine's documentation recommends for speed.
     Tuned,
 }
 
@@ -39,7 +39,7 @@ pub struct Entry {
     pub about: &'static str,
     /// The cargo feature that brings it; none if it is always there.
     pub feature: Option<&'static str>,
-    /// How what it needs beside the feature is installed.
+    /// The command that installs what it needs beside the feature.
     pub install: Option<&'static str>,
     /// Whether its name is followed by a colon and the path of a library.
     pub takes_library: bool,
@@ -49,8 +49,8 @@ pub struct Entry {
     pub tuning: Tuning,
     /// The variant of the same kind that `--tuning tuned` takes instead.
     pub tuned: Option<&'static str>,
-    /// Whether single writes are cheap. Where they are not (a transaction each), workloads that write
-    /// one by one are shown in batches, in a row that says so.
+    /// Whether single writes are cheap. If they are not (each is a transaction), workloads that write one
+    /// by one write in batches, and their rows say so.
     pub cheap_single_writes: bool,
     /// What a reader has to know, shown behind the label: "no recovery".
     pub note: Option<&'static str>,

@@ -1,8 +1,8 @@
-//! Rounds over engines.
+//! Rounds over engines, in one process: what `esker bench` runs.
 //!
-//! Every round runs the whole list on every engine, each on a fresh database, one engine after the
-//! other. Nothing is shared between runs but the process. A database is removed before the next one
-//! is made, except the last of each engine where the user named the directory.
+//! Every round runs the whole list on every engine, each on a new database, one engine after the other.
+//! Runs share nothing but the process. A database is removed before the next one is made, except the
+//! last of each engine if the user named the directory.
 
 use crate::engines::OpenOptions;
 use crate::harness::interrupt::INTERRUPTED;

@@ -1,12 +1,12 @@
-//! A checksum of results that does not depend on how threads took turns.
+//! A checksum of results that does not depend on the order in which threads ran.
 //!
-//! Every result has a hash: that of its key and value (XXH3, seeded with the hash of the key), or of
-//! the key alone if there was no entry. A scan chains the hashes of its entries, so that their order
-//! counts. The checksum is the sum of the hashes of all results, modulo 2⁶⁴, and a sum does not know
-//! an order: sixteen threads that read the same keys arrive at the same number as one.
+//! Every result has a hash: of its key and value (XXH3, seeded with the hash of the key), or of the key
+//! alone if there was no entry. A scan chains the hashes of its entries, because their order matters.
+//! The checksum is the sum of the hashes of all results, modulo 2⁶⁴. A sum does not depend on an order,
+//! so sixteen threads that read the same keys get the same checksum as one thread.
 //!
-//! Two databases that answer alike have the same checksum. Two that do not have the same one with a
-//! probability of 2⁻⁶⁴ or so; nobody is expected to forge results.
+//! Databases that return the same results have the same checksum. Databases that return different
+//! results have the same one with a probability of about 2⁻⁶⁴; nobody is expected to forge results.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,12 +1,12 @@
 //! Which key comes next: uniform, zipfian or latest, from seeded and independent streams.
 //!
-//! Every thread of every workload draws from its own stream, derived from the run's seed, the
-//! round, the place of the workload in the list and the thread. A workload therefore never replays
-//! the keys of the one before it, which would find them warm and overstate the rate.
+//! Every thread of every workload draws from its own stream, derived from the run's seed, the round,
+//! the place of the workload in the list and the thread. A workload therefore never repeats the keys of
+//! the one before it, which would be in the caches and would make the rate too high.
 //!
-//! *Zipfian* ranks are scattered over the key space by a permutation, as YCSB does by hashing, so
-//! that popular keys are not neighbours. *Latest* takes the rank as a distance from the newest key,
-//! which in this harness is the highest number.
+//! *Zipfian* ranks are scattered over the key space by a permutation, as YCSB does by hashing, so that
+//! popular keys are not neighbours. *Latest* takes the rank as a distance from the newest key, which in
+//! this harness is the highest number.
 
 use crate::harness::keys::{Permutation, mix};
 use rand::rngs::SmallRng;

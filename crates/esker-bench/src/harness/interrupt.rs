@@ -1,8 +1,8 @@
 //! A request, from any thread, to end the running work early.
 //!
-//! The listener for signals makes the request; the running step of a suite sees it within a second
-//! and stops. The figures of that step do not count, since it ended early; those of the steps
-//! before it do.
+//! The listener for signals makes the request. The running step of a suite sees it within a second and
+//! stops. The figures of that step are dropped, because it ended early; those of the steps before it
+//! are kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,15 +1,15 @@
-//! Keys from numbers: formats, keys that are surely absent, and permutations.
+//! Keys from numbers: formats, keys that are certainly absent, and permutations.
 //!
-//! A workload thinks in numbers `0..num`; an engine gets byte strings whose order is the order of
-//! the numbers. Two styles exist because they flatter different engines: LevelDB's `db_bench`
-//! prints sixteen decimal digits (long common prefixes, the interesting bytes come late), RocksDB's
-//! writes eight big-endian bytes (the interesting bytes come first). Both are padded on the right
-//! with `0` to the size asked for.
+//! A workload computes with numbers `0..num`; an engine gets byte strings in the same order. There are
+//! two styles because each suits other engines: LevelDB's `db_bench` prints sixteen decimal digits
+//! (long common prefixes, the bytes that differ come late), RocksDB's writes eight big-endian bytes
+//! (the bytes that differ come first). Both are padded on the right with `0` to the size asked for.
 //!
 //! Invariants:
-//! 1. Formatting is injective and keeps order for all numbers that [`KeyFormat::new`] admitted.
-//! 2. A key from [`KeyFormat::missing`] is never equal to a key from [`KeyFormat::write`], has the
-//!    same length, and sorts inside the range of the present ones.
+//! 1. Different numbers have different keys, in the same order, for all numbers that [`KeyFormat::new`]
+//!    admitted.
+//! 2. A key from [`KeyFormat::missing`] is never equal to a key from [`KeyFormat::write`], has the same
+//!    length, and sorts inside the range of the present ones.
 //! 3. A [`Permutation`] maps `0..num` onto itself one to one, with constant memory.
 
 use crate::{Error, Result};

@@ -1,9 +1,9 @@
-//! Which keys are present: the denominator of space amplification.
+//! Which keys are present, from which space amplification is computed.
 //!
-//! One bit per key number, set by fills and cleared by deletes. Threads share the words, but a word
-//! is written only when the bit really changes, so overwriting workloads only read it. Two threads
-//! that put and delete the same key at the same time may leave the bit either way; the count is
-//! exact for all workloads of this harness that do not do so.
+//! There is one bit per key number, set by fills and cleared by deletes. Threads share the words, but
+//! write a word only if the bit changes, so a workload that overwrites only reads them. If two threads
+//! put and delete the same key at the same time, the bit may end up either way. No workload of this
+//! harness does that, so the count is exact.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,7 @@
 //! Everything that decides what a suite does; part of every report.
 //!
-//! Two reports can be compared only if their settings agree, so the whole of it is serialized with
-//! the figures. [`Settings::check`] refuses what cannot work before a directory is made or an
-//! engine is opened.
+//! Reports can be compared only if their settings agree, so all settings are written into the report.
+//! [`Settings::check`] refuses what cannot work before a directory is made or an engine is opened.
 
 use crate::harness::dist::Distribution;
 use crate::harness::keys::{KeyFormat, KeyStyle};

@@ -1,14 +1,12 @@
 //! Values of a given compressibility, without work per value.
 //!
-//! A pool is filled once: pieces of a hundred bytes, each a random part followed by its own
-//! repetition, so that a compressor shrinks the pool to about the ratio asked for (LevelDB's
-//! `CompressibleString` does the same). A value is a window of the pool, which a hash of the step and
-//! of the key's number chooses.
+//! A pool is filled once: pieces of a hundred bytes, each a random part followed by its own repetition,
+//! so that a compressor shrinks the pool to about the ratio asked for (LevelDB's `CompressibleString`
+//! does the same). A value is a part of the pool, chosen by a hash of the step and of the key's number.
 //!
 //! Invariant: the value that a step writes under a key depends on the step and the key alone, not on
-//! which thread writes it or when. What a database holds after a step is therefore the same for
-//! every engine, however its threads took turns, and results of engines can be compared byte for
-//! byte.
+//! which thread writes it or when. What a database holds after a step is therefore the same for every
+//! engine, in whatever order its threads ran, and results of engines can be compared byte for byte.
 
 use crate::harness::dist::Stream;
 use crate::harness::keys::mix;

@@ -1,9 +1,12 @@
 //! Where databases are made, and who removes them.
 //!
+//! All databases of a suite lie in one directory: the one that the user named, or a new one in the
+//! system's temporary directory.
+//!
 //! Invariants:
 //! 1. A directory is removed only if this process made it.
-//! 2. A directory that was there before is never written to, unless the user asked to use the database
-//!    that is there.
+//! 2. Nothing is written to a directory that was there before, unless the user asked to use the
+//!    database in it.
 //! 3. Without `--dir` nothing remains, also after a failure.
 
 use crate::harness::settings::Settings;

@@ -1,7 +1,7 @@
 //! How evenly an engine worked, over rounds.
 //!
-//! Percentiles of rounds are not merged into one histogram: the median of the rounds' percentiles and
-//! the lowest and highest of them say how far another round may come out.
+//! Percentiles of rounds are not merged into one histogram. The report has the median of the rounds'
+//! percentiles, and the lowest and the highest of them, which show how much rounds differ.
 
 use crate::harness::measure::median::median;
 use crate::harness::step_report::WorkloadReport;

@@ -29,13 +29,13 @@ pub struct Report {
     /// Whether everything that was asked for was run.
     #[serde(default)]
     pub complete: bool,
-    /// Why not, if not.
+    /// The reason if not everything was run.
     #[serde(default)]
     pub stopped: Option<String>,
-    /// Where the databases remain, if they do.
+    /// The directory of the databases, if they were kept.
     #[serde(default)]
     pub kept: Option<PathBuf>,
-    /// What the figures rest on, in sentences.
+    /// The rules of the measurement, in sentences.
     #[serde(default)]
     pub rules: Vec<String>,
     /// The engines, in the order they were named.
@@ -44,9 +44,9 @@ pub struct Report {
     /// Which results were compared between engines, and whether they agreed.
     #[serde(default)]
     pub agreements: Vec<Agreement>,
-    /// What it ran on.
+    /// The machine that it ran on.
     pub machine: Machine,
-    /// What was asked for.
+    /// The settings of the suite.
     pub settings: Settings,
     /// One for each engine and round, in the order they ran.
     pub runs: Vec<RunReport>,

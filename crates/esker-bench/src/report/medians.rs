@@ -53,7 +53,7 @@ pub struct Median {
     /// Operations of one call.
     #[serde(default)]
     pub batch: usize,
-    /// How it stands to the first engine.
+    /// How it compares with the first engine.
     #[serde(default)]
     pub verdict: Verdict,
     /// Latencies, the longest gap and the rates of single seconds.
@@ -64,7 +64,7 @@ pub struct Median {
     pub open_loop: Option<OpenLoopMedian>,
 }
 
-/// How one engine stands to the first, in one workload.
+/// How one engine compares with the first, in one workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -83,7 +83,7 @@ pub enum Verdict {
     Unlike,
 }
 
-/// How `other` stands to `base`.
+/// How `other` compares with `base`.
 fn verdict(base: &Median, other: &Median) -> Verdict {
     if base.batched_instead != other.batched_instead {
         return Verdict::Unlike;
@@ -112,7 +112,7 @@ pub fn compare(engines: &[EngineSpec], runs: &[RunReport]) -> Vec<Comparison> {
         .map(|(step, workload)| {
             let mut medians: Vec<Median> =
                 engines.iter().filter_map(|engine| median_of(engine, step, runs)).collect();
-            // The first that was named; without it there is nothing to stand to.
+            // The first engine that was named; without it there is nothing to compare with.
             let base = medians.first().filter(|median| engines.first() == Some(&median.engine));
             if let Some(base) = base.cloned() {
                 for median in &mut medians {

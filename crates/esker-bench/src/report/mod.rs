@@ -2,8 +2,8 @@
 //!
 //! `json` is the report itself, made of `run` (one database from open to close), `medians` (engines
 //! compared over rounds) and `evenness` (spread of latencies and rates). `plot` draws rates over time.
-//! `page` reads reports from files and makes one HTML page, or tables in Markdown, of them. The tables that
-//! a terminal shows are made by `esker-cli` (`src/bench/table.rs`).
+//! `page` reads reports from files and makes one HTML page, or tables in Markdown, of them. The tables
+//! that a terminal shows are made by `esker-cli` (`src/bench/table.rs`).
 
 mod evenness;
 mod json;

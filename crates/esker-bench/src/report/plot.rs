@@ -1,11 +1,11 @@
 //! Rates over time as an SVG image.
 //!
-//! One panel for each workload that lasted long enough to have a course, one line in it for each run,
-//! coloured by engine. The rate has a logarithmic axis: an engine that falls from a hundred thousand
-//! operations a second to ten falls as far as it looks. A second (or a sample) in which nothing was
-//! completed is drawn on the bottom of the panel, so that a pause is a spike and not a hole.
+//! There is one panel for each workload that lasted long enough, with one line for each run, coloured
+//! by engine. The rate has a logarithmic axis, so that a drop from a hundred thousand operations a
+//! second to ten is visible at its full size. A second (or a sample) in which nothing was completed is
+//! drawn at the bottom of the panel, so a pause is a spike and not a hole.
 //!
-//! The points are those of `--sample-ops` where they were asked for, else one a second.
+//! The points are those of `--sample-ops` if they were asked for, else one a second.
 
 use crate::harness::step_report::WorkloadReport;
 use crate::report::{Report, RunReport};

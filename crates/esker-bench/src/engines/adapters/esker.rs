@@ -1,8 +1,8 @@
-//! Esker through its public interface, with no option set that the user did not set.
+//! Esker through its public interface; only options that the user gave are set.
 //!
-//! *Transactions* are those that [`Db::begin`] makes: they lock nothing and are checked when they
-//! commit. That is the default, and suits work in which transactions seldom conflict: two of
-//! LinkBench's conflict if they change links of the same id and type.
+//! *Transactions* are those of [`Db::begin`]: they take no locks and are checked when they commit. That
+//! is the default, and suits workloads with few conflicts. Two of LinkBench's transactions conflict if
+//! they change links of the same id and type.
 
 use crate::engines::Durability;
 use crate::engines::links::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};

@@ -1,6 +1,7 @@
 //! Engines that fail on purpose, to test that the harness notices.
 //!
-//! They are the reference engine with one fault each. They can be named, and no list shows them.
+//! Each is the reference engine `mem` with one fault. They can be named on the command line, but no
+//! list shows them.
 
 use super::mem::{self, MemEngine};
 use crate::engines::Durability;

@@ -1,11 +1,11 @@
 //! fjall 3, opened as its documentation recommends.
 //!
-//! *Memory*: the documentation asks for a block cache of 20 to 25 % of the machine's memory; it gets
-//! the same bytes that Esker gets for everything (its memtables come on top, in its favour).
-//! *Durability*: its default hands every write to the operating system before it returns, which is
-//! class `process`; class `disk` commits with `PersistMode::SyncData`; class `buffered` leaves the
-//! journal in the process (`manual_journal_persist`). *Waiting*: fjall has no call that waits for
-//! compactions, so the adapter samples their counters until they rest.
+//! *Memory*: the documentation asks for a block cache of 20 to 25 % of the machine's memory; it gets as
+//! many bytes as Esker gets for everything (its memtables come on top, in its favour). *Durability*:
+//! its default hands every write to the operating system before it returns, which is class `process`;
+//! class `disk` commits with `PersistMode::SyncData`; class `buffered` leaves the journal in the
+//! process (`manual_journal_persist`). *Waiting*: fjall has no call that waits for compactions, so the
+//! adapter polls their counters until they no longer change.
 
 use crate::engines::Durability;
 use crate::engines::memory::machine_memory;

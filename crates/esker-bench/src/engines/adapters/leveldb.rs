@@ -1,14 +1,14 @@
-//! LevelDB, and whatever else has its C interface, loaded at run time.
+//! LevelDB, and any other library with its C interface, loaded at run time.
 //!
-//! `leveldb` is the library that the system has, `capi:PATH` any other. Both are opened with the
-//! library's defaults; the tuned variants give it what its documentation recommends for speed: a
-//! cache of the bytes given and a Bloom filter of 10 bits a key.
+//! `leveldb` is the library of the system, `capi:PATH` any other. Both are opened with the library's
+//! defaults. The tuned variants get what LevelDB's documentation recommends for speed: a cache of the
+//! bytes given and a Bloom filter of 10 bits a key.
 //!
 //! *Durability*: a write goes through the log to the operating system before it returns (class
-//! `process`, its default); `sync` adds the fsync (class `disk`). The log cannot be left out, so
-//! class `buffered` is the same as `process`. *Ranges*: there is no call that deletes one, so keys
-//! are read and deleted in batches. *Waiting*: there is no call for it either, so the adapter
-//! samples the shape of the tree until nothing is too large and nothing changes.
+//! `process`, its default); `sync` adds the fsync (class `disk`). The log cannot be left out, so class
+//! `buffered` is the same as `process`. *Ranges*: no call deletes a range, so keys are read and deleted
+//! in batches. *Waiting*: no call waits, so the adapter polls the shape of the tree until no level is
+//! too large and nothing changes.
 
 use crate::Result;
 use crate::engines::Durability;

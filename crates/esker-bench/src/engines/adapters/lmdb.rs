@@ -1,14 +1,14 @@
 //! LMDB through `heed`, opened as its documentation recommends.
 //!
-//! *Memory*: LMDB has no cache of its own; it reads through the operating system's. The map is as
-//! large as the file system has room for, because the documentation asks for a generous one and a
-//! map beyond the free space would turn a full disk into a signal instead of an error.
+//! *Memory*: LMDB has no cache of its own; it reads through the operating system's. The map is as large
+//! as the free space of the file system. The documentation asks for a generous map, and with a map
+//! beyond the free space a full disk would end the process by a signal instead of an error.
 //! *Durability*: class `disk` is its default, an fsync in every commit. Class `process` is
 //! `MDB_WRITEMAP` with `MDB_NOSYNC`: a commit changes pages that the operating system owns and syncs
 //! nothing. LMDB has nothing weaker, so class `buffered` is opened the same way.
 //!
-//! *Transactions*: as with redb, every write is one, and a session keeps its reader until somebody
-//! has committed.
+//! *Transactions*: as with redb, every write is one, and a session keeps its read transaction until
+//! somebody commits.
 
 use crate::engines::Durability;
 use crate::engines::pending::Pending;

@@ -1,8 +1,8 @@
 //! The reference engine: a sorted map under one lock, in memory, gone at close.
 //!
-//! It exists for two comparisons. Its single-threaded operations are a tree descent and a copy, which
-//! is what a store without files, versions and concurrency costs. And its answers are trivially
-//! right, so the workloads themselves are tested on it.
+//! It exists for two comparisons. Its operations with one thread are a tree descent and a copy, which
+//! is the cost of a store without files, versions and concurrency. And its answers are easily seen to
+//! be right, so the workloads themselves are tested on it.
 
 use crate::Result;
 use crate::engines::Durability;

@@ -1,6 +1,6 @@
-//! The engine that does nothing and forgets everything.
+//! The engine that does nothing and stores nothing.
 //!
-//! What a workload costs on it is what the harness itself costs: keys, values, the clock, the
+//! The cost of a workload on it is the cost of the harness itself: keys, values, the clock, the
 //! histogram and the counters. Subtract it before you compare nanoseconds with other harnesses.
 
 use crate::Result;

@@ -1,14 +1,14 @@
 //! redb, opened as its documentation shows.
 //!
-//! *Memory*: `set_cache_size`, with the bytes given. *Durability*: class `disk` is redb's own
-//! default, `Durability::Immediate`, with an fsync in every commit. For class `process` the commits
-//! are the same and the file under them leaves the fsync out: redb writes every page of a commit
-//! before it asks for the sync, so that all of it is with the operating system. Class `buffered` is
-//! `Durability::None`, which keeps commits in the process until a later one is made durable.
+//! *Memory*: `set_cache_size`, with the bytes given. *Durability*: class `disk` is redb's own default,
+//! `Durability::Immediate`, with an fsync in every commit. In class `process` the commits are the same,
+//! and the file below them leaves the fsync out: redb writes every page of a commit before it asks for
+//! the sync, so the operating system has all of it. Class `buffered` is `Durability::None`, which keeps
+//! commits in the process until a later commit is durable.
 //!
-//! *Transactions*: redb has no write outside of a transaction, and only one at a time. A read needs
-//! a transaction too; a session keeps its own for as long as nobody has committed since it began,
-//! which no reader can tell from beginning one for every read.
+//! *Transactions*: every write of redb is in a transaction, and only one can be open at a time. A read
+//! needs a transaction too. A session keeps its read transaction until somebody commits; a reader sees
+//! the same data as with one transaction for every read.
 
 use crate::engines::Durability;
 use crate::engines::links::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};

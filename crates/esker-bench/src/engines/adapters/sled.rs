@@ -1,11 +1,11 @@
 //! sled 0.34, opened as its documentation shows.
 //!
-//! *Memory*: `cache_capacity`, with the bytes given. *Durability*: sled gathers writes in buffers of
-//! the process and writes those out when they are full, and all of them every half second (class
-//! `buffered`, its default). Class `process` calls `flush` after every write, which is the only call
-//! that hands the buffers to the operating system. Class `disk` is not offered on Linux: there,
-//! `flush` ends in `sync_file_range`, which leaves the device's own cache and the file's metadata
-//! alone, whatever the documentation says of an fsync.
+//! *Memory*: `cache_capacity`, with the bytes given. *Durability*: sled collects writes in buffers of
+//! the process; it writes a buffer when it is full, and all of them every half second (class
+//! `buffered`, its default). Class `process` calls `flush` after every write, the only call that hands
+//! the buffers to the operating system. Class `disk` is not offered on Linux: there, `flush` ends in
+//! `sync_file_range`, which syncs neither the device's own cache nor the file's metadata, although the
+//! documentation speaks of an fsync.
 
 use crate::engines::Durability;
 use crate::engines::{Cursor, Direction, Engine, EngineSpec, OpenOptions, Session, locked_version};

@@ -1,11 +1,11 @@
 //! SplinterDB, from the path of its library.
 //!
 //! *Memory*: `cache_size`, with the bytes given, or a quarter of the machine's. *File*: at most three
-//! quarters of the free space. *Durability*: none. SplinterDB has no recovery: what was written is
-//! there again after a clean close and after nothing else, so that it offers class `buffered` alone.
+//! quarters of the free space. *Durability*: none. SplinterDB has no recovery: data survive a clean
+//! close and nothing else, so only class `buffered` is offered.
 //!
-//! *Batches*: it has none; the writes of a batch are made one by one. *Ranges*: keys are read and
-//! deleted one by one. *Waiting*: it has no call that flushes or waits; its close does both.
+//! *Batches*: there are none; the writes of a batch are made one by one. *Ranges*: keys are read and
+//! deleted one by one. *Waiting*: there is no call that flushes or waits; closing does both.
 
 use crate::engines::Durability;
 use crate::engines::memory::machine_memory;

@@ -1,12 +1,12 @@
-//! TidesDB through its own crate, which builds the C library that it carries.
+//! TidesDB through its own crate, which builds the C library that it contains.
 //!
 //! *Memory*: `block_cache_size`, with the bytes given. *Compression*: none, its default. *Durability*
-//! is the whole database's: class `buffered` is `SyncMode::None`, its default, which acknowledges a
-//! commit before its record is written; class `process` is `SyncMode::Interval`, which writes the
+//! is set for the whole database: class `buffered` is `SyncMode::None`, its default, which acknowledges
+//! a commit before its record is written; class `process` is `SyncMode::Interval`, which writes the
 //! record first and syncs once a second; class `disk` is `SyncMode::Full`.
 //!
-//! *Transactions*: everything happens in one. A session keeps one for writes, which it begins again
-//! after each commit, and one for reads that sees the newest commit at every call.
+//! *Transactions*: every call is in one. A session keeps one for writes, which it begins again after each
+//! commit, and one for reads that sees the newest commit at every call.
 
 use crate::engines::Durability;
 use crate::engines::pending::Pending;

@@ -1,18 +1,19 @@
 //! WiredTiger, Debian's library, loaded at run time.
 //!
-//! *Memory*: `cache_size`, with the bytes given. *Tables*: a B-tree of byte keys and values, its
-//! pages compressed with Snappy if the extension is installed, as MongoDB's documentation has it.
-//! *Durability*: class `process` logs, and hands the log's buffers to the operating system after every
-//! commit (`WT_SESSION::log_flush` with `sync=off`). The setting for the same,
-//! `transaction_sync=(enabled,method=none)`, lets a commit wait until a server thread has noticed: with
-//! 16 threads it makes 2,100 to 2,900 commits a second where this makes 120,000 to 130,000;
-//! class `disk` syncs them (`method=fsync`); class
-//! `buffered` has no log and relies on checkpoints, WiredTiger's default. A checkpoint is taken every
-//! minute, as MongoDB does.
+//! *Memory*: `cache_size`, with the bytes given. *Tables*: a B-tree of byte keys and values, its pages
+//! compressed with Snappy if the extension is installed, as MongoDB's documentation recommends. A
+//! checkpoint is taken every minute, as MongoDB does.
 //!
-//! *Conflicts*: a transaction that loses against another begins again. LinkBench's transactions are
-//! of snapshot isolation, as MongoDB's are: at WiredTiger's default, read-committed, a change of
-//! what was read would pass unnoticed.
+//! *Durability*: class `disk` syncs the log in every commit (`method=fsync`). Class `process` hands the
+//! log's buffers to the operating system after every commit (`WT_SESSION::log_flush` with `sync=off`).
+//! The setting for the same, `transaction_sync=(enabled,method=none)`, lets a commit wait until a
+//! thread of the library has noticed it: with 16 threads it makes 2,100 to 2,900 commits a second, and
+//! the call 120,000 to 130,000. Class `buffered` has no log and relies on checkpoints, WiredTiger's
+//! default.
+//!
+//! *Conflicts*: a transaction that loses against another begins again. LinkBench's transactions have
+//! snapshot isolation, as MongoDB's have: with WiredTiger's default, read-committed, a change of what
+//! was read would not be noticed.
 
 use crate::engines::Durability;
 use crate::engines::links::keyed::{Attempt, Body, KeyedLinks, Lost, Transaction, Transactions};

@@ -1,12 +1,12 @@
 //! LinkBench's tables over the transactions of an ordered map.
 //!
-//! An adapter supplies transactions of one thread ([`Transactions`]); what LinkBench does in them, and
-//! where its rows lie ([`crate::engines::links::keys`]), is the same for all. Bulk loads and reads go through
-//! the plain session: a batch is atomic and reads nothing, and a read of LinkBench is one lookup or one
-//! range.
+//! An adapter supplies the transactions of one thread ([`Transactions`]). What LinkBench does in them,
+//! and the keys of its rows ([`crate::engines::links::keys`]), are the same for all engines. Bulk loads
+//! and reads use the plain session: a batch is atomic and reads nothing, and a read of LinkBench is one
+//! lookup or one range.
 //!
-//! Invariants, of every id1 and type, between transactions:
-//! 1. A row of the table of links has exactly one index entry, which holds the same.
+//! Invariants, for every id1 and type, between transactions:
+//! 1. A row of the table of links has exactly one index entry, which holds the same data.
 //! 2. The count is the number of visible links, if they were loaded with their counts.
 
 use super::keys;

@@ -1,12 +1,11 @@
-//! LinkBench's tables, as an engine answers for them.
+//! The rows of LinkBench's tables, and what an engine has to offer for them.
 //!
-//! LinkBench (Facebook, 2013) keeps a graph in two tables: *links* from one id to another, with a
-//! covering index by time, and *counts* of the links that are visible. Its writes are transactions
-//! that read what they change: adding a link looks whether it is there, writes the row and its index
-//! entry, and changes the count. An engine that can do that is a [`LinkStore`].
+//! LinkBench keeps *links* from one id to another, with a covering index by time, and *counts* of the
+//! links that are visible. Its writes are transactions that read what they change: to add a link is to
+//! look whether it is there, write the row and its index entry, and change the count. An engine that
+//! offers this is a [`LinkStore`].
 //!
-//! What each call does is what LinkBench's own store for MySQL does; the differences are told where
-//! they are.
+//! Each call does what LinkBench's own store for MySQL does. Where it differs, its documentation says so.
 
 use crate::Result;
 

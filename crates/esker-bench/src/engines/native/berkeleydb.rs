@@ -1,9 +1,10 @@
 //! Berkeley DB's C interface, version 5.3.
 //!
-//! Berkeley DB exports the functions that make its objects; what an object can do is a pointer in
-//! its structure. The structures are long and almost all of them is not for programs, so a method is
-//! named here by its place, counted in pointers, as `db.h` of version 5.3 lays the structures out where
-//! pointers have 64 bits. A library of another version is refused when it is loaded.
+//! Berkeley DB exports the functions that make its objects; the methods of an object are pointers in
+//! its structure. The structures are long, and almost all of their fields are not for programs. A
+//! method is therefore named here by its place, counted in pointers, as `db.h` of version 5.3 lays the
+//! structures out where pointers have 64 bits. A library of another version is refused when it is
+//! loaded.
 
 #![allow(unsafe_code, reason = "calls through a C interface")]
 

@@ -1,7 +1,7 @@
 //! LevelDB's C interface, as its header `leveldb/c.h` declares it.
 //!
-//! It is the interface of more than LevelDB: HyperLevelDB and others kept it, and so does Esker's
-//! drop-in library. The databases that a [`Library`] opened share its functions.
+//! Other libraries have the same interface: HyperLevelDB and others kept it, and so does Esker's drop-in
+//! library. All databases that a [`Library`] opened share its table of functions.
 
 #![allow(unsafe_code, reason = "calls through a C interface")]
 

@@ -5,8 +5,8 @@
 //! engines is in this module. The objects that it returns cannot be used after they are closed, and it
 //! checks the results of all calls. The adapters are written against these objects and are safe.
 //!
-//! A library stays loaded until the process ends. LevelDB never stops its background thread, and unloading
-//! a library takes away the code that such a thread runs.
+//! A library stays loaded until the process ends. LevelDB never stops its background thread, and
+//! unloading a library takes away the code that such a thread runs.
 
 mod library;
 

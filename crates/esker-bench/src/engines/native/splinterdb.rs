@@ -1,13 +1,13 @@
-//! SplinterDB's C interface, as its headers `splinterdb/splinterdb.h` and `default_data_config.h`
-//! declare it since iterators walk both ways.
+//! SplinterDB's C interface, as its headers `splinterdb/splinterdb.h` and `default_data_config.h` declare
+//! it since iterators walk in both directions.
 //!
-//! Its versions are tags of its repository and its structures grow from one to the next. Only the four
+//! Versions are tags of its repository, and structures grow from one to the next. Only the four
 //! required fields at the head of its configuration are set here; the rest is a block of zeros, which
-//! stand for the defaults, longer than the structure is in any version. A library that lacks one of
-//! the functions below is refused when it is loaded.
+//! mean the defaults, longer than the structure is in any version. A library that lacks one of the
+//! functions below is refused when it is loaded.
 //!
-//! A thread has to be registered with a database while it uses it, once, and the thread that opened
-//! it is from the start. [`Registration`] counts for every thread.
+//! A thread has to be registered with a database once, while it uses it; the thread that opened the
+//! database is registered from the start. [`Registration`] does this for every thread.
 
 #![allow(unsafe_code, reason = "calls through a C interface")]
 

@@ -1,9 +1,8 @@
 //! WiredTiger's C interface, as the header of Debian's version declares it.
 //!
-//! WiredTiger exports a handful of functions; everything else is a pointer in the structures that
-//! they return, at a place that differs between versions. The structures here are those of version
-//! 3.2, cut off behind the last pointer that is used, and a library of another version is refused
-//! when it is loaded.
+//! WiredTiger exports a handful of functions; everything else is a pointer in the structures that they
+//! return, at a place that differs between versions. The structures here are those of version 3.2, up
+//! to the last pointer that is used. A library of another version is refused when it is loaded.
 
 #![allow(unsafe_code, reason = "calls through a C interface")]
 

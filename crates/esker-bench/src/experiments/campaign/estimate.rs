@@ -1,7 +1,7 @@
 //! How long the rest of a campaign will take.
 //!
-//! A step that was measured, by any engine in any round, will take as long again; a step that time
-//! ends takes that time. What nobody has measured yet is counted and not guessed.
+//! A step that was measured, by any engine in any round, is expected to take as long again; a step that
+//! a time limit ends takes that time. Steps that were not measured yet are counted, not guessed.
 
 use super::journal::Known;
 use super::wanted::Campaign;
@@ -25,7 +25,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// As things stand.
+    /// From what the runs have measured so far.
     pub fn of(campaign: &Campaign, steps: &[Step], runs: &[Known]) -> Self {
         let settings = &campaign.settings;
         let steps = steps.iter().enumerate().map(|(place, step)| {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// The directory, held against other campaigns until it is dropped.
+/// The directory, locked against other campaigns until this value is dropped.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
@@ -48,7 +48,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Writes down what the directory is for, or compares it with what is written there.
+    /// Writes what the directory is for, or compares it with what an earlier process wrote.
     fn claim(&self, experiment: &Experiment, settings: &Settings) -> Result<()> {
         let path = self.root.join("experiment.json");
         let wanted = purpose(experiment, settings)?;

@@ -1,8 +1,8 @@
-//! What a run has finished, one line of JSON for each thing that happened.
+//! What a run has finished, one line of JSON per event.
 //!
-//! Lines are only ever appended. A process that is killed may leave half a line at the end, which is
-//! dropped; a line that cannot be understood before the end means that the file was damaged or written
-//! by another version, and is refused.
+//! Lines are only appended. A process that is killed may leave half a line at the end, which is
+//! dropped. Any other line that cannot be read means that the file was damaged or written by another
+//! version, which is an error.
 
 use crate::experiments::published::{Figures, Step};
 use crate::harness::step_report::WorkloadReport;
@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// One line.
+/// One line of the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
@@ -23,14 +23,14 @@ pub enum Line {
         version: String,
         /// What was set.
         settings: Vec<(String, String)>,
-        /// How many steps it found finished; what stands behind them above is void.
+        /// How many steps it found finished. Steps recorded after these no longer count.
         behind: usize,
     },
     /// A step ended.
     Step {
         /// What was measured.
         report: Box<WorkloadReport>,
-        /// What else.
+        /// Its other figures.
         figures: Figures,
     },
     /// The database was closed, and all is done.
@@ -51,13 +51,13 @@ pub struct Journal {
     steps: Vec<WorkloadReport>,
     /// Their other figures.
     pub figures: Vec<Figures>,
-    /// Steps behind which a process took up the database.
+    /// After how many steps another process continued, for each time that one did.
     pub taken_up: Vec<usize>,
     closed: Option<f64>,
 }
 
 impl Journal {
-    /// Reads what there is, and makes an empty one if there is nothing.
+    /// Reads the journal, or makes an empty one.
     pub fn open(path: PathBuf) -> Result<Self> {
         let failed = |what: &'static str| {
             let path = path.clone();
@@ -126,7 +126,7 @@ impl Journal {
         }
     }
 
-    /// Adds a line, and hands it to the system.
+    /// Appends a line and syncs it.
     pub fn append(&mut self, line: &Line) -> Result<()> {
         match line {
             Line::Closed { seconds } => self.closed = Some(*seconds),
@@ -161,8 +161,8 @@ fn parse(path: &Path, number: usize, line: &[u8]) -> Result<Line> {
     })
 }
 
-/// How many of the finished steps survive the end of the process although nothing was synced: all up
-/// to the last one that wrote everything out, and those behind it that wrote nothing.
+/// How many of the finished steps survive the end of the process although nothing was synced: all
+/// steps up to the last flush, and the steps after it that wrote nothing.
 pub fn sound(steps: &[Step]) -> usize {
     let Some(persisted) = steps.iter().rposition(|step| step.action.persists()) else { return 0 };
     let quiet = steps[persisted + 1..].iter().take_while(|step| !step.action.writes());

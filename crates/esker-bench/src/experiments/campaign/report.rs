@@ -1,7 +1,7 @@
 //! The report of a campaign: that of a comparison, and what only experiments have.
 //!
-//! The fields of experiments stand beside those of every report, in the same JSON object. The same figures
-//! are written as comma-separated values, one line for each step of each run.
+//! The fields of experiments stand beside those of every report, in the same JSON object. The same
+//! figures are written as comma-separated values, one line for each step of each run.
 
 use super::journal::Known;
 use super::samples::Unfinished;
@@ -37,7 +37,7 @@ pub struct CampaignReport {
     pub published: Vec<Published>,
     /// Figures that a workload's report has no place for.
     pub figures: Vec<StepFigures>,
-    /// Runs that were stopped and went on.
+    /// Runs that were stopped and continued, in sentences.
     pub resumed: Vec<String>,
     /// Runs that took samples and are not done.
     pub unfinished: Vec<Unfinished>,
@@ -65,7 +65,7 @@ pub struct StepFigures {
     pub figures: Figures,
 }
 
-/// Puts together what is known.
+/// Makes the report of what is known.
 pub(super) fn of(
     campaign: &Campaign,
     steps: &[Step],

@@ -24,7 +24,7 @@ pub trait Watcher {
         false
     }
 
-    /// A run begins, or goes on behind steps that were finished earlier.
+    /// A run begins, or continues after steps that were finished earlier.
     fn begins(&mut self, _engine: &EngineSpec, _round: usize, _finished: usize) {}
 
     /// A step ended. `left` is how long the rest will take, as far as one can know.
@@ -90,7 +90,7 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// Takes up the journals of all runs.
+    /// Reads the journals of all runs.
     fn read_all(&mut self) -> Result<()> {
         let settings = &self.campaign.settings;
         for round in 1..=settings.rounds {
@@ -104,7 +104,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// All runs that are not done; why it was ended early, if it was.
+    /// Carries out all runs that are not done. Returns why the campaign ended early, if it did.
     fn rounds(&mut self) -> Result<Option<String>> {
         for round in 1..=self.campaign.settings.rounds {
             for place in 0..self.runs.len() {
@@ -138,7 +138,7 @@ impl Course<'_> {
         Ok(None)
     }
 
-    /// One run, from where it was; why the campaign has to end, if it has to.
+    /// Continues one run. Returns why the campaign has to end, if it has to.
     fn one(&mut self, place: usize) -> Result<Option<String>> {
         let settings = &self.campaign.settings;
         let (spec, round) = (self.runs[place].report.engine.clone(), self.runs[place].report.round);
@@ -202,7 +202,7 @@ impl Course<'_> {
         journal::sound(&self.steps[..done.min(self.steps.len())])
     }
 
-    /// Writes down what a run tells.
+    /// Records what a run reports.
     fn note(&mut self, place: usize, sound: usize, event: Event) -> Result<()> {
         let known = &mut self.runs[place];
         match event {
@@ -235,7 +235,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Compares what the engines of a round returned; what differed.
+    /// Compares the results of the engines of a round. Returns what differed, in words.
     fn agree(&mut self, round: usize) -> Option<String> {
         let runs: Vec<RunReport> = self.runs.iter().map(|known| known.report.clone()).collect();
         let found = agree::between_engines(&runs, round);

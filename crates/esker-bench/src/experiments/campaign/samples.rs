@@ -1,7 +1,6 @@
-//! The course of runs that took samples: how far an unfinished one came, and two plots.
+//! The samples of runs: how far an unfinished run came, and two plots.
 //!
-//! Everything comes from the files of samples, so that a run that was stopped is drawn as far as it
-//! came.
+//! Everything is read from the files of samples, so a run that was stopped is drawn as far as it came.
 
 use super::folder::Folder;
 use crate::harness::step_report::Sample;
@@ -34,11 +33,11 @@ pub struct Course {
 
 /// The zoom shows at least so many seconds on either side of a pause.
 const AROUND: f64 = 2.0;
-/// Or so many times as long as the pause.
+/// It shows at least so many times the length of the pause.
 const PAUSES_AROUND: f64 = 3.0;
 
 impl Course {
-    /// Those of all runs that have some.
+    /// The samples of all runs that took some.
     pub fn all<'a>(folder: &Folder, runs: impl Iterator<Item = &'a RunReport>) -> Vec<Self> {
         let of = |run: &RunReport| Self {
             engine: run.engine.clone(),

@@ -9,12 +9,13 @@ use crate::harness::settings::Settings;
 use crate::{Error, Result};
 use std::path::PathBuf;
 
-/// What is wanted.
+/// What a user wants of a campaign.
 #[derive(Debug)]
 pub struct Campaign {
     /// The experiment.
     pub experiment: &'static Experiment,
-    /// What [`Experiment::settings`] and [`crate::experiments::compare::prepare`] made of the user's wishes.
+    /// What [`Experiment::settings`] and [`crate::experiments::compare::prepare`] made of the user's
+    /// wishes.
     pub settings: Settings,
     /// The directory of results and databases.
     pub dir: PathBuf,

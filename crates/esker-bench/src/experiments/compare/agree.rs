@@ -1,8 +1,8 @@
-//! Whether engines returned the same.
+//! Whether engines returned the same results.
 //!
-//! Within one run, results of samples were compared with what was written; a wrong one is the engine's
-//! own fault, whatever the others say. Between the engines of a round, checksums of the same step must
-//! be equal wherever the step was the same work for all.
+//! Within one run, the results of samples were compared with what was written; a wrong one is the fault
+//! of this engine, whatever the others returned. Between the engines of a round, checksums of the same
+//! step must be equal if the step was the same work for all.
 
 use crate::harness::step_report::{CheckScope, StepCheck};
 use crate::report::{Agreement, RunReport};
@@ -19,7 +19,7 @@ pub fn with_what_was_written(run: &RunReport) -> Option<String> {
     })
 }
 
-/// Compares the steps of one round, as far as all its runs came.
+/// Compares the steps of one round that all its runs completed.
 pub fn between_engines(runs: &[RunReport], round: usize) -> Vec<Agreement> {
     let runs: Vec<&RunReport> = runs.iter().filter(|run| run.round == round).collect();
     let steps = runs.iter().map(|run| run.workloads.len()).max().unwrap_or(0);

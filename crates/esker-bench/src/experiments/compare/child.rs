@@ -1,10 +1,10 @@
 //! The process of one run.
 //!
-//! It reads its order from standard input, one line of JSON, and tells how it goes on standard output,
-//! in records of RFC 7464: a record separator (0x1E), JSON, a line feed. What an engine prints itself
-//! stands between records and is told apart from them. Standard input stays open as long as somebody
-//! wants the result; when it ends, so does this process, at once. Nothing is left running if the
-//! comparison is killed, on any system.
+//! It reads its order from standard input, one line of JSON, and reports its progress on standard
+//! output, in records of RFC 7464: a record separator (0x1E), JSON, a line feed. What an engine prints
+//! itself lies between records, so it can be told from them. The parent keeps standard input open as
+//! long as it wants the result. When standard input ends, this process ends at once, so nothing is left
+//! running if the comparison is killed, on any system.
 
 use super::host::{Event, Order, carry_out};
 use crate::{Error, Result};
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-/// Stands before each record.
+/// The byte before each record.
 pub const SEPARATOR: u8 = 0x1E;
 
 /// What the process writes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Record {
-    /// How the run goes.
+    /// Progress of the run.
     Event(Event),
     /// Why it ended early.
     Failed(String),
 }
 
-/// Carries out the order that stands on standard input.
+/// Carries out the order that comes on standard input.
 pub fn main() -> ExitCode {
     let mut line = String::new();
     let order = match io::stdin().lock().read_line(&mut line) {

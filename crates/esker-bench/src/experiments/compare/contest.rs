@@ -58,7 +58,7 @@ struct Contest<'a> {
 }
 
 impl Contest<'_> {
-    /// All rounds; why they were ended early, if they were.
+    /// Runs all rounds. Returns why they ended early, if they did.
     fn rounds(&mut self, workspace: &Workspace) -> Result<Option<String>> {
         for round in 1..=self.settings.rounds {
             for (turn, place) in turns(self.settings.engines.len(), round).enumerate() {
@@ -94,7 +94,7 @@ impl Contest<'_> {
         Ok(None)
     }
 
-    /// One run; why the comparison has to end, if it has to.
+    /// Carries out one run. Returns why the comparison has to end, if it has to.
     fn one(&mut self, order: &Order, place: usize) -> Result<Option<String>> {
         let spec = &order.engine;
         let mut run = RunReport::begun(spec, order.round, order.turn);
@@ -140,7 +140,7 @@ impl Contest<'_> {
         Ok(wrong.or(stopped))
     }
 
-    /// Compares what the engines of a round returned; what differed.
+    /// Compares the results of the engines of a round. Returns what differed, in words.
     fn agree(&mut self, round: usize) -> Option<String> {
         let found = agree::between_engines(&self.runs, round);
         let disagreement = found.iter().find(|agreement| !agreement.agree);

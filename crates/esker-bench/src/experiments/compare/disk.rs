@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-/// With less room than this, a failure is put down to the disk.
+/// With less free space than this, a failure is attributed to the disk.
 const FULL_DISK: u64 = 16 << 20;
 
 /// Whether a full disk caused a failure. Engines word it differently, so the disk is checked too.

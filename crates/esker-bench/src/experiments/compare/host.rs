@@ -1,7 +1,7 @@
-//! What a run needs to know, and what it tells while it goes.
+//! Where a run takes place, what it has to know, and what it reports.
 //!
-//! A comparison does not care where its runs happen: in processes of their own ([`super::process`]),
-//! as users get it, or in this one ([`InProcess`]), as its unit tests have it.
+//! A comparison works the same whether its runs have processes of their own ([`super::process`]), as
+//! users get it, or take place in this process ([`InProcess`]), as in unit tests.
 
 use crate::experiments::published::{self, Assignment, Figures, Listener};
 use crate::experiments::suite::{self, Observer};
@@ -11,27 +11,27 @@ use crate::{EngineSpec, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// One run that is to be made.
+/// One run that is to be carried out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// Of which engine.
+    /// The engine.
     pub engine: EngineSpec,
-    /// In which round, from 1.
+    /// The round, from 1.
     pub round: usize,
-    /// At which turn of the round, from 1.
+    /// Its turn in the round, from 1.
     pub turn: usize,
-    /// In which directory, which is there and empty unless an existing database is asked for.
+    /// The directory of the database. It exists, and is empty unless an existing database is used.
     pub dir: PathBuf,
     /// Whether a progress bar is wanted.
     pub progress: bool,
-    /// Everything else.
+    /// The settings of the suite.
     pub settings: Settings,
-    /// The experiment that it is part of, if it is.
+    /// The experiment that the run belongs to, if any.
     #[serde(default)]
     pub assignment: Option<Assignment>,
 }
 
-/// What a run tells.
+/// What a run reports while it goes on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "event")]
 pub enum Event {
@@ -46,7 +46,7 @@ pub enum Event {
     Step {
         /// What was measured.
         report: Box<WorkloadReport>,
-        /// What else, in an experiment.
+        /// Further figures, in an experiment.
         #[serde(default)]
         figures: Figures,
     },
@@ -59,16 +59,16 @@ pub enum Event {
 
 /// Where runs happen.
 pub trait Host {
-    /// Makes a run to its end, or to its failure.
+    /// Carries out a run to its end or to its failure.
     fn run(&self, order: &Order, seen: &mut dyn FnMut(Event) -> Result<()>) -> Result<()>;
 
-    /// Whether somebody asked for the end of it all.
+    /// Whether somebody asked to end the whole comparison.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// Makes the run that an order asks for in this process, and tells how it goes.
+/// Carries out an order in this process, and reports its progress.
 pub fn carry_out(order: &Order, tell: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
     let settings = &order.settings;
     if let Some(assignment) = &order.assignment {
@@ -134,7 +134,7 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// Makes all runs in this process.
+/// Carries out all runs in this process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InProcess;
 

@@ -9,7 +9,7 @@ use crate::harness::measure::caches;
 use crate::harness::settings::Settings;
 use crate::{Error, Result};
 
-/// The share of the memory that an engine gets where nobody says: as in `esker bench`.
+/// An engine gets this share of the memory if the user gave no number, as in `esker bench`.
 const MEMORY_SHARE: u64 = 4;
 /// Fills in what a comparison does not leave to each engine, and refuses what it cannot carry out.
 pub fn prepare(mut settings: Settings) -> Result<Settings> {

@@ -1,9 +1,9 @@
 //! Runs in processes of their own.
 //!
 //! The same program is started with arguments that make it a run ([`super::child`]). It gets a process
-//! group of its own, so that Ctrl-C reaches the comparison alone, which then ends the run and keeps
-//! what it measured. With a memory limit the process is put into its control group before it gets its
-//! order, that is before it has opened anything.
+//! group of its own, so Ctrl-C reaches only the comparison, which then ends the run and keeps what it
+//! measured. With a memory limit, the process is put into its control group before it gets its order
+//! and so before it opens anything.
 
 use super::child::{Record, SEPARATOR};
 use super::host::{Event, Host, Order};
@@ -80,7 +80,7 @@ impl Processes {
         Ok(Arc::new(child))
     }
 
-    /// Gives the order, and takes what comes back.
+    /// Sends the order, and receives what the run reports.
     fn talk(
         &self,
         child: &SharedChild,
@@ -93,7 +93,7 @@ impl Processes {
         }
         let mut line = serde_json::to_vec(order).map_err(|error| lost(error.into()))?;
         line.push(b'\n');
-        // Held until the run has ended: its end is the run's end.
+        // Kept open until the run has ended: closing it would end the run.
         let mut input = child.take_stdin();
         let output = child.take_stdout();
         if let Some(input) = &mut input {
@@ -127,7 +127,7 @@ impl Processes {
 /// What an engine printed by itself.
 fn say(bytes: &[u8]) {
     if !bytes.is_empty() {
-        // Where standard error leads nowhere, nobody misses it.
+        // If standard error is closed, nobody would read it.
         let _ = io::stderr().write_all(bytes);
     }
 }
@@ -159,7 +159,7 @@ impl Host for Processes {
     }
 }
 
-/// The failure of a run that ended without a word.
+/// The failure of a run that ended without a record.
 fn ended(status: ExitStatus, limited: bool) -> Error {
     let hint = if limited { "; with --memory-limit the system ends what needs more" } else { "" };
     Error::Failed(format!("its process ended without a result ({status}){hint}"))

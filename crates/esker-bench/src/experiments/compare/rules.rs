@@ -1,7 +1,7 @@
 //! The rules of a comparison in words, for its report.
 //!
-//! Each sentence is true of the code at the time of writing and is printed with every report, so that
-//! a reader need not know this program to judge its figures.
+//! Every report prints these sentences, so that a reader can judge the figures without knowing this
+//! program. Each must be true of the code: change the sentence together with the rule.
 
 use crate::engines::Durability;
 use crate::harness::check;

@@ -28,7 +28,7 @@ pub struct Experiment {
     pub value_size: usize,
     /// What differs here from the published one.
     pub differs: &'static [&'static str],
-    /// Fixes what the experiment fixes. Durations and sizes that the user gave stay.
+    /// Sets what the experiment fixes. Durations and sizes that the user gave are kept.
     pub(super) settings: fn(&mut Settings),
     /// Its steps.
     pub(super) steps: fn(&Settings) -> Vec<Step>,
@@ -43,7 +43,7 @@ pub struct Step {
     pub name: String,
     /// What it does.
     pub about: &'static str,
-    /// How.
+    /// The workload or stage that does it.
     pub action: Action,
 }
 
@@ -118,7 +118,7 @@ impl Experiment {
         self.steps(settings).iter().any(|step| matches!(step.action, Action::Links(_)))
     }
 
-    /// How long a step lasts that time ends, if any does.
+    /// How long a step lasts, if a time limit ends it.
     pub fn timed(&self, settings: &Settings, step: &Step) -> Option<Duration> {
         match step.action {
             Action::Workload(workload) if workload.kind.can_repeat() => settings.duration,

@@ -1,4 +1,7 @@
-//! Figures that others published.
+//! Figures that others published of an experiment.
+//!
+//! A figure belongs to a step and to a scale. An experiment gives the figures of the scale that is
+//! nearest to the one that was asked for ([`nearest`]).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! Points of time series: InfluxDB's experiment.
 //!
-//! Point number `n` belongs to series `n % series` and has the time `n / series`, so that a thousand
-//! points in a row are of a thousand series. A key is the series, the time and the number of the point,
-//! three big-endian integers of eight bytes. A value is a protobuf message with one field, an `int64`
-//! whose magnitude is drawn so that all lengths occur alike: 2 to 11 bytes.
+//! Point number `n` belongs to series `n % series` and has the time `n / series`, so a thousand
+//! consecutive points belong to a thousand series. A key is the series, the time and the number of the
+//! point, three big-endian integers of eight bytes. A value is a protobuf message with one field, an
+//! `int64` whose magnitude is drawn so that all lengths, 2 to 11 bytes, are equally frequent.
 
 use super::figures::Figures;
 use crate::engines::Durability;

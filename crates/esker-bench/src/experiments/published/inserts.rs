@@ -1,7 +1,7 @@
 //! A long run of random inserts with a sample for every ten thousand: Acunu's experiment.
 //!
-//! Samples are written to a file as they come, so that a run that is stopped after hours has left its
-//! course. Beside what the run did stands what the device did meanwhile, for everybody who uses it.
+//! Samples are written to a file while the run goes on, so a run that is stopped after hours leaves its
+//! rates behind. Each sample also says what the device did in that time, for all processes together.
 
 use super::figures::Figures;
 use crate::engines::Engine;

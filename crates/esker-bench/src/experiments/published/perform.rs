@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What a process of an experiment is asked to do, besides what every run is.
+/// What a process of an experiment has to know beside the order of every run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Assignment {
     /// The experiment's name.
     pub experiment: String,
     /// The steps that an earlier process finished on this database.
     pub finished: Vec<Finished>,
-    /// Where samples are written as they come.
+    /// The file of samples, written while the run goes on.
     pub samples: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ impl Finished {
     }
 }
 
-/// Hears how it goes.
+/// Follows one engine's part while it runs.
 pub trait Listener {
     /// The database is open.
     fn opened(&mut self, version: &str, settings: &[(String, String)]) -> Result<()>;

@@ -1,8 +1,8 @@
-//! A limit on the memory of one process, the system's cache of its files included.
+//! A limit on the memory of one process, including the system's cache of its files.
 //!
-//! Linux limits groups of processes. Both forms of its control groups are served: the one tree of
-//! version 2, and the memory tree of version 1. Making a group needs the administrator's rights (or a
-//! tree that was handed to the user), so every failure says what was tried. The group is removed when
+//! Linux limits groups of processes. Both versions of its control groups are supported: the single tree
+//! of version 2, and the memory tree of version 1. Making a group needs administrator rights (or a tree
+//! that was given to the user), so every error message says what was tried. The group is removed when
 //! the comparison ends.
 
 use crate::{Error, Result};

@@ -1,4 +1,7 @@
 //! How many bytes of the device a directory takes.
+//!
+//! Allocated blocks are counted, not lengths of files: a file may have holes, and a file system may
+//! reserve space ahead. Reports divide this figure by the bytes of live data (space amplification).
 
 use std::fs::Metadata;
 use std::path::Path;

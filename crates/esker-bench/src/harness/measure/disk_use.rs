@@ -1,8 +1,8 @@
-//! What a block device did, for everybody who uses it.
+//! What a block device did, for all processes together.
 //!
-//! Linux counts in `/proc/diskstats`. Other processes use the device too, so these figures stand beside
-//! those of the process and not in their place. Elsewhere, and where the directory lies on no device
-//! (memory, network), there are none.
+//! Linux counts in `/proc/diskstats`. Other processes use the device too, so these figures are reported
+//! beside those of the process and do not replace them. There are none on other systems, or if the
+//! directory is not on a device (memory, network).
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! What one measured thread carries: latencies, counts, silences and samples.
+//! What one measured thread records: latencies, counts, silences and samples.
 //!
-//! The clock is read once per operation; the end of one is the start of the next, so a latency holds
-//! the few dozen nanoseconds in which the harness makes the next key and value. The thread publishes
-//! how far it is with a plain store to a counter of its own cache line; the monitor thread adds these
-//! up ten times a second.
+//! The clock is read once per operation: the end of one operation is the start of the next. A latency
+//! therefore includes the few dozen nanoseconds in which the harness makes the next key and value. The
+//! thread publishes its progress with a plain store to a counter on a cache line of its own; the
+//! monitor thread adds these counters up ten times a second.
 
 use super::latency::Latencies;
 use crate::harness::check::Checksum;

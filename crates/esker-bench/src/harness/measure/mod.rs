@@ -1,8 +1,8 @@
 //! Instruments: latencies, pauses, what the process used, what the machine is.
 //!
-//! Each instrument says what it costs. On the path of an operation there is one clock read, one
-//! histogram update and one store to a counter that only this thread writes ([`meter`]); everything
-//! else happens in the monitor thread or after the workload.
+//! Each instrument says what it costs. Each operation costs one clock read, one histogram update and
+//! one store to a counter that only this thread writes ([`meter`]); everything else happens in the
+//! monitor thread or after the workload.
 
 pub mod caches;
 pub mod cgroup;

@@ -1,10 +1,11 @@
-//! The longest time in which no thread completed anything.
+//! The longest time in which no thread completed an operation.
 //!
-//! The longest latency of one thread says little about many: sixteen writers on two cores wait for
-//! each other all the time while the store as a whole moves on. A *pause* is a span that lies inside
-//! a silence of every thread. Threads remember their silences above a millisecond; here they are
-//! swept in the order of time. A thread that has ended is silent from then on, and the workload ends
-//! with the last of them.
+//! The longest latency of one thread says little about many threads: sixteen writers on two cores wait
+//! for each other all the time while the engine as a whole makes progress. A *silence* is a span in
+//! which one thread completed nothing; threads record their silences above a millisecond. A *pause* is
+//! a span that lies inside a silence of every thread, found here by going through all silences in the
+//! order of time. A thread that has ended is silent from then on, and the workload ends with the last
+//! thread.
 
 use super::meter::{SILENCE_NS, Silence, Totals};
 

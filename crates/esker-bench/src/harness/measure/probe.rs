@@ -1,9 +1,9 @@
-//! A thread that does nothing, to know the machine's own pauses.
+//! A thread that does nothing, which shows the machine's own pauses.
 //!
-//! It waits a millisecond at a time on a condition and looks at the clock when it wakes. How much
-//! later than asked it wakes is what the scheduler, the hypervisor or a neighbour took from a thread
-//! that wanted next to nothing. A pause of the store that is no longer than this gap is not the
-//! store's. The probe accounts for its own switches and CPU time, so that they can be subtracted.
+//! It waits a millisecond at a time and reads the clock when it wakes. The time by which it wakes too
+//! late was taken by the scheduler, the hypervisor or another process. A pause of the engine that is no
+//! longer than this gap may not be the engine's. The probe counts its own context switches and CPU
+//! time, so that they can be subtracted.
 
 use super::process::{self, ThreadUse};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -1,10 +1,10 @@
 //! What the process used: CPU time, context switches, device bytes, memory.
 //!
-//! CPU and switches come from `getrusage`, which includes threads that have ended. Device bytes are
-//! Linux's `/proc/self/io`: bytes that this process caused to be written to or read from a device.
-//! They count a page of a mapped file each time it is dirtied anew after write-back, so a mapped log
-//! is over-counted there; engines that count for themselves are shown beside it. Systems
-//! without a counter report none, never zero.
+//! CPU time and context switches come from `getrusage`, which includes threads that have ended. Device
+//! bytes come from Linux's `/proc/self/io`: bytes that this process caused to be written to or read
+//! from a device. A page of a mapped file is counted each time it is changed again after it was written
+//! back, so a log in a mapped file is counted too high; reports show an engine's own count beside it.
+//! Systems without a counter report none, never zero.
 
 use std::time::Duration;
 

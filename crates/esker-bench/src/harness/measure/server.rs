@@ -1,10 +1,10 @@
-//! What a run uses, if a server works for it.
+//! What a run uses if a server works for it.
 //!
-//! An engine that is a server does its work in another process, whose use counts as if the run had
-//! done it itself. A living process shows no `getrusage` to others. Its CPU time is read from its
-//! clock, which includes threads that have ended; context switches are counted by thread, so those of
-//! a thread that has ended are as they were when it was last looked at, once a second and before and
-//! after each step. Only Linux shows all of this; elsewhere the server's part is left out.
+//! An engine that is a server does its work in another process, whose use counts as if the run had done
+//! it itself. `getrusage` tells nothing of other processes that are alive. The server's CPU time is
+//! read from its process clock, which includes threads that have ended. Context switches are counted by
+//! thread; those of a thread that has ended count as last seen, once a second and before and after each
+//! step. Only Linux offers all of this; on other systems the server's part is left out.
 
 #[cfg(target_os = "linux")]
 use super::process::field;

@@ -1,9 +1,9 @@
 //! From settings and a workload's name to threads, operations and time.
 //!
-//! Counts are for the whole workload and divided among its threads, so that sixteen threads do the
-//! work of one and not sixteen times as much. A workload that can go on for ever runs for
-//! `--duration` if that is given and, for reads, `--reads` is not; in all other cases it has a number
-//! of operations, and the duration can only end it early. A load of a comparison is never cut short.
+//! Operations are counted for the whole workload and divided among its threads, so sixteen threads do
+//! as much work as one. A workload that can go on for ever runs for `--duration` if that is given and,
+//! for reads, `--reads` is not. In all other cases it has a number of operations, and the duration can
+//! only end it early. A load of a comparison always runs to its end.
 
 use crate::harness::measure::meter::Turns;
 use crate::harness::settings::{EXPENSIVE_SHARE, Settings};

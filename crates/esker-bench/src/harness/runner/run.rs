@@ -1,9 +1,9 @@
 //! Runs workloads on one open database, one after the other.
 //!
-//! A step has a plan (`plan`): how many threads, how many operations or how long. The measured threads work
-//! (`thread`) while two more watch: one samples their counters for the rates of single seconds and the
-//! progress bar (`monitor`), one is idle and so sees the machine's own pauses. When the measured threads
-//! have ended, their results are checked (`verify`) and merged into a report (`summary`).
+//! A step has a plan (`plan`): how many threads, how many operations or how long. The measured threads
+//! work (`thread`) while two more watch: one samples their counters for the rates of single seconds and
+//! the progress bar (`monitor`), one is idle and so sees the machine's own pauses. When the measured
+//! threads have ended, their results are checked (`verify`) and merged into a report (`summary`).
 
 use super::job::Job;
 use super::measured::{Measured, Outcome, joined};

@@ -1,8 +1,8 @@
-//! Steps that are no workload of the list: those of experiments, measured in the same way.
+//! Steps with a loop of their own: those of experiments, measured like workloads.
 //!
-//! A stage brings its own loop. Everything around it is the runner's: threads, the clock, the watchers,
-//! what the process used. A runner can also *pass* a workload that was finished before the database
-//! was opened, so that what follows draws the same numbers and is checked as if it had just been run.
+//! A stage brings only its loop; threads, clock, monitor and counters are the runner's. A runner can
+//! also *pass* a workload that an earlier process finished on this database: the steps that follow then
+//! draw the same numbers, and are checked, as if the workload had just been run.
 
 use super::measured::{Outcome, joined};
 use super::plan::Plan;

@@ -1,11 +1,11 @@
-//! Whether the engine returned what it was given.
+//! Checks whether the engine returned what was written.
 //!
-//! Two checks. The *results* of a step have a checksum (`check`), which must be the same for every
-//! engine of a round if the step and all before it were the same work for all: a fixed number of
-//! operations, and no writer whose turns depend on speed. Steps of which that is not true, and those
-//! that return nothing, are followed by a *sample* that is not timed: keys read one by one and a
-//! range scanned, the same for all engines, and each result compared with what the harness knows that
-//! it wrote. Which keys are present is known exactly ([`crate::harness::live`]); the value of a key is one of
+//! There are two checks. The *results* of a step have a checksum (`check`). It must be the same for
+//! every engine of a round if the step and all steps before it were the same work for all: a fixed
+//! number of operations, and no writer whose progress depends on speed. After all other steps, and
+//! after those that return nothing, a *sample* is read, which is not timed: some keys one by one and a
+//! range, the same for all engines. Each result of the sample is compared with what the harness wrote.
+//! Which keys are present is known exactly ([`crate::harness::live`]); the value of a key is one of
 //! those that the steps so far would have written under it.
 
 use super::plan::Plan;

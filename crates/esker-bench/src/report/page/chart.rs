@@ -1,9 +1,9 @@
 //! Pictures: bars with their spread, and lines.
 //!
-//! A picture is half as wide on the page as it is drawn, and as wide as a telephone, so that its
-//! text stays legible on one. Its colours are names: the style sheet gives every colour that is
-//! used here another value in the dark, and every line a pattern of dashes of its own, by the
-//! value of the attribute. The text of a picture that comes from a file is escaped by the library.
+//! A picture is drawn twice as wide as the page shows it, and the page shows it no wider than a
+//! telephone's screen, so its text stays legible there. Colours are names: the style sheet finds an
+//! attribute by its value and gives each colour another value in dark mode, and each line its own
+//! pattern of dashes. Text that comes from a file is escaped by the plotting library.
 
 use super::error::PageError;
 use super::figure::Spread;

@@ -1,8 +1,8 @@
 //! The lines of a workload: latencies by percentile, and rates over time.
 //!
-//! A course over time may have a point for every second of many hours. More than the picture can
-//! show are brought down to the lowest and the highest of each of its columns, so that neither a
-//! pause nor a burst disappears.
+//! Rates may have a point for every second of many hours. If there are more points than the picture has
+//! columns, each column shows its lowest and its highest point, so neither a pause nor a burst
+//! disappears.
 
 use super::chart::{Axis, Line, Picture, decades, lines, round_ticks};
 use super::error::PageError;

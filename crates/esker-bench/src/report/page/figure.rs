@@ -1,10 +1,10 @@
 //! What is compared: measures, their spread over rounds, and who is ahead.
 //!
-//! A measure is either a rate, of which more is better, or a cost, of which less is better. Ratios
-//! are turned so that above 1 is always better for the engine that the page is about. A difference
-//! of medians that is not larger than the wider of both spreads is a tie, and so are rounds that
-//! overlap: another round could have turned it around. Where either engine ran only once nothing is known about the spread, and
-//! nobody is said to have won.
+//! A measure is either a rate, of which more is better, or a cost, of which less is better. Ratios are
+//! always above 1 if the engine that the page is about is better. A difference of medians that is not
+//! larger than the wider of both spreads is a tie, and so are rounds that overlap: one more round could
+//! have reversed them. If either engine ran only once, nothing is known about the spread, and there is
+//! no winner.
 
 use super::input::{Figure, Step};
 use crate::harness::measure::median::median;

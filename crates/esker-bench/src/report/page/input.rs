@@ -1,10 +1,10 @@
 //! Reports as they stand in files.
 //!
-//! The structures are not those that the benchmark writes: a page is made of what is there. Only
-//! what no page could do without is required; every other figure may be missing, because a system
-//! or an engine does not offer it or because an earlier version of the tool did not know it.
-//! Machine and settings are kept as names and values, so that a setting which this code has never
-//! heard of is still shown, and still keeps apart what was measured differently.
+//! These structures are not those that the benchmark writes, because a page is made of whatever a file
+//! has. Only what no page can do without is required. Every other figure may be missing: a system or an
+//! engine may not offer it, or the file may come from an earlier version. Machine and settings are kept
+//! as names and values, so a setting that this code does not know is still shown, and still separates
+//! what was measured differently.
 
 use super::error::PageError;
 use serde::Deserialize;

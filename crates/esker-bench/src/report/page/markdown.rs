@@ -1,4 +1,7 @@
 //! Tables for a document: the same comparisons as on the page, as Markdown.
+//!
+//! A table has a row for each workload and a column for each engine, with ratios; a list of all losses
+//! follows. Text from files is escaped, so that it cannot break a table.
 
 use super::figure::{Mark, Measure, Spread};
 use super::group::{Column, Group, Workload};

@@ -1,4 +1,7 @@
-//! Comparisons of two engines, whichever way they are shown.
+//! Comparisons of two engines, as the page and the tables in Markdown show them.
+//!
+//! For each workload and each other engine there is one outcome: the measure that compares speed, the
+//! ratio, and the mark (win, loss, tie). The page counts these outcomes in its summary.
 
 use super::figure::{Mark, Measure, Spread, Verdict, batched, compare};
 use super::group::{Group, Workload};

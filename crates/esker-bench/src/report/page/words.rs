@@ -1,4 +1,7 @@
 //! Figures as people read them.
+//!
+//! Numbers get separators between thousands or a unit that fits, and lists get their "and". The page
+//! and the tables in Markdown use the same functions, so both write a figure in the same way.
 
 use super::figure::Measure;
 use serde_json::Value;

@@ -1,14 +1,14 @@
 //! LinkBench's tables in SQL.
 //!
 //! The tables and the statements are those of LinkBench's store for MySQL, with these differences.
-//! Statements are prepared. Links are hidden by one statement that changes a visible one, instead of
-//! two of which another transaction may come between. Every statement is told its index: left to
-//! itself, MyRocks guesses from few entries, and an update by the covering index may miss a row
-//! whose neighbours change. Lists lie in the order of their index where times are equal. Data are bytes, not text.
+//! Statements are prepared. One statement hides a visible link, instead of two between which another
+//! transaction may commit. Every statement names its index: without that, MyRocks estimates from few
+//! entries, and an update by the covering index may miss a row whose neighbours change. Links of equal
+//! time are listed in the order of their index. Data are bytes, not text.
 //!
-//! Connections work without autocommit, at READ COMMITTED, as MyRocks's documentation recommends:
-//! every statement has a snapshot of its own, so a read needs neither a beginning nor an end, and a
-//! write no beginning. Each call is one transaction all the same: reads are one statement.
+//! Connections work without autocommit, at READ COMMITTED, as MyRocks's documentation recommends: every
+//! statement has a snapshot of its own, so a read needs neither a beginning nor an end, and a write no
+//! beginning. Each call is still one transaction, because a read is one statement.
 
 use super::connection::MariaDb;
 use super::storage::Storage;

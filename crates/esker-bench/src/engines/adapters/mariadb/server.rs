@@ -1,12 +1,12 @@
 //! A server of MariaDB that belongs to one run.
 //!
-//! Its data, temporary tables, socket and process identifier lie in the directory of the database. It
-//! is started by a shell that waits on a pipe from this process: when the pipe ends, because the run
-//! let go of it or because the run's process is gone in whatever way, the shell ends the process group
-//! in which the server is. So no server outlives its run, and Ctrl-C reaches the run alone.
+//! Its data, temporary tables, socket and process identifier are in the directory of the database. A
+//! shell starts it and waits on a pipe from this process. When the pipe closes, because the run closed
+//! it or because the run's process ended in whatever way, the shell kills the process group of the
+//! server. So no server outlives its run, and Ctrl-C reaches only the run.
 //!
-//! Whether the server answers is read from its error log, which is a pipe too: nothing is asked again
-//! and again. The end of the log is the end of the server.
+//! The server's error log is a pipe too: it says when the server is ready, without polling. The end of
+//! the log is the end of the server.
 
 use crate::{EngineSpec, Error, Result};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! What both kinds of RocksDB database share: errors, statistics, write options and the cursor.
 //!
-//! The plain database (`plain`) and the one with transactions (`transactions`) have different types in the
-//! crate, with the same options and the same iterators below them.
+//! The plain database (`plain`) and the one with transactions (`transactions`) have different types in
+//! the crate, with the same options and the same iterators below them.
 
 use crate::engines::{Cursor, Direction, Durability, EngineBytes, locked_version};
 use crate::{Error, Result};

@@ -1,8 +1,8 @@
 //! RocksDB with transactions: a `TransactionDB` with the options of the plain one.
 //!
-//! It is what MyRocks runs on. A transaction locks what it writes and what it reads in order to write;
-//! who waits for a lock longer than a second, or is part of a deadlock, begins again. The crate
-//! offers no maintenance calls on such a database, so that flushing and compacting it is refused here.
+//! MyRocks uses the same. A transaction locks what it writes and what it reads in order to write. A
+//! transaction that waits for a lock longer than a second, or is part of a deadlock, begins again. The
+//! crate offers no maintenance calls on such a database, so flushing and compacting it is refused here.
 
 use super::options::{Settings, note};
 use super::shared::{RocksCursor, Tickers, Writes, failed, version};

@@ -1,4 +1,7 @@
 //! InfluxDB's choice of a storage engine, 2014.
+//!
+//! Time series are written and read, half of the points are deleted, and the tree is compacted. No
+//! figures of single steps are kept from the publication; `differs` has its findings in words.
 
 use crate::engines::Durability;
 use crate::experiments::published::experiment::{Action, Experiment, Step};

@@ -1,4 +1,7 @@
 //! Acunu's billion inserts, 2011.
+//!
+//! Random inserts go on until there are a billion keys; what matters is the course of the rate, not its
+//! mean.
 
 use crate::engines::Durability;
 use crate::experiments::published::experiment::{Action, Experiment, Step};

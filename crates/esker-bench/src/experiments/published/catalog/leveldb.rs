@@ -1,4 +1,7 @@
 //! RocksDB against LevelDB, April 2015.
+//!
+//! Fills, overwrites, reads beside a writer and random reads, with 1 and 16 threads. All steps are
+//! workloads of `esker bench`.
 
 use super::step::workload;
 use crate::Kind;

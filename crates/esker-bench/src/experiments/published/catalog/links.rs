@@ -1,4 +1,7 @@
 //! LinkBench, whose load phase was measured in 2016.
+//!
+//! The load is run with one loader or with eight, and the request phase follows. Only the load was
+//! published.
 
 use crate::engines::Durability;
 use crate::experiments::published::experiment::{Action, Experiment, Step};

@@ -1,4 +1,6 @@
 //! RocksDB against SplinterDB, 2022.
+//!
+//! Inserts, point queries and range queries, on data that fit into memory and on data that do not.
 
 use super::step::workload;
 use crate::Kind;

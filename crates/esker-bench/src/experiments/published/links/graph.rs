@@ -24,8 +24,9 @@ const UNIQUE: f64 = 0.225;
 const MOTIF: usize = 128;
 /// The time of the newest link in milliseconds; they are up to fifty days old.
 pub const NEWEST: u64 = 1_456_000_000_000;
-/// How many links ids have: a number, and how many ids in a hundred have no more. Between two of them
-/// the share grows evenly. LinkBench's measured distribution (`Distribution.dat`, `nlinks`), thinned out.
+/// How many links ids have: a number of links, and how many ids in a hundred have at most that many.
+/// Between two points the share grows evenly. LinkBench's measured distribution (`Distribution.dat`,
+/// `nlinks`), thinned out.
 const LINKS: &[(u64, f64)] = &[
     (0, 19.74745),
     (1, 72.98462),

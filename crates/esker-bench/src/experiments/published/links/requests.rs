@@ -1,10 +1,10 @@
 //! The request phase: LinkBench's default mix, without the requests for nodes.
 //!
-//! Ids are drawn as LinkBench's workload for Facebook's graph has it: zipfian, by an exponent for
-//! reads and one for writes, mostly without regard to how many links an id has. Where a link ends is
-//! drawn among so many ids that one in two, nine in ten or one in twenty had a link there when it
-//! was loaded. Every thread draws from a stream of its own. Times are not the clock's but grow by a
-//! millisecond for each request, so that all engines are asked the same.
+//! Ids are drawn as in LinkBench's workload for Facebook's graph: zipfian, with one exponent for reads
+//! and another for writes, mostly independent of how many links an id has. The end of a link is drawn
+//! from a range of ids in which one in two, nine in ten or one in twenty had a link when the graph was
+//! loaded (`ends`). Every thread draws from a stream of its own. Times are not read from a clock but
+//! grow by a millisecond with each request, so that all engines get the same requests.
 
 use super::ends::{ADD_EXISTS, range};
 use super::graph::{Graph, NEWEST, TYPES};

@@ -1,8 +1,8 @@
-//! What some ids have, read back and compared.
+//! Reads back the links of some ids and compares them.
 //!
-//! After the load it is known what has to be there. After requests of several threads it is not, but
-//! rows, index and counts have to tell the same: that the visible rows of an id and type are those
-//! that its list shows, newest first, and as many as it counts.
+//! After the load, the expected links are known exactly. After requests of several threads they are
+//! not, but rows, index and counts must agree: the visible rows of an id and type must be those that
+//! its list shows, newest first, and as many as its count says.
 
 use super::ends::widest;
 use super::graph::{Graph, TYPES};

@@ -1,4 +1,7 @@
-//! What the figures hold for: machine, settings, engines, files.
+//! The conditions of a comparison: machine, settings, engines and files.
+//!
+//! A short form stands at the head of a comparison, the whole at its end. Warnings say what makes figures
+//! doubtful: a build without optimisation, a run that ended early, results that differ.
 
 use super::parts::{Place, scrolling};
 use crate::report::page::group::Group;

@@ -4,8 +4,9 @@
 //! markup, and their texts are escaped by the plotting library. The page has no script, and its
 //! content security policy allows none, nor anything from a network.
 //!
-//! `document` puts the page together. `summary` says who is ahead, `workload` shows the figures, `published`
-//! those of others beside them, `conditions` what they hold for; `parts` is what they share.
+//! `document` puts the page together. `summary` says who is ahead, `workload` shows the figures,
+//! `published` those of others beside them, `conditions` what they hold for; `parts` is what they
+//! share.
 
 mod conditions;
 mod document;

@@ -1,4 +1,7 @@
 //! What others published of a workload, beside what was measured here.
+//!
+//! The table has ratios among the published figures and ratios among ours, and never a ratio between
+//! the two: published figures come from other machines.
 
 use super::parts::scrolling;
 use crate::harness::measure::median::median;

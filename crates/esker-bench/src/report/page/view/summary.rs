@@ -1,7 +1,7 @@
 //! Who is ahead, by how much, and where not.
 //!
-//! Losses are told before anything else: they are what a reader has to know before choosing an
-//! engine, and what its developers have to mend.
+//! Losses come first: they are what a reader has to know before choosing an engine, and what its
+//! developers have to improve.
 
 use super::parts::{Place, mark, scrolling};
 use crate::report::page::figure::{COMPARED, Mark, Measure, Spread, Verdict};

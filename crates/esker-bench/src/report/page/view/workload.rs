@@ -1,4 +1,7 @@
 //! One workload: its pictures, and all its figures as tables.
+//!
+//! Bars show speed and costs, lines show latencies by percentile and rates over time. The table below
+//! them has a column for each measure that at least one engine has.
 
 use super::parts::{Place, scrolling};
 use super::published;
