@@ -96,7 +96,7 @@ def report(seed=7, rounds=3):
                 "workloads": workloads, "close_seconds": 0.1,
             })
     return {
-        "format": 1, "command": "compare", "complete": True, "stopped": None, "kept": None,
+        "format": 2, "command": "compare", "complete": True, "stopped": None, "kept": None,
         "rules": ["The order of engines rotates from round to round."],
         "machine": {"cores": 2, "processor": "A processor", "memory": 25276514304,
                     "system": "linux 6.1 x86_64", "debug_build": False},

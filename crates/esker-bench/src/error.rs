@@ -1,8 +1,8 @@
-//! What can go wrong in a benchmark, sorted by whose move is next.
+//! What can go wrong in a benchmark, sorted by who can correct it.
 //!
-//! A usage error is answered by another command line; a failure is answered by looking at the
-//! engine, the disk or the directory. The program maps them to different exit codes, so the
-//! distinction is kept from where the error arises.
+//! A usage error is corrected by another command line; a failure is in the engine, the disk or the
+//! directory. The program has a different exit code for each, so every error is of one kind from the
+//! place where it arises.
 
 use std::fmt;
 use std::path::Path;

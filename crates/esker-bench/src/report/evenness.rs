@@ -1,9 +1,10 @@
 //! How evenly an engine worked, over rounds.
 //!
-//! Percentiles of rounds are not merged into one histogram: the median of the rounds' percentiles and
-//! the lowest and highest of them say how far another round may come out.
+//! Percentiles of rounds are not merged into one histogram. The report has the median of the rounds'
+//! percentiles, and the lowest and the highest of them, which show how much rounds differ.
 
-use super::{WorkloadReport, median};
+use crate::harness::measure::median::median;
+use crate::harness::step_report::WorkloadReport;
 use serde::{Deserialize, Serialize};
 
 /// A figure over rounds.
@@ -19,7 +20,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of these rounds; zero if there is none.
-    fn of(rounds: &[&WorkloadReport], figure: impl Fn(&WorkloadReport) -> f64) -> Self {
+    pub(super) fn of(rounds: &[&WorkloadReport], figure: impl Fn(&WorkloadReport) -> f64) -> Self {
         let figures: Vec<f64> = rounds.iter().map(|round| figure(round)).collect();
         let min = figures.iter().copied().reduce(f64::min).unwrap_or_default();
         let max = figures.iter().copied().reduce(f64::max).unwrap_or_default();

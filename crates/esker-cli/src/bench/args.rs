@@ -3,10 +3,10 @@
 use super::experiment::ExperimentArgs;
 use super::page::PageArgs;
 use clap::ValueEnum;
-use esker_bench::compare;
-use esker_bench::dist::Distribution;
-use esker_bench::engine::Tuning;
-use esker_bench::keys::KeyStyle;
+use esker_bench::engines::Tuning;
+use esker_bench::experiments::compare;
+use esker_bench::harness::dist::Distribution;
+use esker_bench::harness::keys::KeyStyle;
 use esker_bench::{Durability, EngineSpec, Error, Result, Settings, Workload};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use super::args::CompareArgs;
 use super::{Follow, create, json, page, print, table};
 use crate::ctrl_c;
 use crate::failure::one_line;
-use esker_bench::compare::process::{Processes, Stop};
+use esker_bench::experiments::compare::process::{Processes, Stop};
 use esker_bench::{Error, Report, Result};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -23,9 +23,10 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let outputs = page::Outputs::open(&args.flags)?;
     let stop = Stop::default();
     let host = host(settings.memory_limit, &stop)?;
-    let report = esker_bench::compare::run(&settings, &host, &mut Follow::new(&args.flags))?;
+    let report =
+        esker_bench::experiments::compare::run(&settings, &host, &mut Follow::new(&args.flags))?;
     if let Some((path, mut file)) = plot {
-        let drawing = esker_bench::plot::draw(&report)?;
+        let drawing = esker_bench::report::plot::draw(&report)?;
         file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;
     }
     if args.flags.json {

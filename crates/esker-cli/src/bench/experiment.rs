@@ -10,9 +10,9 @@ use super::{print, table};
 use crate::ctrl_c;
 use crate::failure::one_line;
 use comfy_table::Table;
-use esker_bench::campaign::{self, Campaign, CampaignReport, Left, Watcher};
-use esker_bench::compare::process::Stop;
-use esker_bench::experiment::{ALL, Experiment};
+use esker_bench::experiments::campaign::{self, Campaign, CampaignReport, Left, Watcher};
+use esker_bench::experiments::compare::process::Stop;
+use esker_bench::experiments::published::{self, ALL};
 use esker_bench::{EngineSpec, Error, Result, Settings, WorkloadReport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -83,7 +83,7 @@ pub struct ExperimentArgs {
 
 impl ExperimentArgs {
     fn campaign(&self) -> Result<Campaign> {
-        let experiment = Experiment::find(self.name.as_deref().unwrap_or_default())?;
+        let experiment = published::find(self.name.as_deref().unwrap_or_default())?;
         let defaults = experiment.defaults();
         let num = self.scale.unwrap_or(experiment.scale);
         let settings = experiment.settings(Settings {
@@ -106,7 +106,7 @@ impl ExperimentArgs {
                 experiment.name
             )));
         }
-        let settings = esker_bench::compare::prepare(settings)?;
+        let settings = esker_bench::experiments::compare::prepare(settings)?;
         campaign::check(experiment, &settings)?;
         let place =
             || PathBuf::from("esker-experiments").join(format!("{}-{num}", experiment.name));
@@ -300,7 +300,7 @@ fn reads_per_op(report: &CampaignReport, engine: &EngineSpec, step: &str) -> Opt
     let found =
         report.figures.iter().filter(|found| found.engine == *engine && found.workload == step);
     let reads = found.filter_map(|found| found.figures.get("device_reads_per_op").copied());
-    esker_bench::report::median(reads.collect())
+    esker_bench::harness::measure::median::median(reads.collect())
 }
 
 /// The prefix of the names of figures per kind of request. The kind follows, then the figure.

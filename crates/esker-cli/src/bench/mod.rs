@@ -33,7 +33,7 @@ pub fn command(args: BenchArgs) -> ExitCode {
         Some(BenchCommand::Compare(args)) => compare::execute(args),
         Some(BenchCommand::Experiment(args)) => experiment::execute(args),
         Some(BenchCommand::Report(args)) => page::write(args).map(|()| ExitCode::SUCCESS),
-        Some(BenchCommand::Child) => Ok(esker_bench::compare::child::main()),
+        Some(BenchCommand::Child) => Ok(esker_bench::experiments::compare::child::main()),
     };
     match done {
         Ok(code) => code,
@@ -61,7 +61,7 @@ fn execute(args: &BenchFlags) -> Result<ExitCode> {
     listen(&follow.interrupt)?;
     let report = esker_bench::run(&settings, &mut follow)?;
     if let Some((path, mut file)) = plot {
-        let drawing = esker_bench::plot::draw(&report)?;
+        let drawing = esker_bench::report::plot::draw(&report)?;
         file.write_all(drawing.as_bytes()).map_err(|e| Error::io("write", path, &e))?;
     }
     if args.json {

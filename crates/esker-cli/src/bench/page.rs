@@ -7,7 +7,7 @@
 
 use super::args::BenchFlags;
 use super::{create, json, print};
-use esker_bench::page::{self, Input, Merge, PageError};
+use esker_bench::report::page::{self, Input, Merge, PageError};
 use esker_bench::{Error, Report, Result};
 use std::fs::{self, File};
 use std::io::Write;

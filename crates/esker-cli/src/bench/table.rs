@@ -6,8 +6,9 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
-use esker_bench::engine::Tuning;
-use esker_bench::report::{Comparison, Median, Spread, StepCheck, Verdict};
+use esker_bench::engines::Tuning;
+use esker_bench::harness::StepCheck;
+use esker_bench::report::{Comparison, Median, Spread, Verdict};
 use esker_bench::{Durability, Report, RunReport, Settings, WorkloadReport};
 use std::fmt::Write as _;
 
@@ -178,11 +179,11 @@ pub fn line(report: &WorkloadReport) -> String {
 /// All workloads and engines with what they do.
 pub fn workloads() -> String {
     let mut out = String::new();
-    for (_, name, about) in esker_bench::workload::ALL {
+    for (_, name, about) in esker_bench::harness::workload::ALL {
         let _ = writeln!(out, "{name:22} {about}");
     }
-    let _ = writeln!(out, "\nThe standard list: {}\n", esker_bench::workload::STANDARD);
-    for (name, about) in esker_bench::engine::spec::describe_all() {
+    let _ = writeln!(out, "\nThe standard list: {}\n", esker_bench::harness::workload::STANDARD);
+    for (name, about) in esker_bench::engines::describe_all() {
         let _ = writeln!(out, "{name:22} {about}");
     }
     out.truncate(out.trim_end().len());
@@ -346,16 +347,17 @@ fn evenness(run: &RunReport) -> Table {
         ["workload", "p50", "p99", "p99.9", "p99.99", "max", "longest pause", "idle thread's gap"];
     let mut table = table(&columns, 1);
     for report in shown(run) {
-        let row = |name: String, latency: &esker_bench::measure::latency::LatencySummary| {
-            let spanned = match latency.operations_per_sample {
-                1 => name,
-                operations => format!("{name} (of {operations})"),
+        let row =
+            |name: String, latency: &esker_bench::harness::measure::latency::LatencySummary| {
+                let spanned = match latency.operations_per_sample {
+                    1 => name,
+                    operations => format!("{name} (of {operations})"),
+                };
+                let quantiles = [latency.p50_us, latency.p99_us, latency.p999_us, latency.p9999_us];
+                let mut cells = vec![spanned];
+                cells.extend(quantiles.iter().chain([&latency.max_us]).map(|us| micros(*us)));
+                cells
             };
-            let quantiles = [latency.p50_us, latency.p99_us, latency.p999_us, latency.p9999_us];
-            let mut cells = vec![spanned];
-            cells.extend(quantiles.iter().chain([&latency.max_us]).map(|us| micros(*us)));
-            cells
-        };
         let mut cells = row(report.name.clone(), &report.latency);
         cells.push(micros(report.longest_pause_ms * 1e3));
         cells.push(micros(report.idle_gap_ms * 1e3));
