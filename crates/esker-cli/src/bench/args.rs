@@ -1,7 +1,5 @@
 //! The options of `esker bench`, and how they become settings.
 
-use super::experiment::ExperimentArgs;
-use super::page::PageArgs;
 use clap::ValueEnum;
 use esker_bench::engines::Tuning;
 use esker_bench::experiments::compare;
@@ -16,28 +14,6 @@ use std::time::Duration;
 const STANDARD_LIMIT: Duration = Duration::from_secs(12);
 /// Bytes of a record of YCSB.
 const YCSB_RECORD: usize = 1_000;
-
-/// Measure this machine: named workloads on Esker and other stores
-#[derive(Debug, Clone, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct BenchArgs {
-    /// Other actions
-    #[command(subcommand)]
-    pub command: Option<BenchCommand>,
-    #[command(flatten)]
-    pub flags: BenchFlags,
-}
-
-/// The commands below `esker bench`.
-#[derive(Debug, Clone, clap::Subcommand)]
-pub enum BenchCommand {
-    Compare(Box<CompareArgs>),
-    Experiment(Box<ExperimentArgs>),
-    Report(PageArgs),
-    /// One run of a comparison, as it starts them itself
-    #[command(hide = true)]
-    Child,
-}
 
 /// Compare engines under fixed rules: rounds interleave, results are checked, every run has its own
 /// process

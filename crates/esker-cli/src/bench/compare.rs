@@ -4,12 +4,12 @@
 //! It always prints the results that it has.
 
 use super::args::CompareArgs;
-use super::{Follow, create, json, page, print, table};
-use crate::ctrl_c;
-use crate::failure::one_line;
-use esker_bench::experiments::compare::process::{Processes, Stop};
-use esker_bench::{Error, Report, Result};
-use std::io::{self, Write};
+use super::follow::{Follow, finish, host};
+use super::output::{create, json, print};
+use super::{page, table};
+use esker_bench::experiments::compare::process::Stop;
+use esker_bench::{Error, Result};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs the comparison, prints its report, and says how it ended.
@@ -37,26 +37,4 @@ pub fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let code = finish(&report, stop.asked());
     outputs.write(&report)?;
     Ok(code)
-}
-
-/// Starts this program again for every run, and lets Ctrl-C end the one under way.
-pub(super) fn host(memory_limit: Option<u64>, stop: &Stop) -> Result<Processes> {
-    let asked = stop.clone();
-    ctrlc::set_handler(move || asked.ask())
-        .map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
-    let program = std::env::current_exe()
-        .map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
-    Processes::new(program, vec!["bench".into(), "child".into()], memory_limit, stop.clone())
-}
-
-/// Says on standard error why a comparison or a run ended early.
-pub(super) fn finish(report: &Report, interrupted: bool) -> ExitCode {
-    if let Some(dir) = &report.kept {
-        let _ = writeln!(io::stderr(), "The databases are in {}.", dir.display());
-    }
-    let Some(stopped) = &report.stopped else { return ExitCode::SUCCESS };
-    let stopped = one_line(stopped);
-    // Where standard error leads nowhere, the exit code has to say it.
-    let _ = writeln!(io::stderr(), "esker: the report is not complete: {stopped}");
-    ExitCode::from(if interrupted { ctrl_c::EXIT_CODE } else { 1 })
 }

@@ -4,9 +4,10 @@
 //! command continues it.
 
 use super::args::{Class, bytes, class, count, seconds};
-use super::compare::host;
+use super::follow::host;
+use super::output::print;
 use super::page::{self, PageArgs};
-use super::{print, table};
+use super::table;
 use crate::ctrl_c;
 use crate::failure::one_line;
 use comfy_table::Table;

@@ -6,7 +6,7 @@
 //! be lost if the directory did not exist.
 
 use super::args::BenchFlags;
-use super::{create, json, print};
+use super::output::{create, json, print};
 use esker_bench::report::page::{self, Input, Merge, PageError};
 use esker_bench::{Error, Report, Result};
 use std::fs::{self, File};

@@ -1,8 +1,11 @@
 //! The command on the in-memory engine.
 
+use super::follow::Follow;
+use super::output::json;
 use super::*;
 use clap::Parser;
-use esker_bench::Settings;
+use esker_bench::{Error, Interrupt, Report, Result, Settings};
+use std::fs;
 
 #[derive(Parser)]
 struct Cli {
