@@ -17,15 +17,17 @@
 //! 4. Blocks under a custom comparator have neither prefix, tags nor heads (R15).
 
 mod builder;
+mod codec;
 mod layout;
 mod search;
-mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use builder::Builder;
+pub use codec::{
+    Codec, EncodedBlock, Encoder, TRAILER_BYTES, decompress, encoded_max, expansion_max,
+};
 pub use layout::{Block, Layout};
-pub use stored::{Codec, Encoder, Stored, TRAILER_BYTES, decompress, expansion_max, stored_max};
 
 use crate::base::limits;
 

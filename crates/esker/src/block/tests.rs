@@ -87,13 +87,13 @@ fn stored_blocks_are_checked() {
             let shrinks = shrinks && codec != Codec::Raw;
             assert_eq!(used, if shrinks { codec } else { Codec::Raw });
             assert_eq!(stored.len() < 200, shrinks);
-            let checked = Stored::check(stored, 3, 99, sum).unwrap();
+            let checked = EncodedBlock::check(stored, 3, 99, sum).unwrap();
             let mut out = vec![0; checked.raw_len];
             checked.decode_into(&mut out).unwrap();
             assert_eq!(out, *raw);
-            assert!(Stored::check(stored, 4, 99, sum).is_err());
-            assert!(Stored::check(stored, 3, 98, sum).is_err());
-            assert!(Stored::check(stored, 3, 99, sum ^ 1).is_err());
+            assert!(EncodedBlock::check(stored, 4, 99, sum).is_err());
+            assert!(EncodedBlock::check(stored, 3, 98, sum).is_err());
+            assert!(EncodedBlock::check(stored, 3, 99, sum ^ 1).is_err());
         }
     }
 }
@@ -105,7 +105,7 @@ fn extreme_compression_stays_within_what_readers_accept() {
         let mut stored = Vec::new();
         let (used, sum) = Encoder::default().encode(codec, &raw, 1, 0, &mut stored);
         assert_ne!(used, Codec::Raw);
-        let checked = Stored::check(&stored, 1, 0, sum).unwrap();
+        let checked = EncodedBlock::check(&stored, 1, 0, sum).unwrap();
         assert_eq!(checked.raw_len, raw.len());
     }
 }

@@ -4,7 +4,7 @@
 //! subject in each, as further `impl` blocks.
 
 use crate::admission::Pacer;
-use crate::base::{FileId, Millis, Moment, Seq, SteadyClock};
+use crate::base::{Millis, Moment, Seq, SteadyClock};
 use crate::cache::BlockCache;
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
@@ -19,7 +19,7 @@ use crate::manifest::{ReachRecord, Store, Totals};
 use crate::memtable::ChunkPool;
 use crate::options::Durability;
 use crate::options::settings::Settings;
-use crate::run::{RunFile, WriterOptions};
+use crate::run::WriterOptions;
 use crate::state::State;
 use crate::state::current::Current;
 use crate::state::snapshots::Snapshots;
@@ -175,10 +175,5 @@ impl Core {
     /// The state of readers, for those that only look.
     pub(super) fn state_now(&self) -> Arc<State> {
         self.state.load_arc()
-    }
-
-    /// The object of a file that is being written: one per file, kept until its writer is done.
-    pub(super) fn output_file(&self, id: FileId) -> Arc<RunFile> {
-        self.files.output_file(id)
     }
 }

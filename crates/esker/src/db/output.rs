@@ -42,7 +42,7 @@ impl Core {
         if metas.is_empty() {
             return Vec::new();
         }
-        let file = self.output_file(writer.id());
+        let file = self.files.output_file(writer.id());
         let segment = |meta| {
             let segment = Segment::new(meta, file.clone());
             if writer.compresses() {
@@ -65,7 +65,7 @@ impl Core {
         install: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         // Held from before the install, so that it is the object that the tree refers to.
-        let file = writer.as_ref().map(|writer| self.output_file(writer.id()));
+        let file = writer.as_ref().map(|writer| self.files.output_file(writer.id()));
         let finish = |writer: &mut RunWriter| {
             writer.finish()?;
             // Seeded: a power cut takes the name of a run that the manifest refers to.

@@ -5,7 +5,7 @@ use super::meta::SegmentMeta;
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
 use crate::base::limits;
-use crate::block::{Codec, TRAILER_BYTES, expansion_max, stored_max};
+use crate::block::{Codec, TRAILER_BYTES, encoded_max, expansion_max};
 use crate::cache::{BlockCache, Slots};
 use crate::filter::Filter;
 use std::cmp::Ordering;
@@ -234,7 +234,7 @@ impl Drop for Index {
 }
 
 pub(super) fn read_place(reader: &mut Reader<'_>, offset: u64) -> Decoded<Place> {
-    let len = reader.varint_max(stored_max().min(u64::from(u32::MAX)))? as u32;
+    let len = reader.varint_max(encoded_max().min(u64::from(u32::MAX)))? as u32;
     if (len as usize) < TRAILER_BYTES {
         return Err(DecodeError("a block is shorter than its trailer"));
     }

@@ -18,7 +18,9 @@ use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, limits};
-use crate::block::{Block, Codec, Layout, RAW_BYTES_MAX, Stored, TRAILER_BYTES, expansion_max};
+use crate::block::{
+    Block, Codec, EncodedBlock, Layout, RAW_BYTES_MAX, TRAILER_BYTES, expansion_max,
+};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode};
 use std::path::{Path, PathBuf};
@@ -442,7 +444,7 @@ impl SegmentReader {
     fn take(&mut self, offset: u64, len: u64) -> Decoded<()> {
         let bytes = self.file.read(offset, len)?;
         let own = bytes.last_chunk::<8>().ok_or(DecodeError("a block is too short"))?;
-        let stored = Stored::check(&bytes, self.file.id, offset, u64::from_le_bytes(*own))?;
+        let stored = EncodedBlock::check(&bytes, self.file.id, offset, u64::from_le_bytes(*own))?;
         self.raw.clear();
         self.raw.resize(stored.raw_len, 0);
         stored.decode_into(&mut self.raw)?;

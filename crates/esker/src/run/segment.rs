@@ -6,7 +6,7 @@ use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
-use crate::block::{Codec, Encoder, Layout, Stored};
+use crate::block::{Codec, EncodedBlock, Encoder, Layout};
 use crate::cache::{BlockCache, FrameBuf, FramePin};
 use crate::error::{Error, IoContext, Result};
 use parking_lot::Mutex;
@@ -259,8 +259,8 @@ impl Segment {
         &self,
         place: &Place,
         bytes: &'a [u8],
-    ) -> Result<Stored<'a>, DecodeError> {
-        let stored = Stored::check(bytes, self.meta.file, place.offset, place.checksum)?;
+    ) -> Result<EncodedBlock<'a>, DecodeError> {
+        let stored = EncodedBlock::check(bytes, self.meta.file, place.offset, place.checksum)?;
         if stored.codec != place.codec {
             return Err(DecodeError("the codec of a block differs from the index's"));
         }

@@ -1,11 +1,15 @@
-//! Stored blocks: compressed or raw, always with a salted checksum.
+//! Codecs: how a block becomes the bytes on disk, and back.
+//!
+//! A block on disk is raw or compressed, and always ends with a trailer: the codec, the raw length and a
+//! salted checksum. A new codec is a variant of [`Codec`], with its arms in [`decompress`] and
+//! [`Encoder`]; `options/settings.rs` says which data gets which codec.
 
 use super::RAW_BYTES_MAX;
 use crate::base::FileId;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use std::fmt;
 
-/// Bytes after the payload of a stored block: codec, raw length, checksum.
+/// Bytes after the payload of a block on disk: codec, raw length, checksum.
 pub const TRAILER_BYTES: usize = 13;
 
 /// How a block is compressed.
@@ -33,8 +37,8 @@ impl Codec {
     }
 }
 
-/// The maximal length of a stored block.
-pub fn stored_max() -> u64 {
+/// The maximal length of a block on disk.
+pub fn encoded_max() -> u64 {
     RAW_BYTES_MAX + TRAILER_BYTES as u64
 }
 
@@ -44,9 +48,9 @@ pub fn expansion_max(payload: usize) -> u64 {
     payload as u64 * 255 + 64
 }
 
-/// A stored block whose checksum matched.
+/// A block as it is on disk, after its checksum matched.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored<'a> {
+pub struct EncodedBlock<'a> {
     /// How the payload is compressed.
     pub codec: Codec,
     /// The length of the raw block.
@@ -55,8 +59,8 @@ pub struct Stored<'a> {
     pub payload: &'a [u8],
 }
 
-impl<'a> Stored<'a> {
-    /// Checks a stored block that was read at `offset` of `file` against the checksum in the index.
+impl<'a> EncodedBlock<'a> {
+    /// Checks a block on disk that was read at `offset` of `file` against the checksum in the index.
     pub fn check(bytes: &'a [u8], file: FileId, offset: u64, expected: u64) -> Decoded<Self> {
         let body_len = bytes.len().checked_sub(8).ok_or(DecodeError("a block is too short"))?;
         let (body, stored) = bytes.split_at(body_len);
@@ -125,7 +129,7 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Appends `raw` to `out` as a stored block for `offset` of `file`; returns the codec used and
+    /// Appends `raw` to `out` as a block on disk for `offset` of `file`; returns the codec used and
     /// the checksum. It stays raw unless `codec` saves an eighth.
     pub fn encode(
         &mut self,
