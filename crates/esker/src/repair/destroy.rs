@@ -34,7 +34,7 @@ const SET_ASIDE: &str = ".set-aside-";
 ///
 /// # Errors
 /// See there.
-pub fn destroy(path: &Path, fs: &Arc<dyn Fs>) -> Result<()> {
+pub(crate) fn destroy(path: &Path, fs: &Arc<dyn Fs>) -> Result<()> {
     if !is_directory(fs.as_ref(), path)? {
         // A call that was cut off may have removed it, and not durably.
         return sync_parent(fs.as_ref(), path);

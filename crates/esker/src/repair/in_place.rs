@@ -37,7 +37,7 @@ const KEPT: &str = "damaged";
 ///
 /// # Errors
 /// See there.
-pub fn repair(path: &Path, options: &Options) -> Result<Repaired> {
+pub(crate) fn repair(path: &Path, options: &Options) -> Result<Repaired> {
     if !is_directory(options.fs.as_ref(), path)? {
         return go_on(path, &options.fs);
     }

@@ -37,8 +37,8 @@ mod tests;
 mod tree;
 mod walk;
 
-pub use destroy::destroy;
-pub use in_place::repair;
+pub(crate) use destroy::destroy;
+pub(crate) use in_place::repair;
 pub use report::{Finding, Kept, KeptLog, Plan, Repaired, Salvaged, State};
 
 use crate::directory::foreign::{self, Foreign};

@@ -152,6 +152,15 @@ pub struct Salvaged {
 }
 
 /// What [`crate::Db::repair`] did.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); esker::Db::open(&dir)?.close()?;
+/// let repaired = esker::Db::repair(&dir, &esker::Options::default())?;
+/// // An intact database is not changed.
+/// assert!(!repaired.is_changed() && repaired.kept.is_none());
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Repaired {

@@ -89,10 +89,20 @@ fn owner(line: &str) -> Option<(&str, bool)> {
     (!rest.contains(" for ")).then(|| (word(rest), false))
 }
 
+/// The lines of a file. What a macro defines stands two levels deeper, and is shown as it will be.
+fn lines(text: &str) -> Vec<&str> {
+    let mut in_macro = false;
+    let line = |line| {
+        in_macro = str::starts_with(line, "macro_rules!") || in_macro && line != "}";
+        if in_macro { line.strip_prefix("        ").unwrap_or(line) } else { line }
+    };
+    text.lines().map(line).collect()
+}
+
 /// The public items of a file, in order.
 fn items(file: &Path) -> Vec<Item> {
     let text = fs::read_to_string(file).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
+    let lines = lines(&text);
     let (mut items, mut documentation, mut inside) = (Vec::new(), Vec::new(), None);
     for (at, line) in lines.iter().enumerate() {
         let (indent, bare) = (line.len() - line.trim_start().len(), line.trim_start());
