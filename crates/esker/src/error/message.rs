@@ -47,10 +47,9 @@ impl fmt::Display for Error {
                 write!(f, "no space left for {}: {shortage}", path.display())?;
                 held.as_ref().map_or(Ok(()), |held| write!(f, " ({held})"))
             }
-            Self::Poisoned { cause } => write!(
-                f,
-                "no more writes are taken after an earlier failure ({cause}): reopen the database"
-            ),
+            Self::Poisoned { cause } => {
+                write!(f, "the database takes no more writes after a failure ({cause}): reopen it")
+            }
             Self::Closed => write!(f, "the database is closed: open it again"),
             Self::Forked => write!(
                 f,
@@ -129,7 +128,7 @@ impl Error {
             ),
             Self::ComparatorMismatch { keyspace, stored, asked } => write!(
                 f,
-                "keyspace {keyspace:?} is ordered by {stored:?}, not by {asked:?}: ask for that"
+                "keyspace {keyspace:?} has comparator {stored:?}, not {asked:?}: give the one that it has"
             ),
             Self::MergeOperatorMissing { keyspace, operator } => write!(
                 f,
@@ -137,7 +136,8 @@ impl Error {
             ),
             Self::MergeOperatorMismatch { keyspace, stored, asked } => write!(
                 f,
-                "keyspace {keyspace:?} has merge operator {stored:?}, not {asked:?}: ask for that"
+                "keyspace {keyspace:?} has merge operator {stored:?}, not {asked:?}: give the one that \
+                 it has"
             ),
             Self::MergeFailed { keyspace, operator, detail } => write!(
                 f,
@@ -156,7 +156,7 @@ impl Error {
                     ConflictCause::KeyChanged => "a key that the transaction read was changed",
                     ConflictCause::RangeChanged => "a range that the transaction read was changed",
                     ConflictCause::HistoryTooOld => {
-                        "the transaction began too long ago to know whether what it read changed"
+                        "the writes since the transaction began are no longer in memory to check its reads"
                     }
                 };
                 write!(f, "{what} (keyspace {keyspace:?}): begin it again")
@@ -194,7 +194,7 @@ impl fmt::Display for Corruption {
         }
         if let Some((low, high)) = &self.key_range {
             // Keys may be secret: the message gives their lengths, the field holds the bytes.
-            write!(f, "; keys of {}..{} bytes bound the range", low.len(), high.len())?;
+            write!(f, "; between a key of {} bytes and one of {} bytes", low.len(), high.len())?;
         }
         write!(f, "; run `esker verify`, then `esker repair --plan` on the directory")
     }

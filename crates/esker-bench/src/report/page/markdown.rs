@@ -120,6 +120,11 @@ fn is_behind(outcome: &Outcome<'_>) -> bool {
     }
 }
 
+/// A number of comparisons in words.
+fn compared(count: usize) -> String {
+    if count == 1 { "1 comparison".to_owned() } else { format!("{count} comparisons") }
+}
+
 /// Where ours is slower, the worst first.
 fn losses(group: &Group) -> String {
     let ours = escaped(&group.columns[0].label);
@@ -131,13 +136,10 @@ fn losses(group: &Group) -> String {
         return String::new();
     }
     if behind.is_empty() {
-        return format!("{ours} is behind in speed nowhere, of {} comparisons.\n\n", speeds.len());
+        return format!("{ours} is not behind in speed in any of {}.\n\n", compared(speeds.len()));
     }
-    let mut text = format!(
-        "{ours} is behind in speed in {} of {} comparisons:\n\n",
-        behind.len(),
-        speeds.len()
-    );
+    let mut text =
+        format!("{ours} is behind in speed in {} of {}:\n\n", behind.len(), compared(speeds.len()));
     for outcome in behind {
         let ratio = outcome.verdict.ratio.map_or("no ratio".into(), words::ratio);
         let (step, other) = (outcome.workload.title(), &group.columns[outcome.column].label);

@@ -425,7 +425,7 @@ fn tables_for_a_document_tell_losses_and_cannot_be_broken() {
     let text = markdown(&[input("a", &ours), input("b", &theirs)], Merge::default()).unwrap();
     assert!(text.contains(r"| Speed, operations a second | Esker | a\|b&lt;i> |"), "{text}");
     assert!(text.contains("| fillseq | 100 | 402 (**0.25×**) |"), "{text}");
-    assert!(text.contains("behind in speed in 1 of 1 comparisons"), "{text}");
+    assert!(text.contains("behind in speed in 1 of 1 comparison:"), "{text}");
     assert!(text.contains(r"- fillseq, against a\|b&lt;i>: 0.25×"), "{text}");
     assert!(text.contains("| fillseq | 5,000 |"), "{text}");
     let alone = markdown(&[input("a", &ours)], Merge::default()).unwrap();
