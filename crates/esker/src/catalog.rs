@@ -380,7 +380,7 @@ impl Catalog {
             }
             self.by_id.insert(state.id, state.clone());
             // Seeded: a keyspace that was dropped comes back with its comparator.
-            bug!("db_late_comparator_revives", self.insert(state.id, &state.name, &name));
+            bug!("catalog_late_comparator_revives", self.insert(state.id, &state.name, &name));
         }
         waiting.iter().map(|state| state.id).collect()
     }
@@ -435,7 +435,10 @@ impl Catalog {
         if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
             // Seeded: a dropped keyspace keeps its name.
-            bug!("db_dropped_name_stays", return self.pending.push((seq, Change::Dropped(id))));
+            bug!(
+                "catalog_dropped_name_stays",
+                return self.pending.push((seq, Change::Dropped(id)))
+            );
             self.forget_name(&state);
             self.pending.push((seq, Change::Dropped(id)));
         }

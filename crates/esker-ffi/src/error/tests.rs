@@ -13,7 +13,7 @@ fn text(pointer: *const c_char) -> Option<String> {
 
 /// The kinds that the engine declares, from its source: the enum cannot be listed.
 fn kinds() -> Vec<String> {
-    let source = include_str!("../../../esker/src/error.rs");
+    let source = include_str!("../../../esker/src/error/kind.rs");
     let (_, body) = source.split_once("pub enum ErrorKind {").unwrap();
     let (body, _) = body.split_once('}').unwrap();
     let names = body.split(',').map(|name| name.trim().to_owned());

@@ -55,7 +55,7 @@ impl Part {
     fn hides(&self, partition: &Partition) -> bool {
         // Seeded: a range delete over a part of a partition, or under a snapshot, empties all of
         // it.
-        bug!("db_partition_emptied_too_early", return true);
+        bug!("compaction_partition_emptied_too_early", return true);
         let hidden = |run: &Arc<Run>| run.is_empty() || run.max_seq() < self.hides_below;
         self.hides_below > 0 && partition.runs().all(hidden)
     }

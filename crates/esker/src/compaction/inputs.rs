@@ -23,7 +23,7 @@ pub fn sources<'p, O: KeyOrder>(
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
         // Seeded: a segment that reaches into the next partition is taken over, and the neighbour
         // loses its share.
-        let inside = inside || bug!("db_segment_across_partitions_reused");
+        let inside = inside || bug!("compaction_segment_across_partitions_reused");
         Interval {
             segment: segment.clone(),
             min: &meta.min_key,

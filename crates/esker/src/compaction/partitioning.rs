@@ -37,7 +37,7 @@ fn may_cover<O: KeyOrder>(
     upper: Option<&[u8]>,
 ) -> bool {
     // Seeded: one range delete becomes a delta of every partition behind it.
-    bug!("db_range_delete_reaches_everywhere", return true);
+    bug!("compaction_range_delete_reaches_everywhere", return true);
     let SegmentMeta { min_key: start, max_key: end, .. } = segment.meta();
     let ends_inside = end.is_empty() || lower.is_none_or(|low| order.compare(low, end).is_lt());
     let begins_inside = start.is_empty() || upper.is_none_or(|up| order.compare(start, up).is_lt());
@@ -93,7 +93,7 @@ fn adopted<O: KeyOrder>(
     }
     // Seeded: a run that is adopted takes the place of the base.
     bug!(
-        "db_adopted_run_replaces_the_base",
+        "compaction_adopted_run_replaces_the_base",
         return Some(Run::new(Role::Base, run.segments().to_vec(), Vec::new()))
     );
     let mut segments: Vec<_> = partition.base.segments().to_vec();
@@ -116,7 +116,7 @@ pub fn with_delta<O: KeyOrder>(
 ) -> (Arc<Partition>, TreeEdit) {
     let (lower, upper) = (old.lower.clone(), old.upper.clone());
     // Seeded: a flush changes the base of a partition that is being compacted.
-    let busy = busy && !bug!("db_busy_partition_adopts");
+    let busy = busy && !bug!("compaction_busy_partition_adopts");
     if !busy && let Some(base) = adopted(order, old, &run, settings) {
         let new = Partition { lower, upper, base: Arc::new(base), deltas: Vec::new() };
         let edit = replace_edit(old, 1, &[&new]);
@@ -242,7 +242,7 @@ fn under_deltas<O: KeyOrder>(
     for partition in &mut partitions {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
         // Seeded: a partition that is split loses the deltas that came meanwhile.
-        bug!("db_split_loses_deltas", continue);
+        bug!("compaction_split_loses_deltas", continue);
         partition.deltas =
             deltas.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
     }

@@ -377,7 +377,7 @@ impl WorkQueue {
             return;
         }
         // Seeded: a partition that lacked its comparator once is never compacted again.
-        bug!("db_late_comparator_resumes_no_compaction", return);
+        bug!("compaction_late_comparator_resumes_no_compaction", return);
         let mut inner = self.inner.lock();
         inner.damaged.retain(|(id, _), error| {
             !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(id))

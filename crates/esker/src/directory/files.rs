@@ -267,7 +267,7 @@ impl Files {
             }
         }
         // Seeded: what a checkpoint shared once is never punched.
-        bug!("db_punches_are_not_tried_again", postponed.clear());
+        bug!("directory_punches_are_not_tried_again", postponed.clear());
         self.postponed.lock().extend(postponed);
         if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
             log::warn!("cannot sync {}: {error}", self.directory.display());
@@ -299,7 +299,7 @@ impl Files {
         // A checkpoint may share the file's bytes under another name, until it is removed (R22).
         // Seeded: space is taken out of a file that a checkpoint shares.
         bug!(
-            "db_punches_linked_files",
+            "directory_punches_linked_files",
             return file.punch(offset, len).context("punch a hole into", &path).map(|()| true)
         );
         if file.links().context("look at", &path)? > 1 {

@@ -280,7 +280,7 @@ impl Reserve {
     /// Makes the file `bytes` long; false if the device is too full for that.
     fn grow(&self, inner: &mut Inner, bytes: u64) -> bool {
         // Seeded: nothing is kept for what must work on a full disk.
-        bug!("db_no_reserve_is_kept", return true);
+        bug!("directory_no_reserve_is_kept", return true);
         if inner.ours && inner.held >= bytes {
             return true;
         }

@@ -53,13 +53,13 @@ pub fn begin(fs: &Arc<dyn Fs>, path: &Path) -> Result<()> {
         clear(fs, path, &entries)?;
     }
     // Seeded: what a repair that was cut off leaves opens as a whole database.
-    bug!("db_repair_target_not_marked", return Ok(()));
+    bug!("directory_repair_target_not_marked", return Ok(()));
     let mark = path.join(MARK_NAME);
     // An existing mark may never have been synced.
     let (file, _) = open_to_change(fs, &mark).context("create", &mark)?;
     file.write_at(TEXT, 0).context("write", &mark)?;
     // Seeded: a power cut takes the mark of a repair that was cut off, and leaves its files.
-    bug!("db_repair_mark_not_synced", return Ok(()));
+    bug!("directory_repair_mark_not_synced", return Ok(()));
     file.sync_data().context("sync", &mark)?;
     fs.sync_dir(path).context("sync", path)
 }

@@ -108,7 +108,7 @@ impl Known {
     /// The log is known to be synced up to here, if that is farther than before.
     pub fn raise_log(&mut self, reach: Option<wal::Reach>) {
         // Seeded: superblocks never say how far the log reaches.
-        bug!("db_log_is_never_recorded", return);
+        bug!("manifest_log_is_never_recorded", return);
         if let Some(reach) = reach.filter(|reach| reach.position > self.log.position) {
             self.log = reach;
         }

@@ -90,7 +90,7 @@ impl Store {
     /// Whether these partitions are all that refer to a segment, and each is in one tree.
     pub fn is_referred_by(&self, segment: &Segment, partitions: &[Arc<Partition>]) -> bool {
         // Seeded: what a branch shares is written again for its parent, and no space returns.
-        bug!("db_shared_segment_is_thinned", return true);
+        bug!("manifest_shared_segment_is_thinned", return true);
         let count = self.segments.get(&(segment.meta().file, segment.meta().offset));
         let trees =
             |partition: &Arc<Partition>| self.partitions.get(&Arc::as_ptr(partition).addr());
@@ -122,7 +122,7 @@ impl Store {
     fn remove(&mut self, partition: &Partition, dead: &mut Dead) {
         // Seeded: dropping a branch gives back what its parent still refers to.
         bug!(
-            "db_shared_partitions_not_counted",
+            "manifest_shared_partitions_not_counted",
             self.partitions.insert(std::ptr::from_ref(partition).addr(), 1)
         );
         let address = std::ptr::from_ref(partition).addr();

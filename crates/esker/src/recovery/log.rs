@@ -70,7 +70,7 @@ pub fn check_points(
 ) -> Result<()> {
     // Seeded: a log that ends before the point of a branch is accepted, and later writes turn up in
     // the branch.
-    bug!("db_branch_points_not_checked", return Ok(()));
+    bug!("recovery_branch_points_not_checked", return Ok(()));
     let Some(point) = catalog.branch_points().last().copied().filter(|point| *point > end) else {
         return Ok(());
     };

@@ -55,7 +55,7 @@ fn begin_manifest(
     let old = described.manifest.number;
     let before = *described.superblocks.current();
     // Seeded: files that a damaged edit may have referred to are removed.
-    let torn = torn_manifest(fs, path, described)?.filter(|_| !bug!("db_orphans_always_go"));
+    let torn = torn_manifest(fs, path, described)?.filter(|_| !bug!("recovery_orphans_always_go"));
     // No edit ever referred to these; they may be what fills the device.
     let next_file = described.next_file;
     let mut aside = files.remove_orphans(&live, &|id| id >= next_file, torn)?;
@@ -67,7 +67,7 @@ fn begin_manifest(
     // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
     // misses the name, since both manifests say the same until both superblocks are written.
     // Seeded: open removes old manifests while a superblock may still lead through them.
-    bug!("db_old_manifests_go_first", remove_old_manifests(fs, path, new.number())?);
+    bug!("recovery_old_manifests_go_first", remove_old_manifests(fs, path, new.number())?);
     let known = Known { manifest: new.reach(), ..known };
     let next = Superblock { manifest: new.number(), known: Some(known), ..before };
     described.superblocks.write_both(fs, path, next)?;

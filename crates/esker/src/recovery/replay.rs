@@ -107,7 +107,7 @@ impl<'c> Replay<'c> {
         let crossed = self.points.iter().filter(|point| (start + 1..=position).contains(point));
         // Seeded: after a crash, what was written to the parent behind a branch turns up in the
         // branch.
-        let mut crossed = crossed.filter(|_| !bug!("db_replay_ignores_branch_points"));
+        let mut crossed = crossed.filter(|_| !bug!("recovery_replay_ignores_branch_points"));
         if let Some(first) = crossed.next().copied() {
             let last = crossed.next_back().copied().unwrap_or(first);
             // Between the points there is nothing, or its record would have come before.

@@ -80,7 +80,7 @@ impl State {
     pub fn set_of(&self, seq: Seq) -> &Arc<MemtableSet> {
         let covers = |set: &&Arc<MemtableSet>| set.start <= seq;
         // Seeded: a write that was sequenced before a seal goes into the set behind it.
-        if bug!("db_write_goes_to_the_newer_set") {
+        if bug!("state_write_goes_to_the_newer_set") {
             return self.active();
         }
         // A set leaves the state only when everything below its end is published, so the set of

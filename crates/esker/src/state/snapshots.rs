@@ -32,7 +32,7 @@ impl Snapshots {
         if let Some((count, _)) = counts.get_mut(&seq) {
             // Seeded: of two snapshots at one position, the end of one leaves the other
             // unprotected.
-            bug!("db_first_release_ends_snapshot", *count = 1);
+            bug!("state_first_release_ends_snapshot", *count = 1);
             *count -= 1;
             if *count == 0 {
                 counts.remove(&seq);
@@ -68,7 +68,7 @@ impl Snapshots {
     /// that `now` gives, which is not later than that of any snapshot registered afterwards.
     pub fn moments(&self, now: impl FnOnce() -> Millis) -> (Vec<Moment>, Millis) {
         // Seeded: compactions do not know of snapshots.
-        bug!("db_compactions_ignore_snapshots", return (Vec::new(), now()));
+        bug!("state_compactions_ignore_snapshots", return (Vec::new(), now()));
         let counts = self.counts.lock();
         let moment = |(seq, (_, time)): (&Seq, &(usize, Millis))| Moment { seq: *seq, time: *time };
         (counts.iter().map(moment).collect(), now())

@@ -61,7 +61,7 @@ impl Transactions {
         let (kept, floor) = self.history();
         // Seeded: a transaction does not see conflicts with writes that were flushed since.
         let (kept, floor) =
-            if bug!("db_flushed_history_not_asked") { (Vec::new(), 0) } else { (kept, floor) };
+            if bug!("txn_flushed_history_not_asked") { (Vec::new(), 0) } else { (kept, floor) };
         let sets: Vec<&Arc<MemtableSet>> = kept.iter().chain(&state.memtable_sets).collect();
         for space in reads.spaces() {
             // A keyspace that was dropped has no content to compare any more.
@@ -138,7 +138,7 @@ fn sets_of<'s>(
 
 fn key_changed<O: DbOrder>(set: &MemtableSet, id: KeyspaceId, key: &[u8], window: Window) -> bool {
     // Seeded: a transaction commits over a key that was written since it was read.
-    bug!("db_changed_keys_not_seen", return false);
+    bug!("txn_changed_keys_not_seen", return false);
     let Some(table) = O::table(set, id) else { return false };
     let newest = table.get(id, key, window.upto).map_or(0, |found| found.seq);
     newest.max(table.tombstone_seq(id, key, window.upto)) >= window.from
@@ -154,7 +154,7 @@ fn range_changed<O: DbOrder>(
     window: Window,
 ) -> Option<Vec<u8>> {
     // Seeded: a transaction commits although a key appeared in a range that it read.
-    bug!("db_phantoms_not_seen", return None);
+    bug!("txn_phantoms_not_seen", return None);
     let table = O::table(set, id)?;
     let removed = table.tombstone_view(id);
     for tombstone in removed.since(window.from).filter(|tombstone| tombstone.seq < window.upto) {
