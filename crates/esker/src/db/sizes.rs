@@ -50,7 +50,7 @@ impl Core {
         let mut sum = size_in_memory(order, &state, keyspace, low, high)?;
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(sum) };
         for partition in tree.partitions() {
-            // A segment may reach beyond its partition; the neighbours count the other parts.
+            // A segment may extend beyond its partition; the neighbours count the other parts.
             let low = later(order, low, partition.lower.as_deref());
             let high = earlier(order, high, partition.upper.as_deref());
             if let (Some(low), Some(high)) = (low, high)
@@ -82,8 +82,8 @@ impl Core {
     }
 }
 
-/// Bytes of keys and values in memtables. They are at most a few, of 64 MiB at most, so their
-/// entries are simply counted.
+/// Bytes of keys and values in memtables. There are only a few memtables, of at most 64 MiB, so
+/// their entries are simply counted.
 fn size_in_memory<O: DbOrder>(
     order: &O,
     state: &State,

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//!  `reads` | what a transaction read: keys, and ranges as far as its iterators advanced |
+//! | `reads` | what a transaction read: keys, and ranges as far as its iterators advanced |
 //! | `writes` | what it wrote, before it commits |
 //! | `validate` | whether anything that it read has changed |
 //! | `locks` | locks on keys, for locking transactions |
