@@ -1,4 +1,4 @@
-//! What is done with a database that is closed: repairing it in place, and destroying it.
+//! Operations on a closed database: repairing it in place, and destroying it.
 //!
 //! Both take the path of a directory and the file system of the options. They take the database's
 //! lock, so no handle of this or another process has it open meanwhile.

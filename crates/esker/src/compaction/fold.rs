@@ -3,13 +3,14 @@
 //! The stream collects the operands of a key in one stripe from newest to oldest, until it finds
 //! another version of the stripe below them, or knows that there is none. Then
 //!
-//! 1. what has expired for every reader that sees it is dropped: operands count as not written, a put
-//!    as a delete (it still hides what is older);
+//! 1. what has expired for every reader that sees it is dropped: operands count as not written, a
+//!    put as a delete (it still hides what is older);
 //! 2. operands are applied to the value below them if both expire at the same time, or never. The
-//!    result has the sequence number of the newest operand. If the times differ, the value of the key
-//!    still changes with time, so they stay apart until one of them has expired;
+//!    result has the sequence number of the newest operand. If the times differ, the value of the
+//!    key still changes with time, so they stay apart until one of them has expired;
 //! 3. operands that stay, are adjacent and expire at the same time are combined into one if the
 //!    operator can do that;
+//! 4. if the operator fails or is missing, everything stays as it is: readers get the error, and
 //!    nothing is lost.
 //!
 //! A compaction filter sees values only, in compactions to the bottom, and only in the newest

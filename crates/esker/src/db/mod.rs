@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `core` | what all calls and threads share |
-//! | `open`, `record` | from a path to a running database; recording the reach of manifest and log |
+//! | `open`, `record` | from a path to a running database; the recorded reach of manifest and log |
 //! | `write` | the path of a write |
 //! | `read`, `scan` | the path of a read |
 //! | `flush`, `compact`, `output` | from memtables to runs, and from runs to runs |
