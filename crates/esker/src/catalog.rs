@@ -245,7 +245,7 @@ impl Catalog {
         catalog
     }
 
-    /// The catalog, before it learns of any keyspace, with merge operators and compaction filters.
+    /// The catalog, before any keyspace is added, with merge operators and compaction filters.
     #[must_use]
     pub fn with_code(
         mut self,

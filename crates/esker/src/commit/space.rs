@@ -340,8 +340,8 @@ impl Space {
         live.iter().filter(overlapping).cloned().collect()
     }
 
-    /// The nonce of the log file that holds the byte before `position`; 0 if it was given back, or
-    /// belongs to an earlier life.
+    /// The nonce of the log file that holds the byte before `position`; 0 if that file was
+    /// released, or belongs to an earlier life.
     pub(super) fn nonce_before(&self, position: Seq) -> u64 {
         let live = self.live.read();
         let holds = |s: &&Arc<LogFile>| s.start() < position && position <= s.limit();
@@ -352,7 +352,7 @@ impl Space {
     /// are too small or too many. The last log file always stays.
     pub(super) fn release_before(&self, position: Seq) -> Result<()> {
         let mut maker = self.maker.lock();
-        // Seeded: a log file is given back while it still holds records that are not flushed.
+        // Seeded: a log file is released while it still holds records that are not flushed.
         let position = if bug!("commit_segment_released_too_early") {
             position + (16 << 10)
         } else {

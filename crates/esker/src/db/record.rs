@@ -6,7 +6,7 @@
 //! 2. No write waits for a record: writes of class `Disk` sync the log, and a background thread
 //!    records the syncs at most once a second.
 //! 3. If a record cannot be written for lack of space, the next record replaces it. After any other
-//!    failure the superblock's content is unknown, and nothing is written any more (C2).
+//!    failure the superblock's content is unknown, and nothing more is written (C2).
 
 use crate::commit::Pipeline;
 use crate::db::core::Core;

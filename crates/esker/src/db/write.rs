@@ -236,7 +236,7 @@ impl Core {
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so a writer that reserved
             // after it sees the mark here.
-            // Seeded: a write that is sequenced behind the drop of its keyspace succeeds and is
+            // Seeded: a write that is sequenced after the drop of its keyspace succeeds and is
             // lost.
             bug!("db_write_to_a_dropped_keyspace", return Ok(()));
             if let Some(gone) = write.keyspaces.iter().find(|k| k.dropped_before(seq)) {

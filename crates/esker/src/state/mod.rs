@@ -79,7 +79,7 @@ impl State {
     #[inline]
     pub fn set_of(&self, seq: Seq) -> &Arc<MemtableSet> {
         let covers = |set: &&Arc<MemtableSet>| set.start <= seq;
-        // Seeded: a write that was sequenced before a seal goes into the set behind it.
+        // Seeded: a write that was sequenced before a seal goes into the set after it.
         if bug!("db_write_goes_to_the_newer_set") {
             return self.active();
         }

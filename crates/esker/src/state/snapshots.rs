@@ -30,7 +30,7 @@ impl Snapshots {
     pub fn release(&self, seq: Seq) {
         let mut counts = self.counts.lock();
         if let Some((count, _)) = counts.get_mut(&seq) {
-            // Seeded: when two snapshots stand at one position, releasing one leaves the other
+            // Seeded: when two snapshots have the same position, releasing one leaves the other
             // unprotected.
             bug!("db_first_release_ends_snapshot", *count = 1);
             *count -= 1;

@@ -28,8 +28,8 @@ macro_rules! counters {
                 scans = Scans;
                 /// Entries that iterators returned.
                 scanned = Scanned;
-                /// Entries that iterators skipped: deleted ones, older versions, and entries that were
-                /// written after the iterator's moment.
+                /// Entries that iterators skipped: deleted ones, older versions, and entries that
+                /// were written after the iterator's moment.
                 skipped = Skipped;
             }
             // Counted by flushes and compactions, which are rare enough to share a counter.
@@ -38,8 +38,8 @@ macro_rules! counters {
                 flushes;
                 /// Compactions done.
                 compactions;
-                /// Operands that flushes and compactions applied to a value or combined with another
-                /// operand, and the values that they were applied to.
+                /// Operands that flushes and compactions applied to a value or combined with
+                /// another operand, and the values that they were applied to.
                 operands_folded;
                 /// Entries that flushes and compactions removed because they had expired.
                 entries_expired;

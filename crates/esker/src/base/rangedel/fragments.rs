@@ -84,8 +84,8 @@ impl Fragments {
         Self { bounds, spans, tree }
     }
 
-    /// The list of `spans` over fragments with the bounds `all`, without the bounds at which no span
-    /// begins or ends.
+    /// The list of `spans` over fragments with the bounds `all`, without the bounds at which no
+    /// span begins or ends.
     pub(super) fn with_used_bounds(all: &[&[u8]], mut spans: Vec<Span>) -> Self {
         // `used[i]` belongs to the lower bound of fragment `i`, as in `Self::decode`.
         let mut used = vec![false; all.len() + 2];
