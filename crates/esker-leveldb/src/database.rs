@@ -93,7 +93,7 @@ pub unsafe extern "C" fn leveldb_close(db: *mut leveldb_t) {
     if let Some(open) = db.as_ref() {
         contained((), || {
             if let Err(error) = open.db.close() {
-                log::error!("{} did not close well: {error}", open.db.path().display());
+                log::error!("cannot close {}: {error}", open.db.path().display());
             }
         });
     }

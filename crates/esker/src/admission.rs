@@ -1,20 +1,21 @@
-//! Pacing: writers are slowed smoothly before anything is full, and stopped only by the memory
+//! Pacing: writers are slowed smoothly before a limit is reached, and stopped only by the memory
 //! limit.
 //!
-//! The pacer watches two debts. *Flush debt*: bytes in memtables against their budget. *Compaction
-//! debt*: bytes in deltas against the bases under them. Below a knee nothing happens. Between the
-//! knee and the limit, writers get a rate that is a multiple of the measured drain rate and falls
-//! from twice that rate to a fraction of it. So the debt settles where the rate equals the drain,
-//! and there is no threshold at which everything stops (SILK and bLSM argue for the same shape).
+//! The pacer watches two debts. *Flush debt* is the ratio of bytes in memtables to their budget.
+//! *Compaction debt* is the ratio of bytes in deltas to the bases under them. Below a knee nothing
+//! happens. Between the knee and the limit, writers get a rate that is a multiple of the measured
+//! drain rate and falls from twice that rate to a fraction of it. So the debt settles where the
+//! rate equals the drain, and at no threshold does everything stop (SILK and bLSM argue for the
+//! same shape).
 //!
-//! Flush debt also makes the log long: the log is kept from where the oldest memtable begins.
-//! Writes that were refused after their reservation fill the log and no memtable, so the bytes of
-//! the log have a budget of their own, and the fuller one counts.
+//! Flush debt also makes the log long: the log is kept from the start of the oldest memtable.
+//! Writes that were refused after their reservation fill the log and no memtable. So the bytes of
+//! the log have a budget of their own, and the fuller budget counts.
 //!
-//! Writers keep to the rate by a line in which each takes as many places as it has bytes. The head
-//! of the line moves on at the present rate. A writer goes when the head has reached its first
-//! byte, so those behind it wait for its bytes. A woken writer asks again and keeps its place.
-//! While nobody is paced, all this is one load per write.
+//! Writers keep to the rate by a line, in which each takes as many places as it has bytes. The head
+//! of the line advances at the present rate. A writer goes when the head has reached its first
+//! byte, so the writers behind it also wait for its bytes. A woken writer calls again and keeps its
+//! place. While no writer is paced, all this is one load per write.
 
 use crate::stats::counters::Background;
 use parking_lot::Mutex;
@@ -36,13 +37,13 @@ const COMPACTION_LIMIT: f64 = 2.0;
 /// Rate at the knee and at the limit, as multiples of the drain rate.
 const RATE_AT_KNEE: f64 = 2.0;
 const RATE_AT_LIMIT: f64 = 0.25;
-/// Waits shorter than this are not worth a system call; the writers behind wait for them.
+/// Shorter waits are not worth a system call; the next writers wait for them.
 const WAIT_MIN: Duration = Duration::from_micros(300);
-/// After this time a writer asks again at the latest, since the rate may have risen.
+/// A writer calls again after this time at the latest, since the rate may have risen.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// The head may run ahead by this time while nobody writes: sleepers wake a little late.
+/// The head may run ahead by this time while no thread writes: sleepers wake a little late.
 const SAVED_MAX: Duration = Duration::from_millis(1);
-/// Rates are never below this, so that a wrong measurement cannot freeze writers.
+/// Rates are never below this, so that a wrong measurement cannot stop writers.
 const RATE_MIN: f64 = (1 << 20) as f64;
 
 /// The input of the pacer's decisions.
@@ -56,11 +57,11 @@ pub struct Debts {
     pub log: u64,
     /// Their budget.
     pub log_budget: u64,
-    /// Whether the device is full: writers have to ask, but are not slowed.
+    /// Whether the device is full: writers must call the pacer, but are not slowed.
     pub tight: bool,
     /// Bytes in all deltas.
     pub deltas: u64,
-    /// Bytes in all bases, or the floor under which ratios mean little.
+    /// Bytes in all bases, or a minimum below which ratios mean little.
     pub bases: u64,
 }
 
@@ -68,7 +69,7 @@ pub struct Debts {
 #[derive(Debug)]
 pub struct Pacer {
     mode: AtomicU8,
-    /// Whether deltas are above the knee.
+    /// Whether deltas exceed the knee.
     compactions_late: AtomicBool,
     line: Mutex<Line>,
     epoch: Instant,
@@ -81,13 +82,13 @@ pub struct Pacer {
 /// Writers that wait for the rate, in bytes.
 #[derive(Debug, Default)]
 struct Line {
-    /// Bytes per second; 0: nobody moves.
+    /// Bytes per second; 0: the head does not move.
     rate: f64,
-    /// Places that were ever taken.
+    /// The number of places that were ever taken.
     taken: u64,
     /// The head: places before it may go.
     head: f64,
-    /// When the head was moved, since the pacer's epoch.
+    /// When the head last moved, since the pacer's epoch.
     moved: Duration,
 }
 
@@ -106,14 +107,14 @@ impl Line {
     }
 }
 
-/// What a writer has to do before its write.
+/// What a writer must do before its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// Go on.
     Go,
-    /// Wait, at most this long, then ask again.
+    /// Wait, at most this long, then call again.
     Wait(Duration),
-    /// Wait until memory is free, then ask again.
+    /// Wait until memory is free, then call again.
     Stop,
 }
 
@@ -126,7 +127,7 @@ impl Default for Pacer {
             line: Mutex::default(),
             epoch,
             flushed_at: Mutex::new(epoch),
-            // Until something is measured: a slow disk's rate.
+            // Until something is measured, this is the rate of a slow disk.
             flush_drain: AtomicU64::new(100 << 20),
             compaction_drain: AtomicU64::new(50 << 20),
         }
@@ -147,21 +148,21 @@ fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
 }
 
 impl Pacer {
-    /// Learns how fast memtable bytes become free: `bytes` did now, and had waited for their flush
-    /// since `waited_since`. The time in which the worker did something else counts: writers may
-    /// not be faster than all of it.
+    /// Measures how fast memtable bytes become free: `bytes` became free now, and had waited for
+    /// their flush since `waited_since`. The time in which the worker did other work counts too:
+    /// writers must not be faster than the worker is with all its work.
     pub fn flushed(&self, bytes: u64, waited_since: Instant) {
         let now = Instant::now();
         let before = std::mem::replace(&mut *self.flushed_at.lock(), now);
         blend(&self.flush_drain, bytes, now.saturating_duration_since(before.max(waited_since)));
     }
 
-    /// Learns how fast a compaction took in delta bytes.
+    /// Measures how fast a compaction processed delta bytes.
     pub fn compacted(&self, bytes: u64, took: Duration) {
         blend(&self.compaction_drain, bytes, took);
     }
 
-    /// Decides anew. Returns whether waiting writers may go on now.
+    /// Updates the decision. Returns whether waiting writers may go on now.
     pub fn update(&self, debts: Debts) -> bool {
         self.update_at(debts, self.epoch.elapsed())
     }
@@ -191,24 +192,24 @@ impl Pacer {
         if mode == OPEN {
             line.head = line.taken as f64;
         }
-        // Under the line's lock: decisions and modes are in the same order.
+        // The mode is set under the line's lock, so decisions and modes are in the same order.
         let before = self.mode.swap(mode, Ordering::AcqRel);
         before != mode && (mode == OPEN || before == STOPPED)
     }
 
-    /// Whether writers may go on without asking.
+    /// Whether writers may go on without a call to the pacer.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.mode.load(Ordering::Acquire) == OPEN
     }
 
-    /// Whether there is so much to compact that writers are slowed for it.
+    /// Whether writers are slowed because so many compactions are due.
     pub fn compactions_are_late(&self) -> bool {
         self.compactions_late.load(Ordering::Relaxed)
     }
 
-    /// What a writer of `bytes` has to do; called only while not open. `place` is the writer's
-    /// place in the line: it gets the place when it first asks, and keeps it when it asks again.
+    /// What a writer of `bytes` must do; called only while not open. `place` is the writer's place
+    /// in the line: its first call takes the place, and later calls keep it.
     pub fn admit(&self, bytes: u64, place: &mut Option<u64>) -> Admission {
         self.admit_at(bytes, place, self.epoch.elapsed())
     }

@@ -1,7 +1,7 @@
 //! The keyspaces: names, numbers, orders.
 //!
-//! 1. Making and dropping a keyspace are operations in the log, in sequence order with the writes
-//!    around them; the manifest learns of them with the flush that covers them.
+//! 1. Creating and dropping a keyspace are operations in the log, in sequence order with the writes
+//!    around them. The flush that covers them records them in the manifest.
 //! 2. A number is never given out twice (R16).
 //! 4. Each keyspace belongs to a branch (`branches`); names are unique within one. The
 //!    database itself is branch 0. A branch's number is that of its keyspace `default`.
@@ -29,7 +29,7 @@ pub const DEFAULT_KEYSPACE: &str = "default";
 /// The number of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE_ID: KeyspaceId = 0;
 
-/// The order of a keyspace, chosen at run time once per call.
+/// The order of a keyspace, selected at run time once per call.
 #[derive(Debug, Clone)]
 pub enum Order {
     /// Byte order.
@@ -40,7 +40,7 @@ pub enum Order {
     Missing(String),
 }
 
-/// The traits of a keyspace, which may change while it lives, with the code that they name.
+/// The traits of a keyspace, which may change during its life, with the code that they name.
 #[derive(Debug)]
 pub struct LiveTraits {
     /// The names of the code, and the time to live, as the manifest stores them.
@@ -60,7 +60,7 @@ pub struct KeyspaceState {
     pub name: String,
     /// Its order.
     pub order: Order,
-    /// Its branch, and the numbers under which its entries stand.
+    /// Its branch, and the numbers under which its entries are stored.
     pub home: Home,
     /// For a named snapshot, when it was made (milliseconds since 1970): nothing can be written.
     pub frozen_at: Option<Millis>,
@@ -72,13 +72,13 @@ pub struct KeyspaceState {
     merges: AtomicBool,
 }
 
-/// The error of an edit that cannot be made because the keyspace's comparator is missing.
+/// The error of an edit that is refused because the keyspace's comparator is missing.
 pub fn missing_order(name: &str, comparator: &str) -> Error {
     Error::ComparatorMissing { keyspace: name.to_owned(), comparator: comparator.to_owned() }
 }
 
 impl KeyspaceState {
-    /// The error of a use of its keys, if its comparator is missing.
+    /// The error of an access to its keys, if its comparator is missing.
     pub fn missing_comparator(&self) -> Option<Error> {
         match &self.order {
             Order::Missing(name) => Some(missing_order(&self.name, name)),
@@ -86,7 +86,7 @@ impl KeyspaceState {
         }
     }
 
-    /// The moment at which it is read: a named snapshot stays at its time.
+    /// The moment at which it is read: a named snapshot is always read at its own time.
     #[inline]
     pub fn moment(&self, at: Option<Moment>) -> Option<Moment> {
         match self.frozen_at {
@@ -95,13 +95,13 @@ impl KeyspaceState {
         }
     }
 
-    /// The number under which its entries stand in memtables that begin at `start`.
+    /// The number under which its entries are stored in memtables that begin at `start`.
     #[inline]
     pub fn id_in(&self, start: Seq) -> KeyspaceId {
         self.home.id_at(self.id, start)
     }
 
-    /// Whether a write or read at `seq` comes too late.
+    /// Whether the drop of the keyspace precedes a write or read at `seq`.
     #[inline]
     pub fn dropped_before(&self, seq: Seq) -> bool {
         self.dropped_at.load(Ordering::Acquire) <= seq
@@ -124,12 +124,12 @@ impl KeyspaceState {
         Some(self.dropped_at.load(Ordering::Acquire)).filter(|seq| *seq != u64::MAX)
     }
 
-    /// Notes the drop; the first position that is noted counts.
+    /// Records the drop; the first recorded position counts.
     pub fn mark_dropped(&self, seq: Seq) {
         self.dropped_at.fetch_min(seq, Ordering::AcqRel);
     }
 
-    /// Takes the note back: the drop could not be logged.
+    /// Removes the record of a drop that could not be logged.
     pub fn unmark_dropped(&self) {
         self.dropped_at.store(u64::MAX, Ordering::Release);
     }
@@ -196,7 +196,7 @@ impl KeyspaceState {
     }
 }
 
-/// A change that the manifest does not know yet.
+/// A change that the manifest does not record yet.
 #[derive(Debug, Clone)]
 enum Change {
     Created(Arc<KeyspaceState>),
@@ -212,15 +212,16 @@ pub struct Catalog {
     branches: BTreeMap<KeyspaceId, Arc<BranchState>>,
     /// Homes of keyspaces, known before the keyspaces themselves.
     homes: HashMap<KeyspaceId, Home>,
-    /// The copies of each keyspace, and their copies, which may read what stands under its number.
+    /// The copies of each keyspace, and copies of those: they may read the entries under its
+    /// number.
     heirs: HashMap<KeyspaceId, Vec<KeyspaceId>>,
     next_id: KeyspaceId,
     pending: Vec<(Seq, Change)>,
     comparators: Vec<Arc<dyn Comparator>>,
-    /// With their names, so that looking up traits runs no user code.
+    /// With their names, so that a search for traits runs no user code.
     operators: Vec<(String, Arc<dyn MergeOperator>)>,
     filters: Vec<(String, Filter)>,
-    /// Traits that the manifest knows; those of other keyspaces are the default.
+    /// Traits that the manifest records; other keyspaces have the default traits.
     durable_traits: HashMap<KeyspaceId, Traits>,
 }
 
@@ -244,7 +245,7 @@ impl Catalog {
         catalog
     }
 
-    /// The catalog, before it learns of any keyspace, with merge operators and compaction filters.
+    /// The catalog, before any keyspace is added, with merge operators and compaction filters.
     #[must_use]
     pub fn with_code(
         mut self,
@@ -280,7 +281,7 @@ impl Catalog {
     }
 
     fn insert(&mut self, id: KeyspaceId, name: &str, comparator: &str) -> Arc<KeyspaceState> {
-        // A known keyspace only gets its comparator.
+        // A keyspace that is already known only gets its comparator.
         let known = self.by_id.get(&id).map(|known| known.traits());
         let traits = known.unwrap_or_else(|| self.live_traits(name, Traits::default()));
         let given = self.comparators.iter().find(|known| known.name() == comparator);
@@ -322,12 +323,12 @@ impl Catalog {
         state
     }
 
-    /// Learns a keyspace from the manifest.
+    /// Adds a keyspace from the manifest.
     pub fn load(&mut self, record: &KeyspaceRecord) {
         self.insert(record.id, &record.name, record.comparator.as_deref().unwrap_or_default());
     }
 
-    /// Learns traits from the manifest; false: there is no such keyspace.
+    /// Sets traits from the manifest; false: there is no such keyspace.
     pub fn load_traits(&mut self, id: KeyspaceId, traits: &Traits) -> bool {
         let Some(state) = self.by_id.get(&id) else { return false };
         if !traits.filter.is_empty() && !self.knows_filter(&traits.filter) {
@@ -339,7 +340,7 @@ impl Catalog {
         true
     }
 
-    /// Forgets a keyspace that the manifest says is dropped.
+    /// Removes a keyspace that the manifest says is dropped.
     pub fn unload(&mut self, id: KeyspaceId) {
         self.durable_traits.remove(&id);
         if let Some(state) = self.by_id.remove(&id) {
@@ -358,8 +359,8 @@ impl Catalog {
         self.next_id
     }
 
-    /// Adds a comparator that is given only now. Returns the keyspaces that lacked it, which can be
-    /// used from now on.
+    /// Adds a comparator after open. Returns the keyspaces that lacked it and are usable from now
+    /// on.
     pub fn register(&mut self, comparator: Arc<dyn Comparator>) -> Vec<KeyspaceId> {
         let name = comparator.name().to_owned();
         if self.comparators.iter().any(|known| known.name() == name) {
@@ -371,7 +372,7 @@ impl Catalog {
         for state in &waiting {
             let order = Order::Custom(CustomOrder::new(comparator.clone()));
             let state = Arc::new(state.with_order(order));
-            // A dropped keyspace stays dropped; its name stays free, or another keyspace has it
+            // A dropped keyspace stays dropped; its name is free or belongs to another keyspace
             // (R16).
             let names = self.by_name.get_mut(&state.home.branch);
             let named = names.and_then(|names| names.get_mut(&state.name));
@@ -379,7 +380,7 @@ impl Catalog {
                 *named = state.clone();
             }
             self.by_id.insert(state.id, state.clone());
-            // Seeded: a keyspace that was dropped comes back with its comparator.
+            // Seeded: a dropped keyspace comes back when its comparator is registered.
             bug!("catalog_late_comparator_revives", self.insert(state.id, &state.name, &name));
         }
         waiting.iter().map(|state| state.id).collect()
@@ -408,7 +409,7 @@ impl Catalog {
         self.pending.iter().any(|(_, change)| matches!(change, Change::Dropped(_)))
     }
 
-    /// Notes that a keyspace was made at `seq`.
+    /// Records that a keyspace was created at `seq`.
     pub fn create(
         &mut self,
         id: KeyspaceId,
@@ -421,7 +422,7 @@ impl Catalog {
         state
     }
 
-    /// Notes that a keyspace got other traits at `seq`. Nothing happens if it is not known.
+    /// Records that a keyspace got other traits at `seq`. Does nothing for an unknown keyspace.
     pub fn set_traits(&mut self, id: KeyspaceId, traits: Traits, seq: Seq) {
         let Some(state) = self.by_id.get(&id).filter(|state| state.dropped_at().is_none()) else {
             return;
@@ -430,7 +431,8 @@ impl Catalog {
         self.pending.push((seq, Change::Traits(id, traits)));
     }
 
-    /// Notes that a keyspace was dropped at `seq`. Handles learn of it; its name is free again.
+    /// Records that a keyspace was dropped at `seq`. Its handles see the drop; its name is free
+    /// again.
     pub fn drop_keyspace(&mut self, id: KeyspaceId, seq: Seq) {
         if let Some(state) = self.by_id.get(&id).cloned() {
             state.mark_dropped(seq);
@@ -444,7 +446,7 @@ impl Catalog {
         }
     }
 
-    /// Frees the name of a dropped keyspace, unless one of the same name was made since.
+    /// Frees the name of a dropped keyspace, unless a later keyspace has the same name.
     fn forget_name(&mut self, dropped: &KeyspaceState) {
         let Some(names) = self.by_name.get_mut(&dropped.home.branch) else { return };
         if names.get(&dropped.name).is_some_and(|named| named.id == dropped.id) {
@@ -452,7 +454,7 @@ impl Catalog {
         }
     }
 
-    /// Forgets the home of a keyspace that is gone.
+    /// Removes the home of a dropped keyspace.
     fn forget_home(&mut self, gone: &KeyspaceState) {
         self.homes.remove(&gone.id);
         for (_, original) in &gone.home.older {
@@ -491,8 +493,8 @@ impl Catalog {
         self.by_name.get(&branch).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// The changes before `seq` that the manifest does not have yet: made and dropped keyspaces. A
-    /// keyspace that was made and dropped since appears only as dropped.
+    /// The changes before `seq` that the manifest does not record yet: created and dropped
+    /// keyspaces. A keyspace that was created and dropped since then appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
         let due = || self.pending.iter().filter(|(at, _)| *at < seq).map(|(_, change)| change);
         let dropped: Vec<_> = due()
@@ -507,7 +509,7 @@ impl Catalog {
         (created, dropped)
     }
 
-    /// The traits before `seq` that the manifest does not have yet, in order.
+    /// The traits before `seq` that the manifest does not record yet, in order.
     pub fn pending_traits_before(&self, seq: Seq) -> Vec<(KeyspaceId, Traits)> {
         let (_, dropped) = self.pending_before(seq);
         let due = self.pending.iter().filter(|(at, _)| *at < seq);
@@ -518,7 +520,7 @@ impl Catalog {
         .collect()
     }
 
-    /// The traits, of the keyspaces in `records`, that a new manifest has to hold.
+    /// The traits that a new manifest must hold for the keyspaces in `records`.
     pub fn durable_traits(
         &self,
         log_start: Seq,
@@ -532,8 +534,8 @@ impl Catalog {
         traits.into_iter().collect()
     }
 
-    /// Forgets the changes before `seq`: the manifest knows them now. The states of dropped
-    /// keyspaces live on in the handles.
+    /// Removes the pending changes before `seq`, which the manifest now records. The states of
+    /// dropped keyspaces live on in the handles.
     pub fn forget_before(&mut self, seq: Seq) {
         let known: Vec<_> = self.pending.extract_if(.., |(at, _)| *at < seq).collect();
         for (_, change) in known {
@@ -552,10 +554,10 @@ impl Catalog {
         }
     }
 
-    /// What a new manifest has to hold: the keyspaces of the old manifest and those that the
-    /// changes before `log_start` made; later changes are still in the log.
+    /// The keyspaces that a new manifest must hold: those of the old manifest and those that
+    /// changes before `log_start` created; later changes are still in the log.
     pub fn durable_records(&self, log_start: Seq) -> Vec<KeyspaceRecord> {
-        // There may be many changes, so this must not look at all of them for each keyspace.
+        // There may be many changes, so this avoids a pass over all of them for each keyspace.
         let outside: HashSet<KeyspaceId> = self
             .pending
             .iter()

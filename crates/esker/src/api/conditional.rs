@@ -1,8 +1,8 @@
 //! Writes to one key that depend on its present value.
 //!
-//! Each is a transaction of one read and one write: it reads the key and writes only if nobody has
-//! written the key since (R20); otherwise it reads the key again. It takes no lock, and a call
-//! retries only after another writer succeeded.
+//! Each is a transaction of one read and one write. It reads the key and writes only if no other
+//! write has changed the key since (R20); otherwise it reads the key again. It takes no lock, and a
+//! call retries only after another writer succeeded.
 
 use crate::txn::reads::ReadSet;
 use crate::{Batch, Error, Keyspace, Result};
@@ -85,7 +85,7 @@ impl Keyspace {
         Ok(changed.flatten())
     }
 
-    /// Writes what `decide` returns for the present value, if nobody writes in between, and
+    /// Writes what `decide` returns for the present value, if no other write comes in between, and
     /// returns it; `None`: nothing is written.
     fn change(
         &self,
@@ -94,7 +94,8 @@ impl Keyspace {
     ) -> Result<Option<Option<Vec<u8>>>> {
         let core = &self.handle.core;
         loop {
-            // A write between here and the read counts as one after it, which is harmless.
+            // A write between this line and the read counts as one after the read, which is
+            // harmless.
             let since = core.visible();
             let found = self.get(key)?;
             let Some(new) = decide(found.as_deref()) else { return Ok(None) };

@@ -293,7 +293,7 @@ impl Cursor {
         if self.stands() { self.go(Scan::prev, Scan::prev) } else { Ok(()) }
     }
 
-    /// Returns the error of the last move again, unless it is the error of one entry.
+    /// Returns the error of the last move again, unless it concerns a single entry.
     #[inline]
     fn check_step(&self) -> Result<()> {
         match &self.error {
@@ -302,7 +302,7 @@ impl Cursor {
         }
     }
 
-    /// Whether there is a place to step from.
+    /// Whether there is a position from which to step.
     #[inline]
     fn stands(&self) -> bool {
         self.valid() || self.refused()
@@ -334,7 +334,7 @@ impl Cursor {
 fn at_or_before<O: DbOrder>(scan: &mut Scan<O>, key: &[u8]) -> Result<()> {
     let found = scan.seek(key);
     match scan.refused() {
-        // The entry that cannot be shown stands after `key`.
+        // The refused entry stands after `key`.
         Some(refused) if scan.order().compare(refused, key).is_gt() => return scan.prev(),
         _ => found?,
     }

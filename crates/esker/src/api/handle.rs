@@ -1,14 +1,14 @@
 //! What the handles of one open database share, and the moments that they register.
 //!
-//! Every public type that reads or writes holds an `Arc<Handle>`; when the last one goes, the database
-//! closes. A snapshot holds a registered moment.
+//! Every public type that reads or writes holds an `Arc<Handle>`; when the last one is dropped, the
+//! database closes. A snapshot holds a registered moment.
 
 use crate::Result;
 use crate::base::Moment;
 use crate::db::Core;
 use std::sync::Arc;
 
-/// What handles share; the last one closes the database.
+/// What handles share; dropping the last one closes the database.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(super) core: Arc<Core>,
@@ -22,7 +22,7 @@ impl Drop for Handle {
             return;
         }
         if let Err(error) = self.core.close() {
-            log::error!("{} did not close well: {error}", self.core.path().display());
+            log::error!("closing {} failed: {error}", self.core.path().display());
         }
     }
 }

@@ -67,7 +67,7 @@ enum Place {
     Before,
     /// On the entry that it returned last, or on one whose error it returned.
     Behind,
-    /// After the last entry that is left for it.
+    /// After the last entry that is left for this end.
     Done,
     /// It failed and returned the error: it returns nothing more until it is repositioned.
     Failed,
@@ -150,7 +150,7 @@ impl<O: DbOrder> Ends<O> {
                 // The ends met, and the other end returns the error of this entry.
                 Some(true) => Place::Before,
                 Some(false) => Place::Behind,
-                // Seeded: an iterator returns the error that ended it for ever.
+                // Seeded: an iterator keeps returning the error that ended it.
                 None if bug!("api_ended_iterator_fails_again") => Place::Outside,
                 None => Place::Failed,
             };

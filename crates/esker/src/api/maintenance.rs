@@ -1,4 +1,4 @@
-//! Copies, checks and figures of a whole database, and the background work on request.
+//! Copies, checks and statistics of a whole database, and background work on request.
 
 use crate::db::VerifyReport;
 use crate::iter::Bounds;

@@ -1,4 +1,4 @@
-//! What is done with a database that is closed: repairing it in place, and destroying it.
+//! Operations on a closed database: repairing it in place, and destroying it.
 //!
 //! Both take the path of a directory and the file system of the options. They take the database's
 //! lock, so no handle of this or another process has it open meanwhile.
@@ -14,14 +14,15 @@ impl Db {
     /// keyspaces must be in the options; merge operators and filters are not needed.
     ///
     /// The new database is written as `NAME.repaired-1` first, so there must be room for it, and
-    /// both names must be on one device. What the system cannot read at that time counts as lost; the
-    /// damaged database still has it. [`crate::repair::plan`] says beforehand what will be lost,
-    /// and [`crate::repair::salvage`] leaves the damaged database where it is.
+    /// both names must be on one device. What the system cannot read at that time counts as lost;
+    /// the damaged database still has it. [`crate::repair::plan`] says beforehand what will be
+    /// lost, and [`crate::repair::salvage`] leaves the damaged database where it is.
     ///
     /// If the repair is interrupted, by a kill or a power cut, call it again: it begins anew, or
-    /// does what is left. Nothing is lost at any moment. In one moment, between two renames, nothing
-    /// stands at the path; an open with [`Options::create_if_missing`] then makes an empty database.
-    /// If the interruption falls into the moment before, a whole `NAME.repaired-1` may be left over.
+    /// does what is left. Nothing is lost at any moment. In one moment, between two renames,
+    /// nothing stands at the path; an open with [`Options::create_if_missing`] then makes an empty
+    /// database. If the interruption falls into the moment before, a whole `NAME.repaired-1` may be
+    /// left over.
     ///
     /// # Errors
     /// [`crate::Error::Missing`] and [`crate::Error::NotADatabase`] if there is none,

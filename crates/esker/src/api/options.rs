@@ -1,3 +1,3 @@
-//! Re-exports of the options, which the layer below needs too.
+//! Re-exports of the options, which lower layers need too.
 
 pub use crate::options::{Compression, Durability, LogKind, Options, Recovery};

@@ -1,7 +1,7 @@
 //! Ranges of keys, as callers give them and as the engine takes them.
 //!
-//! A caller gives any `RangeBounds`. Deletes and iterators take half-open ranges: a first key, and the
-//! first key behind the range.
+//! A caller gives any `RangeBounds`. Deletes and iterators take half-open ranges: a first key, and
+//! the first key after the range.
 
 use crate::base::{Bytewise, KeyOrder};
 use crate::catalog::Order;

@@ -1,4 +1,4 @@
-//! Re-exports of the statistics, which the layer below gathers.
+//! Re-exports of the statistics, which lower layers gather.
 
 pub use crate::stats::report::{
     BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,

@@ -112,10 +112,11 @@ struct Patience {
 /// ```
 pub struct Transaction {
     inner: Mutex<Inner>,
-    /// The snapshot for reads without locks; taken at the begin, or later if it locks.
+    /// The snapshot for reads without locks, taken at the beginning, or later if the transaction
+    /// locks.
     snapshot: OnceLock<Snapshot>,
     durability: Durability,
-    /// How it waits for locks; `None`: it does not lock.
+    /// How the transaction waits for locks; `None`: it takes none.
     pessimistic: Option<Patience>,
     /// Held while the transaction waits for a lock, so that it waits for one at a time.
     locking: Mutex<()>,
@@ -145,7 +146,7 @@ struct Inner {
     undo: Vec<(usize, Undo)>,
     savepoints: Vec<Savepoint>,
     next_savepoint: u64,
-    /// Whether something was read as of another moment than the snapshot's.
+    /// Whether something was read as of another moment than that of the snapshot.
     mixed: bool,
 }
 
@@ -187,7 +188,8 @@ impl Transaction {
     pub(super) fn begin(handle: &Arc<Handle>, options: &TransactionOptions) -> Result<Self> {
         let core = &handle.core;
         let (begin, number) = core.begin_transaction()?;
-        // Registered first, so that every write from the snapshot's position on is kept.
+        // The transaction is registered first, so every write from the snapshot's position on is
+        // kept.
         let open = Open { handle: handle.clone(), begin, number };
         let snapshot = OnceLock::new();
         let patience = Patience { timeout: options.lock_timeout, interrupted: options.interrupted };
@@ -412,7 +414,7 @@ pub(super) fn transact<R>(
         match outcome {
             Err(error) if error.wants_retry() && attempt < options.attempts => {
                 attempt += 1;
-                // The transaction that won may have more to do with the same keys.
+                // The transaction that won may need the same keys again, so this thread yields.
                 std::thread::yield_now();
             }
             other => return other,

@@ -49,7 +49,7 @@ struct End {
     ahead: Ahead,
     /// The position of this end: it has shown everything before.
     place: Option<Bound<Vec<u8>>>,
-    /// Whether an error, which was returned, ended it.
+    /// Whether an error, already returned, ended it.
     failed: bool,
 }
 
@@ -203,7 +203,8 @@ impl TransactionIter {
         found.map_err(|(Failure::Entry(error) | Failure::End(error))| error)
     }
 
-    /// The next entry for an end: the nearer one of the next entry of the database and the
+    /// The next entry for an end: the nearer of the database's next entry and the transaction's
+    /// next write. For equal keys the transaction's write wins.
     /// transaction's next write. For equal keys the transaction's write wins.
     fn find(&mut self, forward: bool) -> Result<Option<Pair>, Failure> {
         loop {

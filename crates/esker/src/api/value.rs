@@ -1,6 +1,6 @@
 //! How a write gets its value: in its stored form, and only where it is allowed.
 //!
-//! A value that expires is stored behind the time at which it does.
+//! The stored form of a value that expires is the expiry time and then the value.
 
 use crate::Error;
 use crate::base::{Millis, join};

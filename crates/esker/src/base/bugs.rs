@@ -1,12 +1,12 @@
 //! Seeded bugs, enabled one at a time, that show whether the tests find them.
 //!
-//! A site reads `bug!("name")`, which is true when the test-only build with `--cfg esker_bugs`
-//! runs under `ESKER_BUG=name`, or `bug!("name", wrong)`, which does the wrong thing then. In every
-//! other build the first is the literal `false` and the second is code behind it: the compiler
+//! A site reads `bug!("name")`, which is true when the test-only build with `--cfg esker_bugs` runs
+//! under `ESKER_BUG=name`, or `bug!("name", wrong)`, which then runs `wrong`. In every other build
+//! the first form is the literal `false`, and the second form is unreachable code: the compiler
 //! checks it and emits no instruction.
 //!
 //! `cargo xtask mutants` finds the sites in the sources, builds once, and runs the tests with each
-//! bug. So a site must fit in one line. The comment above it begins with `Seeded:` and says what
+//! bug. So a site must fit on one line. The comment above it begins with `Seeded:` and says what
 //! would go wrong for a user. Names are unique and begin with the name of their layer.
 
 /// Whether the bug of this name is enabled in this process.

@@ -82,7 +82,7 @@ impl SteadyClock {
         Self { clock, latest: AtomicU64::new(0) }
     }
 
-    /// The time. If the user's clock panics, time stands still.
+    /// The time. If the user's clock panics, the last time that it returned counts.
     pub fn now(&self) -> Millis {
         let told = std::panic::catch_unwind(AssertUnwindSafe(|| self.clock.now_millis()));
         let told = told.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The interface through which memtables and runs show their entries.
+//! The interface by which memtables and runs expose their entries.
 
 use crate::base::{Kind, SEQ_MAX, Seq};
 use crate::error::Result;
@@ -17,7 +17,8 @@ pub trait Cursor {
     fn key(&self) -> &[u8];
     /// The order-preserving head of the key (0 for custom orders): see `KeyOrder::head`.
     fn head(&self) -> u64;
-    /// The sequence number of the entry; 0 where it is older than everything that is remembered.
+    /// The sequence number of the entry; 0 if a compaction cleared it, since every reader sees the
+    /// entry.
     fn seq(&self) -> Seq;
     /// The kind of the entry.
     fn kind(&self) -> Kind;

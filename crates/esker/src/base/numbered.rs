@@ -3,9 +3,9 @@
 //! 1. A name is ours only if it is exactly the name that we make of its number: `0000000042.run`
 //!    is, `00000000042.run` is not. Nothing reads, counts or removes a foreign name.
 //! 2. We give out numbers one after the other. So a number that is out of reach is not ours, and
-//!    does not move the next number to where it would overflow.
+//!    does not raise the next number, which might otherwise overflow.
 
-/// More numbers than a database ever gives out.
+/// A database never gives out as many numbers as this.
 const REACH: u64 = 1 << 48;
 
 /// A kind of file name: a number between two fixed parts.
@@ -41,8 +41,8 @@ pub fn within_reach(number: u64, next: u64) -> bool {
     bug!("base_every_number_is_ours") || number < next.saturating_add(REACH)
 }
 
-/// The first number from `next` on after which all numbers within reach are free. `taken` may be
-/// in any order.
+/// Returns the first number from `next` on after which all numbers within reach are free. `taken`
+/// may be in any order.
 pub fn first_free(next: u64, mut taken: Vec<u64>) -> u64 {
     taken.sort_unstable();
     taken.into_iter().fold(next, |next, number| {

@@ -92,7 +92,7 @@ pub trait MergeOperator: Send + Sync + 'static {
     }
 
     /// One operand with the effect of `operands` (at least two, from old to new), if there is one.
-    /// It saves space when the value is not at hand.
+    /// It saves space where the value is not available.
     ///
     /// # Example
     /// ```
@@ -223,7 +223,7 @@ impl Operator {
         &self.name
     }
 
-    /// Whether it can be called.
+    /// Whether the operator's code was given.
     pub fn is_there(&self) -> bool {
         self.code.is_some()
     }

@@ -17,12 +17,12 @@ pub trait KeyOrder: Clone + Send + Sync + fmt::Debug + 'static {
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// An error if a comparison has failed: all results since then are worthless.
+    /// An error if a comparison has failed: all results since then are meaningless.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// The head of a key: its first 8 bytes as a number in byte order, 0 otherwise.
+    /// The head of a key: its first 8 bytes as a number in byte order; 0 for custom comparators.
     fn head(&self, key: &[u8]) -> u64 {
         if Self::BYTEWISE { head_of(key) } else { 0 }
     }

@@ -16,7 +16,7 @@ pub fn split(kind: Kind, stored: &[u8]) -> (Option<Millis>, &[u8]) {
     if !kind.expires() {
         return (None, stored);
     }
-    // Blocks and log records are refused if the time is missing.
+    // The time is always there: blocks and log records without it are refused.
     match stored.split_first_chunk::<EXPIRY_BYTES>() {
         Some((expiry, value)) => (Some(Millis::from_le_bytes(*expiry)), value),
         None => (Some(0), &[]),

@@ -1,4 +1,4 @@
-//! The part of the catalog that knows which branches there are and what belongs to them.
+//! The part of the catalog that knows the branches and the keyspaces of each.
 
 use super::{Catalog, Change, DEFAULT_KEYSPACE_ID, KeyspaceState};
 use crate::base::{FileId, KeyspaceId, Seq};
@@ -15,17 +15,17 @@ pub struct BranchState {
     pub id: KeyspaceId,
     /// Its name; empty for the database itself.
     pub name: String,
-    /// What it is for.
+    /// Whether it is a branch or a named snapshot.
     pub kind: BranchKind,
-    /// When it was made: milliseconds since 1970.
+    /// When it was created: milliseconds since 1970.
     pub made_at: u64,
-    /// Where it left its parent.
+    /// The position at which it was copied from its parent.
     pub point: Seq,
     dropped: AtomicBool,
 }
 
 impl BranchState {
-    /// What the database itself is, seen as a branch.
+    /// The database itself, described as a branch.
     pub fn main() -> Arc<Self> {
         Arc::new(Self::new(&BranchRecord {
             id: DEFAULT_KEYSPACE_ID,
@@ -56,7 +56,7 @@ impl BranchState {
         Ok(())
     }
 
-    /// An error if it was dropped or stays as it is.
+    /// An error if it was dropped or is a named snapshot.
     pub fn check_writable(&self) -> Result<()> {
         self.check()?;
         if self.kind == BranchKind::Snapshot {
@@ -78,7 +78,7 @@ impl BranchState {
 }
 
 impl Catalog {
-    /// The whole state as one edit. `moment`: without the branches that were made since
+    /// The whole state as one edit. `moment`: without the branches that were created since
     /// `log_start`.
     pub fn whole_state(
         &self,
@@ -94,8 +94,8 @@ impl Catalog {
         Edit { log_start: Some(log_start), next_file: Some(next_file), trees, ..edit }
     }
 
-    /// Learns what an edit says of branches, and of keyspaces made and dropped. The error says what
-    /// does not fit.
+    /// Applies what an edit says about branches and about created and dropped keyspaces. The error
+    /// says what is inconsistent.
     pub fn apply(&mut self, edit: &Edit) -> Result<(), &'static str> {
         self.raise_next_id(edit.next_keyspace.unwrap_or_default());
         for record in &edit.branches {
@@ -109,7 +109,8 @@ impl Catalog {
         self.homes.extend(edit.homes.iter().cloned());
         edit.created.iter().for_each(|record| self.load(record));
         for (copy, original) in edit.branches.iter().flat_map(|record| &record.copies) {
-            // Originals that the manifest does not know yet are described with their copies.
+            // An original that the manifest does not record yet is described together with its
+            // copies.
             if self.by_id.contains_key(copy) {
                 continue;
             }
@@ -128,21 +129,21 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether the branch that a keyspace belongs to is there: a log may still tell of keyspaces
-    /// of branches that were dropped since.
+    /// Whether the branch of a keyspace exists: a log may still mention keyspaces of branches that
+    /// were dropped since.
     pub fn has_home(&self, id: KeyspaceId) -> bool {
         let branch = self.homes.get(&id).map_or(DEFAULT_KEYSPACE_ID, |home| home.branch);
         branch == DEFAULT_KEYSPACE_ID || self.branches.contains_key(&branch)
     }
 
-    /// Says that keyspace `id`, which is to be made, belongs to a branch.
+    /// Records that keyspace `id`, which is about to be created, belongs to a branch.
     pub fn place(&mut self, id: KeyspaceId, branch: KeyspaceId) {
         if branch != DEFAULT_KEYSPACE_ID {
             self.homes.insert(id, Home { branch, ..Home::default() });
         }
     }
 
-    /// Adds a branch with copies of keyspaces, which are those of its record.
+    /// Adds a branch with the copied keyspaces that its record names.
     pub fn add_branch(&mut self, record: &BranchRecord) -> Arc<BranchState> {
         let branch = Arc::new(BranchState::new(record));
         self.branches.insert(record.id, branch.clone());
@@ -165,7 +166,7 @@ impl Catalog {
         self.by_id.values().filter(|state| state.home.branch == branch).cloned().collect()
     }
 
-    /// Forgets a branch and its keyspaces, also those that the manifest does not know yet.
+    /// Removes a branch and its keyspaces, including those that the manifest does not record yet.
     pub fn remove_branch(&mut self, id: KeyspaceId) {
         if let Some(branch) = self.branches.remove(&id) {
             branch.dropped.store(true, Ordering::Release);
@@ -193,16 +194,16 @@ impl Catalog {
         self.branches.values()
     }
 
-    /// Every keyspace whose entries stand under number `id` in memtables that begin at `start`:
-    /// the keyspace itself, if it is there, and its copies.
+    /// Every keyspace that may read the entries under number `id` in memtables that begin at
+    /// `start`: the keyspace itself, if it exists, and its copies.
     pub fn readers_of(&self, id: KeyspaceId, start: Seq) -> Vec<Arc<KeyspaceState>> {
         let heirs = self.heirs.get(&id).into_iter().flatten();
         let states = std::iter::once(&id).chain(heirs).filter_map(|id| self.by_id.get(id));
         states.filter(|state| state.id_in(start) == id).cloned().collect()
     }
 
-    /// Where branches left their parents, ascending; also those that were dropped since, as long as
-    /// others were made of them.
+    /// The points at which branches were copied from their parents, ascending. This includes the
+    /// points of dropped branches as long as other branches were copied from them.
     pub fn branch_points(&self) -> Vec<Seq> {
         let of = |home: &Home| {
             let older: Vec<Seq> = home.older.iter().map(|(born, _)| *born).collect();
@@ -214,7 +215,7 @@ impl Catalog {
         points
     }
 
-    /// Moves points behind the end of a log that was cut to that end (R30): what is written there
+    /// Lowers points beyond the end of a log that was cut to that end (R30): what is written there
     /// from now on belongs to one keyspace alone.
     pub fn cut_points(&mut self, end: Seq) {
         let cut = |home: &mut Home| {
@@ -232,8 +233,8 @@ impl Catalog {
         }
     }
 
-    /// What a new manifest has to say of keyspaces and branches, if the log begins at `log_start`.
-    /// `moment`: branches that were made behind it are left out.
+    /// What a new manifest must say about keyspaces and branches, if the log begins at `log_start`.
+    /// `moment`: branches that were created after `log_start` are left out.
     pub fn description(&self, log_start: Seq, moment: bool) -> Edit {
         let told = |branch: KeyspaceId| {
             let point = self.branches.get(&branch).map_or(0, |branch| branch.point);
@@ -250,7 +251,7 @@ impl Catalog {
         Edit { next_keyspace, created, homes, branches, traits, ..Edit::default() }
     }
 
-    /// Where those of these keyspaces belong that belong to branches.
+    /// The homes of those among these keyspaces that belong to branches.
     pub fn homes_of(&self, records: &[KeyspaceRecord], log_start: Seq) -> Vec<(KeyspaceId, Home)> {
         let home = |record: &KeyspaceRecord| {
             self.homes.get(&record.id).map(|home| (record.id, home.from(log_start)))
@@ -258,7 +259,7 @@ impl Catalog {
         records.iter().filter_map(home).collect()
     }
 
-    /// Whether the manifest does not know yet that this keyspace was made.
+    /// Whether the manifest does not record yet that this keyspace was created.
     pub fn is_new(&self, id: KeyspaceId) -> bool {
         let new = |change: &Change| matches!(change, Change::Created(state) if state.id == id);
         self.pending.iter().any(|(_, change)| new(change))

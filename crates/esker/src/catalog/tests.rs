@@ -60,7 +60,7 @@ fn the_manifest_learns_of_changes_before_a_position_once() {
     catalog.drop_keyspace(1, 30);
     assert_eq!(catalog.pending_before(10), (vec![], vec![]));
     assert_eq!(catalog.pending_before(11), (vec![record(1, "a", None)], vec![]));
-    // One that was made and dropped since is only dropped.
+    // A keyspace that was created and dropped since then appears only as dropped.
     assert_eq!(catalog.pending_before(31), (vec![record(2, "b", None)], vec![1]));
     assert!(catalog.has_pending() && catalog.has_pending_drops());
     catalog.forget_before(25);
@@ -134,7 +134,7 @@ fn a_comparator_that_comes_late_brings_nothing_back() {
     assert!(matches!(catalog.by_name(0, "there").unwrap().order, Order::Custom(_)));
     assert_eq!(catalog.with_known_order([1, 2, 9].into_iter()), [1, 2]);
     assert!(catalog.register(Arc::new(Named("order"))).is_empty(), "it is known already");
-    // The name belongs to the keyspace that has it since.
+    // The name belongs to the keyspace that got it later.
     let mut catalog = Catalog::new(Vec::new());
     catalog.load(&record(1, "name", Some("order")));
     catalog.drop_keyspace(1, 20);

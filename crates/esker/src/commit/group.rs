@@ -1,9 +1,9 @@
 //! Group commit: one sync for all committers that wait for one (R5, R27).
 //!
-//! A committer that needs position P durable either finds a sync under way and sleeps, or leads
-//! one itself for everything that is visible at that moment; committers that arrive meanwhile share
-//! the next. Log files are synced from old to new. After a failure no thread syncs again: the latch
-//! is set, and all waiters get the error (R8).
+//! A committer that needs position P durable either sleeps while another committer's sync runs, or
+//! leads a sync itself for everything that is visible at that moment. Committers that arrive during
+//! a sync share the next one. Log files are synced from oldest to newest. After a failed sync no
+//! thread syncs again: the latch is set, and all waiters get the error (R8).
 
 use crate::base::Seq;
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(super) struct Group {
     pub(super) sync_nanos: AtomicU64,
 }
 
-/// Ends a leader's turn, also if it unwinds: then it is unknown what reached the device.
+/// Ends a leader's turn, also on unwinding. After unwinding it is unknown what reached the device.
 struct Turn<'a> {
     group: &'a Group,
     finished: bool,
@@ -62,8 +62,9 @@ impl Group {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// Returns once everything before `upto`, which is visible, is durable. `files` makes the
-    /// log durable between two positions; `visible` tells how far it is complete.
+    /// Returns once everything before `upto` is durable; `upto` must be visible. `files` makes the
+    /// log durable between two positions; `visible` returns up to which position the log is
+    /// complete.
     pub(super) fn sync(
         &self,
         upto: Seq,
@@ -75,7 +76,8 @@ impl Group {
                 return Ok(());
             }
             let mut leading = self.leading.lock();
-            // Asked under the lock: a leader that failed has set the latch before it let go.
+            // The check is made under the lock: a leader that failed set the latch before it
+            // released it.
             self.latch.check()?;
             if *leading {
                 self.ended.wait(&mut leading);

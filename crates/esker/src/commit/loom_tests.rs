@@ -8,7 +8,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-/// Explores all interleavings with at most two preemptions: what more adds is time.
+/// Explores all interleavings with at most two preemptions; a higher bound would only take more
+/// time.
 fn model(f: impl Fn() + Send + Sync + 'static) {
     crate::loom_tests::model(2, f);
 }
@@ -64,7 +65,8 @@ fn nobody_reserves_in_space_that_was_taken_back() {
 
 #[test]
 fn what_is_visible_was_written() {
-    // The data that a writer stores before it completes is seen by whoever sees it published.
+    // Data that a writer stores before it completes is visible to every thread that sees it
+    // published.
     model(|| {
         let ring = ring();
         let cells = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
@@ -157,7 +159,7 @@ fn a_stopped_ring_lets_every_waiter_go() {
 
 #[test]
 fn space_that_is_raised_is_reserved_once() {
-    // The switch of log files: one thread prepares while others meet the end of the space.
+    // The switch of log files: one thread prepares while others reach the end of the space.
     model(|| {
         let ring = Arc::new(Ring::new(4, 8));
         ring.raise_limit(16);
@@ -216,9 +218,9 @@ fn shutting_leaves_no_reservation_behind_the_end() {
     });
 }
 
-/// A commit that must not have been overtaken: reserve, wait for predecessors, validate, then apply
-/// or leave a void (R20). `mine` and `others` stand for two keys in the memtable: the number of
-/// their newest version, 0 if there is none. Says whether it committed.
+/// A commit that fails if its reads were overtaken: reserve, wait for predecessors, validate, then
+/// apply or leave a void (R20). `mine` and `others` stand for two keys in the memtable: the number
+/// of their newest version, 0 if there is none. Returns whether it committed.
 fn commit_if_unchanged(ring: &Ring, since: u64, mine: &AtomicU64, others: &AtomicU64) -> bool {
     let seen = ring.visible();
     let is_new = |seq: u64, upto: u64| since <= seq && seq < upto;
@@ -266,14 +268,15 @@ fn a_commit_that_waits_and_a_seal_do_not_wait_for_each_other() {
                 let ticket = reserve(&ring, 8);
                 keys[0].store(ticket.start, Ordering::Relaxed);
                 ring.complete(&ticket);
-                // Whoever filled the memtable seals it, and waits for what stands before.
+                // The thread that filled the memtable seals it, and waits for the writes before the
+                // seal.
                 let border = ring.seal(|position| position);
                 assert!(ring.wait_visible(border));
             })
         };
         commit_if_unchanged(&ring, since, &keys[1], &keys[0]);
         plain.join().unwrap();
-        // Whoever came second knows of the first.
+        // The second thread knows of the first.
         let [plain, mine] = [&keys[0], &keys[1]].map(|key| key.load(Ordering::Relaxed));
         assert!(mine == 0 || mine < plain);
     });

@@ -15,10 +15,10 @@
 //! 5. A position is called synced only after everything before it is in files whose sync, called
 //!    later, succeeded, in the order of the log (R5). No file is synced again after a failure (R8).
 //!
-//! The files: `ring` is the lock-free protocol, small enough to be model-checked with loom;
-//! `space` prepares, recycles and gives back log files; `group` shares syncs among committers;
-//! `pipeline` puts them together. The shape follows the reservation logs of Aether (Johnson et
-//! al., VLDB 2010) and ERMIA (Kim et al., SIGMOD 2016).
+//! The files: `ring` is the lock-free protocol, small enough to be model-checked with loom; `space`
+//! prepares, recycles and frees log files; `group` shares syncs among committers; `pipeline`
+//! combines them. The shape follows the reservation logs of Aether (Johnson et al., VLDB 2010) and
+//! ERMIA (Kim et al., SIGMOD 2016).
 
 #[cfg(not(loom))]
 mod group;

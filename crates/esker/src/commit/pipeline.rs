@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// Writers that can be between reservation and publication at once, plus one.
 const SLOTS: usize = 1024;
-/// The plain log's buffer is given back when a record made it larger than this.
+/// The plain log's buffer is freed when a record made it larger than this.
 const BUFFER_KEPT: usize = 1 << 20;
 
 /// What a finished write survives (C1).
@@ -126,14 +126,14 @@ impl Pipeline {
     }
 
     /// Logs `payload`, a batch of `operations` operations, applies it and publishes it. Returns the
-    /// end of its record once everything before that is visible; operation `i` has sequence number
-    /// `start + i`, where `start` is what the closures get.
+    /// end of its record once everything before that end is visible. Operation `i` has sequence
+    /// number `start + i`; the closures get `start`.
     ///
-    /// `check` runs after the reservation: if it fails or unwinds, the reserved stretch becomes a
-    /// void (R2), so check whatever is possible before. `apply` must not fail: if it does, or
-    /// unwinds, log and memory differ, and the database is poisoned. Neither may write or seal. A
-    /// sealed memtable set may have been replaced meanwhile: `apply` picks the set by the sequence
-    /// number, not by which is the current one.
+    /// `check` runs after the reservation. If it fails or unwinds, the reserved stretch becomes a
+    /// void (R2), so callers check whatever is possible before the call. `apply` must not fail: if
+    /// it fails or unwinds, log and memory differ, and the database is poisoned. Neither closure
+    /// may write or seal. A sealed memtable set may have been replaced meanwhile: `apply` picks the
+    /// set by the sequence number, and not the set that is active now.
     pub fn write<T>(
         &self,
         payload: &[u8],
@@ -179,8 +179,8 @@ impl Pipeline {
     }
 
     /// Fails if a write of `payload` would be refused for its size, for an earlier failure or for
-    /// lack of log space. For callers that make an irreversible change before they write. Another
-    /// writer may still take the space that is there now.
+    /// lack of log space. Callers use it before a write that is preceded by an irreversible change.
+    /// Another writer may still take the space that is free now.
     pub fn check_room(&self, payload: &[u8], operations: u32, class: Class) -> Result<()> {
         self.latch.check()?;
         let end = self.ring.reserved() + self.measure(payload, operations, class)?;
@@ -197,7 +197,8 @@ impl Pipeline {
             return Err(Error::BatchTooLarge { len, max: self.payload_bytes_max });
         }
         if class == Class::Buffered {
-            // As many bytes as operations, since each has a number: the header gives the first 24.
+            // A record takes at least as many bytes as it has operations, since each operation has
+            // a sequence number of its own; the header provides the first 24.
             return Ok(record_bytes(
                 u64::from(operations).saturating_sub(RECORD_HEADER_LEN as u64),
             ));
@@ -210,10 +211,10 @@ impl Pipeline {
 
     /// Reserves the place of a write.
     fn begin_write(&self, len: u64) -> Result<PendingWrite<'_>> {
-        // The plain log appends under a lock from the reservation on, so that a killed process
-        // leaves no hole; the mapped log needs none.
+        // The plain log holds a lock from the reservation until the record is appended, so that a
+        // killed process leaves no hole. The mapped log needs no lock.
         let buffer = self.append.as_ref().map(Mutex::lock);
-        // Read before the reservation: what the record tells about the past must be true.
+        // This is read before the reservation: what the record says about the past must be true.
         let synced = self.group.synced();
         let ticket = self.reserve(len)?;
         Ok(PendingWrite { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved })
@@ -251,7 +252,8 @@ impl Pipeline {
         Err(Error::Closed)
     }
 
-    /// Ends the pipeline after a failure that leaves a ticket incomplete, and tells all (R2).
+    /// Stops the pipeline after a failure that leaves a ticket incomplete; every waiter gets the
+    /// error (R2).
     fn fail(&self, error: Error) {
         self.latch.fail(error);
         self.ring.stop();
@@ -263,24 +265,24 @@ impl Pipeline {
         self.ring.visible()
     }
 
-    /// Where the next record goes: the end of everything that was ever written or refused.
+    /// The position of the next record: the end of all reserved space, voids included.
     pub fn reserved(&self) -> Seq {
         self.ring.reserved()
     }
 
-    /// Everything before this position survives power loss, or was given back.
+    /// Everything before this position survives power loss, or its log files were released.
     pub fn synced(&self) -> Seq {
         self.group.synced()
     }
 
-    /// How far the log is durable by syncs of this life; `None`: there was none.
+    /// How far syncs since this open made the log durable; `None`: there was no sync.
     pub fn reach(&self) -> Option<Reach> {
         let position = self.synced();
         let nonce = self.space.nonce_before(position);
         (position > self.first).then_some(Reach { position, nonce })
     }
 
-    /// Log files that are prepared from now on carry this life.
+    /// Sets the life that is written to the header of every log file prepared from now on.
     pub fn set_life(&self, life: u64) {
         self.space.life.store(life, Ordering::Relaxed);
     }
@@ -321,9 +323,9 @@ impl Pipeline {
         })
     }
 
-    /// The log before `position` is not needed any more (R3: called after the manifest edit that
-    /// says so is durable). Whole log files are recycled or removed. An error means that a file
-    /// could not be removed; the log itself is not affected.
+    /// Releases the log before `position`, which is no longer needed. The caller first makes the
+    /// manifest edit that says so durable (R3). Whole log files are recycled or removed. An error
+    /// means that a file could not be removed; the log itself is not affected.
     pub fn release_before(&self, position: Seq) -> Result<()> {
         self.space.release_before(position.min(self.visible()))
     }
@@ -333,16 +335,16 @@ impl Pipeline {
         self.space.due(&self.ring)
     }
 
-    /// Prepares the next log file if the last one is used far enough, and makes pages ahead of the
-    /// writers resident (R9). Returns whether a log file was prepared. An error is not a failure
-    /// of the log: the next writer that needs the space tries again (R8).
+    /// Prepares the next log file if enough of the last one is used, and makes pages ahead of the
+    /// writers resident (R9). Returns whether a log file was prepared. An error is not a failure of
+    /// the log: the next writer that needs the space tries again (R8).
     pub fn prepare_ahead(&self) -> Result<bool> {
         self.space.prepare_ahead(&self.ring)
     }
 
-    /// Refuses further writes, waits for those under way, marks the end of the log with `say` and
-    /// syncs it. Returns how far the log reaches before the mark; `None`: nothing was written in
-    /// this life. A second call does nothing, and returns nothing.
+    /// Refuses further writes, waits for writes under way, writes the end mark with payload `say`
+    /// and syncs the log. Returns how far the log reaches before the mark; `None`: nothing was
+    /// written in this life. A second call does nothing and returns `None`.
     pub fn close(&self, say: &[u8]) -> Result<Option<Reach>> {
         let (end, first) = self.ring.shut();
         if !first {
@@ -351,8 +353,8 @@ impl Pipeline {
         self.latch.check()?;
         self.wait_visible(end)?;
         let after = end + record_bytes(say.len() as u64);
-        // Without room the log stays without an end mark, which only makes the next open look
-        // more closely.
+        // Without room for the end mark the log has none; the next open then only checks more
+        // closely.
         let mut marked = self.space.make_room_quietly(&self.ring, after);
         if marked {
             let mark = Record {
@@ -369,7 +371,7 @@ impl Pipeline {
                 put = self.put_spanning(mark, &[], say);
             }
             match put {
-                // A part of a mark is as good as none.
+                // A partly written end mark counts as none.
                 Err(Error::DiskFull { .. }) => marked = false,
                 put => put.inspect_err(|error| self.fail(error.clone()))?,
             }
@@ -406,7 +408,7 @@ impl Pipeline {
         }
     }
 
-    /// Writes a record that may span log files; its start salts it.
+    /// Writes a record that may span log files. Its start position salts its checksums.
     fn put_spanning(&self, mut record: Record, prefix: &[u8], payload: &[u8]) -> Result<()> {
         let log_files = self.space.span(record.position, record.end());
         let Some(first) = log_files.first() else {
@@ -485,7 +487,7 @@ impl PendingWrite<'_> {
             }
             put => put,
         };
-        // The plain log's lock ends here: applying needs no order.
+        // The plain log's lock is released here: batches may be applied in any order.
         self.buffer = None;
         self.stage = Stage::Logged;
         put.inspect_err(|error| self.fail(error.clone())).map_err(Error::poisoning)
@@ -511,8 +513,8 @@ impl PendingWrite<'_> {
         // looks like damage.
         let published = if bug!("commit_records_claim_publication") { start } else { published };
         let payload_len = match kind {
-            // A void takes up its stretch, whatever the write was to be. Only its header is
-            // written: readers step over the rest.
+            // A void takes up its whole stretch, whatever the write was going to be. Only the
+            // header is written: readers skip the rest.
             RecordKind::Void => end - start - RECORD_HEADER_LEN as u64,
             _ => (prefix.len() + payload.len()) as u64,
         } as u32;

@@ -71,7 +71,7 @@ pub(crate) struct Ring {
     gate: Parking,
 }
 
-/// Keeps a word that everybody writes off the lines of its neighbours.
+/// Keeps a word that all threads write off the cache lines of its neighbours.
 #[repr(align(128))]
 struct CacheLine<T>(T);
 
@@ -126,8 +126,8 @@ impl Ring {
             if end > self.limit.0.load(Ordering::Acquire) {
                 return Err(Refused::Space { end });
             }
-            // The head is read after the reserve word. If it has overtaken the word that was
-            // read, that word is stale, and the swap below fails.
+            // The head is read after the reserve word. If the head has passed the position in that
+            // word, the word is stale, and the swap below fails.
             let head = self.head.0.load(Ordering::Acquire);
             let in_flight = number.wrapping_sub(ticket_of(head)) % TICKETS;
             if in_flight >= self.slots.len() as u64 - 1 {
@@ -214,8 +214,8 @@ impl Ring {
 
     #[cold]
     fn wait_visible_slow(&self, upto: Seq) -> bool {
-        // A predecessor is mostly a copy away from completion. But if it lost its processor,
-        // spinning takes from it what it needs, so this soon turns into sleep.
+        // A predecessor usually completes within the time of one copy. If it was descheduled,
+        // spinning takes the CPU time that it needs, so this soon turns into sleep.
         #[cfg(not(loom))]
         for round in 0..64 {
             if self.visible() >= upto {
@@ -256,10 +256,10 @@ impl Ring {
         result
     }
 
-    /// Takes back prepared space that is not reserved: everything behind `limit`, which is called
-    /// with the position that will then be reserved. `len` bytes are reserved with it, to be made
-    /// void, so that a thread that read the old limit reserves nothing by it. `None`: nothing was
-    /// changed.
+    /// Takes back prepared space that is not reserved: everything from `limit` on. `limit` is
+    /// called with the position up to which space will then be reserved. `len` bytes are reserved
+    /// in the same step; the caller makes them a void, so that a thread that read the old limit
+    /// cannot reserve by it. `None`: nothing was changed.
     pub(crate) fn retreat(
         &self,
         len: u64,
@@ -281,13 +281,13 @@ impl Ring {
             return None;
         };
         self.limit.0.store(limit, Ordering::Release);
-        // A word that was never there before: every swap that is under way fails.
+        // The reserve word gets a value that it never had before, so every swap under way fails.
         self.reserve.0.store(pack(number + 1, end), Ordering::Release);
         Some(Ticket { number, start, end, published: position_of(head) })
     }
 
-    /// Closes the gate for ever; returns the position where the log ends, and whether this call
-    /// was the one that closed it.
+    /// Closes the gate permanently. Returns the position where the log ends, and whether this call
+    /// closed the gate.
     pub(crate) fn shut(&self) -> (Seq, bool) {
         let gate = self.gate.lock();
         let word = self.reserve.0.fetch_or(FLAG, Ordering::AcqRel);

@@ -1,14 +1,15 @@
 //! Log files: prepared ahead of the writers, recycled behind them.
 //!
 //! Reservation may only reach where space is prepared and durable (R2, R4). One lock serialises
-//! preparation and release, which do I/O; the list of live log files has a lock of its own that is
-//! held for moments. Writers keep the log file that they used last in a cell per ring slot, which
-//! only the holder of the slot's ticket touches, so that finding the log file shares no line.
+//! preparation and release, which do I/O. The list of live log files has its own lock, which is
+//! held only briefly. Each ring slot has a cell that caches the log file of the slot's last ticket.
+//! Only the holder of the slot's ticket touches the cell, so finding the log file shares no cache
+//! line.
 //!
-//! Log files start small and double while they fill faster than they are due (R1), never take more
-//! than an eighth of what is free, and shrink back to what fits when the device is full (R8). A
-//! failed preparation reserves nothing and leaves no file; its serial and file number are never
-//! used again. `spare` says what a full device gets back, and in which order.
+//! Log files start small. They double in size while they fill quickly (R1), never take more than an
+//! eighth of the free space, and shrink to what fits when the device is full (R8). A failed
+//! preparation reserves nothing and leaves no file; its serial and file number are never used
+//! again. `spare` says what the log frees on a full device, and in which order.
 
 mod spare;
 
@@ -28,16 +29,16 @@ use std::time::{Duration, Instant};
 const FIRST_FILE_BYTES: u64 = 256 << 10;
 /// A log file that fills faster than this is followed by one twice its size.
 const FILLS_FAST: Duration = Duration::from_secs(1);
-/// A full device is not asked for less than this, in bytes.
+/// On a full device, a log file of at most this size is not retried with a smaller size.
 const SMALLEST_RETRY: u64 = 32 << 10;
-/// A log file takes at most this part of what is free on the device, so that the log does not hold
-/// what a flush needs.
+/// A log file takes at most one part in this many of the device's free space, so that the log does
+/// not take the space that a flush needs.
 const SHARE_OF_FREE: u64 = 8;
 /// Released log files that are kept for recycling.
 const POOL_MAX: usize = 2;
-/// The piece in which an old log file is written over itself.
+/// The number of bytes in each step when an old log file is rewritten in place.
 const REWRITE_BYTES: u64 = 256 << 10;
-/// How far ahead of the writers pages are made resident (R9), and the step of it.
+/// How far ahead of the writers pages are made resident (R9), and the size of each step.
 const POPULATE_AHEAD: u64 = 1 << 20;
 const POPULATE_STEP: u64 = 512 << 10;
 
@@ -61,9 +62,9 @@ struct Maker {
     populated: Seq,
     pool: Vec<Arc<AllocatedFile>>,
     retired: Vec<Retired>,
-    /// Everything before this is given back (R3).
+    /// Everything before this position is released (R3).
     released: Seq,
-    /// Up to where the space of log files that are still live was given back (see `spare`).
+    /// The position up to which the space of live log files was freed by holes (see `spare`).
     holed: Seq,
 }
 
@@ -77,7 +78,7 @@ pub(super) struct Space {
     live: RwLock<Vec<Arc<LogFile>>>,
     /// One per ring slot: the log file that the slot's last ticket was written to.
     cached: Box<[Mutex<Option<Arc<LogFile>>>]>,
-    /// A reservation that ends behind this asks for preparation.
+    /// A reservation that ends after this position triggers preparation.
     wake_at: AtomicU64,
     /// Goes into the headers of log files that are prepared.
     pub(super) life: AtomicU64,
@@ -109,11 +110,11 @@ impl Space {
             end: log_file.end.min(start),
             file_bytes: log_file.file_len,
         });
-        // The successor names the log file that holds the last byte that counts. One that starts at
+        // The predecessor is the log file that holds the last valid byte. A log file that starts at
         // the end holds none, and may never have been synced: a power cut would break the chain.
         let before = chain.log_files.iter().rev().find(|log_file| log_file.header.start < start);
-        // Seeded: a new log file names one as predecessor that was prepared and never used; when a
-        // power cut takes that, the chain is broken.
+        // Seeded: a new log file names as predecessor one that was prepared and never used; if a
+        // power cut removes that one, the chain is broken.
         let before = if bug!("commit_predecessor_without_records") {
             chain.log_files.last()
         } else {
@@ -152,14 +153,14 @@ impl Space {
         Ok(space)
     }
 
-    /// Removes what is not part of the log: only now, when the new log file is durable, so that at
-    /// every moment some log file covers the log's start (R11). A failure to remove is harmless:
-    /// the walk from the newest log file never reaches these files.
+    /// Removes files that are not part of the log. This runs only after the new log file is
+    /// durable, so that at every moment some log file covers the log's start (R11). A failure to
+    /// remove a file is harmless: the walk from the newest log file never reaches it.
     fn drop_leftovers(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
         for path in &chain.stale {
             let _ = self.fs.remove_file(path);
         }
-        // Windows that start at the end or behind were prepared or filled by a life that ended.
+        // Log files that start at or after the end were prepared or filled by an earlier life.
         // Seeded: open removes the log that it replayed before a flush has made that durable.
         let start = if bug!("commit_old_log_removed_before_flush") { 0 } else { start };
         let superseded = chain.log_files.iter().filter(|log_file| log_file.header.start >= start);
@@ -169,8 +170,8 @@ impl Space {
         }
     }
 
-    /// Prepares log files until `end` can be reserved. Called by a writer that met the end of the
-    /// space, before it has reserved anything (R2).
+    /// Prepares log files until `end` can be reserved. A writer calls it when it reaches the end of
+    /// the space, before it has reserved anything (R2).
     pub(super) fn make_room(&self, ring: &Ring, end: Seq) -> Result<()> {
         let mut maker = self.maker.lock();
         while ring.limit() < end {
@@ -181,21 +182,21 @@ impl Space {
         Ok(())
     }
 
-    /// Like [`Space::make_room`]; false if there is none.
+    /// Like [`Space::make_room`]; returns whether it succeeded.
     pub(super) fn make_room_quietly(&self, ring: &Ring, end: Seq) -> bool {
         self.make_room(ring, end).is_ok()
     }
 
-    /// Whether a reservation up to `end` should wake the thread that prepares ahead. True once per
-    /// alarm.
+    /// Whether a reservation up to `end` should wake the thread that prepares ahead. Returns true
+    /// once for each alarm that is set.
     #[inline]
     pub(super) fn alarm(&self, end: Seq) -> bool {
         end >= self.wake_at.load(Ordering::Relaxed)
             && self.wake_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX
     }
 
-    /// Prepares the next log file if the last one is used far enough, and reads pages in ahead
-    /// of the writers (R9). Returns whether a log file was prepared.
+    /// Prepares the next log file if enough of the last one is used, and reads pages in ahead of
+    /// the writers (R9). Returns whether a log file was prepared.
     pub(super) fn prepare_ahead(&self, ring: &Ring) -> Result<bool> {
         let mut maker = self.maker.lock();
         let due = self.due(ring);
@@ -205,7 +206,7 @@ impl Space {
         outcome.map(|()| due)
     }
 
-    /// Whether the last prepared log file is used far enough for the next to be prepared.
+    /// Whether enough of the last prepared log file is used for the next to be prepared.
     pub(super) fn due(&self, ring: &Ring) -> bool {
         let live = self.live.read();
         live.last().is_some_and(|last| ring.reserved() >= due_at(last))
@@ -235,7 +236,7 @@ impl Space {
         self.wake_at.store(at, Ordering::Relaxed);
     }
 
-    /// Prepares a log file at the end of the space; of at least `missing` bytes if that is allowed.
+    /// Prepares a log file at the end of the space, with at least `missing` bytes where possible.
     fn prepare_one(&self, maker: &mut Maker, ring: &Ring, missing: u64) -> Result<()> {
         let start = ring.limit();
         let first = self.live.read().is_empty();
@@ -281,7 +282,7 @@ impl Space {
             life: self.life.load(Ordering::Relaxed),
         };
         maker.next_serial += 1;
-        // A file that got a second name meanwhile keeps its bytes: another takes its place.
+        // A file that got a second hard link meanwhile keeps its bytes; another file is used.
         while let Some(shared) = maker.pool.pop_if(|file| !file.is_ours_alone()) {
             let _ = self.fs.remove_file(shared.path());
         }
@@ -300,7 +301,7 @@ impl Space {
         };
         let path = file.path().to_owned();
         let prepared = LogFile::prepare(file, header, fresh).and_then(|log_file| {
-            // Seeded: a power cut takes the name of a log file that holds durable records.
+            // Seeded: a power cut removes the name of a log file that holds durable records.
             let fresh = fresh && !bug!("commit_segment_name_not_synced");
             if fresh {
                 self.fs.sync_dir(&self.dir).context("sync", &self.dir)?;
@@ -308,7 +309,7 @@ impl Space {
             Ok(log_file)
         });
         if prepared.is_err() {
-            // Never synced again, and never used: the next attempt takes another file.
+            // This file is never synced again and never used: the next attempt takes another file.
             let _ = self.fs.remove_file(&path);
         }
         prepared
@@ -339,19 +340,19 @@ impl Space {
         live.iter().filter(overlapping).cloned().collect()
     }
 
-    /// The nonce of the log file that holds the byte before `position`; 0 if it was given back, or
-    /// belongs to an earlier life.
+    /// The nonce of the log file that holds the byte before `position`; 0 if that file was
+    /// released, or belongs to an earlier life.
     pub(super) fn nonce_before(&self, position: Seq) -> u64 {
         let live = self.live.read();
         let holds = |s: &&Arc<LogFile>| s.start() < position && position <= s.limit();
         live.iter().find(holds).map_or(0, |log_file| log_file.header().nonce)
     }
 
-    /// Gives log files back that end at or before `position`, for recycling where they are not
-    /// too small or too many. The last log file always stays.
+    /// Releases log files that end at or before `position`. They are kept for recycling unless they
+    /// are too small or too many. The last log file always stays.
     pub(super) fn release_before(&self, position: Seq) -> Result<()> {
         let mut maker = self.maker.lock();
-        // Seeded: a log file is given back while it still holds records that are not flushed.
+        // Seeded: a log file is released while it still holds records that are not flushed.
         let position = if bug!("commit_segment_released_too_early") {
             position + (16 << 10)
         } else {
@@ -393,7 +394,7 @@ impl Space {
         unneeded.iter().map(remove).fold(Ok(()), Result::and)
     }
 
-    /// Writes the log files of earlier lives over themselves and syncs them. This writes what a
+    /// Rewrites the log files of earlier lives in place and syncs them. This makes durable what a
     /// failed sync left only in the page cache, marked clean (R7).
     pub(super) fn persist_retired(&self) -> Result<()> {
         let maker = self.maker.lock();
@@ -423,8 +424,8 @@ impl Space {
     }
 }
 
-/// From which position on the log file after `last` is due. An idle database keeps one small
-/// log file; a busy one needs the time that a large one takes to prepare.
+/// The position from which on the log file after `last` is due. An idle database keeps one small
+/// log file; a busy one gets the time that preparing a large log file takes.
 fn due_at(last: &LogFile) -> Seq {
     let capacity = last.header().capacity;
     let share = if last.file().file_bytes() <= FIRST_FILE_BYTES { 2 } else { 8 };

@@ -1,8 +1,8 @@
 //! The counts of one compaction.
 //!
-//! Every entry that a compaction reads is counted once as read. It is then handed over, or dropped
-//! for one of the reasons that have a counter here; a delete that takes the place of a dropped
-//! entry is counted apart, so that the sums agree.
+//! A compaction counts every entry that it reads once as read. The entry is then handed over, or
+//! dropped for one of the reasons that have a counter here. A delete that replaces a dropped entry
+//! has its own counter, so that the sums agree.
 
 /// What a compaction read, wrote and dropped so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,18 +15,18 @@ pub struct CompactionCounts {
     pub shadowed: u64,
     /// Entries dropped because a range tombstone hides them.
     pub covered: u64,
-    /// Deletes dropped because nothing is left for them to hide.
+    /// Deletes dropped because nothing older is left for them to hide.
     pub spent: u64,
-    /// Operands, and values under them, that went into a value or another operand.
+    /// Operands, and values under them, that were combined into a value or another operand.
     pub folded: u64,
-    /// Entries that had expired for every reader. Where one hides something, a delete took its
-    /// place.
+    /// Entries that had expired for every reader. If such an entry hides something, a delete
+    /// replaced it.
     pub expired: u64,
-    /// Entries that the compaction filter removed, with deletes in their place likewise.
+    /// Entries that the compaction filter removed; deletes replace them in the same way.
     pub filtered: u64,
     /// Entries that the compaction filter changed.
     pub filtered_changed: u64,
-    /// Deletes handed over in the place of entries that are counted as expired or filtered.
+    /// Deletes handed over in place of entries that are counted as expired or filtered.
     pub deletes_made: u64,
 }
 

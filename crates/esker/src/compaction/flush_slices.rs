@@ -1,11 +1,11 @@
-//! Putting what a flush wrote into a tree. Pure: nothing here does I/O.
+//! Adding the output of a flush to a tree. Pure: nothing here does I/O.
 //!
-//! 1. A partition gets one delta at most, however many slices reach into it. The edit names a slice
+//! 1. A partition gets one delta at most, however many slices overlap it. The edit names a slice
 //!    once for all neighbours that get it.
 //! 2. If the flush hides everything older in a partition from every reader, the partition becomes
-//!    empty at once, and empty neighbours become one. Nothing is read, and no tombstone stays.
-//! 3. The work grows with the slices and with the partitions that they reach, apart from one copy
-//!    of the array of partitions.
+//!    empty at once, and empty neighbours are joined. Nothing is read, and no tombstone stays.
+//! 3. The work is proportional to the slices and the partitions that they overlap, apart from one
+//!    copy of the array of partitions.
 
 use crate::base::rangedel::{compare_ends, compare_starts};
 use crate::base::{KeyOrder, Seq};
@@ -15,25 +15,25 @@ use crate::options::settings::Settings;
 use crate::run::{Role, Run};
 use std::sync::Arc;
 
-/// What a flush wrote for neighbouring partitions.
+/// The output of a flush for neighbouring partitions.
 #[derive(Debug)]
 pub struct Slice {
-    /// Where they begin.
+    /// The lower bound of these partitions.
     pub lower: Option<Vec<u8>>,
-    /// Where they end.
+    /// The upper bound of these partitions.
     pub upper: Option<Vec<u8>>,
-    /// What it wrote; nothing in it lies outside of the bounds.
+    /// The run; nothing in it lies outside of the bounds.
     pub run: Arc<Run>,
-    /// Between the bounds, everything older than this is hidden from every reader, and that is all
-    /// that the tombstones say; 0: unknown.
+    /// Between the bounds, everything older than this is hidden from every reader, and the
+    /// tombstones say nothing else; 0: unknown.
     pub hides_below: Seq,
 }
 
-/// What slices are for one partition.
+/// The parts of slices that belong to one partition.
 struct Part {
     /// The partition's index.
     at: usize,
-    /// What they hold of it, in key order.
+    /// The runs of the slices, cut to the partition, in key order.
     runs: Vec<Arc<Run>>,
     hides_below: Seq,
 }
@@ -51,18 +51,18 @@ impl Part {
         }
     }
 
-    /// Whether it hides all that the partition holds.
+    /// Whether it hides everything in the partition.
     fn hides(&self, partition: &Partition) -> bool {
-        // Seeded: a range delete over a part of a partition, or under a snapshot, empties all of
-        // it.
+        // Seeded: a range delete over a part of a partition, or under a snapshot, empties the whole
+        // partition.
         bug!("compaction_partition_emptied_too_early", return true);
         let hidden = |run: &Arc<Run>| run.is_empty() || run.max_seq() < self.hides_below;
         self.hides_below > 0 && partition.runs().all(hidden)
     }
 }
 
-/// The slices by partition, ascending. Where bounds moved since they were written, a slice belongs
-/// to several partitions, or a partition gets several slices.
+/// The slices by partition, ascending. If bounds moved since the slices were written, a slice
+/// belongs to several partitions, or a partition gets several slices.
 fn parts<O: KeyOrder>(order: &O, tree: &Tree, slices: &[Slice]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for slice in slices {
@@ -93,7 +93,7 @@ fn parts<O: KeyOrder>(order: &O, tree: &Tree, slices: &[Slice]) -> Vec<Part> {
     parts
 }
 
-/// Neighbours that the flush left empty.
+/// Neighbouring partitions that the flush left empty.
 struct Emptied {
     first: Arc<Partition>,
     count: usize,
@@ -118,7 +118,7 @@ impl Output {
         }
     }
 
-    /// Ends the row of neighbours that are in one edit.
+    /// Ends the sequence of neighbours that share one edit.
     fn close(&mut self) {
         self.delta = None;
         let Some(Emptied { first, count, upper }) = self.emptied.take() else { return };
@@ -131,7 +131,7 @@ impl Output {
         self.partitions.push(Arc::new(new));
     }
 
-    /// Rule 2, where nothing newer comes.
+    /// Rule 2, for a partition that gets no newer entries.
     fn empty(&mut self, old: &Arc<Partition>) {
         if let Some(row) = &mut self.emptied {
             row.count += 1;
@@ -142,14 +142,14 @@ impl Output {
         self.emptied = Some(Emptied { first: old.clone(), count: 1, upper: old.upper.clone() });
     }
 
-    /// Puts `new` in the place of `old`; `edit` says so.
+    /// Replaces `old` by `new`; `edit` records that.
     fn change(&mut self, new: Arc<Partition>, edit: TreeEdit) {
         self.close();
         self.partitions.push(new);
         self.edits.push(edit);
     }
 
-    /// Puts a delta on a partition that gets the same one as the partition before; false: it gets
+    /// Adds a delta to a partition that gets the same delta as the partition before; false: it gets
     /// another.
     fn repeat_delta(&mut self, old: &Partition, run: &Arc<Run>) -> bool {
         let same = self.delta.as_ref().is_some_and(|last| Arc::ptr_eq(last, run));
@@ -162,7 +162,7 @@ impl Output {
     }
 }
 
-/// The tree with the slices of a flush in their partitions, and the edits that say so. While a
+/// The tree with the slices of a flush in their partitions, and the edits that record it. While a
 /// partition is being compacted (`busy`), only deltas may be added to it.
 pub fn with_slices<O: KeyOrder>(
     order: &O,
@@ -201,7 +201,7 @@ pub fn with_slices<O: KeyOrder>(
     (Tree::new(output.partitions), output.edits)
 }
 
-/// A partition that holds nothing but the entries of `run`, which hides everything older.
+/// A partition that holds only the entries of `run`, which hides everything older.
 fn renewed<O: KeyOrder>(
     order: &O,
     old: &Partition,

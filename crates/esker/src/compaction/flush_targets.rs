@@ -1,9 +1,9 @@
 //! Which partitions a flush writes to.
 //!
-//! A flush cuts what it writes at the bounds of partitions. It finds them from what the memtable
-//! holds, not the other way round: its work grows with what it touches, and with the logarithm of
-//! everything else. A range delete that wholly covers many partitions in a row is one *stretch*:
-//! they all refer to one slice.
+//! A flush cuts its output at the bounds of partitions. It looks up the partitions for the entries
+//! of the memtable, so its work grows with what it touches, and only with the logarithm of
+//! everything else. A range delete that completely covers many adjacent partitions gives one
+//! *stretch*: all these partitions refer to one slice.
 
 use crate::base::rangedel::{Cutter, compare_ends};
 use crate::base::{Cursor, KeyOrder, SEQ_MAX};
@@ -14,15 +14,14 @@ use std::ops::Range;
 /// Neighbouring partitions that get one slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlushTarget {
-    /// Their indexes. Where there are several, the same range deletes cover all of them from end to
-    /// end.
+    /// Their indexes. If there are several, the same range deletes cover all of them completely.
     pub partitions: Range<usize>,
     /// Whether the memtable has entries there; then it is one partition.
     pub has_entries: bool,
 }
 
 /// The stretches that the entries of a memtable and its range tombstones touch, ascending.
-/// `removed` stands at the beginning of the list.
+/// `removed` is at the beginning of the list.
 pub fn flush_targets<O: KeyOrder>(
     order: &O,
     tree: &Tree,
@@ -41,7 +40,7 @@ pub fn flush_targets<O: KeyOrder>(
         {
             cursor.seek(lower, SEQ_MAX)?;
         }
-        // An order that contradicts itself must not lead backward.
+        // A comparator that contradicts itself must not lead backward.
         let entry = cursor.valid().then(|| tree.find(order, cursor.key()).max(next));
         let removal = removed.next_start(order, lower);
         let removal = removal.map(|start| start.map_or(0, |key| tree.find(order, key)).max(next));
@@ -58,8 +57,8 @@ pub fn flush_targets<O: KeyOrder>(
     Ok(found)
 }
 
-/// The index behind the last partition that the fragment in which `first` begins covers as a
-/// whole.
+/// The index after the last partition that the fragment around the lower bound of `first` covers
+/// completely.
 fn fragment_end<O: KeyOrder>(
     order: &O,
     tree: &Tree,

@@ -1,14 +1,14 @@
 //! How a compaction treats operands, entries that expire, and values for the compaction filter.
 //!
-//! The stream collects the operands of a key in one stripe from new to old, until it finds another
-//! version of the stripe below them, or knows that there is none. Then
+//! The stream collects the operands of a key in one stripe from newest to oldest, until it finds
+//! another version of the stripe below them, or knows that there is none. Then
 //!
-//! 1. what has expired for every reader that sees it goes: operands count as not written, a put as
-//!    a delete (it still hides what is older);
-//! 2. operands are applied to what they stand on if both expire at the same time, or never: the
-//!    result has the number of the newest of them. Where they differ, the value of the key still
-//!    changes with time, so they stay apart until one of them has expired;
-//! 3. operands that stay, stand next to each other and expire at the same time become one if the
+//! 1. what has expired for every reader that sees it is dropped: operands count as not written, a
+//!    put as a delete (it still hides what is older);
+//! 2. operands are applied to the value below them if both expire at the same time, or never. The
+//!    result has the sequence number of the newest operand. If the times differ, the value of the
+//!    key still changes with time, so they stay apart until one of them has expired;
+//! 3. operands that stay, are adjacent and expire at the same time are combined into one if the
 //!    operator can do that;
 //! 4. if the operator fails or is missing, everything stays as it is: readers get the error, and
 //!    nothing is lost.
@@ -26,11 +26,11 @@ use crate::base::{
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
-/// Where the surviving entries of a compaction go.
+/// Receives the surviving entries of a compaction.
 pub trait Out: FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()> {}
 impl<F: FnMut(&[u8], Seq, Kind, &[u8]) -> Result<()>> Out for F {}
 
-/// What stands under operands.
+/// What lies below operands.
 pub(super) enum Base<'a> {
     /// It is not known here.
     Unknown,
@@ -38,7 +38,7 @@ pub(super) enum Base<'a> {
     Absent,
     /// A delete; it may still hide something.
     Delete(Seq),
-    /// A value that has expired for every reader, which is as much as a delete.
+    /// A value that has expired for every reader, so it counts as a delete.
     Expired(Seq),
     /// A value in its stored form.
     Value(Seq, Kind, &'a [u8]),
@@ -50,18 +50,18 @@ pub(super) struct Folding {
     operator: Option<Arc<Operator>>,
     filter: Option<Filter>,
     pending: Operands,
-    /// The key of the newest pending operand: a custom comparator may take different keys as equal.
+    /// The key of the newest pending operand: a custom comparator may call different keys equal.
     key: Vec<u8>,
     /// The end of the stripe of the pending operands.
     stripe: Seq,
 }
 
-/// Operands that stay, and what they stand on.
+/// Operands that stay, and what lies below them.
 struct Folded {
     /// How many of the newest operands stay.
     kept: usize,
-    /// The value from the older ones, and its number, if they were applied; `None` inside: the
-    /// operator says that there is no value.
+    /// The value from the older operands, and its sequence number, if they were applied; `None`
+    /// inside: the operator says that there is no value.
     made: Option<(Seq, Option<Millis>, Option<Vec<u8>>)>,
 }
 
@@ -80,18 +80,18 @@ impl Folding {
         self.filter.is_some()
     }
 
-    /// Whether operands wait.
+    /// Whether operands are pending.
     #[inline]
     pub(super) fn waits(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// The end of the stripe of the operands that wait.
+    /// The end of the stripe of the pending operands.
     pub(super) fn stripe(&self) -> Seq {
         self.stripe
     }
 
-    /// Adds an operand, older than those that wait.
+    /// Adds an operand that is older than the pending ones.
     pub(super) fn push(&mut self, stripe: Seq, key: &[u8], seq: Seq, kind: Kind, stored: &[u8]) {
         if self.pending.is_empty() {
             self.key.clear();
@@ -101,7 +101,7 @@ impl Folding {
         self.pending.push(seq, kind, stored);
     }
 
-    /// Hands over what the waiting operands and `base` become.
+    /// Hands over the result of the pending operands and `base`.
     pub(super) fn settle(
         &mut self,
         gc: &VersionGc,
@@ -160,7 +160,7 @@ impl Folding {
             }
             Ok(_) => nothing,
             Err(error) => {
-                // Readers of the key get this error; a compaction has nobody to tell.
+                // Readers of the key get this error; a compaction has no caller to return it to.
                 log::debug!("operands are kept: {error}");
                 nothing
             }
@@ -181,7 +181,7 @@ impl Folding {
         if let Some((seq, expiry, value)) = folded.made {
             counts.folded += (operands.len() - folded.kept) as u64;
             counts.folded += u64::from(matches!(base, Base::Value(..) | Base::Delete(_)));
-            // The result is a new entry; the counts are about entries that came in.
+            // The result is a new entry; the counters count only entries that were read.
             counts.folded -= 1;
             return match (value, expiry) {
                 (None, _) => delete(gc, counts, Origin::Delete, self.stripe, key, seq, out),
@@ -248,7 +248,8 @@ impl Folding {
         Ok(())
     }
 
-    /// Hands over a value that nothing hides, unless it has expired or the filter removes it.
+    /// Hands over a value that no newer entry hides, unless it has expired or the filter removes
+    /// it.
     pub(super) fn value(
         &self,
         gc: &VersionGc,
@@ -264,7 +265,7 @@ impl Folding {
             return delete(gc, counts, Origin::Removed, stripe, key, seq, out);
         }
         let kept = if gc.is_settled(stripe) { 0 } else { seq };
-        // The newest stripe ends at no snapshot.
+        // The end of the newest stripe is no snapshot.
         // Seeded: a compaction filter removes what a snapshot sees.
         let stripe = if bug!("compaction_filter_ignores_snapshots") { SEQ_MAX } else { stripe };
         let asked = self.filter.as_ref().filter(|_| stripe == SEQ_MAX && gc.is_bottom());
@@ -285,7 +286,7 @@ impl Folding {
             Decision::Change(changed) => {
                 let (len, max) = (changed.len() as u64, VALUE_BYTES_MAX);
                 log::warn!(
-                    "a compaction filter's value is not taken: {}",
+                    "a compaction filter's value is ignored: {}",
                     Error::ValueTooLarge { len, max }
                 );
             }
@@ -295,17 +296,17 @@ impl Folding {
     }
 }
 
-/// Whether a value can be stored, also behind the time at which it expires.
+/// Whether a value can be stored, including its expiry time.
 fn fits(value: &[u8]) -> bool {
     value.len() as u64 <= VALUE_BYTES_MAX - EXPIRY_BYTES as u64
 }
 
-/// What a delete that is handed over stands for; the entry has its counter.
+/// The origin of a delete that is handed over; it decides which counter counts the entry.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// A delete that came in, or that operands made.
+    /// A delete that was read, or that operands produced.
     Delete,
-    /// An expired or filtered entry, which is counted as such already.
+    /// An expired or filtered entry, which is already counted as such.
     Removed,
 }
 
@@ -322,8 +323,8 @@ fn delete(
     let settled = gc.is_settled(stripe);
     match origin {
         Origin::Delete => counts.spent += u64::from(settled),
-        // Seeded: in the place of an expired entry no delete is left, and an older value comes
-        // back.
+        // Seeded: an expired entry leaves no delete in its place, and an older value becomes
+        // visible again.
         Origin::Removed if bug!("compaction_expired_entry_hides_nothing") => return Ok(()),
         Origin::Removed => counts.deletes_made += u64::from(!settled),
     }

@@ -1,21 +1,21 @@
 //! Which versions of a key a compaction keeps.
 //!
-//! Snapshots cut the sequence numbers into *stripes*: a snapshot `p` sees what is less than `p`,
-//! so two numbers are in one stripe when no snapshot is greater than the smaller one and not
-//! greater than the larger one. Every reader, now and later, sees all of a stripe or nothing of
-//! it, except for the writes that come after the compaction, which are newer than all it reads. So
-//! readers can tell apart only versions of different stripes (R17, R21):
+//! Snapshots cut the sequence numbers into *stripes*. A snapshot `p` sees the numbers less than
+//! `p`, so two numbers are in one stripe when no snapshot is greater than the smaller number and
+//! not greater than the larger one. Every reader, now and later, sees all of a stripe or nothing of
+//! it. Only writes that come after the compaction are an exception, and they are newer than
+//! everything it reads. So readers can distinguish only versions of different stripes (R17, R21):
 //!
 //! 1. Of the versions of a key in one stripe only the newest is kept; it shadows the others for
 //!    every reader that sees them.
 //! 2. A version is dropped when a range tombstone of its stripe, newer than it, covers the key.
 //!    A reader that sees the version sees the tombstone.
-//! 3. A delete goes when it is at the bottom and in the oldest stripe. By 1 no older version
+//! 3. A delete is dropped when it is at the bottom and in the oldest stripe. By 1 no older version
 //!    of its key is kept, and at the bottom nothing older lies below. In any other case it stays:
 //!    it may hide something.
 //! 4. Of the tombstones that cover one fragment only the newest of each stripe is kept: it hides
-//!    more than the others, from the same readers. At the bottom those of the oldest stripe go as
-//!    well: what they hide is in that stripe too and was dropped by 2.
+//!    everything that the others hide, from the same readers. At the bottom those of the oldest
+//!    stripe are dropped too: what they hide is also in that stripe and was dropped by 2.
 //! 5. At the bottom a version in the oldest stripe gets sequence number 0. Every reader sees it
 //!    before and after. By 1 it is the only one of its key with number 0 and still the oldest.
 //!    A tombstone that survives 4 is of a later stripe, so it is newer than the version before
@@ -23,15 +23,15 @@
 //!    comes from a newer source and is newer than every input.
 //!
 //! 6. An operand is kept while nothing older is known; it shadows nothing. Of the versions of a
-//!    stripe, those from the newest down to the first that is no operand make up the value, so
-//!    rule 1 begins behind that one. What becomes of them is decided in `compaction::fold`.
-//! 7. The stripe's time decides what has expired: the earliest among the times of the snapshots
-//!    that see it and of the compaction. Every reader that sees it has that time or a later one. A
-//!    named snapshot keeps the time at which it was made, so positions and times need not rise
-//!    together.
+//!    stripe, those from the newest down to the first that is no operand make up the value, so rule
+//!    1 begins after that one. `compaction::fold` decides what becomes of them.
+//! 7. The stripe's time decides what has expired. It is the earliest among the times of the
+//!    snapshots that see the stripe and the time of the compaction. Every reader that sees the
+//!    stripe has that time or a later one. A named snapshot keeps the time at which it was made, so
+//!    times need not rise with positions.
 //!
-//! Rules 3 to 5 need *all* tombstones and all older entries of the key range to take part, or to
-//! be kept out by the plan (`compaction::plan` reuses no segment that a newer tombstone of the
+//! Rules 3 to 5 require that *all* tombstones and all older entries of the key range take part, or
+//! that the plan keeps them out (`compaction::plan` reuses no segment that a newer tombstone of the
 //! inputs touches).
 
 #[cfg(test)]
@@ -61,14 +61,14 @@ pub enum Verdict {
     Covered,
     /// It is a delete with nothing left to hide.
     Spent,
-    /// It is an operand: what becomes of it depends on what is older.
+    /// It is an operand: what becomes of it depends on older entries.
     Operand,
 }
 
-/// What a compaction must preserve: taken once, applied at either depth.
+/// What a compaction must preserve, determined once and applied at either depth.
 #[derive(Debug, Clone, Default)]
 pub struct CompactionRule {
-    /// The moments of readers that may come back, in any order.
+    /// The moments of present readers and of readers that may return, in any order.
     pub snapshots: Vec<Moment>,
     /// The time at which the compaction began.
     pub now: Millis,
@@ -78,7 +78,8 @@ impl CompactionRule {
     /// The rule for an output at `depth`.
     pub fn at(self, depth: Depth) -> VersionGc {
         let mut moments = self.snapshots;
-        // The later of two at one position is met first, and the earlier time prevails.
+        // Moments are visited from newest to oldest; of several at one position the earliest time
+        // is kept.
         moments.sort_unstable_by_key(|moment| std::cmp::Reverse(moment.seq));
         let mut earliest = self.now;
         let mut times: Vec<(Seq, Millis)> = Vec::with_capacity(moments.len());
@@ -104,8 +105,8 @@ impl CompactionRule {
 pub struct VersionGc {
     /// Ascending.
     snapshots: Vec<Seq>,
-    /// The earliest time of each snapshot and those after it, or nothing: then nothing expires
-    /// before `now`.
+    /// The earliest time of each snapshot and those after it. If empty, nothing expires before
+    /// `now`.
     times: Vec<Millis>,
     now: Millis,
     depth: Depth,
@@ -147,13 +148,14 @@ impl VersionGc {
     /// Whether the stripe that ends at `end` is the oldest one, which every reader sees.
     #[inline]
     fn is_oldest(&self, end: Seq) -> bool {
-        // Seeded: deletes that only later readers see go, and what they hide comes back.
+        // Seeded: deletes that only later readers see are dropped, and what they hide becomes
+        // visible.
         bug!("compaction_every_stripe_is_the_oldest", return true);
         self.snapshots.first().is_none_or(|oldest| end == *oldest)
     }
 
-    /// Decides about the next version, which is one of `key`, under the range tombstones of the
-    /// inputs: where they are looked up, and all of them.
+    /// Decides about the next version, which is one of `key`. The range tombstones of the inputs
+    /// are given by a lookup and as a whole.
     #[inline]
     pub(super) fn decide_at<O: KeyOrder, T: Tombstones>(
         &mut self,
@@ -167,7 +169,7 @@ impl VersionGc {
         }
         let (newest, _) = cover.seq_at(order, tombstones, key, SEQ_MAX);
         self.decide(seq, kind, |below| {
-            // The newest of all decides unless a snapshot stands between.
+            // The newest tombstone decides unless a snapshot lies in between.
             if newest <= seq || newest < below {
                 return newest;
             }
@@ -185,7 +187,7 @@ impl VersionGc {
         }
         self.last = Some(end);
         self.open = false;
-        // Seeded: a range delete takes entries that an older snapshot still sees.
+        // Seeded: a range delete removes entries that an older snapshot still sees.
         let covering = |end| {
             covering(if bug!("compaction_tombstone_ignores_snapshots") { SEQ_MAX } else { end })
         };
@@ -208,7 +210,7 @@ impl VersionGc {
         self.last.unwrap_or(SEQ_MAX)
     }
 
-    /// Whether a stripe is the oldest one and lies at the bottom: nothing older is anywhere.
+    /// Whether a stripe is the oldest one and lies at the bottom: nothing older exists.
     #[inline]
     pub fn is_settled(&self, end: Seq) -> bool {
         // Seeded: a flush drops deletes that still hide older entries.
@@ -229,13 +231,13 @@ impl VersionGc {
         self.times.get(place).copied().unwrap_or(self.now)
     }
 
-    /// The time of the earliest reader of all.
+    /// The time of the earliest reader.
     pub fn earliest_time(&self) -> Millis {
         self.times.first().copied().unwrap_or(self.now)
     }
 
-    /// Whether the output needs a tombstone with this sequence number (rule 4, its second half:
-    /// the caller makes sure that no newer one of its stripe covers the same keys).
+    /// Whether the output needs a tombstone with this sequence number (rule 4, its second half: the
+    /// caller ensures that no newer tombstone of its stripe covers the same keys).
     pub fn keeps_tombstone(&self, seq: Seq) -> bool {
         self.depth == Depth::Upper || !self.is_seen_by_all(seq)
     }
@@ -269,7 +271,7 @@ impl VersionGc {
         &self.snapshots
     }
 
-    /// Whether no reader tells a version with sequence number `oldest` from one with `newest`.
+    /// Whether every reader sees both of the sequence numbers `oldest` and `newest`, or neither.
     pub fn same_stripe(&self, oldest: Seq, newest: Seq) -> bool {
         self.stripe_end(oldest) == self.stripe_end(newest)
     }

@@ -1,6 +1,7 @@
 //! The input of a compaction: the runs of a partition as the plan sees them, and its tombstones.
 //!
-//! A run segment may reach beyond its partition after a split. Here it is clipped to the partition.
+//! After a split a run segment may extend beyond its partition. This module clips it to the
+//! partition.
 
 use super::plan::{Interval, SourceKind, SourceRuns};
 use crate::base::rangedel::Fragments;
@@ -9,8 +10,8 @@ use crate::manifest::Partition;
 use crate::run::{Run, Segment};
 use std::sync::Arc;
 
-/// The runs of a partition as the plan sees them. A segment that reaches beyond the partition is
-/// declared to hold deletes: it cannot be taken over, because the neighbour has its share.
+/// The runs of a partition as the plan sees them. A segment that extends beyond the partition is
+/// declared to hold deletes: it cannot be taken over, because the neighbour has a part of it.
 /// `whole`: nothing is taken over; `time` is that of the earliest reader.
 pub fn sources<'p, O: KeyOrder>(
     order: &O,
@@ -21,8 +22,8 @@ pub fn sources<'p, O: KeyOrder>(
     let interval = |segment: &'p Arc<Segment>| {
         let meta = segment.meta();
         let inside = old.contains(order, &meta.min_key) && old.contains(order, &meta.max_key);
-        // Seeded: a segment that reaches into the next partition is taken over, and the neighbour
-        // loses its share.
+        // Seeded: a segment that extends into the next partition is taken over, and the neighbour
+        // loses its part.
         let inside = inside || bug!("compaction_segment_across_partitions_reused");
         Interval {
             segment: segment.clone(),

@@ -1,17 +1,18 @@
-//! Turning several runs into one: what to read, what to keep, what to leave alone.
+//! Compaction: which runs to read, what to keep, and what to leave alone.
 //!
-//! None of the pieces does I/O of its own. [`plan()`] looks at the key ranges of the segments that
-//! take part and decides which are reused by reference, which are dropped whole and which are
-//! rewritten together. [`CompactionStream`] walks over the sources of one rewrite, in steps of
-//! bounded length, and hands over the entries that survive. [`VersionGc`] is the rule by which it
-//! decides: a pure function of an entry's version, the snapshots and the range tombstones, small
-//! enough to be tested over every history of a few operations. [`ThinStream`] applies the rule to
-//! one source alone, where there is no room to write them all.
+//! The pieces do no I/O of their own. [`plan()`] looks at the key ranges of the input segments and
+//! decides which are reused by reference, which are dropped whole and which are rewritten together.
+//! [`CompactionStream`] reads the sources of one rewrite, in steps of bounded length, and hands
+//! over the entries that survive. [`VersionGc`] is its rule: a pure function of an entry's version,
+//! the snapshots and the range tombstones, small enough to be tested over every history of a few
+//! operations. [`ThinStream`] applies the rule to one source alone, when there is no room to write
+//! all of them.
 //!
-//! What is due, and where results go, is decided here too: [`queue`] knows the partitions that are due
-//! and the work under way; [`partitioning`] says how partitions take in runs, split and join;
-//! [`flush_targets`] and [`flush_slices`] put what a flush wrote into a tree; [`inputs`] gives the
-//! plan the runs of a partition; [`thin_candidates`] finds the segments for [`ThinStream`].
+//! This module also decides what is due and where results go. [`queue`] knows the partitions that
+//! are due and the work under way. [`partitioning`] has the rules by which partitions take in runs,
+//! split and join. [`flush_targets`] and [`flush_slices`] add the output of a flush to a tree.
+//! [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for
+//! [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 

@@ -1,11 +1,12 @@
 //! The rules by which partitions take in runs, split and join. Pure: nothing here does I/O.
 //!
 //! 1. A run that overlaps nothing in its partition joins the base by reference, if nothing in it
-//!    would have to vanish there (no deletes, operands or tombstones) and no segment is a crumb.
+//!    would have to be dropped there (no deletes, operands or tombstones) and its segments are not
+//!    small.
 //! 2. A base that exceeds its size by half is split at segment bounds. Every part refers to the
-//!    deltas that reach into it.
-//! 3. Two small neighbours are joined, if no segment reaches from one into the other.
-//! 4. A partition sees those segments of a run that reach into it, including segments of range
+//!    deltas that overlap it.
+//! 3. Two small neighbours are joined, if no segment extends from one into the other.
+//! 4. A partition sees those segments of a run that overlap it, including segments of range
 //!    tombstones.
 
 use crate::base::KeyOrder;
@@ -14,8 +15,8 @@ use crate::options::settings::Settings;
 use crate::run::{Role, Run, Segment, SegmentMeta};
 use std::sync::Arc;
 
-/// Segments below this fraction of their size are crumbs.
-const CRUMB_DIVISOR: u64 = 4;
+/// Segments below this fraction of their intended size count as small.
+const SMALL_DIVISOR: u64 = 4;
 
 /// Whether a segment holds keys of the range.
 fn overlaps<O: KeyOrder>(
@@ -29,14 +30,14 @@ fn overlaps<O: KeyOrder>(
 }
 
 /// Whether range tombstones may cover keys of the range. The bounds of their segment are those of
-/// the first and the last tombstone, where an empty one stands for none.
+/// the first and the last tombstone; an empty bound means none.
 fn may_cover<O: KeyOrder>(
     order: &O,
     segment: &Segment,
     lower: Option<&[u8]>,
     upper: Option<&[u8]>,
 ) -> bool {
-    // Seeded: one range delete becomes a delta of every partition behind it.
+    // Seeded: one range delete becomes a delta of every partition after it.
     bug!("compaction_range_delete_reaches_everywhere", return true);
     let SegmentMeta { min_key: start, max_key: end, .. } = segment.meta();
     let ends_inside = end.is_empty() || lower.is_none_or(|low| order.compare(low, end).is_lt());
@@ -44,7 +45,7 @@ fn may_cover<O: KeyOrder>(
     ends_inside && begins_inside
 }
 
-/// The part of a run that a key range can see; `None` if there is none.
+/// The part of a run that overlaps a key range; `None` if there is none.
 pub fn part_of<O: KeyOrder>(
     order: &O,
     run: &Arc<Run>,
@@ -70,7 +71,7 @@ fn lies_within<O: KeyOrder>(order: &O, run: &Run, partition: &Partition) -> bool
     run.segments().iter().all(|s| inside(&s.meta().min_key) && inside(&s.meta().max_key))
 }
 
-/// The base with a run's segments in their places, if rule 1 allows it.
+/// The base with a run's segments inserted, if rule 1 allows it.
 fn adopted<O: KeyOrder>(
     order: &O,
     partition: &Partition,
@@ -80,18 +81,18 @@ fn adopted<O: KeyOrder>(
     let settled = |meta: &SegmentMeta| meta.deletes == 0 && meta.specials.operands == 0;
     let clean = run.segments().iter().all(|segment| settled(segment.meta()));
     let bytes = run.bytes();
-    let crumbs = bytes / (run.segments().len().max(1) as u64)
-        < u64::from(settings.segment_bytes) / CRUMB_DIVISOR;
+    let are_small = bytes / (run.segments().len().max(1) as u64)
+        < u64::from(settings.segment_bytes) / SMALL_DIVISOR;
     if !partition.deltas.is_empty()
         || !run.tombstones().is_empty()
         || !partition.base.tombstones().is_empty()
         || !clean
-        || (crumbs && !partition.base.is_empty())
+        || (are_small && !partition.base.is_empty())
         || !lies_within(order, run, partition)
     {
         return None;
     }
-    // Seeded: a run that is adopted takes the place of the base.
+    // Seeded: an adopted run replaces the base.
     bug!(
         "compaction_adopted_run_replaces_the_base",
         return Some(Run::new(Role::Base, run.segments().to_vec(), Vec::new()))
@@ -105,7 +106,7 @@ fn adopted<O: KeyOrder>(
     disjoint.then(|| Run::new(Role::Base, segments, Vec::new()))
 }
 
-/// The partition with `run` on top, and the edit that says so. While the partition is being
+/// The partition with `run` on top, and the edit that records it. While the partition is being
 /// compacted (`busy`), its base must stay as it is.
 pub fn with_delta<O: KeyOrder>(
     order: &O,
@@ -126,7 +127,7 @@ pub fn with_delta<O: KeyOrder>(
     (Arc::new(old.with_delta(run)), edit)
 }
 
-/// The edit that puts `new` in the place of `count` partitions from `first`.
+/// The edit that replaces `count` partitions from `first` by `new`.
 pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> TreeEdit {
     TreeEdit::Replace {
         lower: first.lower.clone(),
@@ -135,8 +136,8 @@ pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> Tree
     }
 }
 
-/// Splits every partition without deltas whose base is too big, unless it is busy; the edits say
-/// so. (Partitions with deltas are split by their next compaction.)
+/// Splits every partition without deltas whose base is too big, unless it is busy; the edits record
+/// it. (Partitions with deltas are split by their next compaction.)
 pub fn split_full<O: KeyOrder>(
     order: &O,
     tree: Tree,
@@ -166,7 +167,7 @@ fn is_full(base: &Run, settings: &Settings) -> bool {
     base.segments().len() > 1 && base.bytes() > settings.partition_bytes * 3 / 2
 }
 
-/// Partitions of about the right size over `base`, within the bounds of `old`, without deltas.
+/// Partitions of about the intended size over `base`, within the bounds of `old`, without deltas.
 pub fn split_base<O: KeyOrder>(
     order: &O,
     base: &Arc<Run>,
@@ -213,8 +214,8 @@ pub fn split_base<O: KeyOrder>(
         .collect()
 }
 
-/// The partitions that a compaction of `old` leaves: `base` is its output, `newer` are deltas that
-/// came while it ran.
+/// The partitions that result from a compaction of `old`: `base` is its output, `newer` are deltas
+/// that arrived while it ran.
 pub fn after_compaction<O: KeyOrder>(
     order: &O,
     old: &Partition,
@@ -226,14 +227,14 @@ pub fn after_compaction<O: KeyOrder>(
 }
 
 /// The parts of `old` to compact one after the other, because there is no space to compact it as a
-/// whole: about a quarter of it each. Only one if it cannot be cut.
+/// whole: each is about a quarter of it. There is only one part if it cannot be cut.
 pub fn cut_up<O: KeyOrder>(order: &O, old: &Partition, settings: &Settings) -> Vec<Partition> {
     let partition_bytes = (old.base.bytes() / 4).max(1);
     let settings = Settings { partition_bytes, ..settings.clone() };
     under_deltas(order, split_base(order, &old.base, old, &settings), &old.deltas)
 }
 
-/// The partitions, each with the parts of `deltas` that it can see.
+/// The partitions, each with the parts of `deltas` that overlap it.
 fn under_deltas<O: KeyOrder>(
     order: &O,
     mut partitions: Vec<Partition>,
@@ -241,7 +242,7 @@ fn under_deltas<O: KeyOrder>(
 ) -> Vec<Partition> {
     for partition in &mut partitions {
         let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
-        // Seeded: a partition that is split loses the deltas that came meanwhile.
+        // Seeded: a partition that is split loses the deltas that arrived meanwhile.
         bug!("compaction_split_loses_deltas", continue);
         partition.deltas =
             deltas.iter().filter_map(|run| part_of(order, run, lower, upper)).collect();
@@ -268,7 +269,7 @@ pub fn joined<O: KeyOrder>(
         let segments = runs.flat_map(|run| run.segments()).cloned().collect();
         Arc::new(Run::new(role, segments, Vec::new()))
     };
-    // Deltas of different key ranges have no age relation, so they pair up as they come.
+    // Deltas of different key ranges have no age relation, so they are paired in their order.
     let deltas = (0..left.deltas.len().max(right.deltas.len()))
         .map(|index| chain(Role::Delta, left.deltas.get(index), right.deltas.get(index)))
         .collect();

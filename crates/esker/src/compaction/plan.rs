@@ -1,25 +1,26 @@
 //! What a compaction leaves alone.
 //!
 //! A compaction need not read all of its inputs. A segment whose key range overlaps no other goes
-//! into the new run by reference. A segment that a range tombstone hides as a whole is dropped
-//! unread. Each group of overlapping segments is rewritten by itself, so appends and hot ranges
-//! rewrite little. The output lies at the bottom (base plus deltas to a new base).
+//! into the new run by reference. A segment that a range tombstone hides completely is dropped
+//! unread. Each group of overlapping segments is rewritten separately, so appends and hot ranges
+//! rewrite little. The output lies at the bottom (base plus deltas become a new base).
 //!
 //! Rules (R18: tombstones, range tombstones and snapshots are checked first):
-//! 1. A segment is dropped when, everywhere in its key range, a range tombstone newer than all its
-//!    entries covers it and no snapshot stands between the oldest entry and the tombstone. A
-//!    reader that sees any of its entries sees the tombstone, which also hides the older entries
-//!    that the segment's own deletes hide. A segment of the base also goes when all of its entries
-//!    have expired for every reader: nothing that they could hide lies under it.
-//! 2. A segment is reused when it overlaps no other that is not dropped, no range tombstone that
-//!    is newer than its oldest entry touches it (the compaction may drop the tombstone, see
-//!    `compaction::gc`, or would have had to apply it), and it holds nothing that the compaction
-//!    could free now: no deletes or operands in a delta, no deletes, operands or shadowed versions
-//!    that every reader has passed, and nothing that has expired for every reader.
+//! 1. A segment is dropped under two conditions: everywhere in its key range a range tombstone
+//!    newer than all its entries covers it, and no snapshot lies between the oldest entry and the
+//!    tombstone. A reader that sees any of its entries sees the tombstone, which also hides the
+//!    older entries that the segment's own deletes hide. A segment of the base is also dropped when
+//!    all of its entries have expired for every reader: nothing that they could hide lies below it.
+//! 2. A segment is reused under three conditions. It overlaps no other segment that is not dropped.
+//!    No range tombstone that is newer than its oldest entry touches it (the compaction may drop
+//!    the tombstone, see `compaction::gc`, or would have to apply it). It holds nothing that the
+//!    compaction could free now: no deletes or operands in a delta, no deletes, operands or
+//!    shadowed versions that every reader has passed, and nothing that has expired for every
+//!    reader.
 //! 3. Everything else is rewritten. Two segments whose ranges share a single key overlap.
-//! 4. Reusable segments smaller than a limit (*crumbs*) are rewritten together with neighbouring
-//!    crumbs or with a rewritten neighbour, so that a base does not decay into crumbs. Each rewrite
-//!    takes in at most one segment's worth of bytes that way.
+//! 4. Reusable segments smaller than a limit (*small segments*) are rewritten together with
+//!    neighbouring small segments or with a rewritten neighbour, so that a base does not degrade
+//!    into small segments. Each rewrite takes in at most one segment's worth of bytes that way.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ use crate::base::{KeyOrder, Seq};
 use crate::iter::Tombstones;
 use std::cmp::Ordering;
 
-/// A segment as the plan sees it: a closed key interval with a few facts.
+/// A segment as the plan sees it: a closed key interval and a few facts.
 #[derive(Debug, Clone)]
 pub struct Interval<'a, S> {
     /// The caller's name for the segment.
@@ -87,7 +88,7 @@ pub enum Piece<S> {
     Drop(S),
 }
 
-/// The sizes by which crumbs are judged.
+/// The sizes that decide which segments are small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanLimits {
     /// Reusable segments smaller than this are joined.
@@ -98,7 +99,7 @@ pub struct PlanLimits {
 
 /// A group of segments that overlap, while the plan is made.
 struct Group<'a, S> {
-    /// The source's number, the place in it, and the segment.
+    /// The source's number and the segment.
     members: Vec<(usize, &'a Interval<'a, S>)>,
     fate: Fate,
     /// Bytes of reusable segments that are rewritten only to join them.
@@ -113,10 +114,10 @@ enum Fate {
 }
 
 /// Plans the compaction of `sources` to a new base. `tombstones` are the range tombstones of all
-/// sources, `gc` is the rule of the compaction.
+/// sources; `gc` is the rule of the compaction.
 ///
-/// The pieces that are reused or rewritten come in ascending key order and do not overlap. Each
-/// segment is in exactly one piece. Dropped segments stand among them by their smallest keys.
+/// The pieces that are reused or rewritten are in ascending key order and do not overlap. Each
+/// segment is in exactly one piece. Dropped segments are ordered among them by their smallest keys.
 pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
     order: &O,
     sources: &[SourceRuns<'_, S>],
@@ -139,7 +140,7 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
             groups.push(Group { members: vec![(number, segment)], fate: Fate::Drop, joined: 0 });
             continue;
         }
-        // Seeded: two segments that share one key are taken over side by side.
+        // Seeded: two segments that share one key are both taken over.
         bug!("compaction_shared_key_is_no_overlap", {
             open.take_if(|(_, max)| order.compare(segment.min, max).is_eq());
         });
@@ -158,12 +159,15 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
         open = Some((groups.len(), segment.max));
         groups.push(Group { members: vec![(number, segment)], fate, joined: 0 });
     }
-    join_crumbs(groups, limits).into_iter().map(|group| group.into_piece(sources.len())).collect()
+    join_small_groups(groups, limits)
+        .into_iter()
+        .map(|group| group.into_piece(sources.len()))
+        .collect()
 }
 
-/// Rule 4, from left to right: each group is joined with the one before it where that is allowed.
+/// Rule 4, from left to right: each group is joined with the previous group where that is allowed.
 /// Dropped groups in between do not matter.
-fn join_crumbs<S>(groups: Vec<Group<'_, S>>, limits: PlanLimits) -> Vec<Group<'_, S>> {
+fn join_small_groups<S>(groups: Vec<Group<'_, S>>, limits: PlanLimits) -> Vec<Group<'_, S>> {
     let mut joined: Vec<Group<'_, S>> = Vec::with_capacity(groups.len());
     let mut last: Option<usize> = None;
     for mut group in groups {
@@ -188,7 +192,7 @@ fn join_crumbs<S>(groups: Vec<Group<'_, S>>, limits: PlanLimits) -> Vec<Group<'_
 
 /// The bytes that would be rewritten only to join the two groups; `None` if they stay apart.
 fn joined_bytes<S>(a: &Group<'_, S>, b: &Group<'_, S>, limits: PlanLimits) -> Option<u64> {
-    let crumbs = |group: &Group<'_, S>| match group.fate {
+    let small_bytes = |group: &Group<'_, S>| match group.fate {
         Fate::Reuse => {
             let bytes = group.members.iter().map(|(_, segment)| segment.bytes).sum();
             (bytes < limits.small_bytes).then_some(bytes)
@@ -199,7 +203,7 @@ fn joined_bytes<S>(a: &Group<'_, S>, b: &Group<'_, S>, limits: PlanLimits) -> Op
     if a.fate == Fate::Rewrite && b.fate == Fate::Rewrite {
         return None;
     }
-    crumbs(a)?.checked_add(crumbs(b)?).filter(|bytes| *bytes <= limits.segment_bytes)
+    small_bytes(a)?.checked_add(small_bytes(b)?).filter(|bytes| *bytes <= limits.segment_bytes)
 }
 
 impl<S: Clone> Group<'_, S> {
@@ -226,7 +230,7 @@ fn is_dropped<O: KeyOrder, T: Tombstones, S>(
     gc: &VersionGc,
 ) -> bool {
     let below = gc.stripe_end(segment.min_seq);
-    // Seeded: a segment goes although a snapshot older than its range tombstone sees it.
+    // Seeded: a segment is dropped although a snapshot older than its range tombstone sees it.
     let below = if bug!("compaction_covered_segment_drop_ignores_snapshots") {
         crate::base::SEQ_MAX
     } else {
@@ -249,7 +253,7 @@ fn hides_nothing<O: KeyOrder, S>(
             && (order.compare(other.min, segment.max).is_eq()
                 || order.compare(other.max, segment.min).is_eq())
     };
-    // Seeded: an expired segment of a delta goes, and what it hid comes back.
+    // Seeded: an expired segment of a delta is dropped, and what it hid becomes visible again.
     bug!("compaction_expired_delta_dropped", return true);
     source.kind == SourceKind::Base && !source.segments.iter().any(shares_a_key)
 }
@@ -270,14 +274,14 @@ fn is_reused<O: KeyOrder, T: Tombstones, S>(
     if (segment.deletes > 0 || segment.shadowed) && gc.is_seen_by_all(segment.max_seq) {
         return false;
     }
-    // Seeded: a segment under a newer range tombstone is taken over, and the tombstone goes.
+    // Seeded: a segment under a newer range tombstone is taken over, and the tombstone is dropped.
     bug!("compaction_covered_segment_reused", return true);
     all_spans(order, segment, tombstones, |key| {
         crate::iter::covering_seq(order, tombstones, key, crate::base::SEQ_MAX) <= segment.min_seq
     })
 }
 
-/// Whether `holds` is true of a key in each span of the tombstones that meets the segment.
+/// Whether `holds` is true of a key in each span of the tombstones that overlaps the segment.
 fn all_spans<O: KeyOrder, T: Tombstones, S>(
     order: &O,
     segment: &Interval<'_, S>,

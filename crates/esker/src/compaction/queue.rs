@@ -1,15 +1,16 @@
 //! The background work that is due, and who does it (`docs/compaction.md`).
 //!
-//! 1. Order of work: flush, then compact, then give space back. A compaction lets a due flush go
-//!    first between its steps, so that writers never wait for a compaction to end.
-//! 2. One worker at a time compacts a partition; the partition is *busy* meanwhile, and only deltas
-//!    are added to it.
-//! 3. WorkQueue that failed for want of space is tried again when space may have returned. A partition
-//!    whose compaction failed for damage is left alone from then on, so that the rest goes on (C3).
-//!    One whose comparator is missing is left alone until the comparator is given. Compactions that
-//!    failed together are tried again one by one, to find out which of them it was.
-//! 4. Threads wait on a signal; none polls. A worker that has nothing to do looks again when the
-//!    next segment may have expired.
+//! 1. Order of work: flushes, compactions, freeing space. A compaction lets a due flush run first
+//!    between its steps, so that writers never wait for a compaction to end.
+//! 2. Only one worker at a time compacts a partition. The partition is *busy* meanwhile, and only
+//!    deltas are added to it.
+//! 3. Work that failed for lack of space is tried again when space may have been freed. A partition
+//!    whose compaction failed because of damage is left alone from then on, so that other work
+//!    continues (C3). A partition whose comparator is missing is left alone until the comparator is
+//!    given. Compactions that failed together are tried again one by one, to find out which of them
+//!    failed.
+//! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
+//!    have expired.
 
 use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::{DELTAS_MAX, LAZINESS, Settings};
@@ -25,17 +26,17 @@ use std::sync::Arc;
 /// Names a partition: its keyspace and its lower bound.
 pub type PartitionKey = (KeyspaceId, Option<Vec<u8>>);
 
-/// Bases smaller than this fraction of a partition count as this big when deltas are scored.
+/// When deltas are scored, a base smaller than this fraction of a partition counts as that large.
 const BASE_FLOOR_DIVISOR: u64 = 16;
-/// Small compactions are taken together until their input reaches this many bytes, so that many
-/// small partitions do not become many small files (R28).
+/// Small compactions are run together until their input reaches this many bytes, so that many small
+/// partitions do not become many small files (R28).
 const PACK_BYTES: u64 = 8 << 20;
 const PACK_COUNT: usize = 512;
 
 /// A compaction that is due.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
-    /// Deltas over what the laziness allows; from 1 on, a compaction is due.
+    /// The deltas as a multiple of what the laziness allows; from 1 on, a compaction is due.
     score: f64,
     bytes: u64,
 }
@@ -46,8 +47,8 @@ struct Inner {
     forced: HashSet<PartitionKey>,
     /// Partitions of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
-    /// When the next segment of a keyspace will have expired, or earlier: a segment that has gone
-    /// since is still counted until its tree is scored as a whole.
+    /// When the next segment of a keyspace will have expired, or earlier: a segment that has been
+    /// removed since is still counted until its tree is scored as a whole.
     expiries: HashMap<KeyspaceId, Millis>,
     busy: HashSet<PartitionKey>,
     /// Keyspaces that are not compacted.
@@ -55,16 +56,16 @@ struct Inner {
     damaged: HashMap<PartitionKey, Error>,
     /// Partitions whose compaction failed together with others.
     alone: HashSet<PartitionKey>,
-    /// Why compactions that somebody waits for failed.
+    /// Why compactions that a caller waits for failed.
     failed: HashMap<PartitionKey, Error>,
     flushing: bool,
     compacting: usize,
     flush_error: Option<Error>,
     retry: bool,
-    /// Somebody waits for space; `true`: even a little is worth freeing.
+    /// A caller waits for space; `true`: even a small gain is worth it.
     relief: Option<bool>,
     relieving: bool,
-    /// A flush found no space while compactions held some: they end, and it is tried again.
+    /// A flush found no space while compactions held some: they end, and the flush is tried again.
     yielding: bool,
 }
 
@@ -83,11 +84,12 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
     }
     let floor = settings.partition_bytes / BASE_FLOOR_DIVISOR;
     let base = partition.base.bytes().max(floor) as f64;
-    // Partitions differ by up to a fifth, so that they do not all come due at once.
+    // Thresholds differ between partitions by up to a fifth, so that not all come due at once.
     let lower = partition.lower.as_deref().unwrap_or_default();
     let spread = (crate::base::codec::hash_key(lower) >> 32) as f64 / f64::from(u32::MAX);
     let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
-    // A delete frees the entry that it hides, so deltas of deletes count for more than they weigh.
+    // A delete frees the entry that it hides, so deltas with deletes count for more than their
+    // size.
     let freed: u64 = partition
         .deltas
         .iter()
@@ -100,9 +102,9 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
     by_bytes.max(by_count)
 }
 
-/// How urgent the compaction of a partition is for what has expired at `time`; below 1 it can wait.
-/// A quarter of dead space is too much. A segment counts only if everything in it that can expire
-/// has expired: others would have to be rewritten again soon.
+/// How urgent the compaction of a partition is because of entries that have expired at `time`;
+/// below 1 it can wait. A quarter of dead space is too much. A segment counts only if everything in
+/// it that can expire has expired: other segments would have to be rewritten again soon.
 pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
     let dead = |segment: &Arc<Segment>| {
         let meta = segment.meta();
@@ -158,18 +160,18 @@ impl WorkQueue {
         self.signal.clone()
     }
 
-    /// The signal that tells that some work ended.
+    /// The signal that some work ended.
     pub fn done(&self) -> &Signal {
         &self.done
     }
 
-    /// Keeps these keyspaces from being compacted, as long as they have trees.
+    /// Excludes these keyspaces from compaction, as long as they have trees.
     pub fn keep_still(&self, keyspaces: impl IntoIterator<Item = KeyspaceId>) {
         self.inner.lock().still.extend(keyspaces);
     }
 
-    /// Computes the scores of a changed tree anew; `None`: the tree is gone.
-    /// `time` is that of the earliest reader: what has expired then can go.
+    /// Recomputes the scores of a changed tree; `None`: the tree is gone. `time` is that of the
+    /// earliest reader: what has expired by then can be dropped.
     pub fn refresh(
         &self,
         keyspace: KeyspaceId,
@@ -197,8 +199,8 @@ impl WorkQueue {
         self.wake(inner);
     }
 
-    /// Like [`Self::refresh`], for the partitions that a change has moved: the cost depends on what
-    /// they hold, not on the tree.
+    /// Like [`Self::refresh`], for the partitions that a change has moved: the cost depends on
+    /// these partitions, not on the tree.
     pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
         let mut inner = self.inner.lock();
         for partition in &moved.gone {
@@ -209,7 +211,7 @@ impl WorkQueue {
         }
         for partition in &moved.come {
             if partition.runs().all(|run| run.is_empty()) {
-                // What was damaged has gone.
+                // The damaged data is gone.
                 inner.damaged.remove(&(keyspace, partition.lower.clone()));
             }
             inner.score(keyspace, partition, settings, time);
@@ -226,7 +228,7 @@ impl WorkQueue {
         }
     }
 
-    /// The keyspaces of which a segment has expired at `now` since they were scored.
+    /// The keyspaces in which a segment has expired at `now` since they were scored.
     pub fn expired(&self, now: Millis) -> Vec<KeyspaceId> {
         let inner = self.inner.lock();
         let due = inner.expiries.iter().filter(|(_, expiry)| **expiry <= now);
@@ -248,7 +250,7 @@ impl WorkQueue {
         self.inner.lock().whole.extend(keys);
     }
 
-    /// Asks for compactions of these partitions whatever their score.
+    /// Requests compactions of these partitions whatever their score.
     pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
         let mut inner = self.inner.lock();
         for key in keys {
@@ -259,8 +261,8 @@ impl WorkQueue {
         self.signal.notify();
     }
 
-    /// Whether a forced compaction of one of these is still to come or under way; the error if one
-    /// of them cannot be compacted.
+    /// Whether a forced compaction of one of these is pending or under way; the error if one of
+    /// them cannot be compacted.
     pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
         let inner = self.inner.lock();
         let error = |key| inner.damaged.get(key).or_else(|| inner.failed.get(key));
@@ -270,7 +272,7 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Takes the compactions that should come next, the most urgent first; small ones are packed.
+    /// Takes the compactions that come next, the most urgent first; small ones are taken together.
     pub fn take_compactions(&self) -> Vec<PartitionKey> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
@@ -332,14 +334,14 @@ impl WorkQueue {
                 Some(Error::Closed) => {}
                 None => {
                     inner.failed.remove(key);
-                    // A request that comes while the compaction runs is for the next one.
+                    // A request that comes while the compaction runs is for the next compaction.
                     if !inner.forced.contains(key) {
                         inner.whole.remove(key);
                     }
                 }
                 Some(error) => {
                     inner.retry = true;
-                    // Those who wait for this compaction get the error and wait no longer (C8).
+                    // Callers that wait for this compaction get the error and wait no longer (C8).
                     inner.failed.insert(key.clone(), error.clone());
                 }
             }
@@ -348,8 +350,8 @@ impl WorkQueue {
         self.done.notify();
     }
 
-    /// Takes partitions that nobody compacts; false: one of them is busy. As long as they are
-    /// taken, only deltas are added to them.
+    /// Takes partitions that are not being compacted; false: one of them is busy. As long as they
+    /// are taken, only deltas are added to them.
     pub fn take(&self, keys: &[PartitionKey]) -> bool {
         let mut inner = self.inner.lock();
         let free = keys.iter().all(|key| !inner.busy.contains(key));
@@ -360,7 +362,7 @@ impl WorkQueue {
         free
     }
 
-    /// Ends what [`Self::take`] began.
+    /// Releases partitions that [`Self::take`] took.
     pub fn give_back(&self, keys: &[PartitionKey]) {
         let mut inner = self.inner.lock();
         inner.compacting -= keys.len();
@@ -371,12 +373,12 @@ impl WorkQueue {
         self.signal.notify();
     }
 
-    /// These keyspaces now have the comparator that their compactions lacked.
+    /// Compactions of these keyspaces lacked a comparator, which is now registered.
     pub fn comparator_arrived(&self, keyspaces: &[KeyspaceId]) {
         if keyspaces.is_empty() {
             return;
         }
-        // Seeded: a partition that lacked its comparator once is never compacted again.
+        // Seeded: a partition whose comparator was missing is never compacted again.
         bug!("compaction_late_comparator_resumes_no_compaction", return);
         let mut inner = self.inner.lock();
         inner.damaged.retain(|(id, _), error| {
@@ -392,7 +394,7 @@ impl WorkQueue {
         !inner.busy.is_empty() && inner.busy.contains(&(keyspace, lower.map(<[u8]>::to_vec)))
     }
 
-    /// Takes the right to flush; one thread at a time has it.
+    /// Takes the right to flush; only one thread at a time has it.
     pub fn begin_flush(&self) -> bool {
         let mut inner = self.inner.lock();
         inner.yielding &= inner.flushing;
@@ -410,7 +412,7 @@ impl WorkQueue {
         self.done.notify();
     }
 
-    /// Why flushes fail at the moment, if they do.
+    /// Why flushes currently fail, if they do.
     pub fn flush_error(&self) -> Option<Error> {
         self.inner.lock().flush_error.clone()
     }
@@ -424,12 +426,12 @@ impl WorkQueue {
         inner.flush_error.clone().map_or(Ok(()), Err)
     }
 
-    /// Why compactions fail at the moment, if they do.
+    /// Why compactions currently fail, if they do.
     pub fn compaction_error(&self) -> Option<Error> {
         self.inner.lock().failed.values().next().cloned()
     }
 
-    /// Asks for relief; `all`: also where it frees little.
+    /// Requests relief; `all`: also where it frees little.
     pub fn ask_relief(&self, all: bool) {
         let mut inner = self.inner.lock();
         inner.relief = Some(all || inner.relief == Some(true));
@@ -437,7 +439,7 @@ impl WorkQueue {
         self.signal.notify();
     }
 
-    /// Begins the relief that was asked for; `None`: none was, or another thread does it.
+    /// Begins the requested relief; `None`: none was requested, or another thread runs it.
     pub fn begin_relief(&self) -> Option<bool> {
         let mut inner = self.inner.lock();
         let asked = if inner.relieving { None } else { inner.relief.take() };
@@ -445,7 +447,7 @@ impl WorkQueue {
         asked
     }
 
-    /// Whether relief is asked for.
+    /// Whether relief is requested.
     pub fn is_relief_asked(&self) -> bool {
         self.inner.lock().relief.is_some()
     }
@@ -456,13 +458,13 @@ impl WorkQueue {
         self.done.notify();
     }
 
-    /// Whether no flush or compaction is under way beside relief.
+    /// Whether relief is the only work: no flush or compaction is under way.
     pub fn is_relief_alone(&self) -> bool {
         let inner = self.inner.lock();
         !inner.flushing && inner.compacting == 0
     }
 
-    /// Whether nothing that may free space is under way or asked for.
+    /// Whether nothing that may free space is under way or requested.
     pub fn is_settled(&self) -> bool {
         let inner = self.inner.lock();
         inner.relief.is_none()
@@ -473,7 +475,7 @@ impl WorkQueue {
             && inner.forced.iter().all(|key| inner.damaged.contains_key(key))
     }
 
-    /// Whether something failed that should be tried again after a while.
+    /// Whether some work failed that should be retried after a while.
     pub fn take_retry(&self) -> bool {
         std::mem::take(&mut self.inner.lock().retry)
     }
@@ -488,7 +490,7 @@ impl WorkQueue {
             && !inner.forced.iter().any(waits)
     }
 
-    /// Bytes that the compactions that are due will have to read and write.
+    /// Bytes that the due compactions will have to read and write.
     pub fn debt_bytes(&self) -> u64 {
         self.inner.lock().candidates.values().map(|candidate| candidate.bytes).sum()
     }

@@ -1,12 +1,12 @@
 //! One rewrite of a compaction, in steps.
 //!
-//! The stream walks a [`LoserTree`] over the sources, groups the versions of each key, asks
-//! [`VersionGc`] about each version and hands the survivors to the caller. It stops after a given
-//! number of entries, so that the caller can keep its steps short, and goes on from there.
+//! The stream reads the sources through a [`LoserTree`], groups the versions of each key, calls
+//! [`VersionGc`] for each version and hands the survivors to the caller. It stops after a given
+//! number of entries, so that the caller can keep its steps short, and continues from there.
 //!
-//! Heads tell keys apart as far as they differ. The key is copied only when another version may
-//! follow: never after sequence number 0, which is the oldest there can be, so a compaction copies
-//! no keys in a stretch of the base without deltas.
+//! Keys with different heads are different. The key is copied only when another version may follow.
+//! None follows sequence number 0, which is the oldest there can be, so a compaction copies no keys
+//! in a stretch of the base without deltas.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
 use std::sync::Arc;
 
-/// Interleaves sources and hands over the entries that survive.
+/// Merges sources and hands over the entries that survive.
 #[derive(Debug)]
 pub struct CompactionStream<C, O, T> {
     order: O,
@@ -63,7 +63,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         }
     }
 
-    /// Applies operands by this operator; without one they are kept. Call it before the first
+    /// Sets the operator that applies operands; without one they are kept. Call it before the first
     /// step.
     #[must_use]
     pub fn with_operator(mut self, operator: Arc<Operator>) -> Self {
@@ -71,8 +71,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         self
     }
 
-    /// Asks a compaction filter about the values that are handed over. Call it before the first
-    /// step.
+    /// Sets a compaction filter, which is called for the values that are handed over. Call it
+    /// before the first step.
     #[must_use]
     pub fn with_filter(mut self, filter: Option<Filter>) -> Self {
         self.folding.set_filter(filter);
@@ -94,7 +94,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         self.counts
     }
 
-    /// The rule of this compaction; it also tells which range tombstones the output needs.
+    /// The rule of this compaction; it also says which range tombstones the output needs.
     pub fn gc(&self) -> &VersionGc {
         &self.gc
     }
@@ -107,8 +107,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     /// Reads up to `entries_max` entries and hands those that survive to `out`, in cursor order.
     /// Returns whether more follow.
     ///
-    /// Every later step returns an error of a source again. After an error of `out` the stream
-    /// must not be used further: its last entry is neither handed over nor passed.
+    /// After an error of a source, every later step returns that error again. After an error of
+    /// `out` the stream must not be used further: its last entry is neither handed over nor passed
+    /// over.
     pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
             self.tree.seek_start(self.start.as_deref())?;
@@ -139,7 +140,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
                     .is_none_or(|end| self.order.compare(self.tree.key(), end).is_lt()))
     }
 
-    /// Decides about the entry under the tree and hands it over if it survives.
+    /// Decides about the current entry of the tree and hands it over if it survives.
     #[inline]
     fn take(&mut self, out: &mut impl Out) -> Result<()> {
         let (seq, kind) = (self.tree.seq(), self.tree.kind());
@@ -183,7 +184,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         Ok(())
     }
 
-    /// Decides about an entry that is an operand, stands under operands, expires or is filtered.
+    /// Decides about an entry that is an operand, lies below operands, expires or is filtered.
     #[cold]
     fn take_special(
         &mut self,
@@ -195,7 +196,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         let Self { folding, gc, counts, tree, .. } = self;
         let (key, stored, stripe) = (tree.key(), tree.value(), gc.last_stripe());
         if folding.waits() && folding.stripe() != stripe {
-            // What is older belongs to an older stripe, and snapshots stand in between.
+            // The next entry belongs to an older stripe: snapshots lie in between.
             folding.settle(gc, counts, Base::Unknown, out)?;
         }
         if verdict == Verdict::Operand {
@@ -232,7 +233,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         Ok(())
     }
 
-    /// Ends a key whose operands still wait: there are no older versions among the inputs.
+    /// Ends a key whose operands are still pending: there are no older versions among the inputs.
     #[cold]
     fn end_key(&mut self, out: &mut impl Out) -> Result<()> {
         if !self.folding.waits() {

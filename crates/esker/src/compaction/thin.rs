@@ -1,17 +1,17 @@
 //! The entries of one source of a compaction that are still needed.
 //!
-//! A compaction writes everything that its sources hold. Where there is no room for that, one
-//! source can be written without the others. The stream walks over all sources, as a compaction
-//! does, and hands over the entries of that one which must stay, unchanged:
+//! A compaction writes everything that its sources hold. If there is no room for that, one source
+//! can be written without the others. The stream reads all sources, as a compaction does, and hands
+//! over, unchanged, the entries of that one source which must stay:
 //!
-//! 1. a version goes if a newer one of its stripe, in any source, shadows it or a range tombstone
-//!    covers it: those stay where they are, and hide it from the same readers;
-//! 2. a delete goes if every reader sees it and no source holds anything older of its key that
-//!    stays;
+//! 1. a version is dropped if a newer one of its stripe, in any source, shadows it or a range
+//!    tombstone covers it: those stay where they are, and hide it from the same readers;
+//! 2. a delete is dropped if every reader sees it and no source holds an older entry of its key
+//!    that stays;
 //! 3. operands stay, and nothing is folded, filtered or dropped because it has expired.
 //!
-//! The sources must be all that there is of the key range, from the newest that is on disk down to
-//! the oldest.
+//! The sources must be all sources of the key range, from the newest that is on disk down to the
+//! oldest.
 
 #[cfg(test)]
 mod tests;
@@ -27,13 +27,13 @@ use crate::iter::{Cover, LoserTree, Tombstones, same_key};
 pub struct Stretch {
     /// First key.
     pub start: Option<Vec<u8>>,
-    /// First key behind the stretch.
+    /// First key after the stretch.
     pub end: Option<Vec<u8>>,
     /// Last key.
     pub last: Option<Vec<u8>>,
 }
 
-/// Walks over sources and hands over the entries of one of them that must stay.
+/// Reads all sources and hands over the entries of one of them that must stay.
 #[derive(Debug)]
 pub struct ThinStream<C, O, T> {
     order: O,
@@ -46,7 +46,7 @@ pub struct ThinStream<C, O, T> {
     started: bool,
     /// The key of the last entry, once there was one.
     key: Option<Vec<u8>>,
-    /// A delete of that key that goes unless something older stays.
+    /// A pending delete of that key; it is dropped unless something older stays.
     waits: Option<Seq>,
 }
 
@@ -78,8 +78,8 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
         }
     }
 
-    /// Reads up to `entries_max` entries and hands what stays to `out`, in cursor order. Returns
-    /// whether more follow. After an error the stream must not be used further.
+    /// Reads up to `entries_max` entries and hands those that stay to `out`, in cursor order.
+    /// Returns whether more follow. After an error the stream must not be used further.
     pub fn step(&mut self, out: &mut impl Out, entries_max: usize) -> Result<bool> {
         if !self.started {
             self.tree.seek_start(self.stretch.start.as_deref())?;
@@ -105,24 +105,24 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> ThinStream<C, O, T> {
             && last.as_ref().is_none_or(|last| self.order.compare(key, last).is_le())
     }
 
-    /// Decides about the entry under the tree.
+    /// Decides about the current entry of the tree.
     fn take(&mut self, out: &mut impl Out) -> Result<()> {
         let (seq, kind, own) = (self.tree.seq(), self.tree.kind(), self.tree.source() == self.own);
         let key = self.tree.key();
         if !self.key.as_ref().is_some_and(|last| same_key(&self.order, key, last)) {
             self.key.get_or_insert_default().clear();
             self.key.get_or_insert_default().extend_from_slice(key);
-            // A delete that waited had nothing to hide.
+            // The pending delete had nothing to hide.
             self.waits = None;
             self.gc.start_key();
         }
         let tombstones = (&mut self.cover, &self.tombstones[..]);
         let verdict = self.gc.decide_at(&self.order, key, (seq, kind), tombstones);
         let stays = matches!(verdict, Verdict::Keep(_) | Verdict::Operand);
-        // Seeded: a delete goes although something older of its key stays.
+        // Seeded: a delete is dropped although something older of its key stays.
         bug!("compaction_thin_drops_deletes", self.waits = None);
         if !own || stays {
-            // It is older, and it stays: in its own source or here.
+            // This entry is older than the delete, and it stays: in its own source or here.
             if let Some(delete) = self.waits.take() {
                 out(key, delete, Kind::Delete, &[])?;
             }

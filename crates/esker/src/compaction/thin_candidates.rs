@@ -1,7 +1,7 @@
 //! Which run segments may become smaller, because newer runs hide something in them.
 //!
-//! The numbers in the metadata of run segments tell: nothing is read. The answer is a guess that the
-//! rewriting of a segment (`thin`) confirms or not.
+//! The answer follows from the metadata of run segments; nothing is read. It is a guess, which
+//! rewriting the segment (`thin`) confirms or refutes.
 
 use crate::base::{FileId, KeyOrder, KeyspaceId, Seq};
 use crate::manifest::Partition;
@@ -9,7 +9,7 @@ use crate::run::Segment;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A segment that may have something hidden in it, by what names it.
+/// The name of a segment that may have hidden entries.
 #[derive(Debug, Clone)]
 pub struct ThinKey {
     /// The keyspace.
@@ -23,14 +23,14 @@ pub struct ThinKey {
 }
 
 impl ThinKey {
-    /// The key of a segment.
+    /// The name of a segment.
     pub fn of(keyspace: KeyspaceId, segment: &Segment) -> Self {
         let meta = segment.meta();
         Self { keyspace, file: meta.file, offset: meta.offset, min_key: meta.min_key.clone() }
     }
 }
 
-/// Up to which sequence number segments were looked at, and for which snapshots.
+/// Up to which sequence number segments were examined, and for which snapshots.
 #[derive(Debug, Default)]
 pub struct Thinned {
     /// By file and offset.
@@ -44,7 +44,7 @@ pub fn is(segment: &Segment, key: &ThinKey) -> bool {
     (segment.meta().file, segment.meta().offset) == (key.file, key.offset)
 }
 
-/// Whether two segments have keys in common, as far as their bounds tell.
+/// Whether two segments may have keys in common, judged by their bounds.
 pub fn overlap<O: KeyOrder>(order: &O, a: &Segment, b: &Segment) -> bool {
     let (a, b) = (a.meta(), b.meta());
     order.compare(&a.min_key, &b.max_key).is_le() && order.compare(&b.min_key, &a.max_key).is_le()
@@ -54,18 +54,18 @@ pub fn overlap<O: KeyOrder>(order: &O, a: &Segment, b: &Segment) -> bool {
 pub struct Look {
     /// The segment.
     pub segment: Arc<Segment>,
-    /// The runs below its own, so that the oldest come first.
+    /// The number of runs below its own, for sorting the oldest first.
     pub below: usize,
-    /// The newest of what may hide something.
+    /// The newest sequence number that may hide something in it.
     pub newest: Seq,
-    /// The part that is hidden, as far as the numbers tell, by what is newer than `known`.
+    /// The fraction that, by the metadata, is hidden by entries newer than `known`.
     pub part: f64,
-    /// Up to where it was looked at before.
+    /// The sequence number up to which it was examined before.
     pub known: Option<Seq>,
 }
 
-/// What lies above the segments of a partition and hides something there. `all`: also newer values,
-/// not only deletes.
+/// What lies above the segments of a partition and hides entries there. `all`: includes newer
+/// values, not only deletes.
 pub fn look_at<O: KeyOrder>(
     order: &O,
     partition: &Partition,

@@ -10,18 +10,16 @@ use crate::db::relief::PASSING_TRIES;
 use crate::error::{Error, Result};
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Tree};
-use crate::run::Run;
 use crate::state::State;
 use crate::stats::counters::{Counter, Timed};
-use crate::stats::report::{
-    BytesWritten, HeldUse, LevelShape, MemoryUse, Stalls, Stats, TreeShape,
-};
+use crate::stats::report::{BytesWritten, HeldUse, MemoryUse, Stalls, Stats, TreeShape};
+use crate::stats::shapes::tree_shape;
 use crate::sync::Point;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often a compaction that found no space is tried again when some has returned.
+/// How often a compaction that found no space is tried again after some space was freed.
 const COMPACT_TRIES: u32 = 8;
 
 impl Core {
@@ -36,7 +34,7 @@ impl Core {
         self.record_log()
     }
 
-    /// Flushes, if memory holds writes that no log holds.
+    /// Flushes if memory holds writes that are not in the log.
     pub fn flush_buffered(&self) -> Result<()> {
         if self.buffered_end.load(Ordering::Acquire) > self.store.lock().log_start() {
             self.flush()?;
@@ -44,11 +42,11 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a flush has anything to do: there is something in memory, or in the log, even if
-    /// only the place of a refused write, or something that the manifest does not record yet.
+    /// Whether a flush has anything to do: there are entries in memory, or something in the log (if
+    /// only the void of a refused write), or a change that the manifest does not record yet.
     fn has_unflushed(&self, pipeline: &Pipeline, state: &State) -> bool {
         let active = state.active();
-        // Seeded: what refused writes took up in the log stays, however often somebody flushes.
+        // Seeded: log space that refused writes took is never freed by a flush.
         bug!(
             "db_flush_keeps_the_log_of_refused_writes",
             return !active.is_empty() || self.catalog.lock().has_pending()
@@ -58,7 +56,7 @@ impl Core {
             || self.catalog.lock().has_pending()
     }
 
-    /// Flushes what is in memory, and lets the log go.
+    /// Flushes what is in memory, and releases the log.
     pub fn flush(&self) -> Result<()> {
         let pipeline = self.writable()?;
         let target = loop {
@@ -77,7 +75,7 @@ impl Core {
         self.wait_flushed(target)
     }
 
-    /// Waits until every set of memtables that was sealed at `target` or before is flushed.
+    /// Waits until every set of memtables that was sealed at or before `target` is flushed.
     fn wait_flushed(&self, target: Seq) -> Result<()> {
         loop {
             let seen = self.work.done().epoch();
@@ -91,7 +89,7 @@ impl Core {
         }
     }
 
-    /// Waits for some background work to end; an error if it never will.
+    /// Waits until some background work ends; an error if that will never happen.
     pub(super) fn wait_for_work(&self, seen: u64) -> Result<()> {
         self.check_open()?;
         self.latch.check()?;
@@ -99,7 +97,7 @@ impl Core {
             if !self.is_shortage_passing(&error) {
                 return Err(error);
             }
-            // Space returned: it is tried again.
+            // Space was freed: the flush is tried again.
             return Ok(());
         }
         self.work.notify();
@@ -108,7 +106,7 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until no flush or compaction is due and no space waits to be given back, except what
+    /// Waits until no flush or compaction is due and no space is left to free, except space that
     /// iterators keep.
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
@@ -126,12 +124,12 @@ impl Core {
                 if !self.state.retired.is_passing() {
                     return Ok(());
                 }
-                // Calls that use an old state keep its files, for moments.
+                // Calls that use an old state keep its files, but only for a short time.
                 self.give_all_back(PASSING_TRIES - 2);
                 self.check_open()?;
                 continue;
             }
-            // A failed compaction is tried again, but nobody is kept waiting for it (C8).
+            // A failed compaction is tried again, but no caller waits for it (C8).
             if let Some(error) = self.work.compaction_error() {
                 return Err(error);
             }
@@ -151,14 +149,15 @@ impl Core {
         loop {
             let cut_up = self.relief.cuts.load(Ordering::Acquire);
             match self.compact_once(branch, keyspace, bounds) {
-                // Hidden data can go without a compaction, and then there may be room for one.
+                // Relief may free hidden data without a compaction; then there may be room for one.
                 Err(Error::DiskFull { .. }) if tries < COMPACT_TRIES && self.relieve_and_wait() => {
                     tries += 1;
                     continue;
                 }
                 compacted => compacted?,
             }
-            // The parts of a partition that did not fit as a whole are compacted too.
+            // If partitions were cut up because they did not fit as a whole, their parts are
+            // compacted too.
             if self.relief.cuts.load(Ordering::Acquire) == cut_up {
                 return Ok(());
             }
@@ -199,7 +198,8 @@ impl Core {
             };
             let chosen = chosen.into_iter().map(|lower| (*id, lower));
             if let Some(filter) = filter {
-                // The filter sees everything, also what a compaction would take over as it is.
+                // The filter sees all entries, including those that a compaction would take over by
+                // reference.
                 self.work.rewrite_whole(chosen.clone());
                 filters.push(filter);
             }
@@ -215,8 +215,8 @@ impl Core {
         }
     }
 
-    /// The lower bounds of the partitions within `bounds` that a compaction could make smaller.
-    /// `whole`: all of them.
+    /// The lower bounds of the partitions within `bounds` that a compaction could make smaller;
+    /// `whole`: of all partitions within `bounds`.
     fn choose<O: KeyOrder>(
         &self,
         order: &O,
@@ -256,7 +256,7 @@ impl Core {
             .collect()
     }
 
-    /// Closes the database for everybody: ends the threads, flushes, marks the end of the log.
+    /// Closes the database for all handles: ends the threads, flushes, marks the end of the log.
     /// The first call does the work; the others wait and return the same result.
     pub fn close(&self) -> Result<()> {
         if self.fork.forked() {
@@ -273,7 +273,7 @@ impl Core {
         }
         self.transactions.locks.close();
         for thread in self.threads.lock().drain(..) {
-            // A worker catches its panics; one that died all the same has nothing to report.
+            // A worker catches its panics; a thread that panicked nevertheless has no result.
             let _ = thread.join();
         }
         let closed = self.close_quietly();
@@ -290,16 +290,16 @@ impl Core {
 
     fn close_quietly(&self) -> Result<()> {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
-        // A change of the description that is under way ends first; later ones are refused.
+        // A running change of the tree ends first; later changes are refused.
         drop(self.store.lock());
         self.latch.check()?;
         let flushed = self.flush_everything(pipeline);
-        // Without a flush the log still holds everything: mark its end all the same.
+        // Even without the flush the log holds everything, so its end is marked.
         let mark = self.record_mark();
         let log = pipeline.close(&mark.encode())?;
         self.record_close(log)?;
         match flushed {
-            // A full disk loses nothing: the log is kept and replayed.
+            // A full disk causes no loss: the log is kept and replayed.
             Err(Error::DiskFull { .. }) => Ok(()),
             other => other,
         }
@@ -316,7 +316,7 @@ impl Core {
         }
     }
 
-    /// What the database knows about itself; nothing in a forked child (R26).
+    /// What the database knows about itself; empty in a forked child (R26).
     pub fn stats(&self, branch: KeyspaceId) -> Stats {
         if self.is_forked() {
             return Stats::default();
@@ -325,7 +325,8 @@ impl Core {
         let state = self.state_now();
         let cache = self.cache.stats();
         let total = |counter| self.counters.total(counter);
-        // Sums are taken one by one while calls go on, so a difference may be off by those.
+        // The sums are taken one after the other while calls continue, so a difference may be
+        // slightly off.
         let gets_found = || total(Counter::Gets).saturating_sub(total(Counter::GetsMissing));
         let background = &self.counters.background;
         let load = |value: &std::sync::atomic::AtomicU64| value.load(Ordering::Relaxed);
@@ -346,7 +347,8 @@ impl Core {
                 manifest: load(&background.manifest_bytes),
             },
             bytes_read: cache.bytes_read,
-            // Gets that a cached block answered are all gets without the others.
+            // Gets that a cached block answered: all gets that found a value, less those answered
+            // elsewhere.
             cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
             cache_misses: cache.misses,
             stalls: Stalls {
@@ -376,7 +378,7 @@ impl Core {
         stats
     }
 
-    /// What readers keep besides `state`, and how much of that is memory.
+    /// What readers hold in addition to `state`, and how many bytes of memory are part of that.
     fn held(&self, state: &State) -> (HeldUse, u64) {
         let held = self.state.retired.held(state);
         let (snapshots, oldest) = self.snapshots.oldest();
@@ -393,29 +395,8 @@ impl Core {
     fn shapes(&self, branch: KeyspaceId, state: &State) -> Vec<TreeShape> {
         let catalog = self.catalog.lock();
         let shape = |keyspace: &std::sync::Arc<KeyspaceState>| {
-            let mut shape = TreeShape { keyspace: keyspace.name.clone(), ..TreeShape::default() };
-            let Some(tree) = state.version.tree(keyspace.id) else { return shape };
-            for partition in tree.partitions() {
-                shape.partitions += 1;
-                add_level(&mut shape.base, &partition.base);
-                for (age, delta) in partition.deltas.iter().enumerate() {
-                    if shape.deltas.len() <= age {
-                        shape.deltas.push(LevelShape::default());
-                    }
-                    add_level(&mut shape.deltas[age], delta);
-                }
-            }
-            shape
+            tree_shape(&keyspace.name, state.version.tree(keyspace.id).map(AsRef::as_ref))
         };
         catalog.live(branch).map(shape).collect()
-    }
-}
-
-fn add_level(level: &mut LevelShape, run: &Run) {
-    if !run.is_empty() {
-        level.runs += 1;
-        level.segments += (run.segments().len() + run.tombstones().len()) as u64;
-        level.bytes += run.bytes();
-        level.entries += run.entries();
     }
 }

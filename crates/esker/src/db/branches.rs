@@ -1,18 +1,18 @@
 //! Branches and named snapshots: sets of keyspaces that begin as copies of others (R24).
 //!
 //! 1. A branch is made at one position of the log, its *point*. The memtables are sealed there, so
-//!    every set of memtables lies wholly before the point, and is shared, or wholly behind it. What
-//!    stands in a shared set is found under the number of the original (`Home::id_at`), and its
-//!    flush adds the same run to the trees of original and copies.
-//! 2. The log is made durable up to the point first, then the manifest's edit that says so; the
-//!    edit names the point. So after a crash the log reaches the point of every branch that there
-//!    is: nothing that is written later gets a number below it, and a branch lacks nothing that it
+//!    every set of memtables lies completely before the point, and is shared, or completely after
+//!    it. The branch finds entries of a shared set under the number of the original
+//!    (`Home::id_at`), and the set's flush adds the same run to the trees of original and copies.
+//! 2. The log is made durable up to the point first, then the manifest's edit for the branch; the
+//!    edit names the point. So after a crash the log reaches the point of every existing branch: no
+//!    later write gets a sequence number below the point, and a branch has all entries that it
 //!    shared. Replay seals its memtables at the points too. The log itself needs no record of the
 //!    branch.
 //! 3. Trees are shared as they are, partition by partition; the edit names the copied keyspaces
 //!    and no segment. A compaction of one of them leaves the others as they were.
-//! 4. Space returns when nothing in any branch refers to it (R22): `store` counts references.
-//! 5. A named snapshot is a branch that is neither written to nor compacted.
+//! 4. Space is freed when no branch refers to it (R22): `store` counts references.
+//! 5. A named snapshot is a branch that is neither written nor compacted.
 
 use crate::base::{KeyspaceId, Seq};
 use crate::catalog::{BranchState, Catalog, KeyspaceState, check_name};
@@ -24,7 +24,7 @@ use crate::manifest::{BranchKind, BranchRecord, Edit, KeyspaceRecord, Traits};
 use crate::state::memtables::MemtableSet;
 use std::sync::Arc;
 
-/// A branch is made at once while no more sets of memtables than this wait for their flush.
+/// A branch is made without a wait while at most this many sets of memtables wait for their flush.
 const SETS_MAX: usize = 16;
 
 impl Core {
@@ -37,13 +37,13 @@ impl Core {
     ) -> Result<Arc<BranchState>> {
         let pipeline = self.writable()?;
         check_name("name of the branch", name)?;
-        // What is not logged would be lost to the branch in a crash (C3).
+        // Writes that are not logged would be lost to the branch in a crash (C3).
         self.flush_buffered()?;
         self.wait_for_sets()?;
         let placing = self.placing.lock();
         let mut store = self.store.lock();
         let mut catalog = self.catalog.lock();
-        // Closing waits for the store, so that nothing is written behind it.
+        // Close waits for the store, so nothing is written after it.
         self.check_open()?;
         self.latch.check()?;
         parent.check()?;
@@ -56,7 +56,8 @@ impl Core {
         drop(placing);
         // Seeded: a branch is durable before what it shares with its parent.
         pipeline.sync(if bug!("db_branch_point_not_synced") { 0 } else { point })?;
-        // Behind the point: what is in the branch was written at this time or before.
+        // The clock is read after the point is fixed, so all entries of the branch were written at
+        // this time or before.
         let made_at = self.now();
         let record = BranchRecord {
             id: catalog.next_id(),
@@ -66,7 +67,7 @@ impl Core {
             point,
             copies: copies(&originals, catalog.next_id()),
         };
-        // Seeded: a branch sees what is written to its parent after it was made.
+        // Seeded: a branch sees writes to its parent that come after it was made.
         let record = BranchRecord {
             point: if bug!("db_branch_point_too_late") { point + 4096 } else { point },
             ..record
@@ -76,7 +77,7 @@ impl Core {
             self.work.keep_still(record.copies.iter().map(|(copy, _)| *copy));
         }
         if let Err(error) = self.make_change(&mut store, change, ()) {
-            // The numbers are free again, and the next keyspaces with them may be compacted.
+            // The numbers are free again, and later keyspaces with these numbers may be compacted.
             let copies = record.copies.iter();
             copies.for_each(|(copy, _)| self.rescore(*copy, None));
             return Err(error);
@@ -87,7 +88,7 @@ impl Core {
         Ok(branch)
     }
 
-    /// The edit and the trees of a branch that is made.
+    /// The edit and the trees of a new branch.
     fn branch_change(&self, catalog: &Catalog, record: &BranchRecord) -> Change {
         let version = self.state_now().version.clone();
         let last = record.copies.iter().map(|(copy, _)| *copy).max().unwrap_or(record.id);
@@ -100,7 +101,7 @@ impl Core {
                 traits.push((*copy, stored));
             }
             if catalog.is_new(*original) {
-                // The manifest cannot copy what it does not know yet.
+                // The manifest cannot copy a keyspace that it does not record yet.
                 let comparator = state.comparator_name().map(str::to_owned);
                 let name = state.name.clone();
                 created.push(KeyspaceRecord { id: *copy, name, comparator });
@@ -119,11 +120,11 @@ impl Core {
         Change { edit, trees, ..Change::default() }
     }
 
-    /// Seals the active memtables at a position that separates what is written before from what is
-    /// written after, over all keyspaces. The caller holds `placing`.
+    /// Seals the active memtables at a position that separates earlier from later writes, over all
+    /// keyspaces. The caller holds `placing`.
     fn seal_here(&self, pipeline: &Pipeline) -> Seq {
         pipeline.seal(|position| {
-            // Seals come one at a time, and nothing else exchanges the active set.
+            // Seals come one at a time, and only seals replace the active set.
             if self.state.load_arc().active().start < position {
                 self.state.seal(MemtableSet::new(
                     position,
@@ -135,7 +136,7 @@ impl Core {
         })
     }
 
-    /// Waits while very many sets of memtables wait for their flush.
+    /// Waits while too many sets of memtables wait for their flush.
     fn wait_for_sets(&self) -> Result<()> {
         loop {
             let seen = self.work.done().epoch();
@@ -157,7 +158,7 @@ impl Core {
         let Some(branch) = found else { return Ok(false) };
         let keyspaces = catalog.of_branch(branch.id);
         let live: Vec<_> = catalog.live(branch.id).cloned().collect();
-        // A write that reserves behind this position sees the marks and fails (R16).
+        // A write that reserves after this position sees the marks and fails (R16).
         let position = pipeline.seal(|position| {
             live.iter().for_each(|keyspace| keyspace.mark_dropped(position));
             position
@@ -203,7 +204,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Tells the background, at open, which trees stay as they are.
+    /// Tells the background, at open, which trees must not be compacted.
     pub(super) fn keep_snapshots_still(&self) {
         let catalog = self.catalog.lock();
         for branch in catalog.branches().filter(|branch| branch.kind == BranchKind::Snapshot) {
@@ -213,8 +214,8 @@ impl Core {
     }
 }
 
-/// The copies of a branch's keyspaces, numbered from `first`, the one called `default` first: the
-/// branch has its number.
+/// The copies of a branch's keyspaces, numbered from `first`. The one called `default` comes first,
+/// since the branch has its number.
 fn copies(originals: &[Arc<KeyspaceState>], first: KeyspaceId) -> Vec<(KeyspaceId, KeyspaceId)> {
     let mut ids: Vec<(bool, KeyspaceId)> = originals
         .iter()

@@ -1,14 +1,14 @@
 //! The durable description of the tree, and the one way to change it.
 //!
-//! 1. A change is an edit and the trees that result. The edit is appended and synced first; only
-//!    then readers see the new version, and only then what it dropped may be given back (R22).
-//! 2. The store counts how many trees have each partition, and how many partitions refer to each
-//!    segment. A segment with no reference left is marked, and goes when its last reader does. The
-//!    same holds for files.
-//! 3. A failed manifest write poisons the database: nobody knows what the manifest holds (C2).
-//!    Running out of space does not (C7): room for the next edit, and for the name of a successor,
-//!    is allocated before. Where allocation guarantees nothing, a partly written edit is cut off
-//!    again.
+//! 1. A change is an edit and the resulting trees. The edit is appended and synced first. Only then
+//!    do readers see the new version, and only then may what the edit dropped be freed (R22).
+//! 2. The store counts how many trees contain each partition, and how many partitions refer to each
+//!    segment. A segment without references is marked, and is freed when its last reader is done.
+//!    The same holds for files.
+//! 3. A failed manifest write poisons the database, since the content of the manifest is then
+//!    unknown (C2). Lack of space does not (C7): space for the next edit, and for the name of a
+//!    successor, is allocated before. If allocation guarantees nothing, a partly written edit is
+//!    cut off again.
 
 use crate::base::{KeyspaceId, Seq};
 use crate::db::core::Core;
@@ -24,14 +24,14 @@ use std::sync::atomic::Ordering;
 /// A change of the description.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// The edit to write; numbers that always move are filled in.
+    /// The edit to write; the numbers that change with every edit are filled in.
     pub edit: Edit,
-    /// The trees that result; `None`: the tree goes.
+    /// The resulting trees; `None`: the tree is removed.
     pub trees: Vec<(KeyspaceId, Option<Arc<Tree>>)>,
     /// The memtables whose content the change made durable.
     pub flushed: Option<Arc<MemtableSet>>,
-    /// The snapshots that the change respects, if it removes what other snapshots would see: it is
-    /// not made while there are others (R21).
+    /// The snapshots that the change respects, if it removes entries that other snapshots would
+    /// see. If there are other snapshots, the change is not made (R21).
     pub respects: Option<Vec<Seq>>,
 }
 
@@ -54,9 +54,10 @@ impl Core {
         self.latch.check()?;
         let before = self.state.load_arc();
         let Some(mut change) = build(&before, &store)? else { return Ok(true) };
-        // A caller who takes a snapshot waits until the new state is published, and sees that one.
+        // A caller that takes a snapshot waits until the new state is published, and sees that
+        // state.
         let respects = change.respects.take();
-        // Seeded: a snapshot that is made during a compaction loses what a filter removed.
+        // Seeded: a snapshot that is taken during a compaction loses entries that a filter removed.
         let respects = respects.filter(|_| !bug!("db_filter_races_with_snapshots"));
         let held = match &respects {
             Some(known) => match self.snapshots.hold(known) {
@@ -72,7 +73,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Makes a change of the present state: durable first, then visible, then space may return.
+    /// Makes a change of the present state: first durable, then visible; then space may be freed.
     /// While `held` lives, until the change is visible, no snapshot is taken.
     pub(super) fn make_change(
         &self,
@@ -91,13 +92,13 @@ impl Core {
         if let Err(error) = appended {
             // Seeded: an edit that found no space ends writing.
             if !store.manifest.is_in_doubt() && !bug!("db_full_manifest_ends_writing") {
-                // The manifest is as it was.
+                // The manifest is unchanged.
                 return Err(error);
             }
             self.latch.fail(error.clone());
             return Err(error.poisoning());
         }
-        // Before anything that the edit dropped is given back.
+        // The edit is recorded before anything that it dropped is freed.
         self.record_edit(store.manifest.reach())?;
         if let Some(log_start) = change.edit.log_start {
             store.log_start = log_start;
@@ -105,7 +106,7 @@ impl Core {
         let (dead, moved) = store.account(&before.version, &change.trees);
         *self.totals.lock() = store.totals();
         self.publish(&change);
-        // Scoring asks for the snapshots' times.
+        // Scoring reads the snapshots' times, so the guard is dropped before.
         drop(held);
         for (id, moved) in moved {
             match moved {
@@ -113,7 +114,7 @@ impl Core {
                 None => self.rescore(id, None),
             }
         }
-        // The edit is synced and no new reader can find these any more (R22).
+        // The edit is synced, and no new reader can reach these segments (R22).
         dead.segments.iter().for_each(|segment| segment.mark_obsolete());
         dead.files.iter().for_each(|file| file.mark_obsolete());
         let written = store.manifest.bytes();
@@ -121,8 +122,8 @@ impl Core {
         Ok(())
     }
 
-    /// Marks what was written to `file` and is in no tree. What was in a tree and left it is marked
-    /// already.
+    /// Marks the segments in `file` that were written but are in no tree. Segments that were in a
+    /// tree and left it are marked already.
     pub(super) fn release_unused(&self, file: &RunFile, made: &[Arc<Segment>]) {
         let store = self.store.lock();
         if !store.refers_to_file(file) {
@@ -133,11 +134,11 @@ impl Core {
         unused.for_each(|segment| segment.mark_obsolete());
     }
 
-    /// Lets readers see the new version, without the memtables that it took over.
+    /// Publishes the new version, without the memtables whose entries it contains.
     fn publish(&self, change: &Change) {
         self.state.change(|now| {
             if let Some(set) = &change.flushed {
-                // Before the set leaves the state, so that no commit misses it.
+                // The set is handed over before it leaves the state, so that no commit misses it.
                 self.transactions.flushed(set);
             }
             let version = now.version.with_trees(change.trees.clone());
@@ -145,7 +146,7 @@ impl Core {
         });
     }
 
-    /// Starts a new manifest in place of one that has grown (R12).
+    /// Starts a new manifest to replace one that has grown (R12).
     fn rewrite_manifest(&self, store: &mut Store) -> Result<()> {
         let version = self.state.load_arc().version.clone();
         let state = self.whole_state(&version, store.log_start, false);
@@ -153,17 +154,17 @@ impl Core {
         let next = match Manifest::create_next(fs, &self.path, store.manifest.number(), &state) {
             Ok(next) => next,
             Err(error) => {
-                // The old manifest is whole and goes on; the new one is named nowhere.
-                log::warn!("the manifest is not rewritten yet: {error}");
+                // The old manifest is whole and stays in use; nothing names the new one.
+                log::warn!("the manifest could not be rewritten yet: {error}");
                 return Ok(());
             }
         };
-        // The old one names its successor first (R12).
+        // The old manifest names its successor first (R12).
         let named = self.append_with_space(|make_room| {
             store.manifest.append_successor(next.number(), make_room)
         });
         if let (Err(error), false) = (&named, store.manifest.is_in_doubt()) {
-            log::warn!("the manifest is not rewritten yet: {error}");
+            log::warn!("the manifest could not be rewritten yet: {error}");
             let _ = fs.remove_file(next.path());
             return Ok(());
         }
@@ -175,7 +176,7 @@ impl Core {
         Ok(())
     }
 
-    /// Everything a new manifest has to say. `moment`: without the branches that were made since
+    /// The whole content of a new manifest. `moment`: without the branches that were made since
     /// `log_start`.
     pub(super) fn whole_state(&self, version: &Version, log_start: Seq, moment: bool) -> Edit {
         let next_file = self.files.peek_next_id();

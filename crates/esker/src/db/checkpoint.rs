@@ -1,16 +1,17 @@
 //! Checkpoint: a second database, at another path, with the content of this one at one moment
 //! (R23).
 //!
-//! 1. What is in memory is flushed first, so that the moment is the position at which the log
-//!    begins: the manifest's state describes all of it, over all keyspaces, and no log is needed.
-//!    Branches that were made behind that moment are not in it.
-//! 2. Run files never change where something refers to them, so they are linked, or copied where
-//!    the target lies on another device or the file system has no links. Manifest, superblocks
-//!    and log are written anew: the two databases change on their own from there.
-//! 3. The state that is linked is held meanwhile, so nothing that it refers to is given back; and
-//!    space is given back only before or after the linking (R22).
-//! 4. The superblocks come last, when everything that they lead to is durable. What a crash
-//!    leaves before that is not taken for a database; after an error it is removed.
+//! 1. The memtables are flushed first, so the moment is the position at which the log begins: the
+//!    manifest's state describes all entries up to it, over all keyspaces, and no log is needed.
+//!    Branches that were made after that moment are left out.
+//! 2. Run files never change where something refers to them. So they are linked, or copied if the
+//!    target is on another device or the file system has no links. Manifest, superblocks and log
+//!    are written anew: from then on the two databases change independently.
+//! 3. The linked state is held meanwhile, so nothing that it refers to is freed; and space is freed
+//!    only before or after the linking (R22).
+//! 4. The superblocks are written last, when everything that they refer to is durable. A crash
+//!    before that leaves a directory that is not taken for a database; after an error it is
+//!    removed.
 
 use crate::base::{FileId, Seq};
 use crate::commit::{LogConfig, Pipeline};
@@ -29,14 +30,14 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes that are copied at once.
+/// Bytes that are copied in one step.
 const COPY_BYTES: u64 = 1 << 20;
 
 /// The stretches of a run file that a version refers to.
 type Slices = Vec<(u64, u64)>;
 
 impl Core {
-    /// Makes a database at `target`, where nothing may stand yet, with the present content.
+    /// Makes a database with the present content at `target`, where nothing may exist yet.
     pub fn checkpoint(&self, target: &Path) -> Result<()> {
         self.writable()?;
         if let Some(found) = occupant(self.fs.as_ref(), target)? {
@@ -52,8 +53,8 @@ impl Core {
         let exists = || Error::exists(target, "a database");
         let fs = self.fs.as_ref();
         fs.create_dir(target).context("create", target)?;
-        // Others who make a database here at the same time, or open this one too early, find it
-        // locked.
+        // A process that creates a database here at the same time, or opens this one too early,
+        // finds it locked.
         let lock_path = target.join(LOCK_NAME);
         let lock = match fs.lock(&lock_path) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(exists()),
@@ -80,7 +81,7 @@ impl Core {
         made
     }
 
-    /// The version and the description that go with the position at which the log begins.
+    /// The version and the description for the position at which the log begins.
     fn durable_state(&self) -> (Arc<Version>, Edit) {
         let store = self.store.lock();
         let version = self.state_now().version.clone();
@@ -93,8 +94,8 @@ impl Core {
         let data = target.join(DATA_DIRECTORY);
         fs.create_dir(&data).context("create", &data)?;
         let mut files: BTreeMap<FileId, (Arc<RunFile>, Slices)> = BTreeMap::new();
-        // Also those of branches that are left out: their files cost a link and go at the next
-        // open.
+        // This includes the segments of branches that are left out: their files cost a link each,
+        // and the next open removes them.
         for segment in version.segments() {
             let (file, meta) = (segment.file(), segment.meta());
             let new = || (file.clone(), vec![(0, HEADER_BYTES as u64)]);
@@ -107,7 +108,7 @@ impl Core {
                 take_over(fs, &file, slices, &data)
             })
         })?;
-        // Space that could not be given back meanwhile can be now.
+        // Space that could not be freed during the linking can be freed now.
         self.work.notify();
         self.work.done().notify();
         fs.sync_dir(&data).context("sync", &data)?;
@@ -124,7 +125,7 @@ fn begin_log(fs: &Arc<dyn Fs>, target: &Path, first: Seq) -> Result<()> {
     Pipeline::create(config, first, Arc::new(Latch::new())).map(drop)
 }
 
-/// Links a run file into `directory`, or copies what is used of it.
+/// Links a run file into `directory`, or copies its used slices.
 fn take_over(fs: &dyn Fs, file: &RunFile, slices: Slices, directory: &Path) -> Result<()> {
     let to = directory.join(crate::run::file_name(file.id()));
     match fs.hard_link(file.path(), &to) {
@@ -135,7 +136,7 @@ fn take_over(fs: &dyn Fs, file: &RunFile, slices: Slices, directory: &Path) -> R
 }
 
 /// Whether the error means that the file system cannot link here. File systems without links may
-/// return "not permitted"; a copy then shows whether anything is permitted.
+/// return "not permitted"; a copy then shows whether writing is permitted at all.
 fn cannot_link(kind: io::ErrorKind) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -146,7 +147,7 @@ fn cannot_link(kind: io::ErrorKind) -> bool {
 
 fn copy(fs: &dyn Fs, from: &Path, mut slices: Slices, to: &Path) -> Result<()> {
     slices.sort_unstable();
-    // A segment that several partitions share is named once for each.
+    // A segment that several partitions share is listed once for each of them.
     slices.dedup();
     let source = fs.open(from, OpenMode::Read).context("open", from)?;
     let file = fs.open(to, OpenMode::CreateNew).context("create", to)?;
@@ -168,15 +169,15 @@ fn copy(fs: &dyn Fs, from: &Path, mut slices: Slices, to: &Path) -> Result<()> {
 
 /// Makes the name of the new directory durable.
 fn sync_name(fs: &dyn Fs, target: &Path) -> Result<()> {
-    // Seeded: a power cut takes a checkpoint that returned.
+    // Seeded: a power cut removes a checkpoint whose call returned.
     bug!("db_checkpoint_name_not_synced", return Ok(()));
     let Some(parent) = target.parent() else { return Ok(()) };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     fs.sync_dir(parent).context("sync", parent)
 }
 
-/// Removes what a failed checkpoint left, the superblocks durably before the rest. The lock says
-/// that all of it is ours.
+/// Removes what a failed checkpoint left; the superblocks are removed first, durably. The lock
+/// shows that all of it is ours.
 fn clear(fs: &dyn Fs, target: &Path, lock: Box<dyn FileLock>) {
     let attempt = || -> Result<()> {
         for name in SUPERBLOCK_NAMES {
@@ -207,14 +208,14 @@ fn clear(fs: &dyn Fs, target: &Path, lock: Box<dyn FileLock>) {
     // Some systems remove no file that is locked.
     drop(lock);
     if let Err(error) = cleared {
-        log::warn!("a checkpoint that failed left something behind: {error}");
+        log::warn!("files of a failed checkpoint could not be removed: {error}");
         return;
     }
     clear_name(fs, target);
 }
 
-/// Removes the directory of a failed checkpoint, which holds nothing but perhaps the lock file;
-/// if it does hold something, it stays.
+/// Removes the directory of a failed checkpoint, which holds at most the lock file. If it holds
+/// anything else, it stays.
 fn clear_name(fs: &dyn Fs, target: &Path) {
     let lock_path = target.join(LOCK_NAME);
     let attempt = || {
@@ -228,6 +229,6 @@ fn clear_name(fs: &dyn Fs, target: &Path) {
         fs.remove_dir(target)
     };
     if let Err(error) = attempt() {
-        log::warn!("the directory of a checkpoint that failed stays: {error}");
+        log::warn!("the directory of a failed checkpoint could not be removed: {error}");
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! 1. A compaction always takes *all* deltas that the partition has when it begins, so its output
 //!    lies at the bottom: nothing older exists below.
-//! 2. Segments that overlap nothing are taken over by reference. Only segments that overlap are
-//!    read and written (`compaction::plan`), and those that a flush left uncompressed and that
-//!    compression makes smaller.
-//! 3. Deltas that arrive meanwhile stay on top of the result. Nothing else may touch the
-//!    partition while it is busy, so the result fits in its place.
+//! 2. Segments that overlap nothing are taken over by reference. A compaction reads and writes only
+//!    segments that overlap (`compaction::plan`), and segments that a flush left uncompressed and
+//!    that compression makes smaller.
+//! 3. Deltas that arrive meanwhile stay on top of the result. No other change touches the base of a
+//!    busy partition, so the result can replace it.
 //! 4. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
@@ -34,7 +34,7 @@ use std::time::Instant;
 /// Entries, and bytes of values, between two calls of `between_steps`: about 2 ms of work.
 const STEP_ENTRIES: usize = 8192;
 const STEP_BYTES: usize = 1 << 20;
-/// Entries between two looks at the number of bytes.
+/// Entries between two checks of the number of bytes.
 const STRIDE: usize = 32;
 
 /// The result for one partition.
@@ -56,8 +56,8 @@ struct Job<'p> {
     filtering: bool,
 }
 
-/// The partitions whose compactions are installed together: only those whose results are in place
-/// may be joined with others.
+/// The partitions whose compactions are installed together. Only partitions whose results are
+/// installed may be joined with others.
 struct Batch {
     own: HashSet<PartitionKey>,
     to_come: HashSet<PartitionKey>,
@@ -89,8 +89,8 @@ impl Core {
         Err(Error::invalid("compacting without filters was refused: a defect of the engine"))
     }
 
-    /// Compacts these partitions into one file. False: a snapshot was made meanwhile that sees what
-    /// filters removed or changed, and nothing was done (R21).
+    /// Compacts these partitions into one file. False: a snapshot was taken meanwhile that sees
+    /// entries which filters removed or changed, and nothing was done (R21).
     fn compact_into_file(&self, keys: &[PartitionKey], filtering: bool) -> Result<bool> {
         let started = Instant::now();
         let mut writer = None;
@@ -110,7 +110,8 @@ impl Core {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
                     let compacted = self.compact_partition(order, &job, &mut writer);
-                    // Disorder that the writer refused may come from a panic (R15).
+                    // Entries that the writer refused as out of order may result from a panic
+                    // (R15).
                     self.trust(order).and(compacted)
                 }
                 Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
@@ -206,8 +207,8 @@ impl Core {
         Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
     }
 
-    /// Fails if what a compaction may write does not fit into the free space. It does not begin
-    /// then, so that the space stays for work that needs less (C7).
+    /// Fails if what a compaction may write does not fit into the free space. The compaction then
+    /// does not begin, so the space stays for work that needs less (C7).
     fn check_compaction_fits(&self, pieces: &[Piece<Arc<Segment>>]) -> Result<()> {
         let written = |piece: &Piece<Arc<Segment>>| match piece {
             Piece::Drop(_) => 0.0,
@@ -217,7 +218,7 @@ impl Core {
                 let metas = || runs.iter().flatten().map(|segment| segment.meta());
                 let (bytes, entries) =
                     metas().fold((0, 0), |(b, e), meta| (b + meta.len, e + meta.entries));
-                // A delete and the entry that it hides both go.
+                // A delete and the entry that it hides are both dropped.
                 let gone = 2 * metas().map(|meta| meta.deletes).sum::<u64>();
                 bytes as f64 * entries.saturating_sub(gone) as f64 / entries.max(1) as f64
             }
@@ -228,7 +229,7 @@ impl Core {
             if bytes <= free as f64 {
                 return Ok(());
             }
-            // The log gives up its prepared segments first, if that makes enough room.
+            // The log first frees its prepared files, if that makes enough room.
             let log = self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes());
             if bytes > (free + log) as f64 || !self.give_up_unused() {
                 break;
@@ -239,7 +240,7 @@ impl Core {
     }
 
     /// Whether a segment was written for a short life and is about to stay: it is not compressed,
-    /// and would be smaller if it were. Damage is left to those who read the data.
+    /// and compression would make it smaller. Damage is left for a read of the data to find.
     pub(super) fn is_unsettled(&self, segment: &Segment) -> bool {
         // Seeded: data that arrived in key order is never compressed.
         bug!("db_sorted_data_stays_raw", return false);
@@ -247,7 +248,7 @@ impl Core {
         segment.would_shrink(codec, &self.cache).unwrap_or(false)
     }
 
-    /// Ends the segment that is being written, and takes what was written so far.
+    /// Ends the segment that is being written, and takes the segments written so far.
     fn cut(&self, output: &mut Output<'_>) -> Result<()> {
         if let Some(writer) = output.writer {
             writer.cut()?;
@@ -294,8 +295,8 @@ impl Core {
         Ok(())
     }
 
-    /// Puts the results in the places of their partitions. False: they do not respect a snapshot
-    /// that was made meanwhile.
+    /// Replaces the partitions by the results. False: the results do not respect a snapshot that
+    /// was taken meanwhile.
     fn install_compactions(&self, compacted: Vec<Compacted>) -> Result<bool> {
         if compacted.is_empty() {
             return Ok(true);
@@ -303,7 +304,7 @@ impl Core {
         self.gate(Point::CompactionInstalls);
         self.try_change(|state, _| {
             let mut change = Change::default();
-            // Several compactions began one after the other: all of them respect only the
+            // Several compactions began one after the other: together they respect only the
             // snapshots that all of them knew.
             let respected =
                 compacted.iter().filter_map(|compacted| compacted.filtered_under.clone());
@@ -370,7 +371,7 @@ impl Core {
         tree.replace(at, 1, parts.into_iter().map(Arc::new).collect());
         if count == 1 {
             let id = compacted.keyspace.id;
-            // A partition that became small joins a small neighbour that nobody works on.
+            // A partition that became small is joined with a small neighbour that is not busy.
             for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
                 let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
                 let neighbour = (id, pair[usize::from(left == at)].lower.clone());
@@ -406,7 +407,7 @@ fn partition_at(
     Ok(at.map(|at| tree.partitions()[at].clone()))
 }
 
-/// The segments that these compactions wrote, without those that were taken over.
+/// The segments that these compactions wrote, without those taken over by reference.
 fn made_by(writer: Option<&RunWriter>, compacted: &[Compacted]) -> Vec<Arc<Segment>> {
     let Some(file) = writer.map(RunWriter::id) else { return Vec::new() };
     let runs = compacted.iter().map(|compacted| &compacted.base);

@@ -1,7 +1,7 @@
 //! The open database: what all calls and threads share.
 //!
-//! `Core` only holds the parts together. What it does stands in the other files of this module, one
-//! subject in each, as further `impl` blocks.
+//! `Core` only holds the parts together. The other files of this module implement its behaviour,
+//! one subject in each, as further `impl` blocks.
 
 use crate::admission::Pacer;
 use crate::base::{Millis, Moment, Seq, SteadyClock};
@@ -55,7 +55,7 @@ pub struct Core {
     pub(super) transactions: Transactions,
     pub(super) clock: SteadyClock,
     pub(super) cache: Arc<BlockCache>,
-    /// Memory of memtables that were flushed, for the next ones.
+    /// Memory of flushed memtables, to be reused by new ones.
     pub(super) pool: Arc<ChunkPool>,
     pub(super) counters: Arc<Counters>,
     pub(super) pacer: Pacer,
@@ -67,11 +67,11 @@ pub struct Core {
     pub(super) work: WorkQueue,
     /// Wakes the thread that prepares log files.
     pub(super) log_signal: Arc<Signal>,
-    /// Wakes the thread that syncs the log and records how far: there is something to record.
+    /// Wakes the thread that syncs the log and records how far it is synced.
     pub(super) sync_signal: Arc<Signal>,
     /// The end of the last `Buffered` write, which only a flush makes durable (R13).
     pub(super) buffered_end: AtomicU64,
-    /// Holds the background at named points, in tests.
+    /// Holds the background threads at named points, in tests.
     pub(super) gates: Option<Arc<dyn Gates>>,
     pub(super) closing: AtomicBool,
     pub(super) closed: AtomicBool,
@@ -101,7 +101,7 @@ impl Core {
         self.settings.durability
     }
 
-    /// Fails if calls are not answered: after close (C8), and in a forked child (R26).
+    /// Fails if the database accepts no calls: after close (C8), and in a forked child (R26).
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.fork.forked() {
@@ -113,7 +113,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether this process only inherited the database from the one that opened it.
+    /// Whether this process is a forked child of the one that opened the database.
     pub(crate) fn is_forked(&self) -> bool {
         self.fork.forked()
     }
@@ -141,25 +141,26 @@ impl Core {
         self.clock.now()
     }
 
-    /// What flushes and compactions that begin now have to preserve.
+    /// What flushes and compactions that begin now must preserve.
     pub(super) fn compaction_rule(&self) -> CompactionRule {
         let (snapshots, now) = self.snapshots.moments(|| self.clock.now());
         CompactionRule { snapshots, now }
     }
 
-    /// Ends a snapshot. Compactions drop what it held back from now on.
+    /// Ends a snapshot. From now on, compactions may drop the entries that only it could see.
     pub fn release_snapshot(&self, seq: Seq) {
         self.snapshots.release(seq);
     }
 
-    /// The state of readers and the moment that goes with it (R17). The time is read after the
-    /// state: what a compaction took for expired before the state was published is expired then.
+    /// The state of readers and the moment that matches it (R17). The time is read after the state:
+    /// whatever a compaction treated as expired before the state was published is expired at that
+    /// time.
     pub(crate) fn view(&self, at: Option<Moment>) -> (Arc<State>, Moment) {
         let (state, seq) = self.state.view(|| at.map_or_else(|| self.visible(), |at| at.seq));
         (state, at.unwrap_or_else(|| Moment { seq, time: self.clock.now() }))
     }
 
-    /// How flushes and compactions write a run; `settled`: it is expected to stay for long.
+    /// How flushes and compactions write a run; `settled`: the run is expected to stay for long.
     pub(super) fn writer_options(&self, settled: bool) -> WriterOptions {
         WriterOptions::new(&self.settings, settled)
     }
@@ -172,7 +173,7 @@ impl Core {
         }
     }
 
-    /// The state of readers, for those that only look.
+    /// The state of readers, for callers that only inspect it.
     pub(super) fn state_now(&self) -> Arc<State> {
         self.state.load_arc()
     }

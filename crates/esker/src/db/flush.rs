@@ -1,15 +1,15 @@
-//! Flush: a sealed set of memtables becomes one run file, cut at partition bounds, and each piece
-//! a delta of its partition.
+//! Flush: a sealed set of memtables becomes one run file, cut at partition bounds. Each piece
+//! becomes a delta of its partition.
 //!
 //! 1. The oldest sealed set goes first, once everything below its end is published (R3).
-//! 2. The log before its end is given back only after the edit is synced (R3).
+//! 2. The log before its end is released only after the edit is synced (R3).
 //! 3. A piece that overlaps nothing in its partition becomes part of the base by reference, so a
 //!    sequential load is written once. The flush foresees that and compresses such a piece at once;
 //!    other pieces are raw, because they are compacted soon.
 //! 4. Bounds may move while a flush is written. Then a piece is added to every partition that it
-//!    touches, and each sees its own part (`slices`).
-//! 5. A failed flush leaves nothing behind; the next attempt takes a new file. Only if it is
-//!    unknown whether the manifest refers to the file, the file stays, and the next open decides.
+//!    overlaps, and each sees its own part (`slices`).
+//! 5. A failed flush leaves nothing behind; the next attempt takes a new file. The file stays only
+//!    if it is unknown whether the manifest refers to it; the next open then decides.
 
 use crate::base::rangedel::{Cutter, Fragments};
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Entries between two looks at the rest of the world.
+/// Entries in one step of a flush's stream.
 const STEP_ENTRIES: usize = 4096;
 
 /// The output of a flush: slices by keyspace, in key order.
@@ -67,7 +67,8 @@ impl Core {
         self.conclude(writer, made, || self.install_flush(&set, slices))?;
         self.counters.background.flushes.fetch_add(1, Ordering::Relaxed);
         self.counters.background.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
-        // A flush of next to nothing takes as long as its syncs, which tells nothing of a full one.
+        // A flush of almost nothing takes as long as its syncs, so it says nothing about a full
+        // one.
         if let Some(since) = set.sealed_since()
             && set.bytes() >= self.settings.memtable_bytes / 8
         {
@@ -76,30 +77,31 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes everything in `set` to one file, which it makes when the first entry comes.
+    /// Writes everything in `set` to one file, which is created for the first entry.
     fn write_slices(&self, set: &MemtableSet, writer: &mut Option<RunWriter>) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
         let (_, dropped) = self.catalog.lock().pending_before(end);
         for id in set.keyspaces() {
-            // What was written to a keyspace goes with it if this flush also carries the drop. A
+            // Entries of a dropped keyspace are discarded if this flush also records the drop. A
             // later drop is only in the log and may still be lost.
-            // Time is read first: a named snapshot that is not among the readers was made later.
+            // The time is read before the readers: a named snapshot that is not among them was made
+            // later.
             let mut rule = self.compaction_rule();
             let mut readers = self.catalog.lock().readers_of(id, set.start);
             readers.retain(|reader| !dropped.contains(&reader.id));
-            // The tree of one of them says where to cut; another may have other bounds.
+            // The tree of the first reader says where to cut; the others may have other bounds.
             let Some(keyspace) = readers.first() else { continue };
             self.gate(Point::FlushKnowsReaders);
-            // A named snapshot reads at its position and its time for as long as it is there.
+            // A named snapshot reads at its position and its time as long as it exists.
             let named =
                 readers.iter().filter_map(|reader| reader.frozen_at.zip(Some(&reader.home)));
             let named = named.map(|(time, home)| Moment { seq: home.born, time });
             rule.snapshots.extend(named);
-            // Seeded: what has expired since a named snapshot was made is flushed away from it.
+            // Seeded: a flush drops entries that have expired only after a named snapshot was made.
             bug!("db_flush_ignores_named_snapshots", rule = self.compaction_rule());
-            // Looked at after the reader was found: a branch that was made a moment ago has its
-            // tree by then, and what lies in it must not be taken for nothing.
+            // The tree is read after the reader was found: a branch that was made a moment ago has
+            // its tree by then. Otherwise a tree with entries would be taken for an empty one.
             let tree = self.state_now().version.tree(keyspace.id).cloned().unwrap_or_default();
             let written = match &keyspace.order {
                 Order::Bytewise => {
@@ -108,7 +110,8 @@ impl Core {
                 Order::Custom(order) => {
                     let written =
                         self.write_keyspace(order, &readers, id, set, (&tree, &rule), writer);
-                    // Disorder that the writer refused may come from a panic (R15).
+                    // Entries that the writer refused as out of order may result from a panic
+                    // (R15).
                     self.trust(order).and(written)?
                 }
                 Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
@@ -140,8 +143,9 @@ impl Core {
             let [first, ..] = partitions else { continue };
             let last = partitions.last().unwrap_or(first);
             let (lower, upper) = (first.lower.clone(), last.upper.clone());
-            // Sets are flushed from old to new, so under an empty partition there is nothing. Where
-            // others share the slice, theirs may hold what is hidden and not compacted away yet.
+            // Sets are flushed from oldest to newest, so nothing lies below an empty partition. If
+            // several readers share the slice, other trees may hold hidden entries that are not
+            // compacted away yet.
             let empty = readers.len() == 1
                 && partitions.iter().all(|partition| partition.runs().all(|run| run.is_empty()));
             // Seeded: a flush drops deletes although older entries lie below.
@@ -167,7 +171,7 @@ impl Core {
                         .within(lower.clone(), upper.clone());
                 segments = self.write_entries(order, writer, stream)?;
             }
-            // Seeded: range deletes do not survive their flush.
+            // Seeded: a flush loses range deletes.
             let survivors =
                 if bug!("db_flush_loses_range_deletes") { Fragments::default() } else { survivors };
             writer.add_tombstones::<O>(&survivors)?;
@@ -194,11 +198,11 @@ impl Core {
         Ok(self.take_segments(writer))
     }
 
-    /// Makes the flushed data part of the tree and gives the log before it back.
+    /// Installs the flushed data in the tree and releases the log before it.
     fn install_flush(&self, set: &Arc<MemtableSet>, slices: Slices) -> Result<()> {
         let end = set.sealed_at().unwrap_or(set.start);
         self.gate(Point::FlushInstalls);
-        // Seeded: the log goes before the manifest refers to the run that takes its place.
+        // Seeded: the log is released before the manifest refers to the run that replaces it.
         bug!(
             "db_log_released_before_the_edit",
             drop(self.pipeline.as_ref().map(|pipeline| pipeline.release_before(end)))
@@ -207,7 +211,7 @@ impl Core {
             let (created, dropped) = self.catalog.lock().pending_before(end);
             let mut change = Change { flushed: Some(set.clone()), ..Change::default() };
             for (id, slices) in &slices.by_keyspace {
-                // Also branches that were made while the slices were written share this set (R24).
+                // Branches that were made while the slices were written share this set too (R24).
                 let readers = self.catalog.lock().readers_of(*id, set.start);
                 for reader in readers {
                     if dropped.contains(&reader.id) || slices.is_empty() {
@@ -219,7 +223,7 @@ impl Core {
             change.trees.extend(dropped.iter().map(|id| (*id, None)));
             let traits = self.catalog.lock().pending_traits_before(end);
             let homes = self.catalog.lock().homes_of(&created, end);
-            // Seeded: the manifest says that the log begins behind writes that are not flushed.
+            // Seeded: the manifest says that the log begins after writes that are not flushed.
             let end = if bug!("db_log_start_too_late") { self.visible() } else { end };
             let edit = change.edit;
             change.edit = Edit { log_start: Some(end), created, homes, traits, dropped, ..edit };
@@ -231,13 +235,13 @@ impl Core {
         if let Some(pipeline) = &self.pipeline
             && let Err(error) = pipeline.release_before(end)
         {
-            // The flush is done; a log file that stays costs space and nothing else.
-            log::warn!("the log is not given back yet: {error}");
+            // The flush is done; a log file that stays only takes space.
+            log::warn!("released log files could not be removed yet: {error}");
         }
         Ok(())
     }
 
-    /// Puts the slices into the tree of a keyspace.
+    /// Adds the slices to the tree of a keyspace.
     fn add_to_tree(
         &self,
         keyspace: &KeyspaceState,
@@ -260,7 +264,7 @@ impl Core {
         Ok(())
     }
 
-    /// Puts the slices into their partitions, and splits those that became too big.
+    /// Adds the slices to their partitions, and splits partitions that became too big.
     fn add_slices<O: KeyOrder>(
         &self,
         order: &O,
@@ -276,8 +280,8 @@ impl Core {
     }
 }
 
-/// Whether no run of a partition has keys between the cursor's first and last key there: then the
-/// base adopts the cursor's entries, so this is the time to compress them.
+/// Whether no run of a partition has keys between the cursor's first and last key there. If so, the
+/// base adopts the cursor's entries, so the flush compresses them.
 fn lies_clear<O: KeyOrder>(
     order: &O,
     partition: &Partition,

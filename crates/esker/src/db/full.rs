@@ -1,21 +1,21 @@
 //! What happens when the device is full (C7).
 //!
-//! 1. The database gives up, in this order: files that nobody reads any more; log that the next
-//!    records do not need (`commit/space/spare.rs`); the reserve (`headroom`), of which each kind
+//! 1. The database releases, in this order: files that no reader needs; log that the next records
+//!    do not need (`commit/space/spare.rs`); the reserve (`directory::reserve`), of which each kind
 //!    of work has a part.
 //! 2. While the reserve is not whole, writes of data are refused, and *relief* is under way: a
-//!    worker flushes what was deleted and then rewrites, one at a time, the segments in which
-//!    something is hidden (`thin`). It goes on with the next segment only when the space of the one
-//!    before has returned. It ends when the reserve is whole and there is some space to write into,
-//!    or when nothing is left that would free any.
-//! 3. Compactions are no part of that, and use no reserve. One begins only where what it may write
-//!    fits into the free space. A partition that is too large for that is cut up, and its parts are
-//!    compacted one after the other.
+//!    worker flushes the deletes and then rewrites, one at a time, the segments in which entries
+//!    are hidden (`thin`). It continues with the next segment only when the space of the previous
+//!    one is freed. It ends when the reserve is whole and there is some space to write into, or
+//!    when nothing is left that would free any.
+//! 3. Compactions are not part of relief, and use no reserve. A compaction begins only if what it
+//!    may write fits into the free space. A partition that is too large for that is cut up, and its
+//!    parts are compacted one after the other.
 //! 4. A write of data is refused only when relief has ended and freed nothing, and since then
-//!    nothing was written and no snapshot went. A write that frees space is refused when that is
-//!    so, and the log has no room in its part of the reserve.
-//! 5. Everything here ends: a caller waits only as long as space returns, and what returns it was
-//!    written before.
+//!    nothing was written and no snapshot was released. A write that frees space is refused when,
+//!    in addition, the log has no room in its part of the reserve.
+//! 5. Everything here ends: a caller waits only as long as space is freed, and only space that was
+//!    written earlier can be freed.
 
 use crate::base::Bytewise;
 use crate::catalog::Order;
@@ -33,20 +33,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often one piece of work may have something given up for it.
+/// How often space is released for one piece of work.
 const ATTEMPTS: u32 = 8;
-/// What relief leaves free beside the reserve, if it can.
+/// How much space relief leaves free outside the reserve, if it can.
 const RELIEF_BYTES: u64 = 1 << 20;
-/// Unless somebody waits for less, a segment is rewritten when so much of it is hidden.
+/// A segment is rewritten if at least this part of it is hidden, unless a caller waits for less.
 const EASY_PART: f64 = 0.125;
-/// How long the finding holds that nothing can be freed: a checkpoint goes without a signal.
+/// How long the result holds that nothing can be freed: the removal of a checkpoint gives no
+/// signal.
 const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
 /// How long work that lacks space first waits for calls that use old states.
 const PASSING_WAIT: Duration = Duration::from_millis(1);
 
 impl Core {
-    /// Does work that must also succeed on a full device: where space is missing, it gives
-    /// something up and tries again.
+    /// Does work that must also succeed on a full device: if space is missing, it releases some and
+    /// tries again.
     pub(super) fn with_space<R>(
         &self,
         what: Use,
@@ -63,7 +64,7 @@ impl Core {
         outcome
     }
 
-    /// Notes the end of work that may have used the reserve.
+    /// Ends work that may have used the reserve.
     pub(super) fn end_way(&self, way: Way) {
         if way.claim.is_some() {
             drop(way);
@@ -71,8 +72,8 @@ impl Core {
         }
     }
 
-    /// Asks for relief after a write that frees space: at once if it may free much, else when
-    /// enough was deleted.
+    /// Requests relief after a write that frees space: at once if the write may free much,
+    /// otherwise when enough was deleted.
     #[cold]
     pub(super) fn ask_relief_after(&self, ranges: u64) {
         if ranges > 0 || self.log_kept() >= FREEING_BYTES / 2 {
@@ -86,8 +87,8 @@ impl Core {
         reserved.saturating_sub(self.state.load_arc().log_start())
     }
 
-    /// Gives something up; returns whether there was anything. What is given up of the reserve is
-    /// not put back as long as `way` is there.
+    /// Releases some space; returns whether there was any to release. What is released of the
+    /// reserve is not restored as long as `way` exists.
     pub(super) fn give_up(&self, what: Use, way: &mut Way) -> bool {
         way.attempts += 1;
         if way.attempts < ATTEMPTS && self.give_up_unused() {
@@ -105,36 +106,36 @@ impl Core {
         given
     }
 
-    /// Gives up what is not needed.
+    /// Releases space that is not needed.
     pub(super) fn give_up_unused(&self) -> bool {
         self.state.retired.collect();
         (self.files.has_garbage() && self.files.collect())
             || self.pipeline.as_ref().is_some_and(|pipeline| pipeline.give_up_spare())
     }
 
-    /// Makes the reserve whole again if that is possible now; returns whether it was.
+    /// Makes the reserve whole again if that is possible now; returns whether this call did.
     pub(super) fn regain(&self) -> bool {
         let regained = self.reserve.is_tight() && self.reserve.restore();
         if regained {
-            log::info!("there is space again: writes are taken");
+            log::info!("there is space again: writes are accepted");
             self.update_pace();
         }
         regained
     }
 
-    /// Notes that space returned. Making the reserve whole does not count: work that keeps failing
-    /// gives it up again and again, and a caller who waits would never get the error (C8).
+    /// Records that space was freed. Restoring the reserve does not count: work that keeps failing
+    /// uses it again and again, and a caller that waits would never get the error (C8).
     pub(super) fn note_gain(&self) {
         self.relief.gains.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Lets a write go on while the reserve is not whole, if it frees space or the reserve can be
-    /// made whole.
+    /// Admits a write while the reserve is not whole, if the write frees space or the reserve can
+    /// be made whole.
     pub(super) fn admit_while_tight(&self, frees: bool) -> Result<()> {
         // Seeded: a full disk cannot be emptied.
         let frees = frees && !bug!("db_full_disk_refuses_deletes");
         if frees {
-            // What waits for its flush stays within its part of the reserve.
+            // The log that waits for its flush stays within its part of the reserve.
             if self.log_kept() > FREEING_BYTES {
                 self.relieve_so(false);
             }
@@ -146,14 +147,14 @@ impl Core {
                 return Ok(());
             }
             if !self.relieve_and_wait() {
-                // Relief may have made it whole with what others gave back.
+                // Relief may have made it whole with space that others freed.
                 self.regain();
                 return if self.reserve.is_tight() { Err(self.no_space()) } else { Ok(()) };
             }
         }
     }
 
-    /// Makes a change that frees space; if it finds none, tries again as long as some returns.
+    /// Makes a change that frees space. If it finds none, it tries again as long as some is freed.
     pub(super) fn with_way<R>(&self, mut change: impl FnMut() -> Result<R>) -> Result<R> {
         let mut way = Way::default();
         let outcome = loop {
@@ -166,7 +167,7 @@ impl Core {
         outcome
     }
 
-    /// Makes room for a write that found none; the refusal if there is none to be made.
+    /// Makes room for a write that found none; the refusal if that is impossible.
     #[cold]
     pub(super) fn find_way(&self, frees: bool, way: &mut Way) -> Result<()> {
         if self.make_way(frees, way) {
@@ -176,7 +177,7 @@ impl Core {
         Err(self.no_space())
     }
 
-    /// Appends to the manifest, which asks for room where it finds none.
+    /// Appends to the manifest; the append requests room if it finds none.
     pub(super) fn append_with_space(
         &self,
         append: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<()>,
@@ -187,7 +188,7 @@ impl Core {
         appended
     }
 
-    /// Makes room for a write that found none; says whether to try again.
+    /// Makes room for a write that found none; returns whether to try again.
     fn make_way(&self, frees: bool, way: &mut Way) -> bool {
         if frees && way.attempts <= ATTEMPTS {
             if self.give_up(Use::Freeing, way) {
@@ -196,7 +197,7 @@ impl Core {
         } else if self.give_up_unused() {
             return true;
         }
-        // Relief makes the reserve whole, of which this write has its part then.
+        // Relief makes the reserve whole; this write may then use its part of it.
         self.end_way(std::mem::take(way));
         way.attempts = ATTEMPTS;
         let again = self.relieve_and_wait();
@@ -221,8 +222,8 @@ impl Core {
         since < EXHAUSTED_FOR && *at == self.moment()
     }
 
-    /// Asks for relief and waits until some space has returned: first for what is easily freed,
-    /// then for all. False: there was nothing.
+    /// Requests relief and waits until some space is freed: first space that is easily freed, then
+    /// all. False: there was nothing to free.
     pub(super) fn relieve_and_wait(&self) -> bool {
         self.relieve_so(false) || self.relieve_so(true)
     }
@@ -248,13 +249,13 @@ impl Core {
         }
     }
 
-    /// Whether a failed flush is worth waiting for: space is missing, and some may return.
+    /// Whether a failed flush is worth waiting for: space is missing, and some may be freed.
     pub(super) fn is_shortage_passing(&self, error: &Error) -> bool {
         matches!(error, Error::DiskFull { .. }) && self.relieve_and_wait()
     }
 
     /// Called with the error of a compaction. If space was missing, and a partition is so large
-    /// that its parts would need less, those are compacted one after the other instead.
+    /// that its parts would need less, the parts are compacted one after the other instead.
     pub(super) fn cut_up_for_room(&self, keys: &[PartitionKey], error: Error) -> Result<()> {
         let ([(id, lower)], Error::DiskFull { .. }) = (keys, &error) else { return Err(error) };
         if self.work.yield_to_flush().is_err() {
@@ -299,8 +300,8 @@ impl Core {
         Ok(())
     }
 
-    /// Called by a worker: frees what can be freed, if somebody asked for it. Returns whether
-    /// somebody did.
+    /// Called by a worker: frees what can be freed, if relief was requested. Returns whether it
+    /// was.
     pub(super) fn relieve_if_asked(&self) -> bool {
         let Some(all) = self.work.begin_relief() else { return false };
         if !self.is_exhausted() {
@@ -322,7 +323,8 @@ impl Core {
                 return;
             }
             if self.work.is_relief_asked() {
-                // A caller who deletes may have asked: a flush gives back the log of deletes.
+                // A caller that deletes may have requested relief: a flush frees the log of
+                // deletes.
                 self.flush_all();
             }
             if self.thin_contained(&key) {
@@ -336,7 +338,8 @@ impl Core {
         }
     }
 
-    /// Whether relief may end: space returned `since`, the reserve is whole, and some is free.
+    /// Whether relief may end: space was freed after `since`, the reserve is whole, and some is
+    /// free.
     fn has_relief(&self, since: u64) -> bool {
         self.regain();
         !self.reserve.is_tight()
@@ -344,7 +347,7 @@ impl Core {
             && self.reserve.free() >= RELIEF_BYTES
     }
 
-    /// Gives up what the log does not need, if the reserve cannot be made whole without that.
+    /// Frees log space that is not needed, if the reserve cannot be made whole without that.
     fn give_up_log(&self) {
         self.regain();
         while self.reserve.is_tight()
@@ -367,8 +370,8 @@ impl Core {
         while self.flush_if_due() {}
     }
 
-    /// Gives back all that nothing refers to, and waits for what only running calls refer to: they
-    /// let go soon, but without a signal.
+    /// Frees everything to which nothing refers, and waits for what only running calls refer to:
+    /// they end soon, but without a signal.
     pub(super) fn give_all_back(&self, tries: u32) {
         for attempt in 0..tries {
             let seen = self.work.signal().epoch();
@@ -387,19 +390,19 @@ impl Core {
     }
 
     /// Ensures that a flush of what is in memory will have room. False: the reserve cannot grow,
-    /// and the memtables are to be flushed at the size that it covers.
+    /// and the memtables must be flushed at the size that it covers.
     pub(super) fn cover_flush(&self, state: &State) -> bool {
         let manifest = self.counters.background.manifest_bytes.load(Ordering::Relaxed);
         let (bytes, max) = (state.active().bytes(), self.settings.memtable_bytes);
         self.reserve.cover(bytes, max, manifest)
     }
 
-    /// The refusal of a write, with what holds the space.
+    /// The refusal of a write; it names what holds the space.
     pub(super) fn no_space(&self) -> Error {
         self.name_holders(self.reserve.refusal())
     }
 
-    /// Adds to an error about missing space what holds it.
+    /// Adds to an error about missing space what holds the space.
     pub(super) fn name_holders(&self, error: Error) -> Error {
         match error {
             Error::DiskFull { path, shortage, held: None } => {
@@ -409,8 +412,8 @@ impl Core {
         }
     }
 
-    /// Makes what was replayed durable where it stands, because there is no space for a flush: the
-    /// log is written over itself, since an earlier sync of it may have failed (R7).
+    /// Makes the replayed log durable in place, because there is no space for a flush: the log is
+    /// rewritten in place, since an earlier sync of it may have failed (R7).
     pub(super) fn keep_replayed_log(&self) -> Result<()> {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
         log::warn!("the device is full: what was replayed stays in the log until there is space");

@@ -1,4 +1,4 @@
-//! Finds what holds space, when there is none left (C7).
+//! Finds what holds space, when no space is left (C7).
 
 use crate::base::FileId;
 use crate::catalog::DEFAULT_KEYSPACE_ID;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Core {
-    /// What of the database holds space.
+    /// Which parts of the database hold space.
     pub(super) fn space_held(&self) -> Arc<SpaceHeld> {
         let state = self.state_now();
         let (version, snapshots) =
@@ -45,7 +45,7 @@ impl Core {
     /// Bytes of segments that only one branch refers to, by branch.
     fn held_by_branches(&self, state: &State) -> Vec<(String, u64)> {
         let catalog = self.catalog.lock();
-        // `None`: several refer to it.
+        // `None`: several branches refer to it.
         let mut owners: HashMap<(FileId, u64), (u64, Option<u64>)> = HashMap::new();
         for (id, tree) in state.version.trees() {
             let Some(branch) = catalog.by_id(*id).map(|keyspace| keyspace.home.branch) else {
@@ -76,7 +76,7 @@ impl Core {
         named
     }
 
-    /// Whether a checkpoint has the file too.
+    /// Whether a checkpoint shares the file.
     pub(super) fn has_other_names(&self, id: FileId) -> bool {
         let path = self.files.directory().join(crate::run::file_name(id));
         let file = self.fs.open(&path, OpenMode::Read);

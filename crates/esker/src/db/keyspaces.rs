@@ -30,12 +30,12 @@ impl Asked {
     }
 }
 
-/// The bytes that a change of a keyspace counts for in pacing: its record in the log.
+/// The bytes that pacing counts for a change of a keyspace, which is its record in the log.
 const CHANGE_BYTES: u64 = 64;
 
 impl Core {
-    /// The keyspace of this name; made if it is missing. If `comparator` is given, the keyspace
-    /// must have it.
+    /// The keyspace of this name; it is created if it is missing. If `comparator` is given, the
+    /// keyspace must have it.
     pub fn keyspace(
         &self,
         name: &str,
@@ -44,7 +44,7 @@ impl Core {
         self.keyspace_in(&BranchState::main(), name, comparator, &Asked::default())
     }
 
-    /// The keyspace that is always there. It is returned even if its merge operator is not known:
+    /// The keyspace that always exists. It is returned even if its merge operator is not known:
     /// reading an operand fails then.
     pub fn default_keyspace(&self, branch: &BranchState) -> Result<Arc<KeyspaceState>> {
         self.check_open()?;
@@ -76,7 +76,7 @@ impl Core {
             self.work.comparator_arrived(&usable);
         }
         let found = self.with_way(|| {
-            // Held no longer than a try takes: flushes, which return space, need it.
+            // The lock is held for one attempt only: flushes, which free space, need it.
             let mut catalog = self.catalog.lock();
             check_asked(&catalog, name, traits)?;
             branch.check()?;
@@ -87,17 +87,17 @@ impl Core {
     }
 
     /// Waits as writers do (`admission.rs`), for a call that is about to log a change. The caller
-    /// does not hold the catalog, which flushes need.
+    /// must not hold the catalog, which flushes need.
     fn admit_change(&self) -> Result<()> {
         if self.pacer.is_open() || self.pipeline.is_none() {
             return Ok(());
         }
-        // The keyspace may be there already, and what is logged for it is little.
+        // The keyspace may exist already, and a change takes little space in the log.
         self.wait_for_admission(CHANGE_BYTES, true)
     }
 
-    /// Seals the memtables when the log has become long, which the memtables may not show: changes
-    /// of keyspaces stand in the log alone. The caller does not hold the catalog.
+    /// Seals the memtables when the log has become long. The size of the memtables may not show
+    /// that: changes of keyspaces are only in the log. The caller must not hold the catalog.
     fn look_at_log(&self) {
         if let Some(pipeline) = &self.pipeline
             && self.state_now().active().is_full(pipeline.reserved())
@@ -142,7 +142,7 @@ impl Core {
             set_traits_op(id, &wanted).encode(&mut payload);
         }
         let mut made = None;
-        // No other thread can make a keyspace meanwhile: the catalog is locked.
+        // No other thread can create a keyspace meanwhile: the catalog is locked.
         pipeline.write(
             &payload,
             operations + u32::from(!plain),
@@ -220,7 +220,7 @@ impl Core {
         Ok(catalog.names(branch.id))
     }
 
-    /// Drops a keyspace; returns whether there was one. Its space returns in the background.
+    /// Drops a keyspace; returns whether it existed. The background frees its space.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.drop_keyspace_in(&BranchState::main(), name)
     }
@@ -232,7 +232,7 @@ impl Core {
             let what = "the keyspace \"default\" is always there: remove its range instead";
             return Err(Error::invalid(what));
         }
-        // The catalog is not held while looking for space: flushes need it.
+        // The catalog is not locked during the search for space: flushes need it.
         let dropped = self.with_way(|| self.drop_once(branch, name))?;
         if dropped && self.reserve.is_tight() {
             self.work.ask_relief(false);
@@ -246,7 +246,7 @@ impl Core {
         let mut catalog = self.catalog.lock();
         branch.check_writable()?;
         let Some(state) = catalog.by_name(branch.id, name).cloned() else { return Ok(false) };
-        // A write that reserves behind this position sees the mark and fails (R16).
+        // A write that reserves after this position sees the mark and fails (R16).
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
@@ -282,7 +282,7 @@ fn check_asked(catalog: &Catalog, keyspace: &str, asked: &Asked) -> Result<()> {
     Ok(())
 }
 
-/// The traits that a keyspace is to have: the requested ones, or else the present ones.
+/// The traits that a keyspace is to have: the requested ones, otherwise the present ones.
 fn wanted_traits(state: &KeyspaceState, asked: &Asked) -> Result<Traits> {
     let live = state.traits();
     let names = &live.names;

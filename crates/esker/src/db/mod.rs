@@ -3,22 +3,22 @@
 //! | file | what |
 //! |---|---|
 //! | `core` | what all calls and threads share |
-//! | `open`, `record` | from a path to a running database; how far manifest and log are known to reach |
+//! | `open`, `record` | from a path to a running database; the recorded reach of manifest and log |
 //! | `write` | the path of a write |
 //! | `read`, `scan` | the path of a read |
 //! | `flush`, `compact`, `output` | from memtables to runs, and from runs to runs |
 //! | `change` | the one way to change the tree |
 //! | `full`, `thin`, `relief`, `held` | what happens when the device is full |
-//! | `worker` | who does what in the background |
+//! | `worker` | what each background thread does |
 //! | `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
 //! | `admin`, `sizes`, `verify` | flush, compact, close, statistics and checks on request |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `store`, `catalog`, the
 //! pipeline's gate, that of `state`, `totals`, and last those inside `record`, `work` and
-//! `transactions`. No lock is held while a reader runs, and none across a sync except `store` (one
-//! change at a time), `catalog` (making a keyspace or a branch), and that of `record`, which no
-//! writer takes.
+//! `transactions`. No lock is held while a reader runs. No lock is held across a sync, with three
+//! exceptions: `store` (one change at a time), `catalog` (making a keyspace or a branch), and the
+//! lock of `record`, which no writer takes.
 
 mod admin;
 mod branches;

@@ -1,14 +1,15 @@
-//! Open: find out what a path holds, make a database or recover one.
+//! Open: finds out what a path holds, and creates or recovers a database.
 //!
-//! 1. Open looks at the path before it makes anything: a file, a foreign directory or a database of
-//!    an unknown version stays exactly as it is (C9).
+//! 1. Open looks at the path before it creates anything: a file, a foreign directory or a database
+//!    of an unknown version stays exactly as it is (C9).
 //! 2. Open takes the lock before it reads anything that it relies on, so two opens never overlap
 //!    (C6).
-//! 3. A new database gets its superblocks last. In a directory without them, and without data, a
-//!    creation was cut off; the database is made anew.
-//! 4. Recovery reads the manifest, then the log from where the manifest says (R11), and holds both
-//!    against what is known of them (`recovery::consistency`). Only when both are whole, it removes orphans, begins
-//!    a new manifest, and flushes what was replayed before the first write (R7).
+//! 3. A new database gets its superblocks last. A directory without them, and without data, holds
+//!    an interrupted creation; the database is created anew.
+//! 4. Recovery reads the manifest, then the log from where the manifest says (R11), and checks both
+//!    against what is known of them (`recovery::consistency`). Only if both are whole, it removes
+//!    orphans, begins a new manifest, and flushes the replayed writes before the first new write
+//!    (R7).
 
 use crate::base::SteadyClock;
 use crate::cache::BlockCache;
@@ -44,7 +45,7 @@ impl Core {
         Self::open_as(path, options, false)
     }
 
-    /// Like [`Self::open`], for a directory that was marked as unfinished and is filled now.
+    /// Like [`Self::open`], for a directory that is marked as unfinished and is being filled.
     pub fn open_to_fill(path: &Path, options: &Options) -> Result<Arc<Self>> {
         Self::open_as(path, options, true)
     }
@@ -53,11 +54,11 @@ impl Core {
         let settings = Settings::new(options)?;
         let fs = &options.fs;
         let found = match look(fs, path, filling) {
-            // Someone may be making a database there just now; under the lock we know.
+            // Another process may be creating a database there just now; it holds the lock then.
             Err(_) if is_locked(fs.as_ref(), path) => {
                 return Err(Error::Locked { path: path.to_owned() });
             }
-            // And if they were done in the meantime, another look says so.
+            // If it has finished in the meantime, another look shows the database.
             Err(_) => look(fs, path, filling)?,
             Ok(found) => found,
         };
@@ -76,11 +77,11 @@ impl Core {
         if found != Found::Database {
             sync_name(fs.as_ref(), path, found)?;
         }
-        // From here on, whatever becomes of the path, this is the directory.
+        // From here on this directory is used, even if the path changes.
         let fs = within(fs, path).context("open", path)?;
         let options = &Options { fs: fs.clone(), ..options.clone() };
         let lock = take_lock(fs.as_ref(), path, options.read_only)?;
-        // Another process may have made or upgraded the database before the lock was ours.
+        // Another process may have created or upgraded the database before this one got the lock.
         match look(&fs, path, filling)? {
             Found::Database if options.error_if_exists => {
                 return Err(Error::exists(path, "a database"));
@@ -94,7 +95,8 @@ impl Core {
         let described = describe(&fs, path, &files, options)?;
         let core = Self::recover(path, options, settings, described, files, signal, lock)?;
         if let Err(error) = core.start_threads() {
-            // Threads that were started hold the database open.
+            // Threads that were started hold references to the database, so it is closed
+            // explicitly.
             let _ = core.close();
             return Err(error);
         }
@@ -112,7 +114,7 @@ impl Core {
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
         let (fs, log_start) = (options.fs.clone(), described.log_start);
-        // One memtable's worth of memory is kept for the next one.
+        // The pool keeps one memtable's worth of memory for the next memtable.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let log_directory = path.join(LOG_DIRECTORY);
         let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
@@ -172,7 +174,8 @@ impl Core {
         Ok(core)
     }
 
-    /// Makes what was replayed durable before the first write (R7), and scores the compactions of its trees.
+    /// Makes the replayed writes durable before the first new write (R7), and scores the
+    /// compactions of the trees.
     fn after_recovery(&self) -> Result<()> {
         if self.pipeline.is_some() {
             while self.state_now().oldest_sealed().is_some() {

@@ -1,7 +1,7 @@
 //! The file that a flush or compaction writes, from its first entry to its place in the tree.
 //!
-//! One file is made for one piece of work, when its first entry comes. If the work fails, the file
-//! goes, unless the manifest may refer to it.
+//! Each flush or compaction has one file, which is created for the first entry. If the work fails,
+//! the file is removed, unless the manifest may refer to it.
 
 use crate::compaction::CompactionCounts;
 use crate::db::core::Core;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Core {
-    /// Adds what a flush or compaction did with operands and with entries that expire.
+    /// Counts what a flush or compaction did with operands and with entries that expire.
     pub(super) fn note_compaction(&self, counts: &CompactionCounts) {
         let background = &self.counters.background;
         for (counter, count) in [
@@ -23,7 +23,7 @@ impl Core {
         }
     }
 
-    /// The writer of this flush or compaction, made when it is first needed.
+    /// The writer of this flush or compaction, created when it is first needed.
     pub(super) fn writer<'w>(
         &self,
         writer: &'w mut Option<RunWriter>,
@@ -54,21 +54,22 @@ impl Core {
     }
 
     /// Makes the file of a flush or compaction durable and installs its segments. If that fails,
-    /// the file goes, unless the manifest may refer to it: that cannot be excluded once an edit was
-    /// begun, and an edit that was begun and failed has set the latch. Nothing will ever refer to
-    /// segments that were `made` for trees that went meanwhile, with their keyspaces or branches:
-    /// their space returns, with the file if nothing else is in it (R22).
+    /// the file is removed, unless the manifest may refer to it. That cannot be excluded once an
+    /// edit was begun, and an edit that was begun and failed has set the latch. Some segments may
+    /// have been `made` for trees that were removed meanwhile, with their keyspaces or branches.
+    /// Nothing will ever refer to these: their space is freed, with the whole file if nothing else
+    /// is in it (R22).
     pub(super) fn conclude(
         &self,
         mut writer: Option<RunWriter>,
         made: Vec<Arc<Segment>>,
         install: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        // Held from before the install, so that it is the object that the tree refers to.
+        // The object is taken before the install, so that the tree refers to the same object.
         let file = writer.as_ref().map(|writer| self.files.output_file(writer.id()));
         let finish = |writer: &mut RunWriter| {
             writer.finish()?;
-            // Seeded: a power cut takes the name of a run that the manifest refers to.
+            // Seeded: a power cut removes the name of a run that the manifest refers to.
             bug!("db_run_name_not_synced", return Ok(()));
             let directory = self.files.directory();
             self.fs.sync_dir(directory).context("sync", directory)
@@ -79,7 +80,7 @@ impl Core {
                 give_up(writer.take());
             }
         })?;
-        // Seeded: what was written for a tree that went meanwhile stays until the next open.
+        // Seeded: output for a tree that was removed meanwhile stays until the next open.
         bug!("db_unused_output_stays", return Ok(()));
         if let Some(file) = file {
             self.release_unused(&file, &made);

@@ -4,16 +4,16 @@
 //! 1. The first attempt runs inside an epoch and touches only what is in memory: no lock, no
 //!    reference count, no I/O. If a block or index is missing, the attempt is repeated with owned
 //!    references and may read (no I/O ever happens inside an epoch).
-//! 2. The read goes through the sources from new to old, so the first entry found is the newest. A
-//!    range tombstone on the way hides everything older than itself: the read carries the newest
-//!    one along, and every later source is older (R18).
-//! 3. A value that expires is judged by the time that belongs to the position; the clock is read
-//!    only when such a value is found. An operand needs older entries too: then a scan of the one
-//!    key, over all sources, replaces the search.
+//! 2. The read goes through the sources from newest to oldest, so the first entry found is the
+//!    newest. A range tombstone on the way hides everything older than itself. The read carries the
+//!    newest tombstone so far along, and every later source is older (R18).
+//! 3. Whether a value has expired depends on the time that belongs to the position; the clock is
+//!    read only when such a value is found. An operand needs older entries too: a scan of this one
+//!    key, over all sources, then replaces the search.
 //! 4. The state is loaded before `visible` is read; see `state`.
-//! 5. Only the engine's own code runs inside the epoch: it copies a value or pins its block. What a
-//!    caller does with a value in place comes after that, since an epoch that lasts keeps all
-//!    memory that is given up meanwhile from being reused (R25).
+//! 5. Only the engine's own code runs inside the epoch: it copies a value or pins its block. The
+//!    caller's code runs after the epoch, since memory that is retired during a long epoch cannot
+//!    be reused until the epoch ends (R25).
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +44,7 @@ enum Answer<R> {
     Present(R),
 }
 
-/// A point read on its way through the sources.
+/// A point read in progress.
 struct Search<'a, O> {
     order: &'a O,
     keyspace: &'a KeyspaceState,
@@ -54,11 +54,11 @@ struct Search<'a, O> {
     at: Option<Moment>,
 }
 
-/// A value where it was found; it stays there while `take` of [`Core::get`] runs.
+/// A value at the place where it was found; it stays there while `take` of [`Core::get`] runs.
 #[derive(Clone, Copy)]
 pub struct Seen<'a> {
     bytes: &'a [u8],
-    /// The block that it stands in; `None`: in memory that only the search protects.
+    /// The block that holds it; `None`: it is in memory that only the search protects.
     block: Option<&'a BlockRef<'a>>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Seen<'a> {
         self.bytes
     }
 
-    /// Keeps the value for longer: by a pin of its block, or by a copy.
+    /// Keeps the value for longer, by pinning its block or by a copy.
     pub fn hold(self) -> Held {
         let Some(block) = self.block else { return Held::Copy(self.bytes.to_vec()) };
         let pin = block.pin();
@@ -104,7 +104,7 @@ impl Held {
 
 impl Core {
     /// Looks a key up and hands its value to `take`, which must be the engine's own code and end
-    /// soon (5). `at`: a registered snapshot's moment.
+    /// soon (rule 5). `at`: a registered snapshot's moment.
     pub fn get<R>(
         self: &Arc<Self>,
         keyspace: &Arc<KeyspaceState>,
@@ -201,7 +201,7 @@ impl Core {
         self.checked(keyspace, found)
     }
 
-    /// Judges a value that expires.
+    /// Decides whether a value has expired.
     #[cold]
     fn take_expiring<R, F: FnOnce(Seen<'_>) -> R>(
         &self,
@@ -217,7 +217,7 @@ impl Core {
         take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
     }
 
-    /// Fails a read that came after the drop of its keyspace, whatever it found.
+    /// Fails a read that came after the drop of its keyspace, whatever the read found.
     #[inline]
     fn checked<R>(&self, keyspace: &KeyspaceState, found: Option<R>) -> Result<Option<R>> {
         if keyspace.dropped_at().is_some() {
@@ -235,7 +235,7 @@ impl Core {
         take: &mut Option<F>,
     ) -> Result<Answer<R>> {
         let Search { order, keyspace, key, below, at } = *search;
-        // Hands a found entry over, unless it is a delete or a tombstone hides it.
+        // Hands a found entry over, unless it is a delete or a range tombstone hides it.
         let mut settle = |seq: Seq, kind: Kind, cover: Seq, value: Seen<'_>| {
             if seq < cover {
                 return Answer::Absent;
@@ -261,7 +261,7 @@ impl Core {
                 }
                 return Ok(answer);
             }
-            // Seeded: a get finds in a run what a range delete in memory hides.
+            // Seeded: a get finds an entry in a run that a range delete in memory hides.
             bug!("db_range_delete_in_memory_not_carried", continue);
             if cover > 0 {
                 return Ok(Answer::Absent);

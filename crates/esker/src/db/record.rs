@@ -1,12 +1,12 @@
-//! Recording how far manifest and log reach, so that a later open can tell damage and older files
-//! from an end (`manifest::Known`).
+//! Records how far manifest and log reach, so that a later open can tell damage and older files
+//! from an intact end (`manifest::Known`).
 //!
-//! 1. What is recorded is durable before (the statement is true for good), and what cannot be
-//!    undone comes after: old files go, and calls return, when the record is synced.
+//! 1. What is recorded was durable before, so a record stays true. What cannot be undone comes
+//!    after: old files are removed, and calls return, only when the record is synced.
 //! 2. No write waits for a record: writes of class `Disk` sync the log, and a background thread
 //!    records the syncs at most once a second.
-//! 3. A record that cannot be written for want of space is made good by the next one; after any
-//!    other failure the superblock's content is unknown, and nothing is written any more (C2).
+//! 3. If a record cannot be written for lack of space, the next record replaces it. After any other
+//!    failure the superblock's content is unknown, and nothing more is written (C2).
 
 use crate::commit::Pipeline;
 use crate::db::core::Core;
@@ -24,13 +24,13 @@ impl Core {
         self.pipeline.as_ref().and_then(Pipeline::reach)
     }
 
-    /// Writes a record; a failure ends writing, unless it is one of space.
+    /// Writes a record; a failure stops all writing, unless space is missing.
     fn record_so(&self, both: bool, change: impl Fn(&mut Superblock, &mut Known)) -> Result<()> {
         self.latch.check()?;
         let write = || self.record.write(self.fs.as_ref(), &self.path, both, &change);
         match self.with_space(Use::All, write) {
             Err(error @ Error::DiskFull { .. }) => {
-                log::warn!("how far the database reaches is not recorded yet: {error}");
+                log::warn!("how far log and manifest reach could not be recorded yet: {error}");
                 Ok(())
             }
             other => other.map_err(|error| {
@@ -59,9 +59,10 @@ impl Core {
         self.record_so(false, |_, known| known.raise_log(Some(log)))
     }
 
-    /// Records how far the log is synced, if that is due; otherwise returns when it will be.
+    /// Records how far the log is synced, if that is due; otherwise returns the time until it is
+    /// due.
     pub(super) fn record_if_due(&self, recorded_at: &mut Instant) -> Option<Duration> {
-        // Seeded: what class Disk synced is recorded by the next flush only.
+        // Seeded: only the next flush records what a sync for class Disk made durable.
         bug!("db_synced_log_is_not_recorded", return None);
         let pipeline = self.pipeline.as_ref().filter(|_| self.latch.get().is_none())?;
         let is_recorded = || pipeline.synced() <= self.record.recorded();
@@ -76,14 +77,14 @@ impl Core {
             return Some(left);
         }
         if let Err(error) = self.record_log() {
-            log::error!("how far the log reaches cannot be recorded: {error}");
+            log::error!("how far the log is synced could not be recorded: {error}");
         }
         *recorded_at = Instant::now();
-        // A sync in the meantime has notified again.
+        // A sync in the meantime has notified this thread again.
         None
     }
 
-    /// Hands over from manifest `old` to `new`: both superblocks name it, then the old one goes
+    /// Switches from manifest `old` to `new`: both superblocks name `new`, then `old` is removed
     /// (R12).
     pub(super) fn record_switch(&self, old: u64, new: &Manifest) -> Result<()> {
         let log = self.log_reach();
@@ -101,15 +102,15 @@ impl Core {
         fs.sync_dir(&self.path).context("sync", &self.path)
     }
 
-    /// What the end mark of the log says.
+    /// The content of the log's end mark.
     pub(super) fn record_mark(&self) -> EndMark {
         let store = self.store.lock();
         EndMark { number: store.manifest_number(), reach: store.manifest_reach() }
     }
 
-    /// Records that nothing is written any more.
+    /// Records that nothing more is written.
     pub(super) fn record_close(&self, log: Option<wal::Reach>) -> Result<()> {
-        // Seeded: nothing says that the log of a closed database is whole.
+        // Seeded: nothing records that the log of a closed database is whole.
         bug!("db_close_is_not_recorded", return Ok(()));
         self.record_so(true, |_, known| {
             known.raise_log(log);

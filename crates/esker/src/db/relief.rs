@@ -1,7 +1,7 @@
 //! What the database remembers while it searches for space (C7).
 //!
-//! The search itself is in `full`. Here is only its memory: when it came to its end, how much it
-//! found, which run segments it has rewritten, and what a write has tried so far.
+//! The search itself is in `full`. This module only keeps its state: when the search ended, how
+//! much it found, which run segments it has rewritten, and what a write has tried so far.
 
 use crate::base::Seq;
 use crate::compaction::thin_candidates::Thinned;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-/// How long work that lacks space waits for calls that use old states: so often, each time twice as
-/// long.
+/// How many times work that lacks space waits for calls that use old states; each wait is twice as
+/// long as the one before.
 pub const PASSING_TRIES: u32 = 10;
 
-/// A moment: what is visible, and the snapshots. What can be freed at one is the same whenever one
-/// looks, apart from what readers and others let go of.
+/// A moment: what is visible, and the snapshots. At the same moment the same space can be freed,
+/// apart from what readers and others release.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The end of the published writes.
@@ -29,27 +29,27 @@ pub struct Moment {
 /// What is remembered of the search for space.
 #[derive(Debug, Default)]
 pub struct Relief {
-    /// When relief came to its end, and at which moment it had begun.
+    /// When relief ended, and the moment at which it had begun.
     pub exhausted: Mutex<Option<(Instant, Moment)>>,
-    /// How often space returned.
+    /// How often space was freed.
     pub gains: AtomicU64,
     /// How often partitions were cut into parts because they could not be compacted as a whole.
     pub cuts: AtomicU64,
-    /// The run segments that were looked at.
+    /// The run segments that were examined.
     pub thinned: Mutex<Thinned>,
-    /// The last answer to what holds space.
+    /// The last result of the search for what holds space.
     pub last_held: LastHeld,
 }
 
 /// What a write that found no space has tried so far.
 #[derive(Debug, Default)]
 pub struct Way {
-    /// How often something was given up for it.
+    /// How often space was released for it.
     pub attempts: u32,
     /// Its use of the reserve.
     pub claim: Option<Claim>,
 }
 
-/// The last answer, and the state that it is about: refused writes change nothing.
+/// The last result, and the state that it describes: refused writes change nothing.
 #[derive(Debug, Default)]
 pub struct LastHeld(pub Mutex<Option<(usize, usize, Arc<SpaceHeld>)>>);

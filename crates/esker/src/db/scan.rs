@@ -1,10 +1,10 @@
-//! The path of a scan: partition after partition, each with one merging iterator over the memtables
-//! and the partition's runs.
+//! The path of a scan: one partition after another, each with one merging iterator over the
+//! memtables and the partition's runs.
 //!
-//! An iterator owns the state that it was made with (memtables and version), so it holds no lock
-//! and nothing it needs goes away. It never stops early without an error (C3). If the merge
-//! operator refuses an entry, the error concerns only that entry: the next move goes on after it.
-//! Every other error stays until the iterator is positioned anew.
+//! An iterator owns the state that it was made with (memtables and version), so it holds no lock,
+//! and everything it needs stays. It never stops early without an error (C3). If the merge operator
+//! refuses an entry, the error concerns only that entry: the next move continues after it. Every
+//! other error stays until the iterator is repositioned.
 
 use crate::base::{Moment, SEQ_MAX};
 use crate::catalog::KeyspaceState;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 type PartitionIter<O> = VisibleIter<AnyCursor<O>, O, AnyTombstones>;
 
-/// Where a move goes.
+/// The direction of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Forward,
@@ -46,7 +46,7 @@ pub struct Scan<O: DbOrder> {
     memory_tombstones: Vec<AnyTombstones>,
     /// Entries shown since the counters were last updated.
     shown: u64,
-    /// Entries that the iterators of earlier partitions stepped over.
+    /// Entries that the iterators of earlier partitions skipped.
     steps: u64,
 }
 
@@ -59,8 +59,8 @@ impl<O: DbOrder> Drop for Scan<O> {
 }
 
 impl<O: DbOrder> Scan<O> {
-    /// An iterator, not yet positioned, over the keys within `bounds` as of `at`, which was read
-    /// after `state` or is a registered snapshot.
+    /// An iterator, not yet positioned, over the keys within `bounds` as of `at`. `at` was read
+    /// after `state`, or is a registered snapshot.
     pub fn new(
         core: Arc<Core>,
         keyspace: Arc<KeyspaceState>,
@@ -97,8 +97,8 @@ impl<O: DbOrder> Scan<O> {
         }
     }
 
-    /// Goes to the first entry within the bounds, whose lower end is `key`. It does not count as a
-    /// scan: point reads use it where they meet operands.
+    /// Goes to the first entry within the bounds, whose lower bound is `key`. It does not count as
+    /// a scan: point reads use it when they meet operands.
     pub fn find(&mut self, key: &[u8]) -> Result<()> {
         self.enter(self.tree.find(&self.order, key))?;
         let found = self.inner.as_mut().map_or(Ok(()), |inner| inner.seek_to_first());
@@ -112,7 +112,7 @@ impl<O: DbOrder> Scan<O> {
     }
 
     /// The key of the refused entry on which the iterator stands: the last move returned that
-    /// entry's error, and the next one goes on after it.
+    /// entry's error, and the next move continues after it.
     pub fn refused(&self) -> Option<&[u8]> {
         self.inner.as_ref()?.refused().map(|(key, _)| key)
     }
@@ -169,7 +169,7 @@ impl<O: DbOrder> Scan<O> {
         self.place(at, Direction::Backward, |inner| inner.seek_to_last())
     }
 
-    /// Goes to the first entry at or behind `key`, within the bounds.
+    /// Goes to the first entry at or after `key`, within the bounds.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         let below_low = match &self.bounds.low {
             Bound::Included(low) | Bound::Excluded(low) => {
@@ -184,7 +184,7 @@ impl<O: DbOrder> Scan<O> {
         self.place(at, Direction::Forward, |inner| inner.seek(key))
     }
 
-    /// Positions the iterator in a partition, and goes on from there if it has nothing to show.
+    /// Positions the iterator in a partition, and moves on if it has nothing to show there.
     fn place(
         &mut self,
         partition: usize,
@@ -230,7 +230,7 @@ impl<O: DbOrder> Scan<O> {
         error.in_keyspace(&self.keyspace.name, Some((low, high)))
     }
 
-    /// Goes on to neighbouring partitions while the present one has nothing to show.
+    /// Moves on to neighbouring partitions while the present one has nothing to show.
     fn skip_empty(&mut self, direction: Direction) -> Result<()> {
         while !self.valid() {
             let partition = &self.tree.partitions()[self.partition];
@@ -248,7 +248,7 @@ impl<O: DbOrder> Scan<O> {
         Ok(())
     }
 
-    /// Whether the bounds go on behind this partition, and there is one.
+    /// Whether there is a partition after this one, and the bounds reach into it.
     fn reaches_behind(&self, partition: &Partition) -> bool {
         let Some(upper) = partition.upper.as_deref() else { return false };
         match &self.bounds.high {
@@ -258,7 +258,7 @@ impl<O: DbOrder> Scan<O> {
         }
     }
 
-    /// Whether the bounds go on before this partition, and there is one.
+    /// Whether there is a partition before this one, and the bounds reach into it.
     fn reaches_before(&self, partition: &Partition) -> bool {
         let Some(lower) = partition.lower.as_deref() else { return false };
         match &self.bounds.low {
@@ -302,12 +302,12 @@ impl<O: DbOrder> Scan<O> {
         Ok(())
     }
 
-    /// Adds what the present partition's iterator stepped over.
+    /// Adds the entries that the present partition's iterator skipped.
     fn count_steps(&mut self) {
         self.steps += self.inner.as_ref().map_or(0, |inner| inner.steps());
     }
 
-    /// The bounds, cut to the partition: its segments may reach beyond it.
+    /// The bounds, cut to the partition: its segments may extend beyond it.
     fn bounds_within(&self, partition: &Partition) -> Bounds {
         let mut bounds = self.bounds.clone();
         if let Some(lower) = &partition.lower {
@@ -335,7 +335,7 @@ impl<O: DbOrder> Scan<O> {
     }
 }
 
-/// What an iterator is made from: everything but the order, which is a type.
+/// The parameters of an iterator, except the order, which is a type.
 #[derive(Debug, Clone)]
 pub struct Scope {
     core: Arc<Core>,

@@ -5,11 +5,10 @@ use crate::catalog::missing_order;
 use crate::catalog::{KeyspaceState, Order};
 use crate::db::core::Core;
 use crate::error::Result;
-use crate::manifest::Partition;
-use crate::run::{Run, Segment, SegmentKind};
 use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::report::SegmentShape;
+use crate::stats::shapes::segments_of;
 
 impl Core {
     /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.
@@ -50,7 +49,7 @@ impl Core {
         let mut sum = size_in_memory(order, &state, keyspace, low, high)?;
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(sum) };
         for partition in tree.partitions() {
-            // A segment may reach beyond its partition; the neighbours count the other parts.
+            // A segment may extend beyond its partition; the neighbours count the other parts.
             let low = later(order, low, partition.lower.as_deref());
             let high = earlier(order, high, partition.upper.as_deref());
             if let (Some(low), Some(high)) = (low, high)
@@ -78,12 +77,12 @@ impl Core {
         self.check_open()?;
         let state = self.state_now();
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Vec::new()) };
-        Ok(tree.partitions().iter().flat_map(|partition| shapes(partition)).collect())
+        Ok(tree.partitions().iter().flat_map(|partition| segments_of(partition)).collect())
     }
 }
 
-/// Bytes of keys and values in memtables. They are at most a few, of 64 MiB at most, so their
-/// entries are simply counted.
+/// Bytes of keys and values in memtables. There are only a few memtables, of at most 64 MiB, so
+/// their entries are simply counted.
 fn size_in_memory<O: DbOrder>(
     order: &O,
     state: &State,
@@ -121,29 +120,5 @@ fn earlier<'a, O: KeyOrder>(
     match (a, b) {
         (Some(a), Some(b)) => Some(if order.compare(a, b).is_le() { a } else { b }),
         (a, b) => a.or(b),
-    }
-}
-
-fn shapes(partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
-    let oldest = partition.deltas.len() as u64;
-    let of_run = move |(at, run): (usize, &Run)| {
-        let age = oldest - at as u64;
-        let all = run.segments().iter().chain(run.tombstones());
-        all.map(|segment| shape(age, segment)).collect::<Vec<_>>()
-    };
-    partition.runs().map(|run| run.as_ref()).enumerate().flat_map(of_run)
-}
-
-fn shape(age: u64, segment: &Segment) -> SegmentShape {
-    let meta = segment.meta();
-    SegmentShape {
-        age,
-        file: meta.file,
-        offset: meta.offset,
-        bytes: meta.len,
-        entries: meta.entries,
-        smallest: meta.min_key.clone(),
-        largest: meta.max_key.clone(),
-        tombstones: meta.kind == SegmentKind::Tombstones,
     }
 }

@@ -1,18 +1,18 @@
-//! Rewriting a segment without its hidden entries: this frees space where none is left for
+//! Thinning: rewriting a segment without its hidden entries. It frees space when none is left for
 //! compactions (C7).
 //!
-//! 1. A compaction writes all its output before its input goes. Here one segment is rewritten, in
-//!    its own place and without what newer runs hide (`compaction::ThinStream`), and then goes. So
-//!    a step takes no more than the longest segment, which is the *unit* of the reserve, and each
-//!    installed step leaves more free space than before.
-//! 2. A segment is rewritten only below or beside deletes that came since it was last looked at,
-//!    and only where its bytes return: no other partition, branch or checkpoint may have it. The
-//!    base comes first, then deltas from old to new, because a delete goes when nothing older of
-//!    its key is left.
+//! 1. A compaction writes all its output before its input is freed. Thinning rewrites one segment
+//!    in its place, without the entries that newer runs hide (`compaction::ThinStream`), and then
+//!    frees the old segment. So a step takes no more than the longest segment, which is the *unit*
+//!    of the reserve, and each installed step leaves more free space than before.
+//! 2. A segment is rewritten only below or beside deletes that came since it was last examined, and
+//!    only if its bytes are freed: no other partition, branch or checkpoint may have it. The base
+//!    comes first, then deltas from oldest to newest, because a delete is dropped when nothing
+//!    older of its key is left.
 //! 3. The partitions that refer to a segment are busy meanwhile, as in a compaction. Each gets its
-//!    part.
-//! 4. Less than a [`GAIN_DIVISOR`]th of a segment is not worth the edit: it stays until a
-//!    compaction.
+//!    part of the result.
+//! 4. A gain of less than 1/[`GAIN_DIVISOR`] of a segment is not worth the edit: the segment stays
+//!    until a compaction.
 
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
 use crate::catalog::missing_order;
@@ -34,14 +34,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The least part of a segment that must be hidden (1/this).
+/// The least part of a segment that must be hidden, as a divisor.
 const GAIN_DIVISOR: u64 = 64;
-/// The unit in which file systems give space back.
+/// The unit in which file systems free space.
 const PAGE_BYTES: u64 = 4 << 10;
 /// Entries between two calls of `between_steps`.
 const STEP_ENTRIES: usize = 1024;
 
-/// A segment, the partitions that refer to it, and what is written in its place.
+/// A segment, the partitions that refer to it, and the segments that replace it.
 struct Job {
     keyspace: Arc<KeyspaceState>,
     segment: Arc<Segment>,
@@ -57,8 +57,8 @@ impl Job {
 }
 
 impl Core {
-    /// The segments that may become smaller by what was deleted, in the order in which they should.
-    /// `least`: the part of a segment that should be hidden.
+    /// The segments that deletes may have made reducible, in the order in which they should be
+    /// rewritten. `least`: the least part of a segment that must be hidden.
     pub(super) fn thinnable(&self, least: f64) -> Vec<ThinKey> {
         let state = self.state_now();
         let mut looks = Vec::new();
@@ -69,13 +69,13 @@ impl Core {
             }
         }
         self.forget_thinned(&state.version);
-        // The oldest runs first: a delete can go when what it hides is gone.
+        // The oldest runs come first: a delete can be dropped when what it hides is gone.
         looks.retain(|(_, look)| look.part >= least);
         looks.sort_by(|(_, a), (_, b)| a.below.cmp(&b.below).then(b.part.total_cmp(&a.part)));
         looks.iter().map(|(id, look)| ThinKey::of(*id, &look.segment)).collect()
     }
 
-    /// Forgets what is known of segments that went.
+    /// Removes what is remembered of segments that no longer exist.
     fn forget_thinned(&self, version: &Version) {
         let mut thinned = self.relief.thinned.lock();
         let there = version.segments().filter_map(|segment| {
@@ -105,7 +105,7 @@ impl Core {
         }
     }
 
-    /// Rewrites the segments of partitions whose compaction finds no room. Returns whether one
+    /// Thins the segments of partitions whose compaction finds no room. Returns whether a segment
     /// became smaller.
     pub(super) fn thin_for(&self, keys: &[PartitionKey]) -> bool {
         let [(id, lower)] = keys else { return false };
@@ -136,7 +136,7 @@ impl Core {
             Ok(thinned) => thinned,
             Err(error) => {
                 if !matches!(error, Error::Closed) {
-                    log::warn!("a segment is not written again: {error}");
+                    log::warn!("a segment could not be rewritten: {error}");
                 }
                 false
             }
@@ -147,7 +147,7 @@ impl Core {
         let Some(job) = self.thin_job(key)? else { return Ok(false) };
         let keys = job.keys();
         let taken = {
-            // As for compactions: changes of the tree see that they are busy.
+            // As for compactions: changes of the tree see that these partitions are busy.
             let _one_at_a_time = self.store.lock();
             self.work.take(&keys)
         };
@@ -164,7 +164,7 @@ impl Core {
         thinned
     }
 
-    /// The partitions that refer to a segment; `None`: its bytes would not return.
+    /// The partitions that refer to a segment; `None`: rewriting it would not free its bytes.
     fn thin_job(&self, key: &ThinKey) -> Result<Option<Job>> {
         let keyspace = self.catalog.lock().by_id(key.keyspace).cloned();
         let Some(keyspace) = keyspace.filter(|keyspace| !keyspace.is_dropped()) else {
@@ -223,13 +223,13 @@ impl Core {
         })?;
         self.counters.background.compaction_bytes.fetch_add(bytes, Ordering::Relaxed);
         if installed {
-            log::debug!("a segment of {len} bytes was written again in {bytes}");
+            log::debug!("a segment of {len} bytes was rewritten as {bytes} bytes");
             self.note_gain();
         }
         Ok(installed)
     }
 
-    /// Writes what stays of a segment. False: the gain is too small.
+    /// Writes the remaining entries of a segment. False: the gain is too small.
     fn write_thinned<O: KeyOrder>(
         &self,
         order: &O,
@@ -260,7 +260,8 @@ impl Core {
                 end: part.upper.clone(),
                 last: Some(meta.max_key.clone()),
             };
-            // Read after the partitions: no snapshot made from here on sees what they hide.
+            // The rule is read after the partitions: no snapshot taken from here on sees what they
+            // hide.
             let gc = self.compaction_rule().at(Depth::Upper);
             let mut stream = ThinStream::new(order.clone(), cursors, own, tombstones, gc, stretch);
             let mut out = |key: &[u8], seq, kind, value: &[u8]| {
@@ -284,7 +285,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Puts what was written in the place of the segment. False: the segment changed meanwhile.
+    /// Replaces the segment by what was written. False: the segment changed meanwhile.
     fn install_thinned(&self, job: Job) -> Result<bool> {
         let mut installed = false;
         self.change(|state, store| {
@@ -322,16 +323,16 @@ fn referring<O: KeyOrder>(order: &O, tree: &Tree, key: &ThinKey) -> Vec<Arc<Part
         part.runs().flat_map(|run| run.segments()).any(|segment| is(segment, key))
     };
     let first = tree.find(order, &key.min_key);
-    // All of them are neighbours, since a segment is one range of keys.
+    // These partitions are neighbours, since a segment is one range of keys.
     tree.partitions()[first..].iter().take_while(refers).cloned().collect()
 }
 
-/// Where partitions that were taken stand now.
+/// The present indexes of partitions that were taken.
 fn places<O: KeyOrder>(order: &O, tree: &Tree, parts: &[Arc<Partition>]) -> Option<Vec<usize>> {
     parts.iter().map(|part| tree.position(order, part.lower.as_deref())).collect()
 }
 
-/// The partition with `segments` in the place of one.
+/// The partition with `segments` in place of one segment.
 fn replaced(old: &Partition, gone: &Arc<Segment>, segments: &[Arc<Segment>]) -> Partition {
     let change = |run: &Arc<Run>| {
         let Some(at) = run.segments().iter().position(|segment| Arc::ptr_eq(segment, gone)) else {

@@ -1,8 +1,8 @@
 //! Verify: read everything and check it against everything else.
 //!
-//! Verify reads every segment of the present version with plain reads, past the cache, and checks
+//! Verify reads every segment of the present version directly, without the cache. It checks the
 //! checksums against their referrers, the order of keys, filters and counts. It also reads the log
-//! before the last sync and both superblocks again. It changes nothing, and damage in one place
+//! before the last sync, and both superblocks again. It changes nothing, and damage in one place
 //! does not end the search (C3).
 
 use crate::base::Bytewise;
@@ -101,11 +101,11 @@ impl Core {
     }
 
     fn verify_small_files(&self, report: &mut VerifyReport) {
-        // The locks keep the manifest from growing or changing its name under the reader, and the
+        // The locks prevent the manifest from growing or being replaced during the read, and the
         // superblocks from being written.
         let store = self.store.lock();
         let superblocks = self.record.hold();
-        // A superblock whose last write found no space is no damage: the next write repairs it.
+        // A superblock whose last write found no space is not damaged: the next write repairs it.
         for name in superblocks.whole() {
             let path = self.path.join(name);
             report.files += 1;
@@ -123,7 +123,7 @@ impl Core {
         }
     }
 
-    /// Checks the log up to what is published now; writers go on after that.
+    /// Checks the log up to what is published now; writers may continue after that position.
     fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
         let directory = self.path.join(LOG_DIRECTORY);
         let start = self.store.lock().log_start();

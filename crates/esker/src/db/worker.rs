@@ -1,9 +1,9 @@
-//! The threads of a database: workers, and two that look after the log.
+//! The threads of a database: workers, and two threads for the log.
 //!
-//! A database starts no other threads. One thread of the log prepares segments ahead of the
-//! writers; the other syncs what has waited for long, and records how far the log is synced. They
-//! are two because a sync may take seconds, and writers need the next segment meanwhile. They are
-//! not workers, so that a slow disk under the log does not hold up the tree, nor the reverse (R27).
+//! A database starts no other threads. One log thread prepares log files ahead of the writers. The
+//! other syncs what has waited for long, and records how far the log is synced. There are two
+//! because a sync may take seconds, and writers need the next log file meanwhile. They are not
+//! workers, so a slow disk under the log does not delay the tree, and the reverse (R27).
 
 use crate::base::{KeyspaceId, Millis};
 use crate::compaction::queue::PartitionKey;
@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 /// How often a worker checks again whether readers have left their epoch.
 const RETIRE_TRIES: u32 = 8;
-/// How long a worker waits before it tries again what failed for a passing reason.
+/// How long a worker waits before it retries work that failed for a temporary reason.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
-/// Bounds of the time after which a worker looks whether something has expired, or can go.
+/// Bounds of the time after which a worker checks whether entries have expired, or can be removed.
 const EXPIRY_WAIT_MIN: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
@@ -63,13 +63,13 @@ impl Core {
             }
             let relieved = self.relieve_if_asked();
             let flushed = self.flush_if_due() || relieved;
-            // Flushes come first, until writers are slowed for compactions: then one follows each
-            // flush, or a lone worker would never come to them. Compactions flush between their
-            // steps, so no flush waits long for one.
+            // Flushes come first. If writers are slowed because compactions are late, one
+            // compaction follows each flush; otherwise a single worker would never compact.
+            // Compactions flush between their steps, so no flush waits long for a compaction.
             let may_compact = !flushed || self.pacer.compactions_are_late();
             let busy = (may_compact && self.compact_if_due()) || flushed;
-            // Between two jobs too: under load another job is always due, and unused memory and
-            // files would only grow.
+            // This also runs between two jobs: under load another job is always due, and unused
+            // memory and files would only grow.
             let retired = self.state.retired.collect();
             let collected = self.give_space_back();
             if collected {
@@ -86,7 +86,7 @@ impl Core {
             if self.gates.as_ref().is_some_and(|gates| gates.rest()) {
                 continue;
             }
-            // A reader inside an epoch lets go soon without a signal; an iterator gives one.
+            // A reader inside an epoch ends soon, without a signal; an iterator gives one.
             tries = if retired { tries + 1 } else { 0 };
             if self.work.take_retry() || (retired && tries <= RETIRE_TRIES) {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
@@ -102,7 +102,7 @@ impl Core {
         }
     }
 
-    /// Gives back the space that nothing refers to. Returns whether this thread did.
+    /// Frees space to which nothing refers. Returns whether this thread did.
     fn give_space_back(&self) -> bool {
         if !self.files.has_garbage() {
             return false;
@@ -111,16 +111,16 @@ impl Core {
         self.files.collect()
     }
 
-    /// Flushes the oldest sealed memtables if there are any and nobody else does it. Returns
-    /// whether something was done.
+    /// Flushes the oldest sealed memtables if there are any and no other thread does. Returns
+    /// whether it did something.
     pub(super) fn flush_if_due(&self) -> bool {
-        // Nothing can be installed any more, so it writes nothing (R8).
+        // Nothing can be installed after a failure, so nothing is written (R8).
         if self.latch.check().is_err() {
             return false;
         }
         let mut due = self.state_now().oldest_sealed().is_some();
         if !due && self.catalog.lock().has_pending_drops() {
-            // The next flush records a drop in the manifest and returns its space.
+            // The next flush records a drop in the manifest and so frees its space.
             let state = self.state_now();
             due = self.pipeline.as_ref().is_some_and(|pipeline| self.seal(pipeline, &state));
         }
@@ -137,19 +137,19 @@ impl Core {
         self.work.end_flush(failure.map(|error| self.name_holders(error)));
         self.regain();
         self.update_pace();
-        // Stopped writers try again in any case: they may have a memtable to seal, or need the
-        // error that keeps flushes from succeeding.
+        // Stopped writers retry in any case: they may have a memtable to seal, or need the error
+        // that makes flushes fail.
         self.room.notify();
         done
     }
 
-    /// Compacts what is most urgent. Returns whether something was done.
+    /// Runs the most urgent compaction. Returns whether it did something.
     fn compact_if_due(&self) -> bool {
         if self.latch.check().is_err() {
             return false;
         }
-        // Changes of the tree look at what is busy and are published under this lock. So a
-        // compaction that begins sees every change that did not see it.
+        // Changes of the tree check for busy partitions and are published under this lock. So a
+        // compaction that begins sees every change that did not see the compaction.
         let keys = {
             let _one_at_a_time = self.store.lock();
             self.work.take_compactions()
@@ -166,7 +166,7 @@ impl Core {
             if !matches!(error, Error::Closed) {
                 log::warn!("compaction failed: {error}");
             }
-            // What was not compacted is still to be compacted.
+            // The compaction of these partitions is still due.
             self.rescore_partitions(&keys);
         }
         if result.is_ok() {
@@ -181,8 +181,9 @@ impl Core {
         result.is_ok() || yielded || thinned
     }
 
-    /// Handles what happened while a compaction failed, which `end_compactions` does not notice:
-    /// keyspaces went, and nobody will try those again, or the missing comparator came.
+    /// Handles events during a failed compaction that `end_compactions` does not see: keyspaces
+    /// were removed, so their compactions are not retried, or the missing comparator was
+    /// registered.
     fn after_failed_compactions(&self, keys: &[PartitionKey], error: &Error) {
         let state = self.state_now();
         let gone = keys.iter().map(|(id, _)| *id).filter(|id| state.version.tree(*id).is_none());
@@ -194,7 +195,7 @@ impl Core {
         }
     }
 
-    /// Computes anew how urgent the compactions of a tree are; `None`: the tree is gone.
+    /// Recomputes how urgent the compactions of a tree are; `None`: the tree is gone.
     pub(super) fn rescore(&self, id: KeyspaceId, tree: Option<&Tree>) {
         self.work.refresh(id, tree, &self.settings, self.earliest_time());
     }
@@ -204,21 +205,22 @@ impl Core {
         self.work.moved(id, moved, &self.settings, self.earliest_time());
     }
 
-    /// The time of the earliest reader: what has expired then has expired for everybody.
+    /// The time of the earliest reader: what has expired by then has expired for every reader.
     pub(super) fn earliest_time(&self) -> Millis {
         self.snapshots.earliest_time(self.clock.now())
     }
 
-    /// Computes the scores of the trees in which something has expired. Returns whether there were any.
+    /// Recomputes the scores of trees in which entries have expired. Returns whether there were
+    /// any.
     pub(super) fn rescore_expired(&self) -> bool {
         let ids = self.work.expired(self.earliest_time());
         self.rescore_trees(&ids);
         !ids.is_empty()
     }
 
-    /// How long a worker with nothing to do may wait for something to expire. It looks again after
-    /// a while if a snapshot still sees what has expired, or if space could not be given back: the
-    /// end of a snapshot or checkpoint gives no signal.
+    /// How long an idle worker may wait for entries to expire. It checks again after a while if a
+    /// snapshot still sees expired entries, or if space could not be freed: the end of a snapshot
+    /// or checkpoint gives no signal.
     fn wait_for_looking_again(&self) -> Option<Duration> {
         let expiry = self.work.next_expiry().map(|expiry| {
             let left = expiry.saturating_sub(self.clock.now());
@@ -248,7 +250,7 @@ impl Core {
             return Err(Error::Closed);
         }
         self.gate(Point::CompactionSteps);
-        // A flush that found no space waits for some, perhaps for what this compaction frees.
+        // A flush that found no space waits for some, perhaps for space that this compaction frees.
         if self.work.flush_error().is_none() {
             self.flush_if_due();
         }
@@ -263,11 +265,11 @@ impl Core {
             if self.closing.load(Ordering::Acquire) {
                 return;
             }
-            // On a full device writers prepare what they need, and no more.
+            // On a full device writers prepare the log files that they need, and no more.
             if !self.reserve.is_tight()
                 && let Err(error) = pipeline.prepare_ahead()
             {
-                log::warn!("no log file is prepared ahead: {error}");
+                log::warn!("no log file could be prepared ahead of the writers: {error}");
             }
             self.log_signal.wait_past(seen);
         }

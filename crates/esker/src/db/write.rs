@@ -2,11 +2,11 @@
 //!
 //! 1. Everything that can fail or wait happens before reservation (R2): checks of sizes, pacing,
 //!    and, for keyspaces with a custom comparator, the search for the place in the memtable (R15).
-//!    A write that is still refused, because another write came in between, takes up log and maybe
-//!    memory; it counts like any write, and a flush frees its room.
-//! 2. Which memtable set takes the write follows from its sequence number alone, so a set sealed
-//!    at a position holds exactly what stands before it (R3).
-//! 3. A set is sealed by the writer that filled it, or the log behind its start; a worker flushes
+//!    A write may still be refused later, because another write came in between. It then takes up
+//!    log and maybe memory; it counts like any write, and a flush frees its space.
+//! 2. The sequence number alone determines which memtable set takes the write, so a set sealed at a
+//!    position holds exactly the writes before it (R3).
+//! 3. A writer that fills a set, or the log after the set's start, seals the set; a worker flushes
 //!    it.
 
 use crate::admission::{Admission, Debts};
@@ -33,10 +33,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The active memtable's fill is looked at again after so many more bytes.
+/// The fill of the active memtable is checked again after this many more bytes.
 const LOOK_EVERY_BYTES: u64 = 64 << 10;
 
-/// Set in what a write returns if it was of class `Buffered`: log positions are multiples of 8.
+/// Set in the result of a write of class `Buffered`; log positions are multiples of 8.
 const NOT_LOGGED: u64 = 1;
 
 /// A batch that is ready to be written.
@@ -50,7 +50,7 @@ pub struct Write<'a> {
     pub keyspaces: &'a [&'a KeyspaceState],
     /// The durability class of the write.
     pub durability: Durability,
-    /// What it writes.
+    /// What it writes, for the counters.
     pub counts: WriteCounts,
 }
 
@@ -61,7 +61,8 @@ impl Write<'_> {
     }
 }
 
-/// What must not have changed when a write gets its position, and up to where that was checked.
+/// What must be unchanged when a write gets its position, and the position up to which that was
+/// checked.
 #[derive(Debug, Clone, Copy)]
 struct Watch<'a> {
     reads: &'a ReadSet,
@@ -93,15 +94,15 @@ impl Core {
         self.settings.batch_bytes_max
     }
 
-    /// Registers a transaction that begins now (see [`crate::txn`]); returns where it begins,
-    /// and its number.
+    /// Registers a transaction that begins now (see [`crate::txn`]); returns its begin position and
+    /// its number.
     pub fn begin_transaction(&self) -> Result<(Seq, u64)> {
         self.check_open()?;
         let number = self.transactions.next_number();
         Ok((self.transactions.register(|| self.visible()), number))
     }
 
-    /// Ends a transaction that began at `begin`, and gives its locks back.
+    /// Ends a transaction that began at `begin`, and releases its locks.
     pub fn end_transaction(&self, begin: Seq, number: u64) {
         self.transactions.locks.release(number);
         self.transactions.release(begin);
@@ -112,7 +113,7 @@ impl Core {
         &self.transactions.locks
     }
 
-    /// Fails if anything in `reads` was written until now.
+    /// Fails if anything in `reads` was written before now.
     pub fn check_unchanged(&self, reads: &ReadSet) -> Result<()> {
         self.check_open()?;
         self.validate(reads, 0, self.visible(), Which::All)
@@ -124,19 +125,19 @@ impl Core {
         self.transactions.validate(&self.state, reads, (from, upto), which, trust)
     }
 
-    /// The pipeline, if writes are taken at all.
+    /// The pipeline, if the database accepts writes.
     pub(super) fn writable(&self) -> Result<&Pipeline> {
         self.check_open()?;
         self.pipeline.as_ref().ok_or(Error::ReadOnly)
     }
 
     /// Writes a batch. Returns a number to wait on with [`Core::wait_durable`]: the log position
-    /// behind it, with a mark if the log does not hold it.
+    /// after the batch, with a mark if the log does not hold it.
     pub fn write(&self, write: &Write<'_>) -> Result<Seq> {
         self.write_if_unchanged(write, None)
     }
 
-    /// Writes a batch, provided that nothing in `reads` was written since it was read; otherwise
+    /// Writes a batch if nothing in `reads` was written since it was read. Otherwise it returns
     /// [`Error::Conflict`], and nothing is written (R20).
     pub fn write_if_unchanged(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
         let pipeline = self.writable()?;
@@ -158,15 +159,15 @@ impl Core {
         if !open {
             self.wait_for_admission(len, write.frees())?;
         }
-        // What is checked now need not be checked while others wait, and a conflict that is found
-        // here takes up no place in the log.
+        // What is checked now need not be checked while other writers wait, and a conflict that is
+        // found here takes no space in the log.
         let watch = reads.map(|reads| Watch { reads, seen: pipeline.visible() });
         if let Some(Watch { reads, seen }) = watch {
             self.validate(reads, 0, seen, Which::All)?;
         }
         let started = self.counters.begin_commit(write.counts);
         let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
-        // One place calls this, so that the compiler keeps all of a write in one piece.
+        // This is the only caller, so the compiler keeps the whole write in one function.
         let mut way = Way::default();
         let end = loop {
             match self.write_once(pipeline, write, watch, custom) {
@@ -188,15 +189,16 @@ impl Core {
         Ok(end)
     }
 
-    /// Waits until a write survives power loss, with everything that was logged before it; `token`
-    /// is what it returned.
+    /// Waits until a write, and everything that was logged before it, survives power loss; `token`
+    /// is the result of the write.
     pub fn wait_durable(&self, token: u64) -> Result<()> {
         let pipeline = self.writable()?;
         let position = token & !NOT_LOGGED;
         if token == position {
             return pipeline.sync(position);
         }
-        // Seeded: waiting for a write of class Buffered ends at once, and a crash takes the write.
+        // Seeded: a wait for a write of class Buffered returns at once, and a crash loses the
+        // write.
         bug!("db_wait_durable_ignores_buffered", return Ok(()));
         pipeline.wait_visible(position)?;
         if position > self.store.lock().log_start() {
@@ -222,7 +224,7 @@ impl Core {
         })
     }
 
-    /// Reserves, logs, applies, publishes; then looks at the fill of the memtable.
+    /// Reserves, logs, applies, publishes; then checks the fill of the memtable.
     fn commit(
         &self,
         pipeline: &Pipeline,
@@ -232,9 +234,9 @@ impl Core {
     ) -> Result<Seq> {
         let class = class(write.durability);
         let check = |seq: Seq| {
-            // A drop marks its keyspace while reservation is closed, so whoever reserved behind
-            // it sees the mark here.
-            // Seeded: a write that is sequenced behind the drop of its keyspace succeeds and is
+            // A drop marks its keyspace while reservation is closed, so a writer that reserved
+            // after it sees the mark here.
+            // Seeded: a write that is sequenced after the drop of its keyspace succeeds and is
             // lost.
             bug!("db_write_to_a_dropped_keyspace", return Ok(()));
             if let Some(gone) = write.keyspaces.iter().find(|k| k.dropped_before(seq)) {
@@ -248,9 +250,9 @@ impl Core {
                 // No other write came in between.
                 return Ok(());
             }
-            // The log is the order of all writes: once those before this one are applied, the
-            // memtables know what it has to take into account. They wait for nothing that is
-            // held here.
+            // The log is the order of all writes: once the earlier writes are applied, the
+            // memtables hold everything that this write has to take into account. The earlier
+            // writes wait for nothing that is held here.
             pipeline.wait_visible(seq)?;
             self.validate(reads, seen, seq, Which::Bytewise)
         };
@@ -273,8 +275,8 @@ impl Core {
         Ok(end)
     }
 
-    /// A write that was refused took up log, and memory if it had put entries in place. If it is
-    /// the last one for long, nobody else would look at that.
+    /// Handles a write that was refused and took up log, and memory if it had placed entries. If no
+    /// other write follows for long, no other call would check the fill.
     #[cold]
     fn make_room_after_refusal(&self, pipeline: &Pipeline) {
         // Seeded: refused writes let the log grow until something else is written.
@@ -304,35 +306,35 @@ impl Core {
         Ok(())
     }
 
-    /// The error of a batch whose bytes are not what its writer encoded. The batch is logged by
-    /// then, and a reader of the log would refuse it.
+    /// The error of a batch whose bytes are not what its writer encoded. The batch is already
+    /// logged, and a reader of the log would refuse it.
     #[cold]
     fn undecodable(&self, position: Seq) -> Error {
         let detail = "a batch was damaged in memory, before or while it was written";
         Error::corruption(&self.path.join(LOG_DIRECTORY), position, "log operation", detail)
     }
 
-    /// Writes a batch that touches keyspaces with a custom comparator: their entries are put in
-    /// place before reservation, invisible, and get their sequence numbers after it, so that no
-    /// user code runs in between (R15).
+    /// Writes a batch that touches keyspaces with a custom comparator. Their entries are put in
+    /// place before reservation, invisible, and get their sequence numbers after it. So no user
+    /// code runs in between (R15).
     fn write_custom(
         &self,
         pipeline: &Pipeline,
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
     ) -> Result<Seq> {
-        // A placed entry cannot be taken back, so all refusals come first.
+        // A placed entry cannot be removed, so all refusals come first.
         let ops = Ops::new(write.payload).collect::<std::result::Result<Vec<_>, _>>();
         let ops = ops.ok().filter(|ops| ops.len() == write.operations as usize);
         let ops = ops.ok_or_else(|| self.undecodable(pipeline.reserved()))?;
         let orders = orders_of(write.keyspaces)?;
         let order_of = |id| orders.iter().find(|(k, _)| *k == id).map(|(_, order)| *order);
         pipeline.check_room(write.payload, write.operations, class(write.durability))?;
-        // Seals take this lock too: between placing and publishing, the set stays the same.
+        // Seals take this lock too: between placing and publishing, the active set stays the same.
         let placing = self.placing.lock();
         if let Some(Watch { reads, seen }) = watch {
-            // Writers to such keyspaces hold the lock until everything is applied, so their
-            // memtables hold everything now that will ever stand before this write.
+            // Writers to such keyspaces hold the lock until everything is applied. So the memtables
+            // of these keyspaces now hold everything that precedes this write.
             self.validate(reads, seen, SEQ_MAX, Which::Custom)?;
         }
         let set = self.state.load_arc().active().clone();
@@ -370,7 +372,7 @@ impl Core {
         })
     }
 
-    /// Waits as the pacer says; the error is why memory will not become free.
+    /// Waits as the pacer decides; the error says why memory will not become free.
     #[cold]
     pub(super) fn wait_for_admission(&self, bytes: u64, frees: bool) -> Result<()> {
         if self.reserve.is_tight() {
@@ -384,7 +386,7 @@ impl Core {
                 Admission::Wait(wait) => wait,
                 Admission::Stop => {
                     if let Some(error) = self.work.flush_error() {
-                        // Work that has ended since may have held the space.
+                        // Work that has ended since then may have held the space.
                         if !self.is_shortage_passing(&error) {
                             return Err(error);
                         }
@@ -392,7 +394,7 @@ impl Core {
                     }
                     self.seal_before_waiting()?;
                     self.gate(Point::CallerWaits);
-                    // Freeing memory notifies; the limit is for a flush that hangs.
+                    // Freed memory gives a signal; the limit is for a flush that hangs.
                     Duration::from_secs(1)
                 }
             };
@@ -405,20 +407,20 @@ impl Core {
         }
     }
 
-    /// Seals full memtables that the writer who filled them could not seal, because too many waited
-    /// for their flush then. If every writer waits, nothing else would do it.
+    /// Seals full memtables that the writer which filled them could not seal, because too many sets
+    /// waited for their flush. If every writer waits, no other code would seal them.
     fn seal_before_waiting(&self) -> Result<()> {
         let pipeline = self.writable()?;
         let state = self.state.load_arc();
         let full = state.active().take_seal_request(pipeline.reserved());
         if full && !self.seal(pipeline, &state) {
-            // A flush is still under way, and its end wakes the waiting writers to try again.
+            // A flush is still under way; when it ends, it wakes the waiting writers to retry.
             state.active().renew_seal_request();
         }
         Ok(())
     }
 
-    /// Seals the active memtables if they are full, and decides the pace anew.
+    /// Seals the active memtables if they are full, and updates the pace.
     pub(super) fn look_at_memtable(&self, pipeline: &Pipeline) {
         let state = self.state.load_arc();
         let covered = self.cover_flush(&state);
@@ -429,7 +431,7 @@ impl Core {
         self.update_pace();
     }
 
-    /// Seals the active set of `state`, unless someone else did or too many sets wait already.
+    /// Seals the active set of `state`, unless another thread did or too many sets wait already.
     pub(super) fn seal(&self, pipeline: &Pipeline, state: &State) -> bool {
         let _placing = self.placing.lock();
         let now = self.state.load_arc();
@@ -461,7 +463,7 @@ impl Core {
             bases: totals.base_bytes.max(8 * self.settings.memtable_bytes),
         });
         drop(totals);
-        // Seeded: writers that were slowed go on sleeping when there is room.
+        // Seeded: slowed writers keep sleeping when there is room.
         bug!("db_paced_writers_not_woken", return);
         if changed {
             self.room.notify();
@@ -477,7 +479,7 @@ fn class(durability: Durability) -> Class {
     }
 }
 
-/// Those of the keyspaces that have a custom comparator, by number.
+/// The keyspaces among these that have a custom comparator, by number.
 fn orders_of<'k>(keyspaces: &[&'k KeyspaceState]) -> Result<Vec<(KeyspaceId, &'k CustomOrder)>> {
     let order = |keyspace: &&'k KeyspaceState| match &keyspace.order {
         Order::Custom(order) => Some(Ok((keyspace.id, order))),

@@ -1,15 +1,15 @@
-//! The files in `data/`: numbers, names, and giving space back (R22).
+//! The files in `data/`: their numbers and names, and freeing their space (R22).
 //!
-//! A run file is unlinked, and a dead slice punched, only after
+//! A run file is unlinked, and a dead slice is punched, only after
 //! 1. the edit that dropped it is synced (it is marked obsolete after that), and
-//! 2. the last reader let go of it (the mark takes effect when the last reference is dropped).
+//! 2. its last reader has released it (the mark takes effect when the last reference is dropped).
 //!
-//! This module only notes both; a worker does the system calls.
+//! This module only records what can be freed; a worker does the system calls.
 //!
-//! 3. Space that cannot be given back yet (a checkpoint has the file too, or the system refuses) is
-//!    noted and tried again: a few pieces with each collection, a few whenever the background has
-//!    had nothing to do for a while, and all when somebody waits for the background. What a process
-//!    does not live to give back shows at the next open as a gap between live slices.
+//! 3. Space that cannot be freed yet (a checkpoint also has the file, or the system refuses) is
+//!    recorded and tried again: a few pieces with each collection, a few whenever the background
+//!    has been idle for a while, and all when a caller waits for the background. Pieces that a
+//!    process does not free before it ends appear at the next open as gaps between live slices.
 
 use crate::base::{FileId, first_free, within_reach};
 use crate::error::{IoContext, Result};
@@ -23,15 +23,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Dead slices below this size are not worth a system call; their file goes in the end.
+/// Dead slices below this size are not worth a system call; they are freed with their file.
 const PUNCH_BYTES_MIN: u64 = 64 << 10;
-/// The unit in which file systems give space back.
+/// The unit in which file systems free space.
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// How many pieces that could not be given back are tried again at a time.
+/// How many pieces that could not be freed are tried again at a time.
 pub const TRIED_AGAIN: usize = 8;
 
-/// Something whose space can be given back now.
+/// A file or slice whose space can be freed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Garbage {
     File(FileId),
@@ -52,20 +52,20 @@ pub struct Files {
     directory: PathBuf,
     next: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
-    /// What could not be given back when it was tried, the next to be tried again first.
+    /// What could not be freed when it was tried; the next to be tried again comes first.
     postponed: Mutex<VecDeque<Garbage>>,
-    /// Dead slices below this size are left.
+    /// Dead slices below this size are not punched.
     punch_bytes_min: AtomicU64,
-    /// Held while space is given back, and while files are linked; what was taken out of `garbage`
-    /// is not gone before.
+    /// Held while space is freed and while files are linked. What was taken out of `garbage` is
+    /// freed before this is released.
     collecting: Mutex<()>,
     outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
     open: Arc<OpenFiles>,
     work: Arc<Signal>,
 }
 
-/// What stands between the name of a file that was set aside and the number of the manifest whose
-/// torn end is the reason.
+/// The separator between the name of a file that was set aside and the number of the manifest with
+/// the torn end that is the reason.
 const SET_ASIDE: &str = ".set-aside-";
 
 /// The number of the manifest for whose torn end a file of this name was set aside.
@@ -76,8 +76,8 @@ pub fn set_aside_for(name: &str) -> Option<u64> {
     (name == format!("{file}{SET_ASIDE}{number:06}")).then_some(number)
 }
 
-/// Sets a file aside for the torn end of manifest `number`; those in the same directory that were
-/// set aside for an earlier one go, so that they never become many.
+/// Sets a file aside for the torn end of manifest `number`. Files in the same directory that were
+/// set aside for an earlier manifest are removed, so that they never become many.
 pub fn set_aside(fs: &dyn Fs, path: &Path, number: u64) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!("{SET_ASIDE}{number:06}"));
@@ -111,7 +111,7 @@ impl Reclaim for Files {
 }
 
 impl Files {
-    /// The files of `directory`; `work` is notified when there is something to give back.
+    /// The files of `directory`; `work` is notified when there is something to free.
     pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, work: Arc<Signal>) -> Arc<Self> {
         Arc::new(Self {
             open: OpenFiles::new(fs.open_files_max()),
@@ -127,15 +127,15 @@ impl Files {
         })
     }
 
-    /// Lets smaller dead slices be punched than usual, if segments are smaller than usual.
+    /// Allows punching of smaller dead slices than usual, if run segments are smaller than usual.
     pub fn punch_for_segments_of(&self, segment_bytes: u32) {
         let bytes = (u64::from(segment_bytes) / 16).clamp(PAGE_BYTES, PUNCH_BYTES_MIN);
         self.punch_bytes_min.store(bytes, Ordering::Relaxed);
     }
 
-    /// Notes what lies between the slices of files that are referred to, each named with its file,
-    /// offset and length: what died there in an earlier life of the database and was not given
-    /// back. It is looked at later, so that an open does not wait for it.
+    /// Records the gaps between the slices of files that are referred to; each slice is given by
+    /// file, offset and length. A gap is a slice that became dead in an earlier life of the
+    /// database and was not freed. Gaps are examined later, so that an open does not wait for them.
     pub fn note_gaps(&self, live: impl Iterator<Item = (FileId, u64, u64)>) {
         let mut live: Vec<_> = live.collect();
         live.sort_unstable();
@@ -177,7 +177,7 @@ impl Files {
         self.next.fetch_max(next, Ordering::Relaxed);
     }
 
-    /// The object of a file that this process writes: the same one for every part of it.
+    /// The object for a file that this process writes: every part of the file shares it.
     pub fn output_file(self: &Arc<Self>, id: FileId) -> Arc<RunFile> {
         let mut outputs = self.outputs.lock();
         outputs.retain(|_, file| file.strong_count() > 0);
@@ -189,13 +189,13 @@ impl Files {
         file
     }
 
-    /// The object that stands for run file `id`.
+    /// The object for run file `id`.
     pub fn run_file(self: &Arc<Self>, id: FileId) -> Arc<RunFile> {
         let reclaim: Arc<dyn Reclaim> = self.clone();
         RunFile::new(&self.fs, &self.directory, id, Some(reclaim), Some(self.open.clone()))
     }
 
-    /// Makes the next collection try up to `most` pieces again that could not be given back.
+    /// Makes the next collection retry up to `most` pieces that could not be freed.
     pub fn try_again(&self, most: usize) {
         let mut postponed = self.postponed.lock();
         let most = most.min(postponed.len());
@@ -205,7 +205,7 @@ impl Files {
         }
     }
 
-    /// Whether something could not be given back when it was tried.
+    /// Whether something could not be freed when it was tried.
     pub fn has_postponed(&self) -> bool {
         !self.postponed.lock().is_empty()
     }
@@ -215,19 +215,20 @@ impl Files {
         self.work.notify();
     }
 
-    /// Whether there is something to give back.
+    /// Whether there is something to free.
     pub fn has_garbage(&self) -> bool {
         !self.garbage.lock().is_empty()
     }
 
-    /// Whether nothing is left to give back, and nothing is being given back just now.
+    /// Whether nothing is left to free, and nothing is being freed just now.
     pub fn is_clean(&self) -> bool {
-        // In this order: what was taken out of the list is gone when `collecting` is free again.
+        // The order matters: what was taken out of the list is freed when `collecting` is free
+        // again.
         !self.has_garbage() && !self.collecting.is_locked()
     }
 
-    /// Gives back what can be given back. What fails is logged and tried again later, and at the
-    /// latest by the next open. Says whether this thread did it; if another one is at it, that one
+    /// Frees what can be freed. Failures are logged and retried later, at the latest by the next
+    /// open. Returns whether this thread did the work; if another thread is collecting, that thread
     /// looks again afterwards.
     pub fn collect(&self) -> bool {
         let Some(_one_at_a_time) = self.collecting.try_lock() else { return false };
@@ -235,7 +236,7 @@ impl Files {
         true
     }
 
-    /// Like [`Self::collect`]; if another thread is at it, waits for that one first.
+    /// Like [`Self::collect`], but first waits for another thread that is collecting.
     pub fn collect_now(&self) {
         let _one_at_a_time = self.collecting.lock();
         self.collect_alone();
@@ -247,7 +248,7 @@ impl Files {
         let whole = |item: &Garbage| if let Garbage::File(id) = item { Some(*id) } else { None };
         let gone: HashSet<FileId> = garbage.iter().filter_map(whole).collect();
         if !gone.is_empty() {
-            // A slice of a file that goes as a whole needs no punch of its own.
+            // A slice of a file that is removed as a whole needs no punch of its own.
             self.postponed.lock().retain(|item| !item.is_slice_of(&gone));
         }
         let (mut removed, mut postponed) = (false, Vec::new());
@@ -260,13 +261,13 @@ impl Files {
                 Garbage::Slice { file, offset, len } => self.punch(file, offset, len),
             };
             if let Err(error) = &result {
-                log::warn!("space is not given back yet: {error}");
+                log::warn!("space could not be freed yet: {error}");
             }
             if !matches!(result, Ok(true)) {
                 postponed.push(*item);
             }
         }
-        // Seeded: what a checkpoint shared once is never punched.
+        // Seeded: a slice that a checkpoint shared when it was tried is never punched.
         bug!("directory_punches_are_not_tried_again", postponed.clear());
         self.postponed.lock().extend(postponed);
         if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
@@ -274,7 +275,7 @@ impl Files {
         }
     }
 
-    /// Runs `f` while no space is given back: linking and punching exclude each other (R22).
+    /// Runs `f` while no space is freed: linking and punching exclude each other (R22).
     pub fn hold_still<R>(&self, f: impl FnOnce() -> R) -> R {
         let _collecting = self.collecting.lock();
         f()
@@ -288,15 +289,15 @@ impl Files {
         }
     }
 
-    /// Punches a slice out; false: not now.
+    /// Punches a slice out; false: this is not possible now.
     fn punch(&self, id: FileId, offset: u64, len: u64) -> Result<bool> {
         let path = self.directory.join(crate::run::file_name(id));
         let file = match self.fs.open(&path, crate::fs::OpenMode::ReadWrite) {
-            // The file went as a whole in the meantime.
+            // The whole file was removed meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
             other => other.context("open", &path)?,
         };
-        // A checkpoint may share the file's bytes under another name, until it is removed (R22).
+        // Until it is removed, a checkpoint may share the file's bytes under another name (R22).
         // Seeded: space is taken out of a file that a checkpoint shares.
         bug!(
             "directory_punches_linked_files",
@@ -311,11 +312,11 @@ impl Files {
         }
     }
 
-    /// Removes the run files among `which` that are not `live`: outputs of work that a crash cut
-    /// off. Only called after the check that the log covers what the manifest says (R11). Where a
-    /// live file is missing, nothing is removed: what is there may be needed for a repair. `torn`:
-    /// the manifest of this number has a torn end, and what was lost with it might have referred to
-    /// them, so they are set aside under other names. Returns whether any are.
+    /// Removes the run files among `which` that are not `live`: outputs of work that a crash
+    /// interrupted. It is only called after the check that the log covers what the manifest says
+    /// (R11). If a live file is missing, nothing is removed: a repair may need the files. `torn`:
+    /// the manifest of this number has a torn end, and a lost edit might have referred to the
+    /// orphans, so they are set aside under other names. Returns whether any orphans are set aside.
     pub fn remove_orphans(
         &self,
         live: &HashSet<FileId>,
@@ -324,10 +325,10 @@ impl Files {
     ) -> Result<bool> {
         let entries = self.fs.list(&self.directory).context("list", &self.directory)?;
         let numbered = |entry: &DirEntry| parse_run_name(&entry.name);
-        // Also a directory's name is taken.
+        // A directory may also occupy a name.
         let taken = entries.iter().filter_map(numbered).collect();
         let next = self.peek_next_id();
-        // What we cannot have written is somebody else's, whatever its name.
+        // A file that we cannot have written is foreign, whatever its name.
         let ours = |entry: &&DirEntry| entry.is_file();
         let there: Vec<FileId> = entries.iter().filter(ours).filter_map(numbered).collect();
         let there: Vec<FileId> = there.into_iter().filter(|id| within_reach(*id, next)).collect();
@@ -338,7 +339,7 @@ impl Files {
             return Ok(false);
         }
         let mut removed = false;
-        // Also by an opening that was cut off.
+        // An interrupted open may have set files aside too.
         let for_this = |entry: &crate::fs::DirEntry| set_aside_for(&entry.name) == torn;
         let mut aside = torn.is_some() && entries.iter().any(for_this);
         for id in there.into_iter().filter(|id| !live.contains(id) && which(*id)) {

@@ -1,5 +1,5 @@
-//! Recognizes the files of other stores, so that opening them by mistake fails with what they are
-//! and how to import them. It changes nothing.
+//! Recognizes the files of other stores, so that opening them by mistake fails with an error that
+//! says what they are and how to import them. It changes nothing.
 
 use crate::fs::{DirEntry, Fs, OpenMode};
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 /// A store of another kind: its name, and its name for `esker import --from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
-    /// As people write it.
+    /// The name as people write it.
     pub name: &'static str,
-    /// As the command takes it.
+    /// The name as the command takes it.
     pub import: &'static str,
 }
 
@@ -21,15 +21,15 @@ const REDB: Foreign = Foreign { name: "redb", import: "redb" };
 
 /// The first bytes of a file of redb.
 const REDB_MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
-/// What stands at byte 16 of a file of LMDB, in the order of the machine that made it.
+/// The number at byte 16 of an LMDB file, in the byte order of the machine that wrote it.
 const LMDB_MAGIC: u32 = 0xbeef_c0de;
 
-/// What the names in a directory give away.
+/// The store that the names in a directory indicate.
 pub fn directory(entries: &[DirEntry]) -> Option<Foreign> {
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     let begins = |start: &str| entries.iter().any(|entry| entry.name.starts_with(start));
     if has("CURRENT") && begins("MANIFEST-") {
-        // RocksDB grew out of LevelDB, and its names did too.
+        // RocksDB was derived from LevelDB and shares file names with it.
         let rocks = has("IDENTITY") || begins("OPTIONS-");
         return Some(if rocks { ROCKSDB } else { LEVELDB });
     }
@@ -42,7 +42,7 @@ pub fn directory(entries: &[DirEntry]) -> Option<Foreign> {
     None
 }
 
-/// What the first bytes of a file give away.
+/// The store that the first bytes of a file indicate.
 pub fn file(fs: &dyn Fs, path: &Path) -> Option<Foreign> {
     let file = fs.open(path, OpenMode::Read).ok()?;
     let mut start = [0; 20];

@@ -1,8 +1,8 @@
 //! Finds out what a path holds, and takes the lock of a database.
 //!
 //! A file, a directory of something else, and a database of an unknown version stay exactly as they
-//! are (C9), so all of this happens before anything is made. A second look under the lock decides,
-//! because another process may have made the database in the meantime.
+//! are (C9), so this check comes before anything is created. A second look under the lock decides,
+//! because another process may have created the database in the meantime.
 
 use crate::directory::files::set_aside_for;
 use crate::directory::foreign::{self, Foreign};
@@ -20,19 +20,19 @@ use std::sync::Arc;
 pub enum Found {
     /// Nothing.
     Nothing,
-    /// An empty directory, or one in which making a database was cut off.
+    /// An empty directory, or one in which the creation of a database was interrupted.
     Empty,
     /// A database.
     Database,
 }
 
 /// Makes the name of the directory durable. An existing empty directory may come from an open that
-/// was cut off before this.
+/// was interrupted before this.
 pub fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     match fs.sync_dir(parent) {
-        // We may not be allowed to read the directory above it.
+        // The process may lack permission to read the parent directory.
         Err(error)
             if found == Found::Empty && error.kind() == std::io::ErrorKind::PermissionDenied =>
         {
@@ -42,7 +42,7 @@ pub fn sync_name(fs: &dyn Fs, path: &Path, found: Found) -> Result<()> {
     }
 }
 
-/// What stands at a path at which something new is to be made, if anything does.
+/// What exists at the path of something new, if anything does.
 pub fn occupant(fs: &dyn Fs, path: &Path) -> Result<Option<String>> {
     let Some(kind) = fs.kind(path).context("look at", path)? else { return Ok(None) };
     if kind != PathKind::Directory {
@@ -59,7 +59,7 @@ fn not_a_database(path: &Path, kind: Option<Foreign>, found: impl FnOnce() -> St
 }
 
 /// Looks at a path without changing anything. `filling`: a directory that is marked as unfinished
-/// is taken for what it holds.
+/// is judged by its content.
 pub fn look(fs: &Arc<dyn Fs>, path: &Path, filling: bool) -> Result<Found> {
     match fs.kind(path).context("look at", path)? {
         None => return Ok(Found::Nothing),
@@ -88,7 +88,7 @@ fn look_inside(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
             Ok(None) => {}
             Err(error) if has_data(fs, path)? => return Err(error),
             Err(error @ Error::UnknownFormat { .. }) => return Err(error),
-            // Nothing was ever stored here: making it was cut off.
+            // No data was ever stored here: the creation was interrupted.
             Err(_) => {}
         }
     }
@@ -111,7 +111,7 @@ fn look_inside(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
     Ok(Found::Empty)
 }
 
-/// Refuses links, pipes and the like where our files and directories stand. Whatever else has a
+/// Refuses links, pipes and the like in place of our files and directories. Anything else under a
 /// name that no file of the database needs is left alone.
 fn check_kinds(path: &Path, entries: &[DirEntry]) -> Result<()> {
     for entry in entries {
@@ -126,9 +126,9 @@ fn check_kinds(path: &Path, entries: &[DirEntry]) -> Result<()> {
     Ok(())
 }
 
-/// Whether there are runs, or a log that holds records or once held some: then this was a
-/// database, whatever became of its superblocks. A creation that was cut off leaves a first log
-/// segment without records.
+/// Whether there are runs, or a log that holds records or once held some. If so, this was a
+/// database, even if its superblocks are gone. An interrupted creation leaves a first log file
+/// without records.
 fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     let data = path.join(DATA_DIRECTORY);
     if fs.kind(&data).context("look at", &data)? == Some(PathKind::Directory) {
@@ -154,15 +154,15 @@ fn has_data(fs: &dyn Fs, path: &Path) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether somebody has the database open; this makes no lock file.
+/// Whether another handle or process has the database open; this creates no lock file.
 pub fn is_locked(fs: &dyn Fs, path: &Path) -> bool {
     matches!(fs.kind(&path.join(LOCK_NAME)), Ok(Some(_)))
         && matches!(take_lock(fs, path, false), Err(Error::Locked { .. }))
 }
 
-/// Takes the lock of the directory. A copy without a lock file is read without a lock: making the
-/// file would change the directory (C9), and every writer makes it before anything else, so none
-/// has the copy open.
+/// Takes the lock of the directory. A copy without a lock file is read without a lock: creating the
+/// file would change the directory (C9). Every writer creates the file before anything else, so no
+/// writer has the copy open.
 pub fn take_lock(fs: &dyn Fs, path: &Path, read_only: bool) -> Result<Option<Box<dyn FileLock>>> {
     let lock_path = path.join(LOCK_NAME);
     if read_only && fs.kind(&lock_path).context("look at", &lock_path)?.is_none() {

@@ -1,9 +1,9 @@
-//! The directory of a database: which names stand in it, who uses it, and what it may hold.
+//! The directory of a database: the names in it, its lock, and what it may hold.
 //!
 //! Nothing here knows keyspaces or trees. [`look`] finds out what a path holds before anything is
-//! made there (C9), and takes the lock (C6). [`unfinished`] marks a directory that is being filled.
-//! [`files`] gives out the numbers of run files and gives their space back (R22). [`reserve`] keeps
-//! space for what must work on a full device (C7).
+//! created there (C9), and takes the lock (C6). [`unfinished`] marks a directory that is being
+//! filled. [`files`] gives out the numbers of run files and frees their space (R22). [`reserve`]
+//! keeps space for what must work on a full device (C7).
 
 pub mod files;
 pub mod foreign;

@@ -1,7 +1,7 @@
 //! The names in the directory of a database.
 //!
 //! Superblocks and manifests are named by `manifest`, run files by `run`, and log files by `wal`.
-//! Here are the names that belong to none of them.
+//! This module has the remaining names.
 
 use crate::fs::DirEntry;
 use crate::manifest::SUPERBLOCK_NAMES;

@@ -1,28 +1,30 @@
-//! The reserve: space that nobody uses until the device is full (C7).
+//! The reserve: space that is kept unused until the device is full (C7).
 //!
-//! Deletes must work on a full device: a delete takes log, its flush a run, its compaction another
-//! one, and all of them the manifest. So a file without content, `wal/reserve`, keeps space for
-//! them, and gives it up when the device has no more.
+//! Deletes must work on a full device: a delete needs space in the log, its flush a run, its
+//! compaction another run, and all of them space in the manifest. So a file without content,
+//! `wal/reserve`, keeps space for them. Its space is released when the device has no more.
 //!
-//! The invariant: **while the reserve is whole, what frees space can be written, flushed and made
-//! effective, one step after the other, and each step leaves what the next one needs.**
+//! The invariant: **while the reserve is whole, a write that frees space can be logged, flushed and
+//! made effective, one step after the other, and each step leaves what the next one needs.**
 //!
-//! 1. The reserve has four parts, given up in this order: [`FREEING_BYTES`], log for what frees
-//!    space; one flush of the largest memtable so far; one *unit*, the longest segment of a run
-//!    there is, because what is deleted returns segment by segment (`thin`); and [`OPEN_BYTES`]
-//!    with the manifest's size, for opening, records of the manifest, superblocks and close.
-//! 2. Each [`Use`] may have its own part and those before it, so a log of deletes never takes what
-//!    their flush needs, nor a flush what a unit needs. Compactions have no part: they use free
-//!    space.
-//! 3. Ordinary writes never use it. While it is not whole the database is *tight*: they are refused
-//!    unless the reserve can be made whole again, which each of them tries.
-//! 4. Work that uses a part holds a [`Claim`] until it ends. While there are claims nothing is put
-//!    back: else a writer would take away what a flush under way was given. Then the parts are put
-//!    back from the last to the first, as far as there is space.
-//! 5. It never shrinks while the database is open, and is cut at close to what an open begins with.
-//! 6. A reserve file of an earlier life is only ever removed, never written to: somebody may have
-//!    put something else in its place.
-//! 7. If the reserve cannot be made for another reason than space, writes are not refused.
+//! 1. The reserve has four parts, released in this order: [`FREEING_BYTES`], log for writes that
+//!    free space; one flush of the largest memtable so far; one *unit*, the longest run segment
+//!    there is, because the space of deleted entries is freed segment by segment (`thin`); and
+//!    [`OPEN_BYTES`] plus the manifest's size, for opening, records of the manifest, superblocks
+//!    and close.
+//! 2. Each [`Use`] may have its own part and the parts before it, so a log of deletes never takes
+//!    what their flush needs, nor a flush what a unit needs. Compactions have no part: they use
+//!    free space.
+//! 3. Ordinary writes never use it. While it is not whole the database is *tight*: ordinary writes
+//!    are refused unless the reserve can be made whole again, which each of them tries.
+//! 4. Work that uses a part holds a [`Claim`] until it ends. While there are claims no part is
+//!    restored: otherwise a writer would take the space that a running flush was given. Afterwards
+//!    the parts are restored from the last to the first, as far as there is space.
+//! 5. It never shrinks while the database is open. Close cuts it to about the size with which an
+//!    open begins.
+//! 6. A reserve file of an earlier life is only ever removed, never written to: another program may
+//!    have put another file in its place.
+//! 7. If creating the reserve fails for another reason than space, writes are not refused.
 
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode};
@@ -33,31 +35,31 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The name of the reserve, in the directory of the log.
 pub const RESERVE_NAME: &str = "reserve";
-/// For opening, besides the manifest's size: a log file, and blocks of directories.
+/// Space for opening, in addition to the manifest's size: a log file, and directory blocks.
 pub const OPEN_BYTES: u64 = 64 << 10;
-/// For the log of what frees space.
+/// Log space for writes that free space.
 pub const FREEING_BYTES: u64 = 128 << 10;
-/// A memtable may grow by so much before the reserve is looked at.
+/// A memtable may grow by this much before the reserve is checked.
 pub const STEP_BYTES: u64 = 64 << 10;
-/// What a flush writes beyond the bytes of its memtables: headers, indexes, the manifest's next
-/// records.
+/// What a flush writes in addition to the bytes of its memtables: headers, indexes, the manifest's
+/// next records.
 const FLUSH_EXTRA_BYTES: u64 = 64 << 10;
-/// What writing a segment again takes beyond its bytes: a header, and what no longer fits into a
-/// page.
+/// What rewriting a segment takes in addition to its bytes: a header, and entries that no longer
+/// fit into a page.
 const UNIT_EXTRA_BYTES: u64 = 64 << 10;
-/// The reserve grows ahead of what it covers only to this part of what is free.
+/// The reserve grows in advance only up to one part in this many of the free space.
 const SHARE_OF_FREE: u64 = 8;
 
-/// How much of the reserve somebody may use.
+/// How much of the reserve a use may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// The part for the log of what frees space.
+    /// The part for the log of writes that free space.
     Freeing,
-    /// Also that for a flush.
+    /// Also the part for a flush.
     Flush,
-    /// Also that for a unit.
+    /// Also the part for a unit.
     Unit,
-    /// All of it, for moments.
+    /// All of it, for a short time.
     All,
 }
 
@@ -67,7 +69,7 @@ struct Inner {
     held: u64,
     /// Whether this process made the file.
     ours: bool,
-    /// Why the reserve could not be made whole last.
+    /// Why the last attempt to make the reserve whole failed.
     refusal: Option<Error>,
 }
 
@@ -77,16 +79,16 @@ pub struct Reserve {
     fs: Arc<dyn Fs>,
     path: PathBuf,
     inner: Mutex<Inner>,
-    /// How large the reserve is to be.
+    /// The intended size of the reserve.
     target: AtomicU64,
-    /// The part for opening, and that for a unit.
+    /// The part for opening, and the part for a unit.
     opening: AtomicU64,
     unit: AtomicU64,
     tight: AtomicBool,
     claims: AtomicU32,
 }
 
-/// Work that uses the reserve: as long as it goes on, nothing is put back.
+/// Work that uses the reserve: while it exists, nothing is restored.
 #[derive(Debug)]
 pub struct Claim(Arc<Reserve>);
 
@@ -96,19 +98,19 @@ impl Drop for Claim {
     }
 }
 
-/// Bytes that flushing memtables may take that have `bytes` now.
+/// The most bytes that a flush of memtables with `bytes` takes.
 fn flush_share(bytes: u64) -> u64 {
     let bytes = bytes + STEP_BYTES;
     bytes + bytes / 8 + FLUSH_EXTRA_BYTES
 }
 
-/// Bytes that writing a segment of `bytes` again may take.
+/// The most bytes that rewriting a segment of `bytes` takes.
 fn unit_share(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { bytes + UNIT_EXTRA_BYTES }
 }
 
 impl Reserve {
-    /// The reserve of the database whose log stands in `directory`: what an earlier life left.
+    /// The reserve of the database whose log is in `directory`, as an earlier life left it.
     pub fn find(fs: &Arc<dyn Fs>, directory: &Path) -> Arc<Self> {
         let path = directory.join(RESERVE_NAME);
         let held = fs.open(&path, OpenMode::Read).and_then(|file| file.allocated()).unwrap_or(0);
@@ -123,8 +125,8 @@ impl Reserve {
         self.tight.load(Ordering::Acquire)
     }
 
-    /// Begins the life of the reserve; where there is no room for it, the database is tight.
-    /// `unit`: bytes of the longest segment.
+    /// Creates the reserve; if there is no room for it, the database is tight. `unit`: bytes of the
+    /// longest segment.
     pub fn begin(&self, manifest: u64, unit: u64) {
         self.unit.fetch_max(unit_share(unit), Ordering::AcqRel);
         let wanted = self.base_share(manifest) + flush_share(0);
@@ -140,8 +142,8 @@ impl Reserve {
         opening + self.unit.load(Ordering::Acquire) + FREEING_BYTES
     }
 
-    /// Sees to it that a flush of memtables of so many bytes will have room, and `manifest` another
-    /// of its kind. False: there is no room for that.
+    /// Ensures room for a flush of memtables with `memtable` bytes, and for another manifest of
+    /// `manifest` bytes. False: there is no such room.
     pub fn cover(&self, memtable: u64, memtable_max: u64, manifest: u64) -> bool {
         let base = self.base_share(manifest);
         let wanted = base + flush_share(memtable);
@@ -149,7 +151,8 @@ impl Reserve {
         if wanted <= target || self.is_tight() {
             return true;
         }
-        // By doubling, so that it is seldom done, but not where that is much of what is free.
+        // The size doubles, so that growing is rare, but not if that takes a large part of the free
+        // space.
         let ample = (2 * target).min(base + flush_share(memtable_max)).max(wanted);
         let ample = if self.free() / SHARE_OF_FREE >= ample { ample } else { wanted };
         let mut inner = self.inner.lock();
@@ -162,8 +165,8 @@ impl Reserve {
         })
     }
 
-    /// Ensures that a segment of so many bytes can be rewritten. Where there is no room for
-    /// that, the database is tight.
+    /// Ensures that a segment of `bytes` can be rewritten. If there is no room for that, the
+    /// database is tight.
     pub fn cover_unit(&self, bytes: u64) {
         let unit = unit_share(bytes);
         let known = self.unit.fetch_max(unit, Ordering::AcqRel);
@@ -174,14 +177,13 @@ impl Reserve {
         }
     }
 
-    /// Bytes that are free beside the reserve, as far as that is known.
+    /// Free bytes outside the reserve; the largest number if they are unknown.
     pub fn free(&self) -> u64 {
         let directory = self.path.parent().unwrap_or(&self.path);
         self.fs.free_bytes(directory).unwrap_or(u64::MAX)
     }
 
-    /// Makes the reserve whole, if that is possible, or as large as it can be; says whether it is
-    /// whole.
+    /// Makes the reserve whole, or as large as possible. Returns whether it is whole.
     pub fn restore(&self) -> bool {
         if !self.is_tight() {
             return true;
@@ -201,7 +203,7 @@ impl Reserve {
         whole
     }
 
-    /// What is left of the reserve after a use of this part.
+    /// What is left of the reserve after this use.
     fn kept(&self, what: Use) -> u64 {
         let opening = self.opening.load(Ordering::Acquire);
         match what {
@@ -212,20 +214,20 @@ impl Reserve {
         }
     }
 
-    /// Keeps the reserve from being put back.
+    /// Prevents the reserve from being restored.
     pub fn claim(self: &Arc<Self>) -> Claim {
-        // Under the lock: a thread that puts it back now ends first.
+        // The claim is made under the lock, so a thread that is restoring ends first.
         let _inner = self.inner.lock();
         self.claims.fetch_add(1, Ordering::AcqRel);
         Claim(self.clone())
     }
 
-    /// Whether somebody uses the reserve.
+    /// Whether work uses the reserve.
     pub fn is_claimed(&self) -> bool {
         self.claims.load(Ordering::Acquire) > 0
     }
 
-    /// Does work of an open; where space is missing, with what the reserve gives up.
+    /// Does work of an open; if space is missing, releases the reserve and tries again.
     pub fn retry<R>(&self, mut work: impl FnMut() -> Result<R>) -> Result<R> {
         match work() {
             Err(Error::DiskFull { .. }) if self.give_up(Use::All) => work(),
@@ -233,7 +235,7 @@ impl Reserve {
         }
     }
 
-    /// A function that gives up the reserve, for writers to allocated space.
+    /// A function that releases the reserve, for writers to allocated space.
     pub fn yielding(self: &Arc<Self>) -> Box<dyn Fn() -> bool + Send + Sync> {
         let reserve = self.clone();
         Box::new(move || reserve.give_up(Use::All))
@@ -245,7 +247,7 @@ impl Reserve {
         self.inner.lock().refusal.clone().unwrap_or_else(full)
     }
 
-    /// Gives up as much as `what` may have; returns whether there was anything.
+    /// Releases as much as `what` may have; returns whether there was anything to release.
     pub fn give_up(&self, what: Use) -> bool {
         let mut inner = self.inner.lock();
         let kept = self.kept(what);
@@ -256,13 +258,13 @@ impl Reserve {
         match self.cut(&mut inner, kept) {
             Ok(()) => true,
             Err(error) => {
-                log::warn!("the reserve is not given up: {error}");
+                log::warn!("the reserve could not be released: {error}");
                 false
             }
         }
     }
 
-    /// Cuts the reserve to what the next open begins with.
+    /// Cuts the reserve to the size with which the next open begins.
     pub fn settle(&self, manifest: u64) {
         let mut inner = self.inner.lock();
         let kept = self.base_share(manifest) + flush_share(0);
@@ -273,13 +275,13 @@ impl Reserve {
             Ok(())
         };
         if let Err(error) = done {
-            log::warn!("the reserve stays as large as it is: {error}");
+            log::warn!("the size of the reserve could not be changed: {error}");
         }
     }
 
     /// Makes the file `bytes` long; false if the device is too full for that.
     fn grow(&self, inner: &mut Inner, bytes: u64) -> bool {
-        // Seeded: nothing is kept for what must work on a full disk.
+        // Seeded: no space is kept for what must work on a full disk.
         bug!("directory_no_reserve_is_kept", return true);
         if inner.ours && inner.held >= bytes {
             return true;
@@ -291,7 +293,7 @@ impl Reserve {
             }
             Err(error @ Error::DiskFull { .. }) => {
                 inner.refusal = Some(error);
-                // What was allocated of it is given back.
+                // Space that was allocated in the failed attempt is freed.
                 if self.cut(inner, inner.held).is_err() {
                     let _ = self.remove(inner);
                 }
@@ -314,7 +316,7 @@ impl Reserve {
         file.allocate(bytes).context("allocate", &self.path)
     }
 
-    /// Cuts the file to `bytes`; a file that another process made goes as a whole.
+    /// Cuts the file to `bytes`; a file that another process made is removed.
     fn cut(&self, inner: &mut Inner, bytes: u64) -> Result<()> {
         if bytes == 0 || !inner.ours {
             return self.remove(inner);

@@ -1,11 +1,11 @@
-//! The mark of a directory that is being filled: until it is gone, the directory holds only a part,
-//! and opening it fails.
+//! The mark of a directory that is being filled. While the mark exists, the directory is
+//! incomplete, and opening it fails.
 //!
 //! 1. The mark is durable before the directory holds anything that an open could take for a
 //!    database.
-//! 2. It goes, durably, only when all that was to be filled in is durable.
-//! 3. The thread that fills the directory holds its lock while it makes and removes the mark. What
-//!    an earlier filling left may be removed under the lock while the mark stands.
+//! 2. The mark is removed, durably, only when the whole content is durable.
+//! 3. The thread that fills the directory holds its lock while it creates and removes the mark.
+//!    What an earlier filling left may be removed under the lock while the mark exists.
 
 use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, what_it_is};
 use crate::error::{Error, IoContext, Result};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The name of the mark.
 pub const MARK_NAME: &str = "INCOMPLETE";
 
-/// The content of the mark, for people who look.
+/// The content of the mark, for people who read it.
 const TEXT: &[u8] = b"A repair into this directory was not finished. Run it again, and it begins \
 anew, or remove the directory.\n";
 
@@ -30,10 +30,11 @@ pub fn is_marked(entries: &[DirEntry]) -> bool {
 }
 
 /// Makes `path` a marked directory that holds nothing else but the lock file. It must be missing,
-/// empty, or marked by a filling that was cut off.
+/// empty, or marked by an interrupted filling.
 ///
 /// # Errors
-/// [`Error::Exists`] if something else stands there, [`Error::Locked`] if somebody is filling it.
+/// [`Error::Exists`] if something else is there, [`Error::Locked`] if another process is filling
+/// it.
 pub fn begin(fs: &Arc<dyn Fs>, path: &Path) -> Result<()> {
     fs.create_dir(path).context("create", path)?;
     // Nothing is removed through a link.
@@ -41,7 +42,7 @@ pub fn begin(fs: &Arc<dyn Fs>, path: &Path) -> Result<()> {
     let fs = fs.as_ref();
     let lock_path = path.join(LOCK_NAME);
     let entries = fs.list(path).context("list", path)?;
-    // Nothing is made in a directory of something else, not even the lock file.
+    // Nothing is created in a directory of something else, not even the lock file.
     check_free(path, &entries)?;
     let _lock = fs.lock(&lock_path).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => Error::Locked { path: path.to_owned() },
@@ -52,26 +53,26 @@ pub fn begin(fs: &Arc<dyn Fs>, path: &Path) -> Result<()> {
     if is_marked(&entries) {
         clear(fs, path, &entries)?;
     }
-    // Seeded: what a repair that was cut off leaves opens as a whole database.
+    // Seeded: the target of an interrupted repair opens as a whole database.
     bug!("directory_repair_target_not_marked", return Ok(()));
     let mark = path.join(MARK_NAME);
     // An existing mark may never have been synced.
     let (file, _) = open_to_change(fs, &mark).context("create", &mark)?;
     file.write_at(TEXT, 0).context("write", &mark)?;
-    // Seeded: a power cut takes the mark of a repair that was cut off, and leaves its files.
+    // Seeded: a power cut removes the mark of an interrupted repair, and leaves its files.
     bug!("directory_repair_mark_not_synced", return Ok(()));
     file.sync_data().context("sync", &mark)?;
     fs.sync_dir(path).context("sync", path)
 }
 
-/// Takes the mark away. Everything in the directory must be durable, and its lock held.
+/// Removes the mark. Everything in the directory must be durable, and its lock held.
 pub fn end(fs: &dyn Fs, path: &Path) -> Result<()> {
     let mark = path.join(MARK_NAME);
     fs.remove_file(&mark).context("remove", &mark)?;
     fs.sync_dir(path).context("sync", path)
 }
 
-/// Whether there is nothing, or nothing but what an earlier filling left.
+/// Whether the directory is empty or holds only what an earlier filling left.
 fn check_free(path: &Path, entries: &[DirEntry]) -> Result<()> {
     let in_the_way = |entry: &DirEntry| entry.name != LOCK_NAME;
     if is_marked(entries) || !entries.iter().any(in_the_way) {

@@ -19,15 +19,15 @@ const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
 /// Write buffers: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
-/// Memory of so many memtables may be kept, after their flush, for transactions that began before.
+/// Memory for this many flushed memtables may be kept for transactions that began before the flush.
 pub const HISTORY_SETS: u64 = 2;
 /// The fraction of a base that its deltas may reach before they are compacted: 1/3.
 pub const LAZINESS: f64 = 1.0 / 3.0;
-/// A memtable is sealed when the log behind its start has so many times the memtable's size.
-/// Entries take less room in the log than in memory, so this counts only for what fills no
-/// memtable: writes that were refused behind their reservation, and changes of keyspaces.
+/// A memtable is sealed when the log after its start is this many times the memtable's size.
+/// Entries take less room in the log than in memory, so this matters only for what fills no
+/// memtable: writes that were refused after their reservation, and changes of keyspaces.
 pub const LOG_PER_MEMTABLE: u64 = 2;
-/// Deltas above which a partition is compacted whatever their size.
+/// A partition with more deltas is compacted whatever their size.
 pub const DELTAS_MAX: usize = 8;
 
 /// Numbers that hold while the database is open.
@@ -39,7 +39,7 @@ pub struct Settings {
     pub memtable_bytes: u64,
     /// Bytes that all memtables together may take: the only hard stop for writers.
     pub write_budget_bytes: u64,
-    /// Bytes of log that all memtables together may keep: behind them writers stop too.
+    /// Bytes of log that all memtables together may keep; beyond them writers stop too.
     pub log_budget_bytes: u64,
     /// Bytes of flushed memtables that are kept for open transactions.
     pub history_bytes: u64,
@@ -49,7 +49,8 @@ pub struct Settings {
     pub batch_bytes_max: u64,
     /// Background workers.
     pub workers: usize,
-    /// Bytes of a partition's base at which it counts as full; it is split at half more.
+    /// Bytes at which a partition's base counts as full; the base is split at one and a half times
+    /// that.
     pub partition_bytes: u64,
     /// Bytes of a segment.
     pub segment_bytes: u32,
@@ -107,7 +108,7 @@ impl Settings {
         })
     }
 
-    /// The codec of new blocks; `settled`: what is written is expected to stay for long.
+    /// The codec of new blocks; `settled`: the data is expected to stay for long.
     pub fn codec(&self, settled: bool) -> Codec {
         match (self.compression, settled) {
             (Compression::None, _) | (Compression::Auto | Compression::Zstd, false) => Codec::Raw,
@@ -130,13 +131,13 @@ fn default_memory() -> u64 {
         read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", whole),
     ];
     let known = limits.into_iter().flatten().chain(machine).min();
-    // Where nothing can be learned, 1 GiB is a cautious guess of the machine's memory.
+    // If nothing is known, 1 GiB is a cautious guess of the machine's memory.
     (known.unwrap_or(1 << 30) / 4).max(MEMORY_BYTES_MIN)
 }
 
 fn read_number(path: &str, parse: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    // This asks the kernel about the machine; it is no file of the database, so it does not go
-    // through `Fs`.
+    // This reads what the kernel says about the machine. It is no file of the database, so it does
+    // not go through `Fs`.
     std::fs::read_to_string(path).ok().and_then(|text| parse(&text))
 }
 

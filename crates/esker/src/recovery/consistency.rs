@@ -1,11 +1,12 @@
-//! Checks whether the files of a database agree with what is known of them. An open for writing or
-//! for reading, `verify` and a repair all use this one check.
+//! Checks whether the files of a database agree with what is known about them. An open for writing
+//! or for reading, `verify` and a repair all use this one check.
 //!
-//! 1. The superblock that counts names the manifest, which holds at least what is known of it.
-//! 2. The log reaches at least as far as is known, from where the manifest says that it begins.
+//! 1. The valid superblock names the manifest, which reaches at least as far as is known.
+//! 2. The log reaches at least as far as is known, from the position at which the manifest says
+//!    that it begins.
 //! 3. The manifest is not older than the log.
 //!
-//! The rules for torn ends (R6, R11) decide what is not known, because no superblock says it
+//! The rules for torn ends (R6, R11) apply to what is not known, because no superblock records it
 //! (version 1) or the process was killed before one could.
 
 use crate::base::Seq;
@@ -21,7 +22,7 @@ use std::path::Path;
 pub struct Consistency {
     /// What is damaged, missing or older than is known, so that open refuses; empty: nothing.
     pub damage: Vec<Error>,
-    /// The number of the manifest, after successors, if it is what is known of it.
+    /// The number of the manifest, after successors, if it is what the superblocks say.
     pub manifest: Option<u64>,
 }
 
@@ -35,11 +36,11 @@ impl Consistency {
     }
 }
 
-/// Checks superblocks, manifest and log of a database that nobody has open. Changes nothing.
+/// Checks superblocks, manifest and log of a database that is not open. Changes nothing.
 ///
 /// # Errors
 /// [`Error::Missing`] if there is no superblock, [`Error::UnknownFormat`] if a newer build wrote
-/// it, and what reading fails with. Damage is part of the result.
+/// it, and the errors of reading. Damage is part of the result.
 pub fn check(fs: &dyn Fs, directory: &Path) -> Result<Consistency> {
     let mut found = Consistency::default();
     let (superblocks, manifest) = match read(fs, directory) {
@@ -63,7 +64,8 @@ pub fn check(fs: &dyn Fs, directory: &Path) -> Result<Consistency> {
     Ok(found)
 }
 
-/// Reads the superblocks and the manifest that they name, as far as it is known at least.
+/// Reads the superblocks and the manifest that they name, which must reach at least as far as is
+/// known.
 ///
 /// # Errors
 /// [`Error::Missing`] if there is no superblock; what is damaged or older than is known.
@@ -81,7 +83,7 @@ pub fn check_age(directory: &Path, manifest: &Recovered, log: &wal::Recovered) -
     manifest.check_log(directory, log)
 }
 
-/// Refuses a log that does not reach as far as it is known to, from `log_start` on.
+/// Refuses a log that, read from `log_start`, does not reach as far as is known.
 pub fn check_reach(
     directory: &Path,
     superblock: &Superblock,

@@ -1,7 +1,7 @@
 //! Makes the files of a new database.
 //!
-//! The superblocks come last: in a directory without them, and without data, a creation was cut off,
-//! and the database is made anew.
+//! The superblocks are written last: a directory without them, and without data, holds an
+//! interrupted creation, and the database is created anew.
 
 use crate::commit::{LogConfig, Pipeline};
 use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
@@ -14,12 +14,12 @@ use crate::wal::FIRST_POSITION;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Makes a new, empty database in a directory that is ours and holds none.
+/// Creates a new, empty database in a directory that is ours and holds none.
 pub fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
     let data = path.join(DATA_DIRECTORY);
     fs.create_dir(&data).context("create", &data)?;
-    // The manifest says that the log begins here, so the first segment must be there before the
-    // manifest counts (R11).
+    // The manifest says that the log begins here, so the first log file must exist before the
+    // manifest becomes valid (R11).
     let mut config = LogConfig::new(fs.clone(), path.join(LOG_DIRECTORY));
     config.kind = options.log;
     config.file_bytes_max = u64::from(options.log_file_bytes);
@@ -30,7 +30,7 @@ pub fn create(fs: &Arc<dyn Fs>, path: &Path, options: &Options) -> Result<()> {
     first_superblocks(fs, path, &manifest)
 }
 
-/// Writes the superblocks of a new database, with random bytes that tell it from every other.
+/// Writes the superblocks of a new database, with random bytes that identify it.
 pub fn first_superblocks(fs: &dyn Fs, path: &Path, manifest: &Manifest) -> Result<()> {
     let mut database = [0; 16];
     getrandom::fill(&mut database)

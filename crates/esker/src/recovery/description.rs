@@ -1,7 +1,7 @@
 //! What the manifest of a database says: its superblocks, its catalog and its trees.
 //!
-//! The edits are applied in order. One object stands for each run file and each run segment, however
-//! often the manifest names them.
+//! The edits are applied in order. Each run file and each run segment has one object, however often
+//! the manifest names it.
 
 use crate::base::{Bytewise, FileId, Seq};
 use crate::catalog::{Catalog, Order};
@@ -32,7 +32,7 @@ pub struct Described {
     pub next_file: FileId,
 }
 
-/// Reads the content of the manifest, and checks that it makes sense.
+/// Reads the content of the manifest, and checks that it is consistent.
 pub fn describe(
     fs: &Arc<dyn Fs>,
     path: &Path,
@@ -46,7 +46,7 @@ pub fn describe(
     let mut trees = Trees::default();
     let (mut log_start, mut next_file) = (None, 1);
     let mut objects = Objects { files, by_id: HashMap::new(), segments: HashMap::new() };
-    // Each edit is freed after it is applied: until then its content is in memory twice.
+    // Each edit is freed once it is applied: until then its content is in memory twice.
     for edit in std::mem::take(&mut manifest.edits) {
         log_start = edit.log_start.or(log_start);
         next_file = edit.next_file.unwrap_or(next_file).max(next_file);
@@ -69,7 +69,8 @@ fn check_trees(path: &Path, version: &Version, catalog: &Catalog) -> Result<()> 
         match &keyspace.order {
             Order::Bytewise => check_tree(&Bytewise, tree),
             Order::Custom(order) => check_tree(order, tree),
-            // Without the comparator nothing can be said; the keyspace cannot be opened anyway.
+            // Without the comparator the order cannot be checked; the keyspace cannot be opened
+            // anyway.
             Order::Missing(_) => Ok(()),
         }
         .map_err(|what| misfit(path, what))?;
@@ -77,7 +78,7 @@ fn check_trees(path: &Path, version: &Version, catalog: &Catalog) -> Result<()> 
     Ok(())
 }
 
-/// Makes one object per file and segment, however often the manifest names it.
+/// Creates one object per file and segment, however often the manifest names it.
 struct Objects<'f> {
     files: &'f Arc<Files>,
     by_id: HashMap<FileId, Arc<RunFile>>,

@@ -1,7 +1,7 @@
-//! Reads the log back, and checks its end against what is known of it.
+//! Reads the log, and checks its end against what is known of it.
 //!
-//! The end of the log is where its last whole record ends (R6). A log that ends before what the
-//! superblocks say was synced, or before the point of a branch, has lost something, and open
+//! The end of the log is the end of its last whole record (R6). A log that ends before the position
+//! that the superblocks say was synced, or before the point of a branch, has lost records, and open
 //! refuses it unless the options say otherwise (R30).
 
 use crate::base::Seq;
@@ -17,7 +17,7 @@ use crate::wal;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the log back into memtables, newest first.
+/// Reads the log into memtables, newest first.
 pub fn replay_log(
     directory: &Path,
     start: Seq,
@@ -39,7 +39,7 @@ pub fn replay_log(
     Ok((recovered, memtable_sets))
 }
 
-/// Checks the log against what is known of it, and returns what is known from now on.
+/// Checks the log against what is known of it, and returns what is known afterwards.
 pub fn check_known(
     path: &Path,
     described: &Described,
@@ -59,16 +59,16 @@ pub fn check_known(
     }
 }
 
-/// The log was durable up to the point of every branch before the manifest told of it (R24). If
-/// it ends before one, something is lost, and what is written there next must not turn up in the
-/// branch.
+/// The log was durable up to the point of every branch before the manifest recorded the branch
+/// (R24). If the log ends before a point, records are lost, and what is written there next must not
+/// appear in the branch.
 pub fn check_points(
     directory: &Path,
     catalog: &mut Catalog,
     end: Seq,
     recovery: Recovery,
 ) -> Result<()> {
-    // Seeded: a log that ends before the point of a branch is accepted, and later writes turn up in
+    // Seeded: a log that ends before the point of a branch is accepted, and later writes appear in
     // the branch.
     bug!("recovery_branch_points_not_checked", return Ok(()));
     let Some(point) = catalog.branch_points().last().copied().filter(|point| *point > end) else {
@@ -79,7 +79,7 @@ pub fn check_points(
     if recovery == Recovery::Refuse {
         return Err(damage);
     }
-    log::warn!("branches keep what stands before the damage: {damage}");
+    log::warn!("branches keep what precedes the damage: {damage}");
     catalog.cut_points(end);
     Ok(())
 }

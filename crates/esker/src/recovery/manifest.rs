@@ -1,8 +1,10 @@
-//! The beginning of a life of the database: its new manifest, and what the last life left.
+//! The beginning of a life of the database: its new manifest, and the files that the last life
+//! left.
 //!
 //! 1. Every open for writing begins a new manifest with the whole state (R7).
-//! 2. Orphans go only under a whole manifest, since only then they are surely orphans. If it has a
-//!    torn end, they are set aside, because the end may be damage that looks like a cut.
+//! 2. Orphans are removed only if the manifest is whole, since only then they surely are orphans.
+//!    If it has a torn end, they are set aside, because the end may be damage that looks like a
+//!    torn end.
 
 use crate::base::FileId;
 use crate::directory::LOG_DIRECTORY;
@@ -19,8 +21,8 @@ use crate::manifest::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// Begins a life of the database, with the reserve at hand where the device is full. `known`: what
-/// is known of the log.
+/// Begins a life of the database; uses the reserve if the device is full. `known`: what is known of
+/// the log.
 pub fn begin(
     path: &Path,
     options: &Options,
@@ -35,7 +37,7 @@ pub fn begin(
     Ok((reserve, store))
 }
 
-/// Starts a new manifest for this life of the database, and removes what nothing refers to.
+/// Starts a new manifest for this life of the database, and removes files to which nothing refers.
 /// `known`: what is known of the log; `None`: the database is only read, and keeps its manifest.
 fn begin_manifest(
     fs: &dyn Fs,
@@ -56,42 +58,42 @@ fn begin_manifest(
     let before = *described.superblocks.current();
     // Seeded: files that a damaged edit may have referred to are removed.
     let torn = torn_manifest(fs, path, described)?.filter(|_| !bug!("recovery_orphans_always_go"));
-    // No edit ever referred to these; they may be what fills the device.
+    // No edit ever referred to these files, and they may be what fills the device.
     let next_file = described.next_file;
     let mut aside = files.remove_orphans(&live, &|id| id >= next_file, torn)?;
     let (catalog, version) = (&described.catalog, &described.version);
     let state = catalog.whole_state(version, log_start, files.peek_next_id(), false);
-    // A superblock may name a later one already: this work is tried again where space was missing.
+    // A superblock may already name a later manifest: this step is repeated when space was missing.
     let new = Manifest::create_next(fs, path, old.max(before.manifest), &state)?;
-    // Nothing is written to the old manifest, not even its successor's name: a sync of it may have
-    // failed, and then a record behind the one that was lost would look like damage (R7). Nobody
-    // misses the name, since both manifests say the same until both superblocks are written.
+    // Nothing is written to the old manifest, not even its successor's name. A sync of it may have
+    // failed, and then a record after the lost one would look like damage (R7). The name is not
+    // needed, since both manifests say the same until both superblocks are written.
     // Seeded: open removes old manifests while a superblock may still lead through them.
     bug!("recovery_old_manifests_go_first", remove_old_manifests(fs, path, new.number())?);
     let known = Known { manifest: new.reach(), ..known };
     let next = Superblock { manifest: new.number(), known: Some(known), ..before };
     described.superblocks.write_both(fs, path, next)?;
-    // The old manifest may have held edits that were never synced. Had the power gone before the
-    // new one was, these files would have been needed again (R7).
+    // The old manifest may have held edits that were never synced. If the power had failed before
+    // the new manifest was synced, these files would have been needed again (R7).
     aside |= files.remove_orphans(&live, &|_| true, torn)?;
     if let Some(torn) = torn.filter(|_| aside) {
         set_aside(fs, &path.join(manifest_name(torn)), torn)?;
     }
-    // Only now: until the superblocks are written, they may name a manifest that was retired, and
-    // the way to the present one leads through it (R12).
+    // Old manifests are removed only now: until the superblocks are written, they may name a
+    // retired manifest, which leads to the present one (R12).
     remove_old_manifests(fs, path, new.number())?;
     let metas = described.version.segments().map(|segment| segment.meta());
     files.note_gaps(metas.map(|meta| (meta.file, meta.offset, meta.len)));
     Ok(Store::new(new, log_start, &described.version))
 }
 
-/// The number of the manifest with a torn end, behind which an edit may have been lost that
-/// referred to files that now seem to be orphans. It is the present one, or one that an opening
-/// retired which was cut off before it had set them aside: it removes that manifest last.
+/// The number of the manifest with a torn end, after which an edit may have been lost that referred
+/// to files that now seem to be orphans. It is the present manifest, or one that an interrupted
+/// open retired before it had set the files aside: an open removes that manifest last.
 fn torn_manifest(fs: &dyn Fs, path: &Path, described: &Described) -> Result<Option<u64>> {
     let present = described.manifest.number;
     let known = described.superblocks.current().known;
-    // Behind the end of a manifest that was closed nothing was ever written.
+    // Nothing was ever written after the end of a manifest that was closed.
     if described.manifest.torn && !known.is_some_and(|known| known.closed) {
         return Ok(Some(present));
     }
@@ -107,7 +109,7 @@ fn torn_manifest(fs: &dyn Fs, path: &Path, described: &Described) -> Result<Opti
     Ok(retired.into_iter().rfind(torn))
 }
 
-/// Removes manifests that were retired, or begun and never named.
+/// Removes manifests that were retired, and manifests that were begun but never named.
 fn remove_old_manifests(fs: &dyn Fs, path: &Path, current: u64) -> Result<()> {
     for entry in fs.list(path).context("list", path)? {
         let retired = |number| number != current;

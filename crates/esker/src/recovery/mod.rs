@@ -3,10 +3,10 @@
 //! 1. [`consistency`] compares superblocks, manifest and log with what is known of them.
 //! 2. [`description`] turns the edits of the manifest into the catalog and the trees.
 //! 3. [`replay`] puts the batches of the log into memtables; [`log`] checks where the log ends.
-//! 4. [`manifest`] begins the manifest of a new life, and removes what nothing refers to.
+//! 4. [`manifest`] begins the manifest of a new life, and removes files to which nothing refers.
 //! 5. [`create`] makes the files of a new database.
 //!
-//! Nothing here starts a thread or keeps state: the database is wired together from the results.
+//! Nothing here starts a thread or keeps state: `db` builds the database from the results.
 
 pub mod consistency;
 pub mod create;

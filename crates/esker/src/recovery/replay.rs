@@ -1,8 +1,7 @@
-//! Replay: puts the log's batches, from where the manifest says, into memtables.
+//! Replay: puts the log's batches into memtables, from the position that the manifest gives.
 //!
-//! A replayed operation gets the sequence number that it had. Memtables are sealed as they fill,
-//! at the same positions that a running database could have chosen, so their flush is the
-//! ordinary one.
+//! A replayed operation gets the sequence number that it had. Memtables are sealed as they fill, at
+//! positions that a running database could also have chosen, so the ordinary flush works on them.
 
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{CustomOrder, KeyspaceId, Kind, Seq};
@@ -22,10 +21,10 @@ pub struct Replay<'c> {
     catalog: &'c mut Catalog,
     settings: &'c Settings,
     pool: &'c Arc<ChunkPool>,
-    /// Those that are full, the newest first.
+    /// Full sets, the newest first.
     sealed: Vec<Arc<MemtableSet>>,
     building: Building,
-    /// Where branches left their parents: no set lies on both sides of one (R24). Ascending.
+    /// The points of branches, ascending: no set contains a point in its interior (R24).
     points: Vec<Seq>,
 }
 
@@ -38,7 +37,7 @@ struct Building {
 
 /// The memtable of one keyspace.
 enum Table<'t> {
-    /// Entries are sorted once, when all are there.
+    /// Entries are sorted once, when all are present.
     Bytewise(&'t mut MemtableBuilder),
     /// Comparing runs user code; entries are inserted one by one.
     Custom(&'t Memtable<CustomOrder>),
@@ -85,7 +84,7 @@ impl<'c> Replay<'c> {
         Self { catalog, settings, pool, sealed: Vec::new(), building, points }
     }
 
-    /// Seals what is being built at `position`, and begins the next set there.
+    /// Seals the set under construction at `position`, and begins the next set there.
     fn seal(&mut self, position: Seq) {
         let next = Building::new(position, self.settings, self.pool);
         let set = std::mem::replace(&mut self.building, next);
@@ -105,12 +104,12 @@ impl<'c> Replay<'c> {
     ) -> Result<()> {
         let start = self.building.start;
         let crossed = self.points.iter().filter(|point| (start + 1..=position).contains(point));
-        // Seeded: after a crash, what was written to the parent behind a branch turns up in the
-        // branch.
+        // Seeded: after a crash, what was written to the parent after a branch was made appears in
+        // the branch.
         let mut crossed = crossed.filter(|_| !bug!("recovery_replay_ignores_branch_points"));
         if let Some(first) = crossed.next().copied() {
             let last = crossed.next_back().copied().unwrap_or(first);
-            // Between the points there is nothing, or its record would have come before.
+            // No record lies between the points; otherwise it would have come earlier.
             self.seal(first);
             self.building.start = last;
         } else if self.building.bytes() >= self.settings.memtable_bytes {
@@ -137,7 +136,7 @@ impl<'c> Replay<'c> {
                 self.catalog.place(keyspace, branch);
                 return Ok(());
             }
-            // Its branch was dropped since, which only the manifest says.
+            // Its branch was dropped since; only the manifest records that.
             Op::CreateKeyspace { keyspace, .. } if !self.catalog.has_home(keyspace) => {
                 self.catalog.raise_next_id(keyspace.saturating_add(1));
                 return Ok(());
@@ -158,7 +157,7 @@ impl<'c> Replay<'c> {
             _ => {}
         }
         // Operations of a keyspace that the manifest already dropped, or that precede its drop in
-        // the log, go nowhere, unless a copy of it shares them.
+        // the log, are discarded, unless a copy of the keyspace shares them.
         let id = op.keyspace();
         let start = self.building.start;
         let shared = |catalog: &Catalog| {
@@ -195,8 +194,8 @@ impl<'c> Replay<'c> {
         Ok(())
     }
 
-    /// The memtables, the newest first: one that is empty and takes writes from `end`, and those
-    /// that were replayed, sealed.
+    /// The memtables, the newest first: an empty one that takes writes from `end`, and then the
+    /// sealed ones that were replayed.
     pub fn finish(mut self, end: Seq) -> Vec<Arc<MemtableSet>> {
         let changed = self.catalog.has_pending_before(end);
         if self.building.start != end || changed {

@@ -169,7 +169,7 @@ impl Names {
             destroy(&self.saved, &self.whole)
         };
         if let Err(error) = attempt() {
-            log::warn!("a repair that failed left something behind: {error}");
+            log::warn!("cannot remove what a failed repair has written: {error}");
         }
     }
 }

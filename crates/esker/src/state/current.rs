@@ -1,11 +1,11 @@
 //! The present state, and the one way to replace it.
 //!
-//! 1. A reader loads the state inside an epoch, or owns it. States are replaced as a whole, one at
-//!    a time, each made from the one before, so no change is lost.
-//! 2. A state and a position fit together if the position was read while the state was the present
-//!    one (R17). A position that is read later than the state is good for a look at what is in
-//!    memory; a caller that needs both for longer uses [`Current::view`].
-//! 3. Old states are kept until nobody reads them (`retired`).
+//! 1. A reader loads the state inside an epoch, or holds a reference. States are replaced as a
+//!    whole, one at a time, each derived from the one before, so no change is lost.
+//! 2. A state and a position match if the position was read while the state was the present one
+//!    (R17). A state with a position that was read later suffices for a look at what is in memory;
+//!    a caller that needs both for longer uses [`Current::view`].
+//! 3. Old states are kept until their last reader is done (`retired`).
 
 use crate::base::Seq;
 use crate::state::State;
@@ -25,7 +25,7 @@ pub struct Current {
 }
 
 impl Current {
-    /// Begins with `state`.
+    /// A holder of `state`.
     pub fn new(state: Arc<State>) -> Self {
         Self { state: EpochCell::new(state), changing: Mutex::new(()), retired: Retired::default() }
     }
@@ -36,12 +36,12 @@ impl Current {
         self.state.load(guard)
     }
 
-    /// The state, owned.
+    /// The state, with a reference of its own.
     pub fn load_arc(&self) -> Arc<State> {
         self.state.load_arc()
     }
 
-    /// The state, and a position that `position` gave while it was the present one.
+    /// The state, and a position that `position` returned while that state was the present one.
     pub fn view(&self, position: impl Fn() -> Seq) -> (Arc<State>, Seq) {
         loop {
             let state = self.load_arc();
@@ -52,7 +52,7 @@ impl Current {
         }
     }
 
-    /// Lets readers see the state that `next` makes of the present one.
+    /// Publishes the state that `next` derives from the present one.
     pub fn change(&self, next: impl FnOnce(&State) -> State) {
         let _changing = self.changing.lock();
         let now = self.load_arc();
@@ -61,8 +61,8 @@ impl Current {
         self.state.swap(Arc::new(next));
     }
 
-    /// Seals the active set and lets `next` take writes, which begins at the position that
-    /// separates them from all earlier ones. Nobody reserves meanwhile (R3).
+    /// Seals the active set and makes `next` the active one. `next` begins at the position that
+    /// separates its writes from all earlier ones. No thread reserves meanwhile (R3).
     pub fn seal(&self, next: MemtableSet) {
         self.change(|now| {
             now.active().seal(next.start);
@@ -70,8 +70,8 @@ impl Current {
         });
     }
 
-    /// The oldest sealed set, once `wait` has seen everything before its end published: until then
-    /// writers may still put entries into it (R3).
+    /// The oldest sealed set. Returns only after `wait` has seen everything before the set's end
+    /// published: until then writers may still put entries into it (R3).
     pub fn flushable<E>(
         &self,
         wait: impl FnOnce(Seq) -> Result<(), E>,

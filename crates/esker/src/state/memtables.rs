@@ -1,5 +1,5 @@
 //! The memtables that are sealed together (R14): one for all bytewise keyspaces, and one for each
-//! keyspace with a custom comparator, made when it is first written.
+//! keyspace with a custom comparator, created by the first write to that keyspace.
 //!
 //! A set covers the sequence numbers from its `start` to the position where it was sealed. It is
 //! flushed once everything below that position is published (R3).
@@ -39,7 +39,7 @@ impl MemtableSet {
         Self::from_tables(start, capacity_bytes, pool, bytewise, BTreeMap::new())
     }
 
-    /// Like [`Self::new`], with the content of these tables.
+    /// Like [`Self::new`], with the given tables.
     pub fn from_tables(
         start: Seq,
         capacity_bytes: u64,
@@ -65,7 +65,7 @@ impl MemtableSet {
         Some(self.sealed_at.load(Ordering::Acquire)).filter(|seq| *seq != 0)
     }
 
-    /// Notes the position at which it was sealed.
+    /// Sets the position at which it was sealed.
     pub fn seal(&self, at: Seq) {
         let _ = self.sealed_since.set(Instant::now());
         self.sealed_at.store(at, Ordering::Release);
@@ -76,19 +76,19 @@ impl MemtableSet {
         self.sealed_since.get().copied()
     }
 
-    /// Whether it has reached its size: in memory, or in the log, which ends at `log_end` and is
-    /// kept from where this set begins.
+    /// Whether the set has reached its size in memory, or the log from the set's start to `log_end`
+    /// has reached its limit.
     pub fn is_full(&self, log_end: Seq) -> bool {
         self.bytes() >= self.capacity_bytes
             || log_end.saturating_sub(self.start) >= self.capacity_bytes * LOG_PER_MEMTABLE
     }
 
-    /// Whether it is full and nobody has asked for its seal yet.
+    /// Whether the set is full and its seal was not requested yet; requests the seal.
     pub fn take_seal_request(&self, log_end: Seq) -> bool {
         self.is_full(log_end) && !self.seal_requested.swap(true, Ordering::AcqRel)
     }
 
-    /// Lets the seal be asked for again, after an attempt that failed.
+    /// Allows another seal request after a failed attempt.
     pub fn renew_seal_request(&self) {
         self.seal_requested.store(false, Ordering::Release);
     }
@@ -171,7 +171,7 @@ pub fn tombstone(start: Option<&[u8]>, end: Option<&[u8]>, seq: Seq) -> RangeTom
     RangeTombstone { start: start.map(<[u8]>::to_vec), end: end.map(<[u8]>::to_vec), seq }
 }
 
-/// An entry of a keyspace with a custom comparator that waits for its sequence number (R15).
+/// An entry of a keyspace with a custom comparator that has no sequence number yet (R15).
 pub struct PendingEntry {
     /// Its memtable.
     pub table: Arc<Memtable<CustomOrder>>,

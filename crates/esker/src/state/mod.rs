@@ -36,12 +36,12 @@ impl State {
         primitives::Arc::new(Self::of(memtable_sets, Arc::new(version)))
     }
 
-    /// A state of these parts, which no iterator looks at.
+    /// A state of these parts, without iterators.
     pub fn of(memtable_sets: Vec<Arc<MemtableSet>>, version: Arc<Version>) -> Self {
         Self { memtable_sets, version, iterators: AtomicU32::new(0) }
     }
 
-    /// An iterator begins, or ends, to look at it.
+    /// Counts an iterator on this state that begins or ends.
     pub fn count_iterator(&self, begins: bool) {
         match begins {
             true => self.iterators.fetch_add(1, Ordering::Relaxed),
@@ -49,19 +49,19 @@ impl State {
         };
     }
 
-    /// Whether iterators look at it, which stay for as long as their owners like.
+    /// Whether iterators use this state; an iterator lives as long as its owner keeps it.
     pub fn has_iterators(&self) -> bool {
         self.iterators.load(Ordering::Relaxed) > 0
     }
 
-    /// The same with another set that takes writes.
+    /// The same state with another active set.
     pub fn with_active(&self, set: MemtableSet) -> Self {
         let memtable_sets =
             std::iter::once(Arc::new(set)).chain(self.memtable_sets.iter().cloned()).collect();
         Self::of(memtable_sets, self.version.clone())
     }
 
-    /// The same with another version, which took the content of `flushed` over.
+    /// The same state with another version, which contains the entries of `flushed`.
     pub fn with_version(&self, version: Version, flushed: Option<&Arc<MemtableSet>>) -> Self {
         let stays =
             |set: &&Arc<MemtableSet>| !flushed.is_some_and(|flushed| Arc::ptr_eq(flushed, set));
@@ -79,12 +79,12 @@ impl State {
     #[inline]
     pub fn set_of(&self, seq: Seq) -> &Arc<MemtableSet> {
         let covers = |set: &&Arc<MemtableSet>| set.start <= seq;
-        // Seeded: a write that was sequenced before a seal goes into the set behind it.
+        // Seeded: a write that was sequenced before a seal goes into the set after it.
         if bug!("state_write_goes_to_the_newer_set") {
             return self.active();
         }
-        // A set leaves the state only when everything below its end is published, so the set of
-        // an unpublished write is there; the oldest stands in for a number below all starts.
+        // A set leaves the state only when everything below its end is published, so the set of an
+        // unpublished write is still here. The oldest set is used for a number below all starts.
         self.memtable_sets
             .iter()
             .find(covers)
@@ -96,12 +96,12 @@ impl State {
         self.memtable_sets.last().filter(|set| set.sealed_at().is_some())
     }
 
-    /// The position from which on the log is kept for the memtables.
+    /// The position from which on the memtables need the log.
     pub fn log_start(&self) -> Seq {
         self.memtable_sets.last().map_or(0, |oldest| oldest.start)
     }
 
-    /// Bytes of the sets that wait for their flush.
+    /// Bytes of the sealed sets.
     pub fn sealed_bytes(&self) -> u64 {
         self.memtable_sets[1..].iter().map(|set| set.bytes()).sum()
     }

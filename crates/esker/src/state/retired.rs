@@ -1,13 +1,13 @@
-//! States that readers may still look at, after newer ones took their place.
+//! States that readers may still use after newer ones have replaced them.
 //!
-//! The epoch scheme lets go of an old state at some later moment, on whatever thread happens to
-//! enter an epoch then. Freeing a memtable or a run's indexes takes milliseconds and must not hit
-//! a reader. So a second reference to every old state is kept here, and a worker drops it when it
-//! is the last one.
+//! The epoch scheme drops an old state at some later time, on whichever thread enters an epoch
+//! then. Freeing a memtable or a run's indexes takes milliseconds and must not delay a reader. So
+//! this module keeps a second reference to every old state, and a worker drops it when it is the
+//! last one.
 //!
-//! Where space is missing, somebody waits for what an old state holds. Calls that are under way let
-//! go of it soon, iterators do not, and only the first are worth waiting for: a state without
-//! iterators is *passing* until it was waited for once ([`Retired::settle`]).
+//! When space is missing, a caller waits for what an old state holds. Calls under way release an
+//! old state soon, iterators may not, so only calls are worth waiting for. A state without
+//! iterators is *passing* until a caller has waited for it once ([`Retired::settle`]).
 
 use crate::state::State;
 use crate::sync::pin;
@@ -15,7 +15,7 @@ use crate::sync::primitives::{self, Mutex};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Collections that are tried before what is left is taken to be held by iterators.
+/// The number of collections before the remaining states are taken to be held by iterators.
 const ROUNDS: usize = 4;
 
 /// What old states hold that the present one does not.
@@ -32,7 +32,7 @@ pub struct Held {
 #[derive(Debug)]
 struct Old {
     state: primitives::Arc<State>,
-    /// Whether its holders, if none is an iterator, may be about to let go.
+    /// Whether its holders may release it soon, if none of them is an iterator.
     passing: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Retired {
 }
 
 impl Retired {
-    /// Keeps an old state until nothing else holds it.
+    /// Keeps an old state until there is no other reference to it.
     pub fn push(&self, state: primitives::Arc<State>) {
         self.states.lock().push(Old { state, passing: true });
     }
@@ -63,17 +63,17 @@ impl Retired {
         held
     }
 
-    /// Whether some of them may go soon.
+    /// Whether some of the old states may be released soon.
     pub fn is_passing(&self) -> bool {
         self.states.lock().iter().any(|old| old.passing && !old.state.has_iterators())
     }
 
-    /// Notes that the remaining states are held by somebody who does not let go.
+    /// Records that the holders of the remaining states do not release them soon.
     pub fn settle(&self) {
         self.states.lock().iter_mut().for_each(|old| old.passing = false);
     }
 
-    /// Drops the states that nothing else holds; returns whether some are left.
+    /// Drops the states to which there is no other reference; returns whether some are left.
     pub fn collect(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut free = Vec::new();
@@ -98,7 +98,7 @@ impl Retired {
     }
 }
 
-/// Parts of states that were counted, by their addresses: the states keep them alive meanwhile.
+/// Parts of states that were counted already, by address: the states keep them alive meanwhile.
 #[derive(Default)]
 struct Seen(HashSet<usize>);
 

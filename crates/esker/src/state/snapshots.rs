@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The registered snapshots of a database.
 #[derive(Debug, Default)]
 pub struct Snapshots {
-    /// How often each position is registered, and the earliest time that goes with it.
+    /// How often each position is registered, and the earliest time among its registrations.
     counts: Mutex<BTreeMap<Seq, (usize, Millis)>>,
 }
 
@@ -21,7 +21,7 @@ impl Snapshots {
     pub fn register(&self, now: impl FnOnce() -> Moment) -> Moment {
         let mut counts = self.counts.lock();
         let moment = now();
-        // Time does not go back, so the first registration of a position has its earliest time.
+        // Time does not go back, so the first registration of a position has the earliest time.
         counts.entry(moment.seq).or_insert((0, moment.time)).0 += 1;
         moment
     }
@@ -30,7 +30,7 @@ impl Snapshots {
     pub fn release(&self, seq: Seq) {
         let mut counts = self.counts.lock();
         if let Some((count, _)) = counts.get_mut(&seq) {
-            // Seeded: of two snapshots at one position, the end of one leaves the other
+            // Seeded: when two snapshots have the same position, releasing one leaves the other
             // unprotected.
             bug!("state_first_release_ends_snapshot", *count = 1);
             *count -= 1;
@@ -51,8 +51,8 @@ impl Snapshots {
         (counts.len(), counts.values().next().map(|(_, time)| *time))
     }
 
-    /// Keeps snapshots from being made or released until the guard is dropped, if all that are
-    /// registered stand at positions in `known`; `None`: there are others.
+    /// Prevents snapshots from being registered or released until the guard is dropped, if all
+    /// registered positions are in `known`; `None`: there are others.
     pub fn hold(&self, known: &[Seq]) -> Option<impl Sized + '_> {
         let counts = self.counts.lock();
         counts.keys().all(|seq| known.contains(seq)).then_some(counts)
@@ -65,9 +65,9 @@ impl Snapshots {
     }
 
     /// The registered moments, ascending, each position once with its earliest time; and the time
-    /// that `now` gives, which is not later than that of any snapshot registered afterwards.
+    /// that `now` returns, which is not later than that of any snapshot registered afterwards.
     pub fn moments(&self, now: impl FnOnce() -> Millis) -> (Vec<Moment>, Millis) {
-        // Seeded: compactions do not know of snapshots.
+        // Seeded: compactions ignore snapshots.
         bug!("state_compactions_ignore_snapshots", return (Vec::new(), now()));
         let counts = self.counts.lock();
         let moment = |(seq, (_, time)): (&Seq, &(usize, Millis))| Moment { seq: *seq, time: *time };

@@ -1,8 +1,8 @@
 //! Statistics that are always on (R29).
 //!
-//! Counters are exact: each thread adds to a stripe of its own, so nothing is shared on the hot
-//! path; a query sums the stripes. One call in [`SAMPLE_EVERY`] is timed, because two clock
-//! reads would cost a tenth of a fast get.
+//! Counters are exact. Each thread adds to its own stripe, so nothing is shared on the hot path; a
+//! query sums the stripes. Only one call in [`SAMPLE_EVERY`] is timed, because two clock reads
+//! would cost a tenth of a fast get.
 
 use super::report::{Latency, Stats};
 use crate::sync::{Lane, Stripes};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const SAMPLE_EVERY: u64 = 64;
 
 /// Whether the call with this number is timed. The golden ratio spreads the numbers (Fibonacci
-/// hashing, Knuth): at regular distances, a program that alternates between two kinds of calls
+/// hashing, Knuth). With regular distances, a program that alternates between two kinds of calls
 /// would have only one kind timed.
 #[inline]
 fn is_sampled(call: u64) -> bool {
@@ -41,7 +41,7 @@ macro_rules! define_counters {
             Seeks,
         }
 
-        /// Counters of the background; rare enough to be shared.
+        /// Counters of the background work; they change rarely enough to be shared by all threads.
         #[derive(Debug, Default)]
         pub struct Background {
             $($(#[$background_doc])* pub $background: AtomicU64,)*
@@ -60,7 +60,7 @@ macro_rules! define_counters {
         }
 
         impl Counters {
-            /// Sets the counters of `stats` that are kept here.
+            /// Copies the counters that are kept here into `stats`.
             pub fn read_into(&self, stats: &mut Stats) {
                 $(stats.$call = self.total(Counter::$variant);)*
                 $(stats.$background = self.background.$background.load(Ordering::Relaxed);)*
@@ -193,7 +193,7 @@ fn start_clock() -> Option<Instant> {
 }
 
 impl Counters {
-    /// Counts a call and returns when it began, if it is to be timed.
+    /// Counts a call and returns when it began, if it is timed.
     #[inline]
     pub fn begin(&self, call: Counter) -> Option<Instant> {
         if cfg!(feature = "bench-no-stats") {
@@ -208,7 +208,7 @@ impl Counters {
         self.calls.lane()
     }
 
-    /// Counts a call in a lane and returns when it began, if it is to be timed.
+    /// Counts a call in a lane and returns when it began, if it is timed.
     #[inline]
     pub fn begin_in(lane: Lane<'_, COUNTERS>, call: Counter) -> Option<Instant> {
         if cfg!(feature = "bench-no-stats") {
@@ -217,7 +217,7 @@ impl Counters {
         sample(lane.add(call as usize, 1))
     }
 
-    /// Counts a committed batch and returns when it began, if it is to be timed.
+    /// Counts a committed batch and returns when it began, if it is timed.
     #[inline]
     pub fn begin_commit(&self, counts: WriteCounts) -> Option<Instant> {
         let WriteCounts { puts, deletes, range_deletes, user_bytes } = counts;
@@ -242,7 +242,7 @@ impl Counters {
         }
     }
 
-    /// Notes how long a call took that began at `started`.
+    /// Records the duration of a call that began at `started`.
     #[inline]
     pub fn end(&self, timed: Timed, started: Option<Instant>) {
         if let Some(started) = started {
@@ -250,7 +250,7 @@ impl Counters {
         }
     }
 
-    /// Notes how long a call took.
+    /// Records the duration of a call.
     pub fn record(&self, timed: Timed, took: Duration) {
         self.histograms[timed as usize].record(took);
     }

@@ -1,11 +1,12 @@
-//! Statistics: what is counted while the database works, and what a program sees of it.
+//! Statistics: what the database counts, and what a program sees of it.
 //!
-//! [`counters`] is written by the threads that call the database and by its workers. [`report`] holds
-//! the plain data that `Db::stats` returns. `table.rs` names every counter once: both follow from it,
-//! and so do all outputs.
+//! The threads that call the database and its workers write [`counters`]. [`report`] holds the
+//! plain data that `Db::stats` returns. `table.rs` names every counter once; both modules and all
+//! outputs are derived from it.
 
 pub mod counters;
 pub mod report;
+pub mod shapes;
 mod table;
 
 pub use report::{

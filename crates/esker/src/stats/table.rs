@@ -1,13 +1,14 @@
 //! The table of counters: the one place to add a counter.
 //!
-//! A line of the table names a counter and says what it counts. Everything else follows from it: the
-//! field of [`Stats`](super::Stats), where the counter is kept while the database is open, and its
-//! place in all outputs, which walk over [`Stats::counters`](super::Stats::counters): JSON, the
-//! command line, the C interface and Python. What is left to write is the line that counts:
-//! `counters.add(Counter::Name, 1)` in a call, `counters.background.name.fetch_add(…)` in the
-//! background, or the value of a computed counter in `db/admin.rs`.
+//! A line of the table names a counter and says what it counts. Three things follow from it: the
+//! field of [`Stats`](super::Stats), the place where the counter is kept while the database is
+//! open, and the counter's place in all outputs that iterate over
+//! [`Stats::counters`](super::Stats::counters): JSON, the command line, the C interface and Python.
+//! Only the line that counts remains to be written: `counters.add(Counter::Name, 1)` in a call,
+//! `counters.background.name.fetch_add(…)` in the background, or the value of a computed counter in
+//! `db/admin.rs`.
 
-/// Hands the table to the macro `$with`.
+/// Passes the table to the macro `$with`.
 macro_rules! counters {
     ($with:ident) => {
         $with! {
@@ -27,8 +28,8 @@ macro_rules! counters {
                 scans = Scans;
                 /// Entries that iterators returned.
                 scanned = Scanned;
-                /// Entries that iterators skipped: deleted ones, older versions, and entries that were
-                /// written after the iterator's moment.
+                /// Entries that iterators skipped: deleted ones, older versions, and entries that
+                /// were written after the iterator's moment.
                 skipped = Skipped;
             }
             // Counted by flushes and compactions, which are rare enough to share a counter.
@@ -37,8 +38,8 @@ macro_rules! counters {
                 flushes;
                 /// Compactions done.
                 compactions;
-                /// Operands that flushes and compactions applied to a value or combined with another
-                /// operand, and the values that they were applied to.
+                /// Operands that flushes and compactions applied to a value or combined with
+                /// another operand, and the values that they were applied to.
                 operands_folded;
                 /// Entries that flushes and compactions removed because they had expired.
                 entries_expired;

@@ -1,21 +1,22 @@
-//! Locks on keys, for transactions that would rather wait than conflict.
+//! Locks on keys, for transactions that wait instead of conflicting.
 //!
 //! A lock is shared or exclusive and belongs to a transaction until it ends. Waiting transactions
-//! stand in the key's queue, first come, first served, except that a holder of a shared lock who
-//! wants it exclusively goes to the front. Plain writes ignore locks.
+//! stand in the key's queue, first come, first served. One exception: a holder of a shared lock
+//! that requests the exclusive lock goes to the front. Plain writes ignore locks.
 //!
-//! 1. A lock is granted to the head of its queue as soon as no other holder is in its way, and to
-//!    nobody past the head. So a waiter waits for those holders, and for all that stand before it
-//!    in the queue.
-//! 2. The graph of who waits for whom has no cycle: an edge appears only when a transaction
-//!    begins to wait, and it does not begin if that would close a cycle ([`Error::Deadlock`]). A
-//!    grant turns a waiter into a holder, whom those behind it were waiting for anyway.
+//! 1. A lock is granted to the head of its queue as soon as no other holder conflicts with it, and
+//!    never to a transaction behind the head. So a waiter waits for the conflicting holders, and
+//!    for all transactions before it in the queue.
+//! 2. The wait-for graph of transactions has no cycle: an edge appears only when a transaction
+//!    begins to wait, and a transaction does not begin to wait if that would close a cycle
+//!    ([`Error::Deadlock`]). A grant turns a waiter into a holder; the transactions behind it were
+//!    waiting for it already.
 //! 3. A transaction waits for one lock at a time.
-//! 4. Each waiter sleeps on its own condition, until its lock is granted, its time is up or the
-//!    database is closed.
+//! 4. Each waiter sleeps on its own condition variable until its lock is granted, its timeout
+//!    passes or the database is closed.
 //!
-//! A custom comparator compares the keys of its keyspace here too, since keys that it calls equal
-//! are one key.
+//! The locks of a keyspace with a custom comparator compare its keys by that comparator, since keys
+//! that it calls equal are one key.
 
 #![allow(
     clippy::mutable_key_type,
@@ -36,9 +37,9 @@ pub type Holder = u64;
 /// How a key is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// Others may have shared locks on the key, too.
+    /// Other transactions may also have shared locks on the key.
     Shared,
-    /// Nobody else has a lock on the key.
+    /// No other transaction has a lock on the key.
     Exclusive,
 }
 
@@ -48,7 +49,7 @@ type LockKey = (KeyspaceId, OwnKey<'static>);
 /// A request for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The transaction that asks.
+    /// The transaction that requests the lock.
     pub holder: Holder,
     /// The keyspace.
     pub keyspace: KeyspaceId,
@@ -62,14 +63,15 @@ pub struct Request<'a> {
     pub mode: Mode,
     /// The longest time to wait.
     pub timeout: Duration,
-    /// Called now and then during the wait; true ends the wait as if its time were up.
+    /// Called now and then during the wait; true ends the wait as if the timeout had passed.
     pub interrupted: Option<fn() -> bool>,
 }
 
-/// How often a waiter checks whether it is interrupted: too often for a person to notice.
+/// How often a waiter checks whether it is interrupted: often enough that a person notices no
+/// delay.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// The holders of locks on a key, and those who wait for one.
+/// The holders of locks on a key, and the transactions that wait for one.
 #[derive(Debug, Default)]
 struct Lock {
     holders: BTreeMap<Holder, Mode>,
@@ -84,7 +86,7 @@ struct Waiter {
 }
 
 impl Lock {
-    /// The holders that are in the way of a request.
+    /// The holders that conflict with a request.
     fn obstacles(&self, holder: Holder, mode: Mode) -> impl Iterator<Item = Holder> + '_ {
         let in_the_way = move |(other, held): &(&Holder, &Mode)| {
             **other != holder && mode.max(**held) == Mode::Exclusive
@@ -124,7 +126,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// Those that a waiting transaction waits for.
+    /// The transactions that a waiting transaction waits for.
     fn waits_for(&self, holder: Holder) -> Vec<Holder> {
         let Some(lock) = self.waiting.get(&holder).and_then(|key| self.locks.get(key)) else {
             return Vec::new();
@@ -151,7 +153,8 @@ impl Inner {
         false
     }
 
-    /// Takes a transaction that waits out of the queue; those behind it may go on.
+    /// Takes a waiting transaction out of the queue; the transactions behind it may be granted the
+    /// lock.
     fn give_up(&mut self, holder: Holder) {
         let Some(key) = self.waiting.remove(&holder) else { return };
         if let Some(lock) = self.locks.get_mut(&key) {
@@ -168,7 +171,7 @@ impl Inner {
         }
     }
 
-    /// Notes that a transaction has a lock, to be given back at its end.
+    /// Records that a transaction has a lock, to be released at its end.
     fn note(&mut self, holder: Holder, key: LockKey) {
         let held = self.held.entry(holder).or_default();
         held.insert(key);
@@ -181,7 +184,7 @@ impl Inner {
 }
 
 impl Locks {
-    /// Takes a lock, or makes a held one exclusive. Returns whether it had to wait.
+    /// Takes a lock, or makes a held one exclusive. Returns whether the transaction had to wait.
     pub fn lock(&self, request: &Request<'_>) -> Result<bool> {
         let Request { holder, mode, .. } = *request;
         let key: LockKey = (request.keyspace, request.order.owned(request.key));
@@ -223,7 +226,7 @@ impl Locks {
         wake: &Condvar,
     ) -> Result<()> {
         let begun = Instant::now();
-        // A time beyond what the clock can express is no limit.
+        // A timeout beyond the range of the clock is no limit.
         let deadline = begun.checked_add(request.timeout);
         let mut interrupted = false;
         loop {
@@ -243,7 +246,8 @@ impl Locks {
             }
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if let Some(ask) = request.interrupted {
-                // User code may wait for a thread that wants this lock.
+                // User code may wait for a thread that needs this mutex, so the mutex is released
+                // meanwhile.
                 interrupted = MutexGuard::unlocked(&mut inner, ask);
             }
             if (late || interrupted) && !inner.holds(request.holder, key, request.mode) {
@@ -260,7 +264,7 @@ impl Locks {
         self.inner.lock().holds(holder, &key, Mode::Shared)
     }
 
-    /// Gives every lock of a transaction back.
+    /// Releases every lock of a transaction.
     pub fn release(&self, holder: Holder) {
         let mut inner = self.inner.lock();
         for key in inner.held.remove(&holder).unwrap_or_default() {

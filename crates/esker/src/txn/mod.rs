@@ -2,24 +2,23 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `reads` | what a transaction read: keys, ranges, and how far its iterators came |
+//! | `reads` | what a transaction read: keys, and ranges as far as its iterators advanced |
 //! | `writes` | what it wrote, before it commits |
 //! | `validate` | whether anything that it read has changed |
 //! | `locks` | locks on keys, for locking transactions |
 //!
-//! The memtables alone tell whether a key changed since a position, without I/O. A memtable set
-//! that is flushed leaves the state of readers; it is kept here while a transaction is open that
-//! began before the set's end.
+//! The memtables alone tell whether a key changed since a position, without I/O. A flush removes
+//! its memtable set from the state of readers; the set is kept here while a transaction is open
+//! that began before the set's end.
 //!
 //! 1. A transaction is registered before its position is read, under the same lock under which a
-//!    flush decides whether its set is still needed. So a set that the decision lets go ends at or
-//!    below the position of every transaction that is registered later.
-//! 2. A set is kept here before it leaves the state: a caller that loads the state first and this
-//!    history second finds every set in one of them, or learns from `floor` that one is gone.
+//!    flush decides whether its set is still needed. So a set that is not kept ends at or below the
+//!    position of every transaction that is registered later.
+//! 2. A set is kept here before it leaves the state. A caller that loads the state first and this
+//!    history second finds every set in one of them, or learns from `floor` that a set is gone.
 //! 3. Kept sets take at most `limit` bytes, and there are at most 256 of them, since even a small
-//!    one has its overhead. When there would be more, the oldest go, and `floor` rises:
-//!    transactions that began below it cannot be validated any more. Sets without entries are not
-//!    kept.
+//!    one has its overhead. Beyond that the oldest are dropped, and `floor` rises: transactions
+//!    that began below `floor` can no longer be validated. Sets without entries are not kept.
 
 pub mod locks;
 pub mod reads;
@@ -33,7 +32,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many flushed sets are kept at most, however small they are.
+/// The most flushed sets that are kept, however small they are.
 const KEPT_MAX: usize = 256;
 
 /// The open transactions, and the flushed memtable sets that they may still need.
@@ -41,7 +40,7 @@ const KEPT_MAX: usize = 256;
 pub struct Transactions {
     limit: u64,
     begun: AtomicU64,
-    /// Locks of those who asked for them.
+    /// The locks of locking transactions.
     pub locks: locks::Locks,
     inner: Mutex<Inner>,
 }
@@ -53,12 +52,12 @@ struct Inner {
     /// Flushed sets, from old to new.
     kept: VecDeque<Arc<MemtableSet>>,
     kept_bytes: u64,
-    /// Writes before this position may be in none of the sets.
+    /// Writes before this position may be missing from all sets.
     floor: Seq,
 }
 
 impl Inner {
-    /// Takes the sets out that no open transaction needs, or that are too many.
+    /// Removes the sets that no open transaction needs, or that exceed the limits.
     fn trim(&mut self, limit: u64) -> Vec<Arc<MemtableSet>> {
         let oldest = self.open.keys().next().copied().unwrap_or(Seq::MAX);
         let mut free = Vec::new();
@@ -78,7 +77,7 @@ fn end_of(set: &MemtableSet) -> Seq {
 }
 
 impl Transactions {
-    /// No transaction is open; flushed sets may take so many bytes.
+    /// No transaction is open; flushed sets may take up to `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -116,7 +115,7 @@ impl Transactions {
         drop(free);
     }
 
-    /// Notes that a set is flushed and about to leave the state.
+    /// Keeps a flushed set that is about to leave the state, if a transaction may need it.
     pub fn flushed(&self, set: &Arc<MemtableSet>) {
         if set.is_empty() {
             return;

@@ -1,13 +1,12 @@
-//! What a transaction has read: keys, whether they were there or not, and ranges, as far as its
-//! iterators came.
+//! What a transaction has read: keys, found or not, and ranges as far as its iterators advanced.
 //!
 //! A read counts from the position at which it was made (`since`). The transaction may commit if
-//! nothing that it read was written between there and its own place in the log.
+//! nothing that it read was written between that position and its own position in the log.
 //!
 //! 1. An entry that an iterator shows, and that no other lies in between, is noted before the
 //!    program sees the entry.
-//! 2. The memory is bounded: where keys and bounds take more than the limit, the whole keyspace
-//!    counts as read. That may cause conflicts, and never hides one.
+//! 2. The memory is bounded: if the keys and bounds of a keyspace exceed the limit, the whole
+//!    keyspace counts as read. That may cause conflicts, and never hides one.
 
 use crate::base::Seq;
 use crate::catalog::KeyspaceState;
@@ -17,12 +16,12 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// What one noted key takes beyond its bytes.
+/// The memory of one noted key beyond its bytes.
 const KEY_OVERHEAD_BYTES: u64 = 64;
-/// What one noted range takes beyond its bounds.
+/// The memory of one noted range beyond its bounds.
 const RANGE_OVERHEAD_BYTES: u64 = 256;
 
-/// An iterator that was placed anew so often counts as having read all of its range.
+/// An iterator that was repositioned this often counts as having read its whole range.
 const STRETCHES_MAX: usize = 256;
 
 /// What was read of one keyspace.
@@ -32,11 +31,11 @@ pub struct KeyspaceReads {
     pub keyspace: Arc<KeyspaceState>,
     /// Keys, each with the oldest position at which it was read.
     pub keys: BTreeMap<Vec<u8>, Seq>,
-    /// Ranges, some of which iterators may still be going through.
+    /// Ranges; iterators may still advance in some of them.
     pub ranges: Vec<Arc<RangeRead>>,
 }
 
-/// A range, as far as an iterator came in it.
+/// A range, as far as an iterator advanced in it.
 #[derive(Debug)]
 pub struct RangeRead {
     /// The position at which it was read.
@@ -45,10 +44,10 @@ pub struct RangeRead {
     progress: Mutex<Progress>,
 }
 
-/// Two ends that move towards each other.
+/// How far an iterator advanced from both ends.
 #[derive(Debug)]
 struct Progress {
-    /// Stretches that were read before an end was placed anew, or that are read to their end.
+    /// Stretches that were read before the front was repositioned, or that are read to their end.
     done: Vec<Bounds>,
     /// Where the front began.
     front_start: Bound<Vec<u8>>,
@@ -99,7 +98,7 @@ impl RangeRead {
         progress.done.push(Bounds { low, high });
     }
 
-    /// The front is placed anew.
+    /// The front is repositioned.
     pub fn seek(&self, start: Bound<Vec<u8>>) {
         let mut progress = self.progress.lock();
         if let Some(high) = progress.front.take() {
@@ -143,7 +142,7 @@ pub struct ReadSet {
 }
 
 impl ReadSet {
-    /// Nothing is read yet; what is noted may take so many bytes.
+    /// Nothing is read yet; the noted reads may take up to `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Self {
         Self { spaces: Vec::new(), bytes: 0, bytes_max }
     }
@@ -184,7 +183,8 @@ impl ReadSet {
         self.grow(key.len() as u64 + KEY_OVERHEAD_BYTES);
     }
 
-    /// Notes that `bounds` are about to be read at `since`; the result is told how far.
+    /// Notes that an iterator is about to read `bounds` at `since`; the iterator reports its
+    /// progress to the result.
     pub fn range(
         &mut self,
         keyspace: &Arc<KeyspaceState>,
@@ -194,7 +194,7 @@ impl ReadSet {
         let mut bytes = RANGE_OVERHEAD_BYTES;
         for bound in [&bounds.low, &bounds.high] {
             if let Bound::Included(key) | Bound::Excluded(key) = bound {
-                // The progress may come to hold keys of this size, too.
+                // The progress may later hold keys of this size, too.
                 bytes += 2 * key.len() as u64;
             }
         }
@@ -204,7 +204,7 @@ impl ReadSet {
         read
     }
 
-    /// Counts memory; where it is too much, whole keyspaces take the place of what was noted.
+    /// Counts memory; beyond the limit, whole keyspaces replace the noted keys and ranges.
     fn grow(&mut self, bytes: u64) {
         self.bytes += bytes;
         if self.bytes <= self.bytes_max {
@@ -215,7 +215,7 @@ impl ReadSet {
             let ranges = space.ranges.iter().map(|range| range.since);
             let oldest = space.keys.values().copied().chain(ranges).min();
             space.keys.clear();
-            // Ranges that an iterator still goes through are covered as well from now on.
+            // The whole keyspace also covers ranges in which iterators still advance.
             space.ranges.clear();
             if let Some(since) = oldest {
                 space.ranges.push(Arc::new(RangeRead::whole(since, Bounds::default())));

@@ -1,8 +1,8 @@
 //! Whether anything that a transaction read was written since (R20).
 //!
 //! The check looks only at the memtables, including those that were flushed since; it reads no
-//! file. It calls custom comparators while nobody can write to their keyspaces and before a place
-//! in the log is reserved, since no user code may run after that (R15).
+//! file. It calls custom comparators only before a position in the log is reserved, while no other
+//! thread can write to their keyspaces, since no user code may run after the reservation (R15).
 
 use super::Transactions;
 use super::reads::{KeyspaceReads, ReadSet};
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Which keyspaces are looked at.
+/// Which keyspaces are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// All.
@@ -45,8 +45,8 @@ impl Window {
 type Changed = (Vec<u8>, ConflictCause);
 
 impl Transactions {
-    /// An error if anything in `reads` was written before `upto`: between the position at which it
-    /// was read, or `from` if that is later, and `upto`, below which everything must be applied.
+    /// Fails if anything in `reads` was written in a window: from the position at which it was
+    /// read, or `from` if that is later, to `upto`. Everything below `upto` must be applied.
     /// `current` is the present state; `trust` fails if the comparator of an order has failed.
     pub fn validate(
         &self,
@@ -56,7 +56,8 @@ impl Transactions {
         which: Which,
         trust: impl Fn(&CustomOrder) -> Result<()>,
     ) -> Result<()> {
-        // In this order: a set that has left the state is in the history by then, or gone.
+        // The order matters: a set that has left the state is in the history by then, or dropped
+        // from it.
         let state = current.load_arc();
         let (kept, floor) = self.history();
         // Seeded: a transaction does not see conflicts with writes that were flushed since.
@@ -64,7 +65,7 @@ impl Transactions {
             if bug!("txn_flushed_history_not_asked") { (Vec::new(), 0) } else { (kept, floor) };
         let sets: Vec<&Arc<MemtableSet>> = kept.iter().chain(&state.memtable_sets).collect();
         for space in reads.spaces() {
-            // A keyspace that was dropped has no content to compare any more.
+            // A dropped keyspace has no content to compare.
             if space.keyspace.dropped_before(upto) {
                 return Err(space.keyspace.dropped_error());
             }
@@ -91,7 +92,7 @@ impl Transactions {
     }
 }
 
-/// The first thing that is found to have changed.
+/// The first change that is found.
 fn changed<O: DbOrder>(
     order: &O,
     space: &KeyspaceReads,
@@ -99,7 +100,7 @@ fn changed<O: DbOrder>(
     floor: Seq,
     window: impl Fn(Seq) -> Window,
 ) -> Option<Changed> {
-    // What a branch shares stands under the number of its original (R24).
+    // A branch finds entries that it shares under the number of its original (R24).
     let id = |set: &Arc<MemtableSet>| space.keyspace.id_in(set.start);
     for (key, since) in &space.keys {
         let window = window(*since);
@@ -126,7 +127,7 @@ fn changed<O: DbOrder>(
     None
 }
 
-/// The sets that may hold numbers of the window.
+/// The sets that may hold sequence numbers of the window.
 fn sets_of<'s>(
     sets: &[&'s Arc<MemtableSet>],
     window: Window,
@@ -145,7 +146,7 @@ fn key_changed<O: DbOrder>(set: &MemtableSet, id: KeyspaceId, key: &[u8], window
 }
 
 /// A key within `bounds` that was written in the window, or the start of a range tombstone that
-/// reaches into them.
+/// overlaps them.
 fn range_changed<O: DbOrder>(
     order: &O,
     set: &MemtableSet,
@@ -191,7 +192,7 @@ fn below_high<O: DbOrder>(order: &O, key: &[u8], bounds: &Bounds) -> bool {
     }
 }
 
-/// Whether the lower bound lies below `end`, the first key behind a range tombstone.
+/// Whether the lower bound lies below `end`, the first key after a range tombstone.
 fn low_is_below<O: DbOrder>(order: &O, end: &[u8], bounds: &Bounds) -> bool {
     match &bounds.low {
         Bound::Included(low) | Bound::Excluded(low) => order.compare(low, end).is_lt(),

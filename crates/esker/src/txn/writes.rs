@@ -1,9 +1,9 @@
 //! What a transaction wrote to one keyspace, before it commits.
 //!
-//! Only the outcome is kept: the last operation on each key, and the deleted ranges.
-//! A range delete takes the keys in its range out, so that every key left in it came later. Reads
-//! look at the keys first and the ranges second; the commit writes the ranges first and the keys
-//! second.
+//! Only the outcome is kept: the last operation on each key, and the deleted ranges. A range delete
+//! removes the keys in its range from the map, so every key left in the range was written later.
+//! Reads look at the keys first and the ranges second; the commit writes the ranges first and the
+//! keys second.
 //!
 //! Invariants:
 //! 1. `removed` holds disjoint stretches in key order, none of which is empty.
@@ -71,7 +71,7 @@ impl OwnOrder {
         }
     }
 
-    /// A key that is kept.
+    /// An owned copy of a key.
     pub fn owned(&self, key: &[u8]) -> OwnKey<'static> {
         OwnKey { order: self.clone(), bytes: Bytes::Owned(key.into()) }
     }
@@ -118,10 +118,10 @@ pub enum OwnValue {
     Deleted,
     /// It was given this value.
     Put(Arc<[u8]>),
-    /// It was given this value, for so long from the commit on.
+    /// It was given this value, which expires so long after the commit.
     PutFor(Arc<[u8]>, Duration),
-    /// It was given these operands, from old to new, over what the transaction had written before;
-    /// `None`: nothing, so they go over what the database holds.
+    /// It was given these operands, from old to new, on top of what the transaction had written
+    /// before; `None`: it had written nothing, so they apply to what the database holds.
     Merged(Option<Box<OwnValue>>, Arc<Vec<Arc<[u8]>>>),
 }
 
@@ -135,7 +135,7 @@ impl OwnValue {
     }
 }
 
-/// A deleted range: its first key, and the first key behind it; `None`: unbounded.
+/// A deleted range: its first key, and the first key after it; `None`: unbounded.
 pub type Stretch = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// See the head of this module. Cloning copies the map of the keys, not their bytes.
@@ -150,15 +150,15 @@ pub struct OwnWrites {
 /// How to take one operation back.
 #[derive(Debug)]
 pub enum Undo {
-    /// Gives a key its earlier operation back; `None`: none.
+    /// Restores the earlier operation on a key; `None`: there was none.
     Key(OwnKey<'static>, Option<(OwnKey<'static>, OwnValue)>),
-    /// Takes the last operand of a key away.
+    /// Removes the last operand of a key.
     Operand(OwnKey<'static>),
     /// Restores the deleted ranges and the keys in them.
     Range(Arc<Vec<Stretch>>, Vec<(OwnKey<'static>, OwnValue)>),
 }
 
-/// What an operation takes in the log beyond its bytes, at most.
+/// The most bytes that an operation takes in the log beyond its key and value.
 const OPERATION_BYTES: u64 = 24;
 
 fn cost(key: &[u8], value: &OwnValue) -> u64 {
@@ -225,8 +225,8 @@ impl OwnWrites {
         high: Bound<&'a [u8]>,
         first: bool,
     ) -> Option<(&'a [u8], &'a OwnValue)> {
-        // The map checks one bound, and this code the other: a map panics over bounds that
-        // contradict each other, which a comparator that breaks its laws may cause.
+        // The map checks one bound, and this code the other: a map panics if the bounds contradict
+        // each other, which a comparator that is no total order may cause.
         let key = |bound: Bound<_>| bound.map(|key| self.order.borrowed(key));
         let (found, inside) = if first {
             let found = self.map.range((key(low), Bound::Unbounded)).next()?;
@@ -256,11 +256,11 @@ impl OwnWrites {
         }
     }
 
-    /// Notes the last operation on a key; the result takes it back.
+    /// Notes the last operation on a key; the result undoes it.
     pub fn put(&mut self, key: &[u8], value: OwnValue) -> Undo {
         self.bytes += cost(key, &value);
         let key = self.order.owned(key);
-        // Keys that an order calls equal may differ in their bytes: the newer ones count.
+        // Keys that an order calls equal may differ in their bytes; the newer bytes count.
         let old = self.map.remove_entry(&key);
         if let Some((key, old)) = &old {
             self.bytes -= cost(key.bytes(), old);
@@ -269,7 +269,7 @@ impl OwnWrites {
         Undo::Key(key, old)
     }
 
-    /// Notes an operand of a key; the result takes it back.
+    /// Notes an operand of a key; the result undoes it.
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Undo {
         let owned = self.order.owned(key);
         let known = self.map.get_key_value(&owned).map(|(known, value)| (known.bytes(), value));
@@ -283,7 +283,7 @@ impl OwnWrites {
         }
         if let Some(OwnValue::Merged(_, operands)) = self.map.get_mut(&owned) {
             self.bytes += OPERATION_BYTES + (key.len() + operand.len()) as u64;
-            // An iterator may still show the operands as they were.
+            // An iterator may still show the earlier list of operands.
             Arc::make_mut(operands).push(operand.into());
             return Undo::Operand(owned);
         }
@@ -291,8 +291,8 @@ impl OwnWrites {
         self.put(key, OwnValue::Merged(base, Arc::new(vec![operand.into()])))
     }
 
-    /// Notes the removal of a stretch; the result takes it back. A stretch that holds no key
-    /// changes nothing.
+    /// Notes the removal of a stretch; the result undoes it. A stretch that holds no key changes
+    /// nothing.
     pub fn remove_range(&mut self, start: Option<&[u8]>, end: Option<&[u8]>) -> Undo {
         let old = self.removed.clone();
         if let (Some(start), Some(end)) = (start, end)
@@ -317,7 +317,7 @@ impl OwnWrites {
         Undo::Range(old, taken)
     }
 
-    /// The removed stretches together with one more; those that touch it become one with it.
+    /// The removed stretches with one more; those that touch it are joined with it.
     fn merged(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Vec<Stretch> {
         let order = &self.order;
         let (mut low, mut high) = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
@@ -352,7 +352,7 @@ impl OwnWrites {
         self.removed = Arc::new(removed);
     }
 
-    /// Takes back the newest operation that was not taken back yet.
+    /// Undoes the newest operation that was not undone yet.
     pub fn undo(&mut self, undo: Undo) {
         match undo {
             Undo::Key(key, old) => {

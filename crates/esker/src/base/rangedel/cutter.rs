@@ -1,8 +1,9 @@
 //! Cutting a list at many bounds, in one walk.
 //!
 //! A flush gives every partition the tombstones that overlap it. Searching the whole list once per
-//! partition costs partitions times tombstones. The cutter moves over both at once, so a cut costs
-//! one search and the tombstones in it. Calls must come in ascending order of keys.
+//! partition costs partitions times tombstones. The cutter advances over the list and the
+//! partitions together, so a cut costs one search plus the tombstones in it. Calls must come in
+//! ascending order of keys.
 
 use super::fragments::{Fragments, Span};
 use super::tombstone::Hull;
@@ -22,7 +23,7 @@ pub struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    /// At the beginning of `fragments`.
+    /// A cutter at the beginning of `fragments`.
     pub fn new(fragments: &'a Fragments) -> Self {
         let mut by_first = fragments.spans.clone();
         by_first.sort_unstable_by_key(|span| span.first);
@@ -36,8 +37,8 @@ impl<'a> Cutter<'a> {
         Self { fragments, by_first, begun: 0, active: Vec::new(), covered, passed: 0 }
     }
 
-    /// The start of the first keys at or after `from` (`None`: the first of all) that a tombstone
-    /// covers; `None`: there are none.
+    /// The start of the first keys at or after `from` (`None`: from the beginning) that a tombstone
+    /// covers; `None`: there are no such keys.
     pub fn next_start<'k, O: KeyOrder>(
         &mut self,
         order: &O,

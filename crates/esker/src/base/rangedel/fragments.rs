@@ -84,8 +84,8 @@ impl Fragments {
         Self { bounds, spans, tree }
     }
 
-    /// The list of `spans` over fragments with the bounds `all`, without the bounds at which no span
-    /// begins or ends.
+    /// The list of `spans` over fragments with the bounds `all`, without the bounds at which no
+    /// span begins or ends.
     pub(super) fn with_used_bounds(all: &[&[u8]], mut spans: Vec<Span>) -> Self {
         // `used[i]` belongs to the lower bound of fragment `i`, as in `Self::decode`.
         let mut used = vec![false; all.len() + 2];
@@ -233,7 +233,7 @@ impl Fragments {
         let begins_before =
             |high| self.bounds.partition_point(|bound| order.compare(bound, high).is_lt());
         let last = high.map_or(self.bounds.len(), begins_before);
-        // Only a comparator that contradicts itself makes an end before the start.
+        // The end is before the start only with a comparator that contradicts itself.
         (first <= last).then_some((first as u32, last as u32))
     }
 
@@ -308,8 +308,8 @@ impl Fragments {
             used[last as usize] = true;
             spans.push(span);
         }
-        // `used[i]` belongs to the lower bound of fragment `i`; the first has none, and there is
-        // none after the last.
+        // `used[i]` belongs to the lower bound of fragment `i`. The first fragment has no lower
+        // bound, and no fragment follows the last one.
         if used[1..=bounds.len()].contains(&false) {
             return Err(DecodeError("a bound belongs to no range tombstone"));
         }
@@ -321,7 +321,7 @@ impl Fragments {
         self.bounds.partition_point(|bound| order.compare(bound, key).is_le())
     }
 
-    /// As [`Self::fragment_of`], of a lower bound (`None`: below every key).
+    /// Like [`Self::fragment_of`], for a lower bound (`None`: below every key).
     pub(super) fn fragment_of_start<O: KeyOrder>(&self, order: &O, start: Option<&[u8]>) -> usize {
         start.map_or(0, |key| self.fragment_of(order, key))
     }
@@ -350,7 +350,7 @@ impl Tree {
         if spans.is_empty() {
             return Self::default();
         }
-        // Counting first gives each list its place; filling in the order of the spans keeps the
+        // Counting first gives each list its place. Filling in the order of the spans keeps the
         // lists sorted (invariant 4).
         let mut starts = vec![0; 2 * leaves + 1];
         for span in spans {

@@ -63,8 +63,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// Appends, ascending, the present fragment's numbers that some reader needs: the newest, and
-    /// the newest below each of the ascending `snapshots`. Costs a search for each number or for
-    /// each snapshot, whichever are fewer.
+    /// the newest below each of the ascending `snapshots`. This costs one search per number or per
+    /// snapshot, whichever are fewer.
     fn newest_of_stripes(&self, snapshots: &[Seq], out: &mut Vec<Seq>) {
         if snapshots.len() < self.active.len() {
             let visible = |snapshot: &Seq| self.active.range(..snapshot).next_back();

@@ -201,7 +201,7 @@ fn nested_ranges_take_less_than_quadratic_space() {
     let key = |i: u64| Some(i.to_be_bytes().to_vec());
     let queue = (1..=20_000).map(|i| RangeTombstone { start: None, end: key(i), seq: i });
     let fragments = Fragments::build(&Bytewise, queue.collect());
-    // In one list per fragment it would be 200 million numbers.
+    // With one list per fragment there would be 200 million numbers.
     assert!(fragments.stored() < 20_000 * 32, "{}", fragments.stored());
     for i in [0u64, 1, 777, 19_999] {
         assert_eq!(fragments.covering_seq(&Bytewise, &i.to_be_bytes(), SEQ_MAX), 20_000);
@@ -228,7 +228,7 @@ fn damaged_bytes_are_refused_or_say_something_else() {
             let mut damaged = stored.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let mut reader = Reader::new(&damaged);
-            // The checksum around it finds every flip; here, what is accepted must be exactly
+            // The checksum around it finds every flip. Here, whatever is accepted must be exactly
             // what the bytes say.
             if let Ok(accepted) = Fragments::decode(&Bytewise, &mut reader) {
                 let mut again = Vec::new();

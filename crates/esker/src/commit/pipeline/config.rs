@@ -21,12 +21,12 @@ pub struct LogConfig {
     pub payload_bytes_max: u64,
     /// The life of the database, which goes into the headers of log files.
     pub life: u64,
-    /// Called, by a writer outside of its critical part, when the next log file should be prepared
-    /// or pages read in: the thread that it wakes calls
+    /// Called when the next log file should be prepared or pages read in. A writer calls it outside
+    /// of its critical section; it wakes the thread that calls
     /// [`Pipeline::prepare_ahead`](super::Pipeline::prepare_ahead) (R27).
     pub on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Called to make room when the device is too full for the first log file, and where the file
-    /// system copies on write and finds no space for a record; returns whether it made some.
+    /// Called to make room when the device is too full for the first log file, or when a
+    /// copy-on-write file system finds no space for a record. Returns whether it made room.
     pub on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Called with the time that each sync took.
     pub on_sync: Option<Box<dyn Fn(Duration) + Send + Sync>>,

@@ -1,11 +1,11 @@
-//! What the log gives back when the device is full (C7), in this order:
+//! What the log frees when the device is full (C7), in this order:
 //!
 //! 1. released log files that wait to be used again;
 //! 2. log files that were prepared ahead and in which nothing is reserved;
-//! 3. the parts of live log files that lie before what is released, by holes, where the file system
-//!    can make them. Such a file is not used again.
+//! 3. the parts of live log files before the released position, by punching holes where the file
+//!    system supports it. Such a file is not used again.
 //!
-//! Open also gives back the files of an earlier life that are not part of the log.
+//! Open also removes the log files of an earlier life that are not part of the log.
 
 use super::{Maker, Space};
 use crate::base::Seq;
@@ -17,12 +17,13 @@ use crate::wal::{Chain, LogFile};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Holes are made of whole pieces of this size, which every file system can free.
+/// Holes are aligned multiples of this size, which every file system can free.
 const HOLE_BYTES: u64 = 64 << 10;
 
 impl Space {
-    /// Gives back what the next records do not need. Returns whether there was anything, and the
-    /// ticket of `void_bytes` that was drawn for it, which the caller makes void.
+    /// Frees log space that the next records do not need. Returns whether it freed any, and the
+    /// ticket of `void_bytes` that it reserved for this, if any; the caller completes the ticket as
+    /// a void.
     pub(in crate::commit) fn give_up_spare(
         &self,
         ring: &Ring,
@@ -46,14 +47,14 @@ impl Space {
         any
     }
 
-    /// Takes back prepared log files in which nothing is reserved.
+    /// Removes prepared log files in which nothing is reserved.
     fn drop_unused(&self, maker: &mut Maker, ring: &Ring, void_bytes: u64) -> Option<Ticket> {
         let after = |end: Seq| {
             let live = self.live.read();
             let last = live.iter().position(|log_file| log_file.limit() >= end)?;
             (last + 1 < live.len()).then(|| live[last].limit())
         };
-        // Without closing the gate, most often.
+        // In most cases this returns without closing the gate.
         after(ring.reserved() + void_bytes)?;
         let ticket = ring.retreat(void_bytes, after)?;
         let unused: Vec<Arc<LogFile>> = {
@@ -66,10 +67,11 @@ impl Space {
             unused
         };
         maker.populated = maker.populated.min(ring.limit());
-        // The newest first, and durably: a power cut must not leave one whose predecessor is gone.
+        // The newest is removed first, and durably: after a power cut no log file may be left whose
+        // predecessor is gone.
         for log_file in unused.iter().rev() {
             if let Err(error) = remove_durably(self, log_file.file().path()) {
-                log::warn!("a log file that nobody uses is not given back: {error}");
+                log::warn!("an unused log file could not be removed: {error}");
             }
         }
         self.set_alarm(maker, ring);
@@ -92,7 +94,7 @@ impl Space {
         for retired in &maker.retired {
             let Some(len) = gain(retired.start, retired.end) else { continue };
             let file = self.fs.open(&retired.path, OpenMode::ReadWrite);
-            // Somebody may have given the file another name.
+            // The file may have got another hard link.
             let punch = |file: Arc<dyn File>| match file.links()? {
                 1 => file.punch(HEADER_BYTES, len),
                 _ => Err(std::io::ErrorKind::Unsupported.into()),
@@ -125,8 +127,8 @@ impl Space {
         }
     }
 
-    /// Removes the log files that an earlier life had prepared behind the end of the log, as long as
-    /// another one covers that end (R11): the newest first, and durably.
+    /// Removes the log files that an earlier life had prepared after the end of the log, as long as
+    /// another log file covers that end (R11): the newest first, and durably.
     fn drop_windows(&self, maker: &mut Maker, chain: &Chain, start: Seq) {
         for pair in chain.log_files.windows(2).rev() {
             let (before, last) = (&pair[0], &pair[1]);
@@ -134,7 +136,7 @@ impl Space {
                 break;
             }
             if let Err(error) = remove_durably(self, &last.path) {
-                log::warn!("a log file that nobody uses is not given back: {error}");
+                log::warn!("an unused log file could not be removed: {error}");
                 break;
             }
             maker.retired.retain(|retired| retired.path != last.path);

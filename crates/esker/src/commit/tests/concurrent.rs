@@ -60,8 +60,8 @@ fn a_seal_separates_earlier_from_later_writes() {
                     let (log, generation, seen, done) = (&log, &generation, &seen, &done);
                     scope.spawn(move || {
                         while !done.load(Ordering::Relaxed) {
-                            // What a writer reads after its reservation is as new as the border
-                            // below it, at least.
+                            // What a writer reads after its reservation is at least as new as the
+                            // border below it.
                             let check = |seq| Ok((seq, generation.load(Ordering::Relaxed)));
                             let apply = |pair, _| {
                                 seen.lock().unwrap().push(pair);

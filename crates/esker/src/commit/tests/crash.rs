@@ -43,7 +43,7 @@ fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
         match rng.below(25) {
             0 => log.sync(log.visible()).unwrap(),
             1 => {
-                // As the database does: flush up to a sealed position, then give the log back.
+                // As in the database: flush up to a sealed position, then release the log.
                 let sealed = log.seal(|position| position);
                 log.wait_visible(sealed).unwrap();
                 model.log_start = sealed;
@@ -166,7 +166,7 @@ fn a_hole_that_nobody_published_is_a_torn_tail() {
     });
     let (batches, recovered) = replay(&image).unwrap();
     assert_eq!(payloads(&batches), [b"kept".to_vec()]);
-    // What stood behind the hole never comes back, also not after more writes and a reopen.
+    // Records after the hole never come back, even after more writes and another open.
     let log = resume(&image, LogKind::Mapped, 64 << 10, recovered);
     put(&log, b"new", Class::Process).unwrap();
     drop(log);

@@ -113,7 +113,7 @@ fn in_another_life_damage_is_proved_by_what_was_synced() {
                 assert_eq!(payloads(&kept), written[..index]);
                 assert!(recovered.damage.is_some() && recovered.end == *start);
             } else {
-                // Nobody was told that it survives power loss.
+                // No caller was told that it survives power loss.
                 assert_eq!(payloads(&outcome.unwrap().0), written[..index]);
             }
             other.patch(&log_file.path, offset + 8, 1);
@@ -175,7 +175,7 @@ fn a_missing_segment_is_corruption_and_a_spare_one_is_not() {
         check_prefix(replay(&copy), &written, 0);
     }
     for number in [3, 900] {
-        // A second name for an old log file, and files that are not ours.
+        // A second name for an old log file, and files that do not belong to the database.
         let copy = fs.killed();
         let stray = dir().join(crate::wal::file_name(number * 1000));
         copy.open(&stray, crate::fs::OpenMode::CreateNew).unwrap();

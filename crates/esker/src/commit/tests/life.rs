@@ -342,7 +342,7 @@ fn creation_refuses_a_log_with_records_and_repeats_after_a_crash() {
     }
 }
 
-/// A log file that is used again gets another header.
+/// A log file that is used again gets a new header.
 #[cfg(unix)]
 #[test]
 fn a_segment_that_got_another_name_is_not_recycled() {

@@ -1,4 +1,4 @@
-//! What the log gives back when the device is full.
+//! What the log frees when the device is full.
 
 use super::*;
 use crate::wal::memfs::Rng;
@@ -48,7 +48,7 @@ fn put_all(log: &Pipeline, number: u8) {
     }
 }
 
-/// The files that were given back may be there again after a power cut, one without the other.
+/// After a power cut the removed files may exist again, in any combination.
 #[test]
 fn a_power_cut_after_segments_were_given_back_loses_nothing() {
     for seed in 0..200 {

@@ -32,7 +32,7 @@ fn data(lower: &str, upper: &str, spans: &[(&str, &str)]) -> Slice {
     Slice { lower: key(lower), upper: key(upper), run, hides_below: 0 }
 }
 
-/// What `with_slices` makes of the tree, after a check that the edits say the same.
+/// The tree that `with_slices` makes, after a check that the edits say the same.
 fn place(tree: &Tree, slices: &[Slice], busy: &[&str]) -> (Tree, Vec<TreeEdit>) {
     let is_busy = |p: &Partition| busy.iter().any(|lower| p.lower == key(lower));
     let (new, edits) = with_slices(&Bytewise, tree, slices, is_busy, &settings());
@@ -78,7 +78,7 @@ fn what_some_reader_still_sees_stays_under_one_delta_that_the_edit_names_once() 
 
 #[test]
 fn a_partition_is_emptied_only_if_all_of_it_is_older_and_nobody_works_on_it() {
-    // Segments of these tests reach up to number 2.
+    // The segments of these tests have sequence numbers up to 2.
     let (new, _) = place(&tree(4), &[removal("", "", 2)], &[]);
     assert_eq!(deltas(&new), [1, 1, 1, 1], "number 2 itself is not older");
     let (new, edits) = place(&tree(4), &[removal("", "", 3)], &["0001"]);

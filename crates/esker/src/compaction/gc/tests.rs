@@ -112,8 +112,8 @@ fn check(history: &[Operation], raw: &Level, levels: &[&Level], snapshots: &[Seq
     }
 }
 
-/// One history, split into base, delta and memtable, through the life of such a partition. The
-/// base was compacted when the snapshots were `early`, everything later happens under `late`.
+/// One history, split into base, delta and memtable, through the life of such a partition. The base
+/// was compacted when the snapshots were `early`; everything later happens under `late`.
 fn live(history: &[Operation], cuts: (usize, usize), early: &[Seq], late: &[Seq]) {
     let raw = level(history, 0, history.len());
     let base = compact(&[&level(history, 0, cuts.0)], early, Depth::Bottom);
@@ -132,7 +132,8 @@ fn live(history: &[Operation], cuts: (usize, usize), early: &[Seq], late: &[Seq]
     {
         let all = compact(&levels, late, Depth::Bottom);
         check(history, &raw, &[&all], late, stage);
-        // What no snapshot needs must go, also when it stayed at first because one did.
+        // What no snapshot needs must be dropped, even if it stayed at first because a snapshot
+        // needed it.
         let last = compact(&[&all], &[], Depth::Bottom);
         check(history, &raw, &[&last], &[], "without snapshots");
         assert!(last.tombstones.is_empty());

@@ -38,7 +38,7 @@ fn tombstone(start: &str, end: &str, seq: Seq) -> RangeTombstone {
     RangeTombstone { start: bound(start), end: bound(end), seq }
 }
 
-/// The plan in short: `a` reused, `[a+b]` rewritten, `-a` dropped.
+/// The plan in short form: `a` reused, `[a+b]` rewritten, `-a` dropped.
 fn short(
     sources: &[SourceRuns<'_, &'static str>],
     tombstones: Vec<RangeTombstone>,
@@ -185,7 +185,7 @@ fn describe<'a>(
     }
 }
 
-/// Carries a plan out: the entries of the new base.
+/// Executes a plan: the entries of the new base.
 fn carry_out<O: TestOrder>(
     pieces: &[Piece<(usize, usize)>],
     segments: &[Vec<Vec<Entry>>],

@@ -113,7 +113,7 @@ fn a_change_is_judged_by_the_partitions_that_it_moved() {
     work.end_compactions(&taken, Some(&damage()));
     work.moved(0, &moved, &settings, 0);
     assert!(work.take_compactions().is_empty(), "a damaged one is left alone");
-    // A range delete has emptied it: the damage is gone as well.
+    // A range delete has emptied it, so the damage is gone as well.
     let upper = rest.upper.clone();
     let empty = Arc::new(Partition { lower: upper, ..Partition::default() });
     let moved = Moved::between(&[rest.clone(), due.clone()], &[rest.clone(), empty.clone()]);

@@ -33,7 +33,7 @@ fn surviving<O: TestOrder>(gc: &VersionGc, levels: &[Level]) -> Vec<RangeTombsto
     surviving_tombstones(gc, fragments(&O::make(), &all))
 }
 
-/// A rule in which time goes on with the snapshots, and the positions that can be read, each with
+/// A rule in which time advances with the snapshots, and the positions that can be read, each with
 /// the earliest time.
 pub(in crate::compaction) fn rule(
     random: &mut Random,

@@ -5,7 +5,7 @@ use crate::compaction::Depth;
 use crate::compaction::stream::tests::rule;
 use crate::iter::testing::*;
 
-/// What stays of level `own`.
+/// The entries of level `own` that stay.
 fn thin<O: TestOrder>(
     random: &mut Random,
     levels: &[Level],

@@ -2,7 +2,7 @@ use crate::{Db, KeyspaceOptions, Options};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where a value may come from, each under a key of its own; `flushed` are in blocks.
+/// The sources of a value, each under its own key; `flushed` are in blocks.
 fn everywhere(db: &Db) -> crate::Keyspace {
     let options = KeyspaceOptions::merging(crate::Append::new("+").name());
     let keyspace = db.keyspace_with("k", options).unwrap();
@@ -22,8 +22,8 @@ fn everywhere(db: &Db) -> crate::Keyspace {
 const EXPECTED: [(&str, &str); 3] =
     [("plain", "plain"), ("expiring", "expiring"), ("folded", "fol+ded")];
 
-/// What a caller does with a value holds no epoch open, wherever the value comes from, and whether
-/// it had to be read first.
+/// A caller that uses a value holds no epoch open, wherever the value comes from, and whether or
+/// not it had to be read first.
 #[test]
 fn the_caller_has_no_epoch_open() {
     let dir = tempfile::tempdir().unwrap();
@@ -45,8 +45,8 @@ fn the_caller_has_no_epoch_open() {
     }
 }
 
-/// While a caller looks at a value for as long as 40 MB are written and read, through blocks that
-/// come and go, the memory of the database stays what it is allowed to be.
+/// A caller uses a value while 40 MB are written and read, through blocks that enter and leave the
+/// cache. Meanwhile the memory of the database stays within its limit.
 #[test]
 fn a_caller_that_takes_its_time_holds_one_block() {
     let dir = tempfile::tempdir().unwrap();

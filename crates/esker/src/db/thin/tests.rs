@@ -7,7 +7,8 @@ use crate::options::Options;
 use crate::stats::counters::WriteCounts;
 use crate::wal::ops::Op;
 
-/// A base of 600 values of 1 kB, and a delta that deletes a sixth of them: too few for a compaction.
+/// A base of 600 values of 1 kB, and a delta that deletes a sixth of them: too few for a
+/// compaction.
 fn with_deletes() -> (tempfile::TempDir, Arc<Core>) {
     let directory = tempfile::tempdir().unwrap();
     let mut options = Options::default();
@@ -54,7 +55,7 @@ fn a_segment_under_deletes_is_written_again_without_what_they_hide() {
     core.close().unwrap();
 }
 
-/// What a branch refers to stays as it is for as long as the branch does: a second copy for its
+/// A segment to which a branch refers is not thinned while the branch exists: a second copy for the
 /// parent would only take space.
 #[test]
 fn a_segment_that_a_branch_shares_is_not_written_again() {

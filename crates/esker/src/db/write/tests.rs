@@ -58,7 +58,7 @@ fn what_is_refused_behind_its_reservation_makes_the_log_no_longer_than_its_budge
         if !core.pacer.is_open() {
             core.wait_for_admission(len, false).unwrap();
         }
-        // As if the keyspace was dropped after the first look at it.
+        // As if the keyspace was dropped after the first check of it.
         let refused = core.commit(pipeline, &write, None, |_, _| unreachable!());
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::KeyspaceDropped);
         let allowed = core.settings.log_budget_bytes + len + 32;

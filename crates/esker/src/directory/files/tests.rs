@@ -121,7 +121,7 @@ fn few_of_those_that_wait_are_tried_at_a_time() {
     place.files.collect();
     place.files.try_again(TRIED_AGAIN);
     assert_eq!(place.files.garbage.lock().len(), TRIED_AGAIN);
-    // A file that goes as a whole takes its slices with it.
+    // A file that is removed as a whole takes its slices with it.
     place.files.garbage.lock().clear();
     (1..=3 * TRIED_AGAIN as u64).for_each(|id| Reclaim::file(&*place.files, id));
     place.files.collect();
@@ -133,8 +133,8 @@ fn gaps_between_live_slices_are_found() {
     let place = place();
     let least = PUNCH_BYTES_MIN;
     let at = |page: u64| page * least;
-    // In no order; the first file has a gap in front and one in the middle, the second too small
-    // ones.
+    // In no order; the first file has a gap at the front and one in the middle, the second file has
+    // gaps that are too small.
     let live = [
         (1, at(6), at(1)),
         (2, HEADER_BYTES as u64, at(1)),

@@ -71,7 +71,7 @@ fn everybody_has_a_part_and_it_is_put_back_when_nobody_uses_it() {
     assert_eq!(bytes(&fs), OPEN_BYTES + 4096);
     assert!(!reserve.restore() && reserve.is_claimed(), "somebody uses it");
     drop(claim);
-    // What there is goes to what is needed most.
+    // The available space goes to the parts that are needed most.
     fs.knobs.free.store(unit_share(MAX) + 4096, Ordering::Relaxed);
     assert!(!reserve.restore());
     assert_eq!(bytes(&fs), OPEN_BYTES + 4096 + unit_share(MAX));
@@ -92,7 +92,7 @@ fn a_full_device_makes_it_tight_until_there_is_room() {
     fs.knobs.free.store(MAX, Ordering::Relaxed);
     assert!(reserve.restore() && !reserve.is_tight());
     let whole = bytes(&fs);
-    // Where it cannot grow, it stays as it is, and the memtable is to be flushed.
+    // If it cannot grow, it stays as it is, and the memtable must be flushed.
     fs.knobs.free.store(100 << 10, Ordering::Relaxed);
     assert!(!reserve.cover(MAX / 2, MAX, 4096) && !reserve.is_tight());
     assert_eq!(bytes(&fs), whole);
@@ -105,7 +105,7 @@ fn a_file_of_an_earlier_life_is_replaced_and_never_written_to() {
     let fs = MemFs::new();
     begun(&fs);
     let path = directory().join(RESERVE_NAME);
-    // Somebody gave the file another name: what is behind it must stay as it is.
+    // Another process gave the file a second name: its content must stay as it is.
     let other = fs.open(&path, OpenMode::ReadWrite).unwrap();
     other.write_at(b"precious", 0).unwrap();
     let len = other.len().unwrap();

@@ -19,7 +19,7 @@ fn small() -> Settings {
     Settings::new(&options).unwrap()
 }
 
-/// Replays batches, 1,000 positions apart from 64 on, and returns the sets, newest first.
+/// Replays batches, starting at 64 and 1,000 positions apart, and returns the sets, newest first.
 fn replay(catalog: &mut Catalog, batches: &[Vec<u8>]) -> Result<Vec<Arc<MemtableSet>>> {
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
     let mut replay = Replay::new(64, &settings, &pool, catalog);

@@ -36,7 +36,7 @@ fn is_late(result: Result<bool>) -> bool {
     matches!(result, Err(Error::LockTimeout { .. }))
 }
 
-/// Returns once so many transactions wait.
+/// Returns once `count` transactions wait.
 fn wait_for_waiters(locks: &Locks, count: usize) {
     while locks.sizes().1 < count {
         std::thread::yield_now();
@@ -53,7 +53,7 @@ fn shared_locks_go_together_and_exclusive_ones_do_not() {
     locks.release(1);
     assert!(!try_ask(&locks, 2, "k", Exclusive).unwrap());
     assert!(is_late(try_ask(&locks, 3, "k", Shared)));
-    // What is held is held again at no cost, and weaker locks come with stronger ones.
+    // A lock that is held is taken again at no cost, and a stronger lock includes the weaker one.
     assert!(!try_ask(&locks, 2, "k", Shared).unwrap());
     assert!(locks.has(2, 1, &OwnOrder::Bytewise, b"k"));
     assert!(!locks.has(3, 1, &OwnOrder::Bytewise, b"k"));
@@ -89,7 +89,7 @@ fn nobody_overtakes_a_waiter_but_a_holder_who_wants_more() {
             turn
         });
         wait_for_waiters(&locks, 1);
-        // A shared lock would fit with the one that is held, but somebody was here before.
+        // A shared lock would fit with the one that is held, but another transaction came before.
         let third = scope.spawn(|| {
             ask(&locks, 3, "k", Shared, FOREVER).unwrap();
             let turn = turn.fetch_add(1, Ordering::SeqCst);
@@ -140,7 +140,7 @@ fn whoever_would_close_a_cycle_is_told() {
         assert!(first.join().unwrap().unwrap());
         locks.release(1);
     });
-    // Two that share a lock and both want it alone.
+    // Two transactions share a lock, and both want it exclusively.
     try_ask(&locks, 1, "k", Shared).unwrap();
     try_ask(&locks, 2, "k", Shared).unwrap();
     std::thread::scope(|scope| {
@@ -162,7 +162,8 @@ fn a_waiter_that_stands_behind_another_waits_for_it_too() {
     std::thread::scope(|scope| {
         let second = scope.spawn(|| ask(&locks, 2, "k", Exclusive, FOREVER));
         wait_for_waiters(&locks, 1);
-        // Behind the second one in the queue, though the first one would not be in its way.
+        // It is behind the second one in the queue, although the first one does not conflict with
+        // it.
         let third = scope.spawn(|| ask(&locks, 3, "k", Shared, FOREVER));
         wait_for_waiters(&locks, 2);
         assert!(matches!(
@@ -222,8 +223,8 @@ fn keys_that_an_order_calls_equal_are_one_key() {
     assert!(!ask(2, 8, "kEY").unwrap());
 }
 
-/// Many threads take locks on few keys in any order. An exclusive holder is alone on its key,
-/// and nobody waits for ever.
+/// Many threads take locks on few keys in any order. An exclusive holder is alone on its key, and
+/// no thread waits for ever.
 #[test]
 fn exclusion_holds_and_everybody_comes_to_an_end() {
     let locks = Locks::default();

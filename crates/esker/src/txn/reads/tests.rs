@@ -83,6 +83,6 @@ fn where_too_much_is_read_the_keyspace_counts_as_read_since_the_oldest_read() {
     assert!(space.keys.len() < 64 && space.ranges.len() == 1);
     assert_eq!(space.ranges[0].since, 5);
     assert_eq!(space.ranges[0].stretches(), [Bounds::default()]);
-    // The iterator that goes on writes to a range that is not used any more.
+    // The iterator continues and writes to a range that is no longer used.
     held.front(b"a");
 }

@@ -19,7 +19,7 @@ impl Comparator for Backwards {
     }
 }
 
-/// What a transaction says of each key, held as plainly as can be: by rank in the order.
+/// What a transaction says about each key, in the simplest form: by rank in the order.
 type Plain = BTreeMap<u8, Option<u8>>;
 
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ fn run(order: OwnOrder, backwards: bool, steps: Vec<Step>) -> Result<(), TestCas
     let mut plain = Plain::new();
     let mut undo: Vec<Undo> = Vec::new();
     let mut saves = vec![(0, plain.clone())];
-    // The rank of a key is its byte, or the other way round.
+    // The rank of a key is its byte, or the reverse of it.
     let byte = |rank: u8| [if backwards { KEYS - 1 - rank } else { rank }];
     for step in steps {
         match step {
@@ -98,7 +98,7 @@ fn compare(
         });
         prop_assert_eq!(own.get(&byte(rank)), want, "rank {}", rank);
     }
-    // What is written is as large as it says it is, and stretches are apart and in order.
+    // The writes are as large as `bytes` says, and stretches are disjoint and in order.
     let keys: u64 = own
         .keys()
         .map(|(key, value)| key.len() as u64 + value.value().map_or(0, <[u8]>::len) as u64)
@@ -164,7 +164,7 @@ impl Comparator for Liar {
     }
 }
 
-/// A comparator that breaks its laws or panics gives wrong answers and does no other harm.
+/// A comparator that is no total order, or panics, gives wrong answers and does no other harm.
 #[test]
 fn an_order_without_laws_does_no_harm() {
     let order = OwnOrder::Custom(CustomOrder::new(Arc::new(Liar(0.into()))));

@@ -1,0 +1,57 @@
+//! The shape of a tree, as statistics show it: its levels and its run segments.
+//!
+//! Nothing here reads a file: the metadata of the run segments is in memory.
+
+use super::report::{LevelShape, SegmentShape, TreeShape};
+use crate::manifest::{Partition, Tree};
+use crate::run::{Run, Segment, SegmentKind};
+
+/// The shape of the tree of a keyspace of this name; `None`: nothing was flushed yet.
+pub fn tree_shape(keyspace: &str, tree: Option<&Tree>) -> TreeShape {
+    let mut shape = TreeShape { keyspace: keyspace.to_owned(), ..TreeShape::default() };
+    for partition in tree.into_iter().flat_map(|tree| tree.partitions()) {
+        shape.partitions += 1;
+        add_level(&mut shape.base, &partition.base);
+        for (age, delta) in partition.deltas.iter().enumerate() {
+            if shape.deltas.len() <= age {
+                shape.deltas.push(LevelShape::default());
+            }
+            add_level(&mut shape.deltas[age], delta);
+        }
+    }
+    shape
+}
+
+fn add_level(level: &mut LevelShape, run: &Run) {
+    if !run.is_empty() {
+        level.runs += 1;
+        level.segments += (run.segments().len() + run.tombstones().len()) as u64;
+        level.bytes += run.bytes();
+        level.entries += run.entries();
+    }
+}
+
+/// The run segments of a partition, from the newest run to the base.
+pub fn segments_of(partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
+    let oldest = partition.deltas.len() as u64;
+    let of_run = move |(at, run): (usize, &Run)| {
+        let age = oldest - at as u64;
+        let all = run.segments().iter().chain(run.tombstones());
+        all.map(|segment| segment_shape(age, segment)).collect::<Vec<_>>()
+    };
+    partition.runs().map(|run| run.as_ref()).enumerate().flat_map(of_run)
+}
+
+fn segment_shape(age: u64, segment: &Segment) -> SegmentShape {
+    let meta = segment.meta();
+    SegmentShape {
+        age,
+        file: meta.file,
+        offset: meta.offset,
+        bytes: meta.len,
+        entries: meta.entries,
+        smallest: meta.min_key.clone(),
+        largest: meta.max_key.clone(),
+        tombstones: meta.kind == SegmentKind::Tombstones,
+    }
+}
