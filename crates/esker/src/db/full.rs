@@ -142,6 +142,12 @@ impl Core {
             return Ok(());
         }
         loop {
+            // Relief makes no progress once the database is closed or takes no more writes (C8).
+            // Seeded: a write that waits on a full device waits for ever after writing has ended.
+            if !bug!("db_full_disk_hides_the_end_of_writing") {
+                self.check_open()?;
+                self.latch.check()?;
+            }
             self.regain();
             if !self.reserve.is_tight() {
                 return Ok(());

@@ -390,6 +390,8 @@ impl Core {
                         if !self.is_shortage_passing(&error) {
                             return Err(error);
                         }
+                        self.check_open()?;
+                        self.latch.check()?;
                         continue;
                     }
                     self.seal_before_waiting()?;

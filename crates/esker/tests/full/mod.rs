@@ -322,6 +322,27 @@ fn a_manifest_that_finds_no_space_ends_nothing() {
     assert_eq!(db.iter().unwrap().count(), 5);
 }
 
+/// The space that a write waits for does not come once writing has ended.
+#[test]
+fn a_write_on_a_full_disk_returns_when_writing_has_ended() {
+    let disk = CrashFs::new();
+    disk.set_capacity(Some(8 * MIB));
+    let faults = FaultFs::over(&disk);
+    let mut options = on(&disk);
+    options.fs = faults.as_fs();
+    let db = Db::open_with(PATH, options).unwrap();
+    let count = fill(&db.default_keyspace());
+    db.remove(key(0)).unwrap();
+    faults.add(Rule::new(Call::SyncData, Effect::Error(io::ErrorKind::Other)).persistent());
+    db.sync().unwrap_err();
+    for number in count..count + 3 {
+        let error = db.insert(key(number), value(number)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
+    }
+    faults.clear();
+    let _ = db.close();
+}
+
 /// What of space ends at the n-th operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shortage {
