@@ -8,11 +8,24 @@ use std::io;
 
 /// Identifies one life of one file: boot id, mount id and inode (R6). If two incarnations are
 /// equal, the page cache was not lost in between. All zeros means unknown, which equals nothing.
+///
+/// # Example
+/// ```
+/// use esker::fs::Incarnation;
+/// let (unknown, known) = (Incarnation::default(), Incarnation([1; 32]));
+/// assert!(known.same_life(&known) && !unknown.same_life(&unknown));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Incarnation(pub [u8; 32]);
 
 impl Incarnation {
     /// Whether both are known and the same.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::fs::Incarnation;
+    /// assert!(!Incarnation::default().same_life(&Incarnation::default()));
+    /// ```
     pub fn same_life(&self, other: &Self) -> bool {
         self.0 != [0; 32] && self == other
     }
@@ -22,6 +35,30 @@ impl Incarnation {
 ///
 /// Reads and writes carry their offset and may be called from any thread. They deal with short
 /// transfers and interruptions themselves.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+/// use esker::fs::{Advice, OpenMode, os};
+/// let file = os().open(&path, OpenMode::CreateNew)?;
+/// file.allocate(8192)?;
+/// file.write_at(b"text", 0)?;
+/// file.sync_data()?;
+/// file.write_durably(b"more", 4096)?;
+/// let mut text = [0; 4];
+/// file.read_at(&mut text, 0)?;
+/// assert_eq!(&text, b"text");
+/// assert!(file.len()? == 8192 && !file.is_empty()? && file.links()? == 1);
+/// println!("{} bytes on the device, {:?}", file.allocated()?, file.incarnation());
+/// file.advise(Advice::Random);
+/// if file.keeps_space() && let Ok(map) = file.map(8192) {
+///     map.write(0, b"TEXT");
+/// }
+/// // Not every file system can do this.
+/// let _ = file.punch(4096, 4096);
+/// file.set_len(4)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait File: Send + Sync + fmt::Debug {
     /// Fills `buffer` from `offset`; [`io::ErrorKind::UnexpectedEof`] if the file ends before.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
@@ -72,6 +109,15 @@ pub trait File: Send + Sync + fmt::Debug {
 }
 
 /// How a file will be read.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+/// use esker::fs::{Advice, OpenMode, os};
+/// let file = os().open(&path, OpenMode::CreateNew)?;
+/// file.advise(Advice::Sequential);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
     /// From start to end.
@@ -84,6 +130,21 @@ pub enum Advice {
 
 /// A write-only window of a log file: bytes copied into it survive the process at once, and the
 /// machine after the next [`File::sync_data`] of its file.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+/// use esker::fs::{OpenMode, os};
+/// let file = os().open(&path, OpenMode::CreateNew)?;
+/// file.allocate(4096)?;
+/// if let Ok(map) = file.map(4096) {
+///     map.populate(0, 4096);
+///     assert!(map.len() == 4096 && !map.is_empty());
+///     assert!(map.write(0, b"text"));
+///     assert!(!map.write(4095, b"text"), "outside");
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait LogMap: Send + Sync + fmt::Debug {
     /// Copies `bytes` to `offset`. Writes outside the window are ignored and return false: the
     /// caller has checked before (R9). Concurrent writers use disjoint ranges.

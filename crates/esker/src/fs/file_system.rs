@@ -10,6 +10,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How [`Fs::open`] opens a file.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+/// use esker::fs::{OpenMode, os};
+/// assert!(os().open(&path, OpenMode::Read).is_err());
+/// os().open(&path, OpenMode::CreateNew)?;
+/// assert!(os().open(&path, OpenMode::CreateNew).is_err());
+/// os().open(&path, OpenMode::ReadWrite)?.write_at(b"text", 0)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// Existing file, reading only.
@@ -21,6 +32,16 @@ pub enum OpenMode {
 }
 
 /// An entry of a directory.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+/// use esker::fs::{OpenMode, os};
+/// os().open(&path, OpenMode::CreateNew)?;
+/// let entry = &os().list(dir.path())?[0];
+/// assert!(entry.name == "a" && entry.len == 0 && entry.is_file() && !entry.is_dir());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
     /// Its name; entries whose name is not UTF-8 are listed with replacement characters.
@@ -44,6 +65,32 @@ impl DirEntry {
 }
 
 /// A file system.
+///
+/// # Example
+/// ```
+/// use esker::fs::{OpenMode, os};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let (fs, path) = (os(), dir.path().join("sub"));
+/// fs.create_dir(&path)?;
+/// let (a, b) = (path.join("a"), path.join("b"));
+/// fs.open(&a, OpenMode::CreateNew)?.write_at(b"text", 0)?;
+/// fs.hard_link(&a, &b)?;
+/// assert_eq!(fs.list(&path)?.len(), 2);
+/// fs.remove_file(&b)?;
+/// fs.rename(&a, &b)?;
+/// fs.sync_dir(&path)?;
+/// assert!(fs.kind(&a)?.is_none() && fs.contains(dir.path(), &b)?);
+/// assert!(fs.real_path(&b)?.is_absolute());
+/// println!("{} bytes are free, {} files may be open", fs.free_bytes(&path)?, fs.open_files_max());
+/// // A database finds its files from a handle of its directory.
+/// let inside = fs.rooted(&path)?.unwrap_or_else(|| fs.clone());
+/// drop(inside.lock(&path.join("LOCK"))?);
+/// for entry in inside.list(&path)? {
+///     inside.remove_file(&path.join(entry.name))?;
+/// }
+/// fs.remove_dir(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// Opens a regular file. Parent directories must exist. New files are private to the user as
     /// the process's umask says. Refuses anything else without opening it, with an error that
@@ -104,4 +151,14 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
 }
 
 /// A held file lock.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let path = dir.path().join("a");
+/// let lock = esker::fs::os().lock(&path)?;
+/// assert!(esker::fs::os().lock(&path).is_err(), "held");
+/// drop(lock);
+/// esker::fs::os().lock(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait FileLock: Send + Sync + fmt::Debug {}

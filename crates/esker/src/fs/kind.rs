@@ -4,6 +4,14 @@ use std::fmt;
 use std::io;
 
 /// The kind of a file at a path.
+///
+/// # Example
+/// ```
+/// use esker::fs::{PathKind, os};
+/// # let dir = tempfile::tempdir().unwrap();
+/// assert_eq!(os().kind(dir.path())?, Some(PathKind::Directory));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.
@@ -54,6 +62,14 @@ impl fmt::Display for WrongKind {
 impl std::error::Error for WrongKind {}
 
 /// The kind that was found, if the error is about a file of the wrong kind.
+///
+/// # Example
+/// ```
+/// use esker::fs::{OpenMode, PathKind, os, wrong_kind};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let error = os().open(dir.path(), OpenMode::Read).unwrap_err();
+/// assert_eq!(wrong_kind(&error), Some(PathKind::Directory));
+/// ```
 pub fn wrong_kind(error: &io::Error) -> Option<PathKind> {
     error.get_ref()?.downcast_ref::<WrongKind>().map(|wrong| wrong.found)
 }

@@ -22,9 +22,10 @@ mod os;
 
 pub use file::{Advice, File, Incarnation, LogMap};
 pub use file_system::{DirEntry, FileLock, Fs, OpenMode};
-pub use fork::ForkGuard;
+pub(crate) use fork::ForkGuard;
 pub(crate) use kind::expect_kind;
 pub use kind::{PathKind, wrong_kind};
-pub use open::{open_part, within};
-pub(crate) use open::{open_to_change, part};
-pub use os::{is_out_of_descriptors, os};
+pub use open::within;
+pub(crate) use open::{open_part, open_to_change, part};
+pub(crate) use os::is_out_of_descriptors;
+pub use os::os;

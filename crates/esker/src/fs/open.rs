@@ -14,6 +14,15 @@ use std::sync::Arc;
 
 /// A file system that finds everything below `directory`, which must exist, from a handle of it,
 /// without following links. Other paths mean what they mean on `fs`.
+///
+/// # Example
+/// ```
+/// use esker::fs::{OpenMode, os, within};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let inside = within(&os(), dir.path())?;
+/// inside.open(&dir.path().join("a"), OpenMode::CreateNew)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn within(fs: &Arc<dyn Fs>, directory: &Path) -> io::Result<Arc<dyn Fs>> {
     Ok(fs.rooted(directory)?.unwrap_or_else(|| fs.clone()))
 }

@@ -10,8 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The front pages: the file, below `crates`.
-const FRONT_PAGES: [&str; 6] = [
+const FRONT_PAGES: [&str; 7] = [
     "esker/src/lib.rs",
+    "esker/src/fs/mod.rs",
     "esker/src/repair/mod.rs",
     "esker/src/inspect/mod.rs",
     "esker-json/src/lib.rs",

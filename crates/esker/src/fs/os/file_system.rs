@@ -97,6 +97,15 @@ pub fn is_out_of_descriptors(error: &io::Error) -> bool {
 }
 
 /// The operating system's file system.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// let mut options = esker::Options::default();
+/// options.fs = esker::fs::os(); // The default.
+/// esker::Db::open_with(&dir, options)?.close()?;
+/// # Ok::<(), esker::Error>(())
+/// ```
 pub fn os() -> Arc<dyn Fs> {
     Arc::new(OsFs::default())
 }
