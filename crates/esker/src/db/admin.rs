@@ -1,8 +1,7 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
 use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
-use crate::catalog::missing_order;
-use crate::catalog::{KeyspaceState, Order};
+use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
@@ -36,7 +35,7 @@ impl Core {
 
     /// Flushes if memory holds writes that are not in the log.
     pub fn flush_buffered(&self) -> Result<()> {
-        if self.buffered_end.load(Ordering::Acquire) > self.store.lock().log_start() {
+        if self.buffered_end.load(Ordering::Acquire) > self.store.lock().log_start {
             self.flush()?;
         }
         Ok(())
@@ -94,7 +93,7 @@ impl Core {
         self.check_open()?;
         self.latch.check()?;
         if let Some(error) = self.work.flush_error() {
-            if !self.is_shortage_passing(&error) {
+            if !self.is_shortage_passing(&error)? {
                 return Err(error);
             }
             // Space was freed: the flush is tried again.
@@ -112,7 +111,8 @@ impl Core {
         self.writable()?;
         self.files.try_again(usize::MAX);
         if self.reserve.is_tight() {
-            self.relieve_and_wait();
+            // What ended writing, if anything did, is reported below when somebody has to wait.
+            let _ = self.relieve_and_wait();
         }
         loop {
             let seen = self.work.done().epoch();
@@ -150,7 +150,10 @@ impl Core {
             let cut_up = self.relief.cuts.load(Ordering::Acquire);
             match self.compact_once(branch, keyspace, bounds) {
                 // Relief may free hidden data without a compaction; then there may be room for one.
-                Err(Error::DiskFull { .. }) if tries < COMPACT_TRIES && self.relieve_and_wait() => {
+                Err(error @ Error::DiskFull { .. }) if tries < COMPACT_TRIES => {
+                    if !self.relieve_and_wait()? {
+                        return Err(error);
+                    }
                     tries += 1;
                     continue;
                 }

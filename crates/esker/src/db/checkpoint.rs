@@ -85,7 +85,7 @@ impl Core {
     fn durable_state(&self) -> (Arc<Version>, Edit) {
         let store = self.store.lock();
         let version = self.state_now().version.clone();
-        let state = self.whole_state(&version, store.log_start(), true);
+        let state = self.whole_state(&version, store.log_start, true);
         (version, state)
     }
 

@@ -11,12 +11,12 @@
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
-use crate::catalog::missing_order;
-use crate::catalog::{KeyspaceState, LiveTraits, Order};
+use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::inputs::{all_within, sources};
-use crate::compaction::partitioning;
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::{CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan};
+use crate::compaction::{
+    CompactionStream, Depth, Piece, PlanLimits, VersionGc, partitioning, plan,
+};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::give_up;

@@ -13,12 +13,10 @@
 
 use crate::base::rangedel::{Cutter, Fragments};
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
-use crate::catalog::missing_order;
-use crate::catalog::{KeyspaceState, Order};
+use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::flush_slices::{Slice, with_slices};
 use crate::compaction::flush_targets::{FlushTarget, flush_targets};
-use crate::compaction::partitioning;
-use crate::compaction::{CompactionRule, CompactionStream, Depth};
+use crate::compaction::{CompactionRule, CompactionStream, Depth, partitioning};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::give_up;

@@ -137,22 +137,16 @@ impl Core {
         if frees {
             // The log that waits for its flush stays within its part of the reserve.
             if self.log_kept() > FREEING_BYTES {
-                self.relieve_so(false);
+                self.relieve_so(false)?;
             }
             return Ok(());
         }
         loop {
-            // Relief makes no progress once the database is closed or takes no more writes (C8).
-            // Seeded: a write that waits on a full device waits for ever after writing has ended.
-            if !bug!("db_full_disk_hides_the_end_of_writing") {
-                self.check_open()?;
-                self.latch.check()?;
-            }
             self.regain();
             if !self.reserve.is_tight() {
                 return Ok(());
             }
-            if !self.relieve_and_wait() {
+            if !self.relieve_and_wait()? {
                 // Relief may have made it whole with space that others freed.
                 self.regain();
                 return if self.reserve.is_tight() { Err(self.no_space()) } else { Ok(()) };
@@ -176,7 +170,7 @@ impl Core {
     /// Makes room for a write that found none; the refusal if that is impossible.
     #[cold]
     pub(super) fn find_way(&self, frees: bool, way: &mut Way) -> Result<()> {
-        if self.make_way(frees, way) {
+        if self.make_way(frees, way)? {
             return Ok(());
         }
         self.end_way(std::mem::take(way));
@@ -195,22 +189,22 @@ impl Core {
     }
 
     /// Makes room for a write that found none; returns whether to try again.
-    fn make_way(&self, frees: bool, way: &mut Way) -> bool {
+    fn make_way(&self, frees: bool, way: &mut Way) -> Result<bool> {
         if frees && way.attempts <= ATTEMPTS {
             if self.give_up(Use::Freeing, way) {
-                return true;
+                return Ok(true);
             }
         } else if self.give_up_unused() {
-            return true;
+            return Ok(true);
         }
         // Relief makes the reserve whole; this write may then use its part of it.
         self.end_way(std::mem::take(way));
         way.attempts = ATTEMPTS;
-        let again = self.relieve_and_wait();
+        let again = self.relieve_and_wait()?;
         if again {
             way.attempts = 0;
         }
-        again
+        Ok(again)
     }
 
     /// The present moment: what is visible, and the snapshots.
@@ -229,12 +223,13 @@ impl Core {
     }
 
     /// Requests relief and waits until some space is freed: first space that is easily freed, then
-    /// all. False: there was nothing to free.
-    pub(super) fn relieve_and_wait(&self) -> bool {
-        self.relieve_so(false) || self.relieve_so(true)
+    /// all. False: there was nothing to free. An error if the database is closed or takes no more
+    /// writes: no space is freed then, so a caller that went on asking would never return (C8).
+    pub(super) fn relieve_and_wait(&self) -> Result<bool> {
+        Ok(self.relieve_so(false)? || self.relieve_so(true)?)
     }
 
-    fn relieve_so(&self, all: bool) -> bool {
+    fn relieve_so(&self, all: bool) -> Result<bool> {
         let before = self.relief.gains.load(Ordering::Acquire);
         if !self.is_exhausted() {
             self.work.ask_relief(all);
@@ -242,13 +237,16 @@ impl Core {
         loop {
             let seen = self.work.done().epoch();
             if self.relief.gains.load(Ordering::Acquire) != before {
-                return true;
+                return Ok(true);
             }
+            let ended = self.check_open().and_then(|()| self.latch.check());
+            // Seeded: a write that waits on a full device waits for ever after writing has ended.
+            if ended.is_err() && bug!("db_full_disk_hides_the_end_of_writing") {
+                return Ok(true);
+            }
+            ended?;
             if self.work.is_settled() && !self.reserve.is_claimed() {
-                return self.relief.gains.load(Ordering::Acquire) != before;
-            }
-            if self.check_open().and_then(|()| self.latch.check()).is_err() {
-                return true;
+                return Ok(self.relief.gains.load(Ordering::Acquire) != before);
             }
             self.work.notify();
             self.work.done().wait_past(seen);
@@ -256,8 +254,8 @@ impl Core {
     }
 
     /// Whether a failed flush is worth waiting for: space is missing, and some may be freed.
-    pub(super) fn is_shortage_passing(&self, error: &Error) -> bool {
-        matches!(error, Error::DiskFull { .. }) && self.relieve_and_wait()
+    pub(super) fn is_shortage_passing(&self, error: &Error) -> Result<bool> {
+        Ok(matches!(error, Error::DiskFull { .. }) && self.relieve_and_wait()?)
     }
 
     /// Called with the error of a compaction. If space was missing, and a partition is so large

@@ -1,9 +1,9 @@
 //! Making, finding and dropping keyspaces.
 
 use crate::base::{Comparator, Millis};
-use crate::catalog::missing_order;
 use crate::catalog::{
     BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, Order, check_name,
+    missing_order,
 };
 use crate::commit::Class;
 use crate::db::core::Core;

@@ -129,7 +129,7 @@ impl Core {
         let pipeline = if options.read_only {
             None
         } else {
-            let life = store.manifest_number();
+            let life = store.manifest.number();
             let mut config = log_config(&fs, log_directory, options, &settings, life);
             tell_about_log(&mut config, &counters, &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
@@ -189,7 +189,7 @@ impl Core {
             }
             let state = self.state_now();
             let longest = state.version.segments().map(|segment| segment.meta().len).max();
-            self.reserve.begin(self.store.lock().manifest_bytes(), longest.unwrap_or(0));
+            self.reserve.begin(self.store.lock().manifest.bytes(), longest.unwrap_or(0));
             self.update_pace();
         }
         self.keep_snapshots_still();

@@ -105,7 +105,7 @@ impl Core {
     /// The content of the log's end mark.
     pub(super) fn record_mark(&self) -> EndMark {
         let store = self.store.lock();
-        EndMark { number: store.manifest_number(), reach: store.manifest_reach() }
+        EndMark { number: store.manifest.number(), reach: store.manifest.reach() }
     }
 
     /// Records that nothing more is written.

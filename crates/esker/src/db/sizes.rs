@@ -1,8 +1,7 @@
 //! How many bytes of files a range of keys takes, and which segments there are.
 
 use crate::base::{Bytewise, Cursor, KeyOrder};
-use crate::catalog::missing_order;
-use crate::catalog::{KeyspaceState, Order};
+use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::state::State;

@@ -15,12 +15,10 @@
 //!    until a compaction.
 
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
-use crate::catalog::missing_order;
-use crate::catalog::{KeyspaceState, Order};
-use crate::compaction::partitioning;
+use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::thin_candidates::{Look, ThinKey, Thinned, is, look_at, overlap};
-use crate::compaction::{Depth, Stretch, ThinStream};
+use crate::compaction::{Depth, Stretch, ThinStream, partitioning};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::give_up;

@@ -116,7 +116,7 @@ impl Core {
             }
         }
         report.files += 1;
-        let (number, reach) = (store.manifest_number(), Some(store.manifest_reach()));
+        let (number, reach) = (store.manifest.number(), Some(store.manifest.reach()));
         if let Err(error) = crate::manifest::read(self.fs.as_ref(), &self.path, number, reach) {
             let path = self.path.join(crate::manifest::manifest_name(number));
             report.problems.push(Problem { path, error });
@@ -126,7 +126,7 @@ impl Core {
     /// Checks the log up to what is published now; writers may continue after that position.
     fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
         let directory = self.path.join(LOG_DIRECTORY);
-        let start = self.store.lock().log_start();
+        let start = self.store.lock().log_start;
         let visible = self.visible();
         let mut bad = HashMap::new();
         crate::wal::inspect(self.fs.as_ref(), &directory, start, |found| {

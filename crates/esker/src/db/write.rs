@@ -12,8 +12,7 @@
 use crate::admission::{Admission, Debts};
 use crate::base::limits::KEY_BYTES_MAX;
 use crate::base::{CustomOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
-use crate::catalog::missing_order;
-use crate::catalog::{KeyspaceState, Order};
+use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::{Class, Pipeline};
 use crate::db::core::Core;
 use crate::db::relief::Way;
@@ -201,7 +200,7 @@ impl Core {
         // write.
         bug!("db_wait_durable_ignores_buffered", return Ok(()));
         pipeline.wait_visible(position)?;
-        if position > self.store.lock().log_start() {
+        if position > self.store.lock().log_start {
             self.flush()?;
         }
         Ok(())
@@ -387,11 +386,9 @@ impl Core {
                 Admission::Stop => {
                     if let Some(error) = self.work.flush_error() {
                         // Work that has ended since then may have held the space.
-                        if !self.is_shortage_passing(&error) {
+                        if !self.is_shortage_passing(&error)? {
                             return Err(error);
                         }
-                        self.check_open()?;
-                        self.latch.check()?;
                         continue;
                     }
                     self.seal_before_waiting()?;

@@ -66,7 +66,7 @@ pub struct Files {
 
 /// The separator between the name of a file that was set aside and the number of the manifest with
 /// the torn end that is the reason.
-const SET_ASIDE: &str = ".set-aside-";
+pub const SET_ASIDE: &str = ".set-aside-";
 
 /// The number of the manifest for whose torn end a file of this name was set aside.
 pub fn set_aside_for(name: &str) -> Option<u64> {

@@ -19,8 +19,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::KeyOrder;
-use crate::base::{Cursor, Kind, SEQ_MAX, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 

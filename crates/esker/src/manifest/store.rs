@@ -4,7 +4,6 @@
 //! segment. A run segment with no reference left is *dead*; so is a file without live segments. The
 //! owner of the store gives their space back only after the edit that dropped them is synced (R22).
 
-use super::known::Reach;
 use super::log::Manifest;
 use super::version::{Partition, Tree, Version};
 use crate::base::{FileId, KeyspaceId, Seq};
@@ -50,26 +49,6 @@ impl Store {
             tree.partitions().iter().for_each(|partition| store.add(partition));
         }
         store
-    }
-
-    /// Where the log must begin.
-    pub fn log_start(&self) -> Seq {
-        self.log_start
-    }
-
-    /// The number of the present manifest.
-    pub fn manifest_number(&self) -> u64 {
-        self.manifest.number()
-    }
-
-    /// Bytes of the present manifest.
-    pub fn manifest_bytes(&self) -> u64 {
-        self.manifest.bytes()
-    }
-
-    /// How far the present manifest reaches.
-    pub fn manifest_reach(&self) -> Reach {
-        self.manifest.reach()
     }
 
     /// Whether some tree refers to a part of a file.

@@ -10,12 +10,10 @@
 //!    file goes last, and the lock is held until the directory is gone.
 
 use super::{holds_files_of_ours, is_directory, not_ours};
-use crate::directory::DATA_DIRECTORY;
-use crate::directory::LOCK_NAME;
-use crate::directory::LOG_DIRECTORY;
-use crate::directory::foreign;
+use crate::directory::files::SET_ASIDE;
 use crate::directory::reserve::RESERVE_NAME;
 use crate::directory::unfinished::{MARK_NAME, is_marked};
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, foreign};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, within};
 use crate::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
@@ -27,8 +25,6 @@ use std::sync::Arc;
 
 /// The file by which LevelDB, RocksDB and what descends from them begin.
 const CURRENT: &str = "CURRENT";
-/// What stands between the name of a file that was set aside and a number.
-const SET_ASIDE: &str = ".set-aside-";
 
 /// Removes the database at `path`, as [`crate::Db::destroy`] says.
 ///

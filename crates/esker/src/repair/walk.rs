@@ -13,8 +13,7 @@ use super::target::Sink;
 use crate::base::Bytewise;
 use crate::error::{Error, IoContext, Result};
 use crate::options::Options;
-use crate::run::parse_run_name;
-use crate::run::{DamagedFile, SegmentKind, SegmentMeta};
+use crate::run::{DamagedFile, SegmentKind, SegmentMeta, parse_run_name};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 

@@ -2,9 +2,8 @@
 
 use super::fence::Fences;
 use super::meta::SegmentMeta;
-use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
-use crate::base::limits;
+use crate::base::{KeyOrder, limits};
 use crate::block::{Codec, TRAILER_BYTES, encoded_max, expansion_max};
 use crate::cache::{BlockCache, Slots};
 use crate::filter::Filter;

@@ -7,8 +7,7 @@
 use super::Transactions;
 use super::reads::{KeyspaceReads, ReadSet};
 use crate::base::{Bytewise, Cursor, CustomOrder, KeyspaceId, SEQ_MAX, Seq};
-use crate::catalog::Order;
-use crate::catalog::missing_order;
+use crate::catalog::{Order, missing_order};
 use crate::error::{ConflictCause, Error, Result};
 use crate::iter::Bounds;
 use crate::state::current::Current;

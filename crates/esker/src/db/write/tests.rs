@@ -83,14 +83,14 @@ fn a_flush_lets_the_log_go_though_nothing_is_in_memory() {
     core.commit(pipeline, &write, None, |_, _| unreachable!()).unwrap_err();
     assert!(kept(&core) > 30_000 && core.state_now().active().is_empty());
     core.flush().unwrap();
-    assert_eq!(core.store.lock().log_start(), pipeline.reserved());
+    assert_eq!(core.store.lock().log_start, pipeline.reserved());
     let written = core.stats(0).written.manifest;
     core.flush().unwrap();
     assert_eq!(core.stats(0).written.manifest, written, "there is nothing more to let go");
     core.commit(pipeline, &write, None, |_, _| unreachable!()).unwrap_err();
     let end = pipeline.reserved();
     core.close().unwrap();
-    assert_eq!(core.store.lock().log_start(), end, "neither does a closed database keep it");
+    assert_eq!(core.store.lock().log_start, end, "neither does a closed database keep it");
 }
 
 #[test]
