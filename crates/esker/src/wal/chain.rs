@@ -7,8 +7,8 @@
 //! recovery gave up.
 //!
 //! A file with a damaged header might belong anywhere in the chain, so it is corruption (C4). A
-//! file whose header is blank, or has only its first bytes and zeros behind them, never held a
-//! record: a power cut interrupted its preparation (R4).
+//! file whose header is blank, or holds a part of one copy among zeros, never held a record: a power
+//! cut interrupted its preparation (R4).
 
 use super::format::{HEADER_BYTES, HeaderPage, LogFileHeader, VERSION};
 use super::log_file::file_number;

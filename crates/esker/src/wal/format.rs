@@ -234,8 +234,8 @@ pub struct LogFileHeader {
 pub enum HeaderPage {
     /// At least one copy is whole.
     Valid(LogFileHeader),
-    /// Nothing but zeros, or no bytes at all, or the first few bytes of a header: a preparation
-    /// that a power cut interrupted.
+    /// Nothing but zeros, or no bytes at all, or a part of one copy: a preparation that a power cut
+    /// interrupted.
     Blank,
     /// A format version that this build does not know (C9).
     Unknown(u32),
@@ -271,9 +271,9 @@ impl LogFileHeader {
 
     /// Reads a header page, which may be shorter than it should be. If the copies differ, a power
     /// cut interrupted a preparation. Either copy is right then: the older one names only positions
-    /// that were released, and the newer one has no records yet. A page with only the first bytes
-    /// of a header is an interrupted preparation too: the first record is written only after both
-    /// copies are durable (R4).
+    /// that were released, and the newer one has no records yet. A page with only a part of one
+    /// copy is an interrupted preparation too: the first record is written only after both copies
+    /// are durable (R4).
     pub fn decode_page(page: &[u8]) -> HeaderPage {
         if page.iter().all(|byte| *byte == 0) {
             return HeaderPage::Blank;
@@ -333,10 +333,19 @@ impl LogFileHeader {
     }
 }
 
-/// Whether a page holds a part of the first copy, from its beginning, and nothing else.
+/// Whether a page holds a part of one copy and nothing else: the first copy from its beginning, or
+/// the second copy up to its end. Of the one write that prepares a fresh file, a device keeps
+/// everything before some byte or everything after it, and only fresh files have zeros around a
+/// torn copy: a file with a torn page is removed, never written again.
 fn is_cut_off(page: &[u8]) -> bool {
-    let len = page.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    len < SEGMENT_HEADER_LEN && MAGIC.starts_with(&page[..len.min(MAGIC.len())])
+    let Some(first) = page.iter().position(|byte| *byte != 0) else { return false };
+    let end = page.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let begun = end < SEGMENT_HEADER_LEN && MAGIC.starts_with(&page[..end.min(MAGIC.len())]);
+    // Seeded: only the beginning of the first copy is known as a part of a header.
+    let ended = !bug!("wal_end_of_header_is_damage")
+        && first > COPY_OFFSET
+        && end <= COPY_OFFSET + SEGMENT_HEADER_LEN;
+    begun || ended
 }
 
 fn is_known(version: u32) -> bool {

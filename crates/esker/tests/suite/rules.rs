@@ -3,10 +3,12 @@
 
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery, Stats};
+use esker_testkit::crashfs::Fate;
 use esker_testkit::faultfs::{Effect, Op, Rule};
 use esker_testkit::files::copy;
 use esker_testkit::{CrashFs, FaultFs};
 use parking_lot::{Condvar, Mutex};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,6 +48,76 @@ fn r01_an_empty_database_takes_well_under_a_mebibyte() {
     let db = Db::open(&path).unwrap();
     assert!(db.stats().log_file_bytes <= 512 << 10, "{}", db.stats().log_file_bytes);
     db.close().unwrap();
+}
+
+/// Every block that is not durable is torn at the same byte: what stands before it, or what stands
+/// from it on, has arrived.
+struct TornAt(Range<usize>);
+
+impl Fate for TornAt {
+    fn entry(&mut self, _number: usize, _what: &str) -> bool {
+        true
+    }
+    fn length(&mut self, _inode: u64, _durable: u64, live: u64) -> u64 {
+        live
+    }
+    fn block(&mut self, _inode: u64, _index: usize) -> bool {
+        false
+    }
+    fn pieces(&mut self, _inode: u64, _index: usize) -> Vec<Range<usize>> {
+        vec![self.0.clone()]
+    }
+}
+
+/// The states of the disk before each sync of a log file that the work makes.
+fn before_log_syncs(disk: &CrashFs, work: impl FnOnce(&CrashFs)) -> Vec<CrashFs> {
+    let moments = Arc::new(Mutex::new(Vec::new()));
+    let (source, seen) = (disk.clone(), moments.clone());
+    disk.set_hook(Some(Arc::new(move |_, what| {
+        if what.contains("sync_data of /db/wal/") {
+            seen.lock().push(source.kill_clone());
+        }
+    })));
+    work(disk);
+    disk.set_hook(None);
+    std::mem::take(&mut *moments.lock())
+}
+
+/// The power goes while a log file is prepared, and the device has written a part of its header:
+/// everything up to some byte, or everything from it on. The database opens.
+#[test]
+fn r04_a_header_torn_at_any_byte_is_an_interrupted_preparation() {
+    let open = |disk: &CrashFs| {
+        let mut options = small();
+        options.sync_interval = None;
+        options.fs = disk.as_fs();
+        Db::open_with("/db", options)
+    };
+    let disk = CrashFs::new();
+    let created = before_log_syncs(&disk, |disk| {
+        let db = open(disk).unwrap();
+        db.default_keyspace().insert_with(b"kept", b"for ever", Durability::Disk).unwrap();
+    });
+    let opened_again = before_log_syncs(&disk, |disk| drop(open(disk).unwrap()));
+    let many = before_log_syncs(&disk, |disk| {
+        let db = open(disk).unwrap();
+        for number in 0..400 {
+            db.insert(format!("{number}"), [1; 1000]).unwrap();
+        }
+    });
+    assert!(!created.is_empty() && !opened_again.is_empty() && many.len() > 2);
+
+    let borders = (0..=104).chain(2048..=2152).chain([1, 512, 1000, 2047, 2153, 4000, 4095]);
+    let torn = borders.flat_map(|at| [0..at, at..4096]);
+    for (number, torn) in torn.enumerate() {
+        let later = &many[number % many.len()];
+        for (moment, known) in [(&created[0], false), (&opened_again[0], true), (later, true)] {
+            let left = moment.crash_clone_with(&mut TornAt(torn.clone()));
+            let db = open(&left).unwrap_or_else(|error| panic!("{torn:?}: {error}"));
+            let kept = db.get(b"kept").unwrap();
+            assert!(kept.is_some_and(|value| *value == *b"for ever") || !known, "{torn:?}");
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -270,12 +270,19 @@ fn interrupted_preparations_are_blank_and_damaged_headers_are_not() {
     fs.open(&spare, crate::fs::OpenMode::CreateNew).unwrap();
     let used = fs.read(&file_paths(&fs)[0]);
     let cut_off = |len: usize| [&used[..len], &[0; 9000][len..]].concat();
+    // The second copy's last bytes.
+    let ended = |len: usize| [&[0; 2152][len..], &used[2152 - len..2152], &[0; 9000]].concat();
     for (bytes, accepted) in [
         (cut_off(1), true),
         (cut_off(50), true),
         (used[..50].to_vec(), true),
         ([cut_off(50), vec![1]].concat(), false),
         ([&used[..50], &used[2048..]].concat(), false),
+        (ended(1), true),
+        (ended(103), true),
+        ([ended(50), vec![1]].concat(), false),
+        ([&[1], &ended(50)[1..]].concat(), false),
+        ([&ended(50)[..2152], &[1], &ended(50)[2153..]].concat(), false),
         (vec![], true),
         (vec![0; 100], true),
         (vec![0; 8192], true),
