@@ -119,8 +119,9 @@ pub use api::{
     Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
     Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, HeldUse,
     Iter, Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
-    OperatorResult, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot, Stalls, Stats,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    Metric, MetricKind, MetricUnit, OperatorResult, Options, Problem, Recovery, Sample, SamplePart,
+    Savepoint, SegmentShape, Snapshot, Stalls, Stats, SystemClock, Transaction, TransactionIter,
+    TransactionOptions, TreeShape, VerifyReport,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]
