@@ -18,4 +18,4 @@ layers! { base sync block filter options wal memtable cache run manifest state i
 
 // The model checker compiles none of these.
 #[cfg(not(loom))]
-layers! { directory catalog txn stats admission recovery db inspect }
+layers! { directory catalog txn stats admission recovery monitor db inspect }

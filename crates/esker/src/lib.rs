@@ -39,7 +39,7 @@
 //! - Entries that expire or are filtered: [`Keyspace::insert_with_ttl`], [`CompactionFilter`].
 //! - Branches and named snapshots: [`Db::branch`], [`Db::snapshot_named`].
 //! - Copies of an open database: [`Db::checkpoint`].
-//! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`].
+//! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`]; of another process: [`Observed`].
 //! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
 //! - Options: [`Options`]; most programs set none.
 //! - Damage and removal: [`Db::repair`], [`repair`], [`Db::destroy`].
@@ -92,6 +92,9 @@ mod recovery;
 #[cfg(not(loom))]
 mod stats;
 
+#[cfg(not(loom))]
+mod monitor;
+
 // Under the model checker only the protocols are compiled, not what is built on them.
 #[cfg(not(loom))]
 mod db;
@@ -119,9 +122,9 @@ pub use api::{
     Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
     Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, HeldUse,
     Iter, Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
-    Metric, MetricKind, MetricUnit, OperatorResult, Options, Problem, Recovery, Sample, SamplePart,
-    Savepoint, SegmentShape, Snapshot, Stalls, Stats, SystemClock, Transaction, TransactionIter,
-    TransactionOptions, TreeShape, VerifyReport,
+    Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult, Options, Problem,
+    Recovery, Sample, SamplePart, Savepoint, SegmentShape, Snapshot, Stalls, Stats, SystemClock,
+    Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

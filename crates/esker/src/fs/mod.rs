@@ -19,6 +19,8 @@ mod fork;
 mod kind;
 mod open;
 mod os;
+#[cfg_attr(loom, allow(dead_code))]
+mod process;
 
 pub use file::{Advice, File, Incarnation, LogMap};
 pub use file_system::{DirEntry, FileLock, Fs, OpenMode};
@@ -29,3 +31,4 @@ pub use open::within;
 pub(crate) use open::{open_part, open_to_change, part};
 pub(crate) use os::is_out_of_descriptors;
 pub use os::os;
+pub(crate) use process::{Fate, Process};

@@ -33,3 +33,4 @@ mod system;
 mod tests;
 
 pub use file_system::{is_out_of_descriptors, os};
+pub(super) use system::{boot_id, process_exists};

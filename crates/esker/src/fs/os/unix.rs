@@ -137,8 +137,21 @@ pub(super) fn incarnation(_file: &fs::File) -> Incarnation {
     Incarnation::default()
 }
 
+/// Whether there is a process of this number, of any user.
+pub(crate) fn process_exists(id: u64) -> bool {
+    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    id.is_some_and(|id| {
+        !matches!(rustix::process::test_kill_process(id), Err(Errno::SRCH | Errno::INVAL))
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn boot_id() -> Option<[u8; 16]> {
+    None
+}
+
 #[cfg(target_os = "linux")]
-fn boot_id() -> Option<[u8; 16]> {
+pub(crate) fn boot_id() -> Option<[u8; 16]> {
     static BOOT_ID: OnceLock<Option<[u8; 16]>> = OnceLock::new();
     *BOOT_ID.get_or_init(|| {
         let id = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
