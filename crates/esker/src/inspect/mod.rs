@@ -10,6 +10,7 @@ mod fields;
 mod log;
 mod manifest;
 mod run;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -17,12 +18,14 @@ use crate::directory::LOCK_NAME;
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, OpenMode, PathKind};
 use crate::manifest::{SUPERBLOCK_NAMES, Superblock, parse_manifest_name};
+use crate::monitor::statistics::STATISTICS_NAME;
 use crate::run::parse_run_name;
 use crate::wal;
 use fields::{Fields, size};
 use std::path::Path;
 
-/// Shows a file of a database: a superblock, a manifest, a log file, a run file or the lock.
+/// Shows a file of a database: a superblock, a manifest, a log file, a run file, the statistics or
+/// the lock.
 /// Names tell the kind of a file; the first bytes tell it of a file that was renamed.
 ///
 /// # Errors
@@ -46,6 +49,7 @@ pub fn file(path: impl AsRef<Path>) -> Result<Vec<(String, String)>> {
         What::Manifest(number) => manifest::show(fs.as_ref(), path, number, &mut fields)?,
         What::Log => log::show(fs.as_ref(), path, &mut fields)?,
         What::Run(id) => run::show(fs.as_ref(), path, id, &mut fields)?,
+        What::Statistics => statistics::show(fs.as_ref(), path, &mut fields)?,
         What::Lock => {
             fields.add("file", "lock");
             fields.add("bytes", size(fs.as_ref(), path)?);
@@ -62,6 +66,7 @@ enum What {
     Log,
     Run(Option<u64>),
     Lock,
+    Statistics,
 }
 
 fn kind_of(fs: &dyn Fs, path: &Path) -> Result<What> {
@@ -81,6 +86,7 @@ fn kind_of(fs: &dyn Fs, path: &Path) -> Result<What> {
         _ if SUPERBLOCK_NAMES.contains(&name) => return Ok(What::Superblock),
         _ if wal::file_number(name).is_some() => return Ok(What::Log),
         _ if name == LOCK_NAME => return Ok(What::Lock),
+        _ if name == STATISTICS_NAME => return Ok(What::Statistics),
         _ => {}
     }
     let file = fs.open(path, OpenMode::Read).context("open", path)?;
@@ -92,6 +98,7 @@ fn kind_of(fs: &dyn Fs, path: &Path) -> Result<What> {
         b"ESKERSB\n" => Ok(What::Superblock),
         b"ESKERMF\n" => Ok(What::Manifest(None)),
         b"eskerrun" => Ok(What::Run(None)),
+        b"ESKERST\n" => Ok(What::Statistics),
         magic if *magic == wal::format::MAGIC => Ok(What::Log),
         _ => Err(foreign(path, "is no file of an Esker database")),
     }

@@ -144,3 +144,31 @@ fn no_byte_makes_it_panic() {
         }
     }
 }
+
+#[test]
+fn statistics_are_shown_with_both_slots() {
+    use crate::monitor::statistics::{Opened, StatisticsFile};
+    use crate::stats::Stats;
+    let dir = tempfile::tempdir().unwrap();
+    let opened = Opened { database: [3; 16], at: 5 };
+    let mut written = StatisticsFile::new(&crate::fs::os(), dir.path(), opened);
+    let path = dir.path().join("STATISTICS");
+    for update in 1..=3 {
+        assert!(written.update(Stats { puts: update, ..Stats::default() }, 1, 7, false));
+    }
+    assert_eq!(values(&path, "slot[0].update"), ["2", "7"]);
+    assert_eq!(values(&path, "slot[65536].update"), ["3", "7"]);
+    assert_eq!(values(&path, "shown update"), ["3"]);
+    assert_eq!(values(&path, "esker_puts[]"), ["3"]);
+    let names: HashSet<String> = file(&path).unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), file(&path).unwrap().len());
+    // Under another name the first bytes tell it, and a damaged slot leaves the other.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[65_536 + 300] ^= 1;
+    let other = dir.path().join("copy");
+    fs::write(&other, bytes).unwrap();
+    assert_eq!(values(&other, "shown update"), ["2"]);
+    assert_eq!(values(&other, "payload")[3], "its checksum does not match");
+    fs::write(&path, b"junk").unwrap();
+    assert_eq!(values(&path, "damaged").len(), 2);
+}
