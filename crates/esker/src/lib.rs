@@ -40,6 +40,7 @@
 //! - Branches and named snapshots: [`Db::branch`], [`Db::snapshot_named`].
 //! - Copies of an open database: [`Db::checkpoint`].
 //! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`].
+//! - Events: [`Options::on_event`], [`Event`], [`EventKind`], [`EventListener`].
 //! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
 //! - Options: [`Options`]; most programs set none.
 //! - Damage and removal: [`Db::repair`], [`repair`], [`Db::destroy`].
@@ -58,6 +59,8 @@ mod base;
 
 pub mod fs;
 mod sync;
+
+mod events;
 
 mod block;
 mod filter;
@@ -92,6 +95,9 @@ mod recovery;
 #[cfg(not(loom))]
 mod stats;
 
+#[cfg(not(loom))]
+mod monitor;
+
 // Under the model checker only the protocols are compiled, not what is built on them.
 #[cfg(not(loom))]
 mod db;
@@ -117,10 +123,11 @@ pub mod guide {}
 #[cfg(not(loom))]
 pub use api::{
     Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
-    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, HeldUse,
-    Iter, Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
-    OperatorResult, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot, Stalls, Stats,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, Event,
+    EventKind, EventListener, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
+    LogKind, Max, MemoryUse, MergeOperator, OperatorResult, Options, Problem, Recovery, Savepoint,
+    SegmentShape, Snapshot, Stalls, Stats, SystemClock, Transaction, TransactionIter,
+    TransactionOptions, TreeShape, VerifyReport,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]
