@@ -40,6 +40,7 @@
 //! - Branches and named snapshots: [`Db::branch`], [`Db::snapshot_named`].
 //! - Copies of an open database: [`Db::checkpoint`].
 //! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`]; of another process: [`Observed`].
+//! - Events: [`Options::on_event`], [`Event`], [`EventKind`], [`EventListener`].
 //! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
 //! - Options: [`Options`]; most programs set none.
 //! - Damage and removal: [`Db::repair`], [`repair`], [`Db::destroy`].
@@ -58,6 +59,8 @@ mod base;
 
 pub mod fs;
 mod sync;
+
+mod events;
 
 mod block;
 mod filter;
@@ -120,11 +123,12 @@ pub mod guide {}
 #[cfg(not(loom))]
 pub use api::{
     Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
-    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, HeldUse,
-    Iter, Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
-    Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult, Options, Problem,
-    Recovery, Sample, SamplePart, Savepoint, SegmentShape, Snapshot, Stalls, Stats, SystemClock,
-    Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, Event,
+    EventKind, EventListener, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
+    LogKind, Max, MemoryUse, MergeOperator, Metric, MetricKind, MetricUnit, Observed,
+    ObservedState, OperatorResult, Options, Problem, Recovery, Sample, SamplePart, Savepoint,
+    SegmentShape, Snapshot, Stalls, Stats, SystemClock, Transaction, TransactionIter,
+    TransactionOptions, TreeShape, VerifyReport,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

@@ -1,12 +1,13 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
+use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
-use crate::db::relief::PASSING_TRIES;
 use crate::error::{Error, Result};
+use crate::events::EventKind;
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Tree};
 use crate::state::State;
@@ -16,7 +17,7 @@ use crate::stats::shapes::tree_shape;
 use crate::sync::Point;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a compaction that found no space is tried again after some space was freed.
 const COMPACT_TRIES: u32 = 8;
@@ -269,6 +270,7 @@ impl Core {
         if let Some(result) = &*result {
             return result.clone();
         }
+        let since = Instant::now();
         self.closing.store(true, Ordering::Release);
         let (log, sync) = (&*self.log_signal, &*self.sync_signal);
         for signal in [self.work.signal(), self.work.done(), &self.room, log, sync] {
@@ -285,6 +287,9 @@ impl Core {
         }
         self.state.retired.collect();
         self.files.collect();
+        let error = closed.as_ref().err().map(|error| error.kind().as_str());
+        self.monitor.emit(EventKind::DatabaseClosed { duration: since.elapsed(), error });
+        self.monitor.stop();
         *self.lock.lock() = None;
         self.closed.store(true, Ordering::Release);
         *result = Some(closed.clone());
@@ -321,6 +326,11 @@ impl Core {
 
     /// What the database knows about itself; empty in a forked child (R26).
     pub fn stats(&self, branch: KeyspaceId) -> Stats {
+        self.stats_of(branch, usize::MAX)
+    }
+
+    /// Like [`Self::stats`], with the shapes of at most so many trees.
+    pub(super) fn stats_of(&self, branch: KeyspaceId, trees: usize) -> Stats {
         if self.is_forked() {
             return Stats::default();
         }
@@ -374,7 +384,7 @@ impl Core {
             compaction_debt: self.work.debt_bytes(),
             data_file_bytes: self.files.allocated_bytes(),
             log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
-            trees: self.shapes(branch, &state),
+            trees: self.shapes(branch, &state, trees),
             ..Stats::default()
         };
         self.counters.read_into(&mut stats);
@@ -395,11 +405,11 @@ impl Core {
         (reported, held.memory)
     }
 
-    fn shapes(&self, branch: KeyspaceId, state: &State) -> Vec<TreeShape> {
+    fn shapes(&self, branch: KeyspaceId, state: &State, most: usize) -> Vec<TreeShape> {
         let catalog = self.catalog.lock();
         let shape = |keyspace: &std::sync::Arc<KeyspaceState>| {
             tree_shape(&keyspace.name, state.version.tree(keyspace.id).map(AsRef::as_ref))
         };
-        catalog.live(branch).map(shape).collect()
+        catalog.live(branch).take(most).map(shape).collect()
     }
 }

@@ -17,6 +17,7 @@
 //! 5. Everything here ends: a caller waits only as long as space is freed, and only space that was
 //!    written earlier can be freed.
 
+use crate::admission::relief::{Moment, PASSING_TRIES, Way};
 use crate::base::Bytewise;
 use crate::catalog::Order;
 use crate::commit::Pipeline;
@@ -24,7 +25,6 @@ use crate::compaction::partitioning;
 use crate::compaction::queue::PartitionKey;
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::relief::{Moment, PASSING_TRIES, Way};
 use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
 use crate::manifest::Draft;

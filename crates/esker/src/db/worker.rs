@@ -8,6 +8,7 @@
 use crate::base::{KeyspaceId, Millis};
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
+use crate::db::watch::Watching;
 use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
 use crate::manifest::{Moved, Tree};
@@ -27,6 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 impl Core {
     /// Starts the threads; a read-only database has none.
     pub(super) fn start_threads(self: &Arc<Self>) -> Result<()> {
+        self.monitor.start(&self.fs, &self.path, Box::new(Watching::new(self.clone())))?;
         if self.pipeline.is_none() {
             return Ok(());
         }

@@ -12,4 +12,7 @@ mod names;
 pub mod reserve;
 pub mod unfinished;
 
-pub use names::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, what_it_is};
+pub use names::{
+    DATA_DIRECTORY, EVENTS_BEFORE_NAME, EVENTS_NAME, LOCK_NAME, LOG_DIRECTORY, MONITOR_NAMES,
+    STATISTICS_NAME, what_it_is,
+};

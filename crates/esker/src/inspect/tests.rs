@@ -147,11 +147,10 @@ fn no_byte_makes_it_panic() {
 
 #[test]
 fn statistics_are_shown_with_both_slots() {
-    use crate::monitor::statistics::{Opened, StatisticsFile};
+    use crate::monitor::statistics::StatisticsFile;
     use crate::stats::Stats;
     let dir = tempfile::tempdir().unwrap();
-    let opened = Opened { database: [3; 16], at: 5 };
-    let mut written = StatisticsFile::new(&crate::fs::os(), dir.path(), opened);
+    let mut written = StatisticsFile::new(&crate::fs::os(), dir.path(), [3; 16]);
     let path = dir.path().join("STATISTICS");
     for update in 1..=3 {
         assert!(written.update(Stats { puts: update, ..Stats::default() }, 1, 7, false));

@@ -5,7 +5,7 @@ use crate::source::{Source, engine, none_of, workspace};
 use std::collections::BTreeMap;
 
 /// The layers, lowest first; groups are set apart by `|` for the eye only.
-const LAYERS: &str = "error base | fs sync | block filter | options | wal memtable | cache run | \
+const LAYERS: &str = "error base | fs sync | events | block filter | options | wal memtable | cache run | \
                       manifest | directory catalog state | iter compaction txn | commit | \
                       stats admission recovery | monitor | db | repair inspect | api | internals";
 

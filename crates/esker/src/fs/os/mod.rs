@@ -34,3 +34,8 @@ mod tests;
 
 pub use file_system::{is_out_of_descriptors, os};
 pub(super) use system::{boot_id, process_exists};
+
+/// The processor time that the calling thread has used, where the system tells it.
+pub fn thread_time() -> Option<std::time::Duration> {
+    system::thread_time()
+}

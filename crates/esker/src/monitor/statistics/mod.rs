@@ -18,10 +18,9 @@ mod tests;
 mod writer;
 
 pub use observed::{Observed, ObservedState};
-pub use writer::{Opened, StatisticsFile};
+pub use writer::StatisticsFile;
 
-/// The name of the file.
-pub const STATISTICS_NAME: &str = "STATISTICS";
+pub use crate::directory::STATISTICS_NAME;
 
 /// The most trees whose shape is in the file.
 pub const TREES_MAX: usize = 256;

@@ -6,20 +6,19 @@
 use super::format::{FILE_BYTES, HEADER_BYTES, Header, PAYLOAD_BYTES_MAX, Slot, decode};
 use super::format::{SLOT_BYTES, payload_offset, slot_offset};
 use super::{STATISTICS_NAME, TREES_MAX};
-use crate::fs::{File, Fs, Process, open_to_change};
+use crate::base::{Clock, SystemClock};
+use crate::fs::{File, Fs, OpenMode, Process, open_to_change};
 use crate::stats::Stats;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// What all updates of one opening say.
-#[derive(Debug, Clone, Copy)]
-pub struct Opened {
-    /// The random bytes that identify the database.
-    pub database: [u8; 16],
-    /// When it was opened, in Unix milliseconds.
-    pub at: u64,
-}
+/// Gathering and writing take at most one part of time in this many: a database may have so many
+/// files and keyspaces that gathering takes long.
+const SHARE_OF_TIME: u32 = 100;
+/// The longest pause for that reason. A reader takes the process for silent later.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// The file, in the process that has the database open.
 #[derive(Debug)]
@@ -30,19 +29,40 @@ pub struct StatisticsFile {
     /// `None`: it could not be opened yet.
     file: Option<Arc<dyn File>>,
     failures: u64,
+    /// Nothing is gathered before this time.
+    due: Instant,
 }
 
 impl StatisticsFile {
-    /// The file in `directory`. Nothing is written before the first update.
-    pub fn new(fs: &Arc<dyn Fs>, directory: &Path, opened: Opened) -> Self {
-        let header = Header {
-            database: opened.database,
-            process: Process::current(),
-            opened: opened.at,
-            ..Header::default()
-        };
+    /// The file in `directory`, of a database that is identified by these bytes and was opened
+    /// just now. Nothing is written before the first update.
+    pub fn new(fs: &Arc<dyn Fs>, directory: &Path, database: [u8; 16]) -> Self {
+        let (process, opened) = (Process::current(), SystemClock.now_millis());
+        let header = Header { database, process, opened, ..Header::default() };
         let path = directory.join(STATISTICS_NAME);
-        Self { fs: fs.clone(), path, header, file: None, failures: 0 }
+        Self { fs: fs.clone(), path, header, file: None, failures: 0, due: Instant::now() }
+    }
+
+    /// Gathers and writes the statistics and the number of keyspaces, if that is due. `end`: for
+    /// the last time. `may_grow`: whether there is space for the file if it is not there yet.
+    pub fn keep(&mut self, end: bool, may_grow: bool, gather: impl FnOnce() -> (Stats, usize)) {
+        let begun = Instant::now();
+        if !end && begun < self.due {
+            return;
+        }
+        if may_grow || self.has_space() {
+            let (stats, keyspaces) = gather();
+            self.update(stats, keyspaces, SystemClock.now_millis(), end);
+        } else {
+            self.failures += 1;
+        }
+        self.due = Instant::now() + (begun.elapsed() * SHARE_OF_TIME).min(PAUSE_MAX);
+    }
+
+    /// Whether the file has the space that it needs.
+    fn has_space(&self) -> bool {
+        let len = self.fs.open(&self.path, OpenMode::Read).and_then(|file| file.len());
+        len.is_ok_and(|len| len >= FILE_BYTES as u64)
     }
 
     /// How many updates could not be written.
