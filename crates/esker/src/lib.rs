@@ -61,6 +61,7 @@ pub mod fs;
 mod sync;
 
 mod events;
+mod waits;
 
 mod block;
 mod filter;
@@ -122,14 +123,16 @@ pub mod guide {}
 
 #[cfg(not(loom))]
 pub use api::{
-    Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
-    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, Event,
-    EventKind, EventListener, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
-    LogKind, Max, MemoryUse, MergeOperator, Metric, MetricKind, MetricUnit, Observed,
-    ObservedState, OperatorResult, Options, Problem, Recovery, Sample, SamplePart, Savepoint,
-    SegmentShape, Snapshot, Stalls, Stats, SystemClock, Transaction, TransactionIter,
-    TransactionOptions, TreeShape, VerifyReport,
+    Append, Associative, AssociativeOperator, Batch, BranchUse, BytesWritten, Clock,
+    CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
+    Durability, Event, EventKind, EventListener, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency,
+    LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse, MergeOperator, Metric, MetricKind,
+    MetricUnit, Observed, ObservedState, OperatorResult, Options, Pace, PaceMode, Problem,
+    Recovery, Sample, SamplePart, Savepoint, SegmentShape, Snapshot, SnapshotUse, Stalls, Stats,
+    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]
 pub use repair::Repaired;
+pub use waits::{Cause, Waited};

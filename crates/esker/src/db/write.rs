@@ -27,10 +27,11 @@ use crate::sync::{Point, pin};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
+use crate::waits::Cause;
 use crate::wal::ops::{Op, Ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The fill of the active memtable is checked again after this many more bytes.
 const LOOK_EVERY_BYTES: u64 = 64 << 10;
@@ -194,6 +195,7 @@ impl Core {
         let pipeline = self.writable()?;
         let position = token & !NOT_LOGGED;
         if token == position {
+            let _wait = self.waits.begin(Cause::Sync);
             return pipeline.sync(position);
         }
         // Seeded: a wait for a write of class Buffered returns at once, and a crash loses the
@@ -399,10 +401,8 @@ impl Core {
             };
             self.check_open()?;
             self.latch.check()?;
-            let reason = self.pacer.reason(&self.counters.background);
-            let started = Instant::now();
+            let _wait = self.waits.begin(self.pacer.cause());
             self.room.wait_past_timeout(seen, wait);
-            reason.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
     }
 
