@@ -7,7 +7,7 @@
 use crate::bench::{self, BenchArgs};
 use crate::commands::{
     branch, checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair,
-    scan, stats, verify,
+    scan, serve_metrics, stats, top, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::{self, ShellArgs};
@@ -39,6 +39,8 @@ pub enum Command {
     Scan(scan::ScanArgs),
     Keyspaces(keyspaces::KeyspacesArgs),
     Stats(stats::StatsArgs),
+    Top(top::TopArgs),
+    ServeMetrics(serve_metrics::ServeMetricsArgs),
     Verify(verify::VerifyArgs),
     Branch(branch::BranchArgs),
     Checkpoint(checkpoint::CheckpointArgs),
@@ -93,12 +95,18 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
             drop(out);
             return dump::run(&args, &mut io::stdout()).map(|()| ExitCode::SUCCESS);
         }
+        // The terminal view writes to standard output by itself.
+        Command::Top(args) => {
+            drop(out);
+            return top::run(&args, &mut io::stdout()).map(|()| ExitCode::SUCCESS);
+        }
         Command::Get(args) => get::run(&args, &mut out),
         Command::Put(args) => put::run(&args, &mut out),
         Command::Del(args) => del::run(&args, &mut out),
         Command::Scan(args) => scan::run(&args, &mut out),
         Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
         Command::Stats(args) => stats::run(&args, &mut out),
+        Command::ServeMetrics(args) => serve_metrics::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
         Command::Branch(args) => branch::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),

@@ -10,7 +10,7 @@ pub(crate) const EXIT_CODE: u8 = 130;
 ///
 /// # Errors
 /// If the signal cannot be handled, or has a handler already.
-pub(crate) fn listen(interrupt: &Interrupt, asked: fn()) -> io::Result<()> {
+pub(crate) fn listen(interrupt: &Interrupt, asked: impl Fn() + Send + 'static) -> io::Result<()> {
     let interrupt = interrupt.clone();
     let ask = move || {
         if interrupt.ask() {

@@ -1,7 +1,7 @@
 //! The `esker` program: a shell, a benchmark and tools for Esker databases.
 //!
 //! `cli` lists the commands and runs the one that is named, `flags` defines the arguments that they
-//! share, `commands`, `shell` and `bench` do the work, `ctrl_c` ends it early, `output` prints,
+//! share, `commands`, `shell` and `bench` do the work, `live` sees a database from outside, `ctrl_c` ends it early, `output` prints,
 //! `failure` reports errors. Standard output carries answers only; a failure is one line on standard
 //! error and the exit code 1, or 2 where the command line was not understood.
 
@@ -11,6 +11,7 @@ mod commands;
 mod ctrl_c;
 mod failure;
 mod flags;
+mod live;
 mod output;
 mod progress;
 mod shell;

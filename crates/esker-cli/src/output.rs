@@ -6,7 +6,7 @@
 
 use esker::{LevelShape, Stats, TreeShape};
 use esker_port::token;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
 #[cfg(test)]
@@ -22,11 +22,21 @@ pub fn entry_json(key: &[u8], value: &[u8]) -> Value {
     json!({ "key": token::encode(key), "value": token::encode(value) })
 }
 
-/// Writes the statistics as JSON. A database may have hundreds of thousands of trees, so they are
-/// made and written one by one.
-pub fn write_stats_json(out: &mut dyn Write, mut stats: Stats) -> io::Result<()> {
+/// Writes the statistics as JSON.
+pub fn write_stats_json(out: &mut dyn Write, stats: Stats) -> io::Result<()> {
+    write_stats_json_with(out, stats, Map::new())
+}
+
+/// Writes the statistics as JSON, with more fields. A database may have hundreds of thousands of
+/// trees, so they are made and written one by one.
+pub fn write_stats_json_with(
+    out: &mut dyn Write,
+    mut stats: Stats,
+    mut more: Map<String, Value>,
+) -> io::Result<()> {
     let trees = std::mem::take(&mut stats.trees);
-    let Value::Object(fields) = esker_json::stats(&stats, shown) else { return Ok(()) };
+    let Value::Object(mut fields) = esker_json::stats(&stats, shown) else { return Ok(()) };
+    fields.append(&mut more);
     for (index, (name, value)) in fields.iter().enumerate() {
         write!(out, "{}\"{name}\":", if index == 0 { '{' } else { ',' })?;
         if name != TREES {

@@ -3,11 +3,11 @@
 
 use esker::repair::{Kept, Plan, Salvaged};
 use esker::{
-    BranchUse, LevelShape, Metric, MetricKind, MetricUnit, Sample, SamplePart, SegmentShape,
-    SnapshotUse, Stats, TreeShape, VerifyReport,
+    BranchUse, LevelShape, Metric, MetricKind, MetricUnit, Observed, Sample, SamplePart,
+    SegmentShape, SnapshotUse, Stats, TreeShape, VerifyReport,
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
@@ -145,6 +145,36 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
         }
     }
     all
+}
+
+/// Who wrote statistics for other processes, when, and whether they are of now. The statistics
+/// themselves are shown by [`stats`].
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let mut options = esker::Options::default();
+/// # options.monitor = Some(true);
+/// let db = esker::Db::open_with(&dir, options)?;
+/// let observed = esker_json::observed(&esker::Observed::read(&dir)?);
+/// assert_eq!(observed["state"], "live");
+/// assert_eq!(observed["process"], std::process::id());
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub fn observed(observed: &Observed) -> Value {
+    let millis = |time: SystemTime| {
+        time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+    };
+    json!({
+        "state": observed.state.as_str(),
+        "process": observed.process,
+        "opened_ms": millis(observed.opened),
+        "updated_ms": millis(observed.updated),
+        "age_us": micros(observed.age),
+        "update": observed.update,
+        "keyspaces": observed.keyspaces,
+        "trees_left_out": observed.trees_left_out(),
+    })
 }
 
 /// The run segments of a keyspace. Keys are shown in hexadecimal.

@@ -16,5 +16,7 @@ pub mod load;
 pub mod put;
 pub mod repair;
 pub mod scan;
+pub mod serve_metrics;
 pub mod stats;
+pub mod top;
 pub mod verify;

@@ -13,6 +13,7 @@ mod dump_load;
 mod experiment;
 mod import;
 mod kill_loop;
+mod live;
 mod published_experiments;
 mod repair;
 mod shell_protocol;

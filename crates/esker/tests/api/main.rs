@@ -19,6 +19,7 @@ mod limits;
 mod maintenance;
 #[cfg(unix)]
 mod names;
+mod observed;
 #[cfg(unix)]
 mod offline;
 mod operators;
