@@ -4,7 +4,7 @@
 //! has changed. It opens nothing and takes no lock.
 
 use crate::failure::Failure;
-use crate::live::figures::History;
+use crate::live::figures::{History, IDLE_AFTER};
 use crate::live::screen::{Happened, Screen};
 use crate::live::view;
 use crate::output;
@@ -63,8 +63,13 @@ pub fn run(args: &TopArgs, out: &mut impl Write) -> Result<(), Failure> {
     if !args.once && io::stdout().is_terminal() {
         return args.show(history);
     }
-    // What is not of now has no rates.
-    if history.last.observed.state == ObservedState::Live {
+    // What is not of now has no rates. A process that writes does so about once per second, so the
+    // next reading may be too early.
+    let first = history.last.observed.update;
+    let waits = |last: &Observed| {
+        last.state == ObservedState::Live && last.update == first && last.age < IDLE_AFTER
+    };
+    while waits(&history.last.observed) {
         thread::sleep(args.interval);
         history.take(args.read()?);
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The time after which a process that has written nothing has had nothing to write: it writes
 /// once per second while something changes.
-const IDLE_AFTER: Duration = Duration::from_millis(2_500);
+pub const IDLE_AFTER: Duration = Duration::from_millis(2_500);
 
 /// The numbers of one reading.
 #[derive(Debug)]
@@ -36,7 +36,8 @@ impl Figures {
 
     /// The sum of a metric over its labels; 0 if there is no such metric.
     pub fn total(&self, name: &str) -> f64 {
-        self.plain(name).map(Sample::value).sum()
+        // The sum of nothing is a negative zero.
+        self.plain(name).map(Sample::value).sum::<f64>() + 0.0
     }
 
     /// A metric by the value of its first label.
@@ -92,7 +93,7 @@ impl Rates {
     pub fn total(&self, name: &str) -> f64 {
         let labelled = format!("{name}{{");
         let fits = |key: &str| key == name || key.starts_with(&labelled);
-        self.0.iter().filter(|(key, _)| fits(key)).map(|(_, rate)| rate).sum()
+        self.0.iter().filter(|(key, _)| fits(key)).map(|(_, rate)| rate).sum::<f64>() + 0.0
     }
 
     /// Growth per second of a metric with one label.

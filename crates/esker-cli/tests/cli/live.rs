@@ -103,10 +103,12 @@ fn looking_changes_no_byte_and_takes_no_lock() {
     }
     assert_eq!(tree(&path), before);
     // A directory that cannot be written to can be looked at.
-    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    let writable = std::fs::metadata(&path).unwrap().permissions();
+    let mut permissions = writable.clone();
     permissions.set_readonly(true);
     std::fs::set_permissions(&path, permissions).unwrap();
     succeed(["top", db, "--once"]);
+    std::fs::set_permissions(&path, writable).unwrap();
 }
 
 #[test]

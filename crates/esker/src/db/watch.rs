@@ -12,6 +12,7 @@ use crate::monitor::Watch;
 use crate::monitor::statistics::{StatisticsFile, TREES_MAX};
 use crate::stats::counters::Counter;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A snapshot that is older is reported, once.
@@ -49,6 +50,8 @@ impl Watch for Watching {
                 let keyspaces = core.catalog.lock().live(DEFAULT_KEYSPACE_ID).count();
                 (core.stats_of(DEFAULT_KEYSPACE_ID, TREES_MAX), keyspaces)
             });
+            let failures = &core.counters.background.statistics_failures;
+            failures.store(file.failures(), Ordering::Relaxed);
         }
         let total = |counter| core.counters.total(counter);
         let now = (core.visible(), total(Counter::Gets), total(Counter::Scans));

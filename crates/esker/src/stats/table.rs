@@ -52,6 +52,9 @@ macro_rules! metrics {
                 entries_expired: counter count "esker_entries_expired" in "compaction/counts.rs";
                 /// Entries that compaction filters removed or changed.
                 entries_filtered: counter count "esker_entries_filtered" in "compaction/counts.rs";
+                /// Updates of the statistics for other processes that could not be written.
+                statistics_failures: counter count "esker_statistics_failures"
+                    in "monitor/statistics/writer.rs";
                 /// Run segments that compactions adopted without rewriting them.
                 segments_adopted: counter count "esker_segments_adopted" in "db/compact.rs";
             }
