@@ -40,6 +40,8 @@
 //! - Branches and named snapshots: [`Db::branch`], [`Db::snapshot_named`].
 //! - Copies of an open database: [`Db::checkpoint`].
 //! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`].
+//! - What one operation did: [`Db::explain_get`], [`Db::explain_scan`], [`Db::explain_put`],
+//!   [`Explanation`].
 //! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
 //! - Options: [`Options`]; most programs set none.
 //! - Damage and removal: [`Db::repair`], [`repair`], [`Db::destroy`].
@@ -58,6 +60,8 @@ mod base;
 
 pub mod fs;
 mod sync;
+
+mod trace;
 
 mod block;
 mod filter;
@@ -92,6 +96,9 @@ mod recovery;
 #[cfg(not(loom))]
 mod stats;
 
+#[cfg(not(loom))]
+mod lookup;
+
 // Under the model checker only the protocols are compiled, not what is built on them.
 #[cfg(not(loom))]
 mod db;
@@ -116,11 +123,12 @@ pub mod guide {}
 
 #[cfg(not(loom))]
 pub use api::{
-    Append, Associative, AssociativeOperator, Batch, BytesWritten, Clock, CompactionFilter,
-    Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision, Durability, HeldUse,
-    Iter, Keyspace, KeyspaceOptions, Latency, LevelShape, LogKind, Max, MemoryUse, MergeOperator,
-    OperatorResult, Options, Problem, Recovery, Savepoint, SegmentShape, Snapshot, Stalls, Stats,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    Append, Associative, AssociativeOperator, Batch, BlockCounts, BytesWritten, Clock,
+    CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
+    Durability, Explanation, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
+    LogKind, Max, MemoryUse, MergeOperator, OperatorResult, Options, Outcome, Problem, Recovery,
+    Savepoint, SegmentShape, SlowOperation, Snapshot, Source, Stalls, Stats, Step, SystemClock,
+    Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport, WaitTime,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

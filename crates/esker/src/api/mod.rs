@@ -9,6 +9,7 @@ mod branch;
 mod conditional;
 mod cursor;
 mod database;
+mod explain;
 mod handle;
 mod iterator;
 mod keyspace;
@@ -30,6 +31,7 @@ pub use crate::base::{
     CounterU64, Decision, Max, MergeOperator, OperatorResult, SystemClock,
 };
 pub use crate::db::{Problem, VerifyReport};
+pub use crate::trace::{BlockCounts, Explanation, Outcome, SlowOperation, Source, Step, WaitTime};
 pub use batch::Batch;
 pub use cursor::Cursor;
 pub use database::Db;

@@ -14,6 +14,7 @@ use crate::stats::counters::{Counter, Timed};
 use crate::stats::report::{BytesWritten, HeldUse, MemoryUse, Stalls, Stats, TreeShape};
 use crate::stats::shapes::tree_shape;
 use crate::sync::Point;
+use crate::trace::Purpose;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -354,6 +355,14 @@ impl Core {
             // elsewhere.
             cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
             cache_misses: cache.misses,
+            page_cache_reads: cache.reads.page_cache,
+            device_reads: cache.reads.device,
+            get_bytes_read: cache.reads.bytes_for(Purpose::Get),
+            scan_bytes_read: cache.reads.bytes_for(Purpose::Scan),
+            compaction_bytes_read: cache.reads.bytes_for(Purpose::Compaction),
+            page_cache_latency: cache.reads.page_cache_latency,
+            device_latency: cache.reads.device_latency,
+            slowest: self.slowest.list(),
             stalls: Stalls {
                 flush_debt: nanos(&background.stall_flush_nanos),
                 compaction_debt: nanos(&background.stall_compaction_nanos),

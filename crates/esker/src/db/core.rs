@@ -25,6 +25,7 @@ use crate::state::current::Current;
 use crate::state::snapshots::Snapshots;
 use crate::stats::counters::Counters;
 use crate::sync::{Gates, Latch, Point, Signal};
+use crate::trace::Slowest;
 use crate::txn::Transactions;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub struct Core {
     /// Memory of flushed memtables, to be reused by new ones.
     pub(super) pool: Arc<ChunkPool>,
     pub(super) counters: Arc<Counters>,
+    /// The slowest operations.
+    pub(super) slowest: Slowest,
     pub(super) pacer: Pacer,
     /// The reserve: space that is kept for what must work on a full device.
     pub(super) reserve: Arc<Reserve>,

@@ -35,6 +35,7 @@ use crate::state::State;
 use crate::state::current::Current;
 use crate::stats::counters::{Counters, Timed};
 use crate::sync::{Latch, Signal};
+use crate::trace::Slowest;
 use crate::txn::Transactions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -152,6 +153,7 @@ impl Core {
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
+            slowest: Slowest::default(),
             pacer: Default::default(),
             reserve,
             relief: Default::default(),

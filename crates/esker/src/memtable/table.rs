@@ -162,6 +162,11 @@ impl<O: KeyOrder> Memtable<O> {
         Some(Found { seq: node.seq(), kind: node.kind(), value: node.value() })
     }
 
+    /// Whether the filter says that a key with this hash is absent; for reports.
+    pub fn filter_denies(&self, keyspace: KeyspaceId, hash: u64) -> bool {
+        self.bloom.place(keyspace, hash).is_some_and(|place| !self.bloom.may_contain(place))
+    }
+
     /// The newest sequence number less than `below` of a range tombstone that covers `key`; 0 if
     /// there is none. One atomic load where the table has no range tombstones.
     #[inline]

@@ -31,6 +31,14 @@ macro_rules! counters {
                 /// Entries that iterators skipped: deleted ones, older versions, and entries that
                 /// were written after the iterator's moment.
                 skipped = Skipped;
+                /// How often a Bloom filter said that the key of a point read is not in a run
+                /// segment, which saved the search of a block.
+                filter_absent = FilterAbsent;
+                /// How often a Bloom filter let a point read pass, and the run segment had no
+                /// version of the key that the read could see.
+                filter_false_positives = FilterFalsePositives;
+                /// How often a Bloom filter let a point read pass, and the key was there.
+                filter_found = FilterFound;
             }
             // Counted by flushes and compactions, which are rare enough to share a counter.
             background {
@@ -61,6 +69,18 @@ macro_rules! counters {
                 cache_hits;
                 /// Blocks read because they were not cached.
                 cache_misses;
+                /// Reads of blocks and indexes from files that were as fast as the system's page
+                /// cache.
+                page_cache_reads;
+                /// Reads of blocks and indexes from files that were slower, and so came from the
+                /// device.
+                device_reads;
+                /// Bytes that point reads read from files.
+                get_bytes_read;
+                /// Bytes that iterators read from files.
+                scan_bytes_read;
+                /// Bytes that flushes and compactions read from files.
+                compaction_bytes_read;
                 /// Bytes that compactions which are due have to read.
                 compaction_debt;
                 /// Bytes that run files take on the device.

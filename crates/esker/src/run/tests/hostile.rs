@@ -31,9 +31,10 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
         let run = Arc::new(Run::new(role, segments(), Vec::new()));
         for entry in entries() {
             let (key, seq) = (&entry.0, entry.1);
-            let hash = hash_key(key);
-            let probe =
-                run.get(&Bytewise, key, hash, seq + 1, Access::Read, &world.cache).map(|probe| {
+            let wanted = Wanted { key, hash: hash_key(key), below: seq + 1 };
+            let probe = run
+                .get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain::default())
+                .map(|probe| {
                     let Probe::Found(found) = probe else {
                         assert!(expect.is_none(), "a silently missing key");
                         return;

@@ -149,16 +149,17 @@ pub fn get<O: KeyOrder>(
     key: &[u8],
     below: Seq,
 ) -> Result<Option<(Seq, Kind, Vec<u8>)>> {
+    let wanted = Wanted { key, hash: hash_key(key), below };
     let cached = {
         let guard = crate::sync::pin();
         let access = Access::Cached(&guard);
-        match run.get(order, key, hash_key(key), below, access, &world.cache)? {
+        match run.get(order, wanted, access, &world.cache, &mut Plain::default())? {
             Probe::NeedsIo => None,
             Probe::Absent => Some(None),
             Probe::Found(f) => Some(Some((f.seq, f.kind, f.value().to_vec()))),
         }
     };
-    let read = match run.get(order, key, hash_key(key), below, Access::Read, &world.cache)? {
+    let read = match run.get(order, wanted, Access::Read, &world.cache, &mut Plain::default())? {
         Probe::NeedsIo => panic!("reading may do I/O"),
         Probe::Absent => None,
         Probe::Found(f) => Some((f.seq, f.kind, f.value().to_vec())),
@@ -203,7 +204,9 @@ fn cached_reads_do_no_io() {
             let guard = crate::sync::pin();
             let access = Access::Cached(&guard);
             let reads = file.reads.load(Relaxed);
-            let probe = run.get(&Bytewise, key, hash_key(key), 9, access, &world.cache).unwrap();
+            let wanted = Wanted { key, hash: hash_key(key), below: 9 };
+            let probe =
+                run.get(&Bytewise, wanted, access, &world.cache, &mut Plain::default()).unwrap();
             assert_eq!(file.reads.load(Relaxed), reads);
             format!("{:?}", std::mem::discriminant(&probe))
         };
