@@ -126,9 +126,10 @@ pub use api::{
     Append, Associative, AssociativeOperator, Batch, BlockCounts, BytesWritten, Clock,
     CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
     Durability, Explanation, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
-    LogKind, Max, MemoryUse, MergeOperator, OperatorResult, Options, Outcome, Problem, Recovery,
-    Savepoint, SegmentShape, SlowOperation, Snapshot, Source, Stalls, Stats, Step, SystemClock,
-    Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport, WaitTime,
+    LogKind, Max, MemoryUse, MergeOperator, Metric, MetricKind, MetricUnit, OperatorResult,
+    Options, Outcome, Problem, Recovery, Sample, SamplePart, Savepoint, SegmentShape,
+    SlowOperation, Snapshot, Source, Stalls, Stats, Step, SystemClock, Transaction,
+    TransactionIter, TransactionOptions, TreeShape, VerifyReport, WaitTime,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

@@ -40,7 +40,8 @@ pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};
 pub use snapshot::Snapshot;
 pub use stats::{
-    BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
+    BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, Metric, MetricKind, MetricUnit, Sample,
+    SamplePart, SegmentShape, Stalls, Stats, TreeShape,
 };
 pub use traits::KeyspaceOptions;
 pub use transaction::{Savepoint, Transaction, TransactionOptions};

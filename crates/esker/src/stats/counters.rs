@@ -12,14 +12,20 @@ use std::time::{Duration, Instant};
 
 macro_rules! define_counters {
     (
-        calls { $($(#[$call_doc:meta])* $call:ident = $variant:ident;)* }
-        background { $($(#[$background_doc:meta])* $background:ident;)* }
-        computed { $($(#[$computed_doc:meta])* $computed:ident;)* }
+        calls { $($(#[doc = $call_doc:literal])* $call:ident = $variant:ident:
+            $call_kind:ident $call_unit:ident $call_name:literal in $call_place:literal;)* }
+        background { $($(#[doc = $background_doc:literal])* $background:ident:
+            $background_kind:ident $background_unit:ident $background_name:literal
+            in $background_place:literal;)* }
+        computed { $($(#[doc = $computed_doc:literal])* $computed:ident:
+            $computed_kind:ident $computed_unit:ident $computed_name:literal
+            in $computed_place:literal;)* }
+        $($rest:tt)*
     ) => {
         /// What is counted by the threads that call the database.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Counter {
-            $($(#[$call_doc])* $variant,)*
+            $($(#[doc = $call_doc])* $variant,)*
             /// Bytes of keys and values that were written.
             UserBytes,
             /// Point reads that found nothing.
@@ -35,7 +41,7 @@ macro_rules! define_counters {
         /// Counters of the background work; they change rarely enough to be shared by all threads.
         #[derive(Debug, Default)]
         pub struct Background {
-            $($(#[$background_doc])* pub $background: AtomicU64,)*
+            $($(#[doc = $background_doc])* pub $background: AtomicU64,)*
             /// Bytes that flushes wrote.
             pub flush_bytes: AtomicU64,
             /// Bytes that compactions wrote.
@@ -59,7 +65,7 @@ macro_rules! define_counters {
         }
     };
 }
-super::table::counters!(define_counters);
+super::table::metrics!(define_counters);
 
 /// What a batch writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

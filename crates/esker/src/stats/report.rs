@@ -195,9 +195,15 @@ pub struct SegmentShape {
 
 macro_rules! define_stats {
     (
-        calls { $($(#[$call_doc:meta])* $call:ident = $variant:ident;)* }
-        background { $($(#[$background_doc:meta])* $background:ident;)* }
-        computed { $($(#[$computed_doc:meta])* $computed:ident;)* }
+        calls { $($(#[doc = $call_doc:literal])* $call:ident = $variant:ident:
+            $call_kind:ident $call_unit:ident $call_name:literal in $call_place:literal;)* }
+        background { $($(#[doc = $background_doc:literal])* $background:ident:
+            $background_kind:ident $background_unit:ident $background_name:literal
+            in $background_place:literal;)* }
+        computed { $($(#[doc = $computed_doc:literal])* $computed:ident:
+            $computed_kind:ident $computed_unit:ident $computed_name:literal
+            in $computed_place:literal;)* }
+        $($rest:tt)*
     ) => {
         /// Statistics of a database. Counters count from open.
         ///
@@ -215,9 +221,9 @@ macro_rules! define_stats {
         #[derive(Debug, Clone, Default, PartialEq)]
         #[non_exhaustive]
         pub struct Stats {
-            $($(#[$call_doc])* pub $call: u64,)*
-            $($(#[$background_doc])* pub $background: u64,)*
-            $($(#[$computed_doc])* pub $computed: u64,)*
+            $($(#[doc = $call_doc])* pub $call: u64,)*
+            $($(#[doc = $background_doc])* pub $background: u64,)*
+            $($(#[doc = $computed_doc])* pub $computed: u64,)*
             /// Latency of writes.
             pub put_latency: Latency,
             /// Latency of point reads.
@@ -267,7 +273,7 @@ macro_rules! define_stats {
         }
     };
 }
-super::table::counters!(define_stats);
+super::table::metrics!(define_stats);
 
 impl Stats {
     /// The write amplification without the log: bytes that flushes and compactions wrote per byte

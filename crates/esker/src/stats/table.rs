@@ -1,94 +1,207 @@
-//! The table of counters: the one place to add a counter.
+//! The table of metrics: the one place to add a metric.
 //!
-//! A line of the table names a counter and says what it counts. Three things follow from it: the
-//! field of [`Stats`](super::Stats), the place where the counter is kept while the database is
-//! open, and the counter's place in all outputs that iterate over
-//! [`Stats::counters`](super::Stats::counters): JSON, the command line, the C interface and Python.
+//! A line of the table names a metric and says what it measures, in which unit, and where it is
+//! counted. All outputs follow from it: the fields of [`Stats`](super::Stats) that are plain
+//! counters, the places where these are kept while the database is open, and for all metrics
+//! [`METRICS`](super::metrics::METRICS), from which OpenMetrics, JSON, the command line, the C
+//! interface, Python and the reference in `docs/operations.md` are derived.
+//!
 //! Only the line that counts remains to be written: `counters.add(Counter::Name, 1)` in a call,
-//! `counters.background.name.fetch_add(…)` in the background, or the value of a computed counter in
-//! `db/admin.rs`.
+//! `counters.background.name.fetch_add(…)` in the background, or the value of a computed field in
+//! `db/admin.rs`. A field of a structure in `stats/report.rs` also gets a line in `families`, or
+//! in `each` if it exists once per keyspace, level or owner; the test
+//! `stats::metrics::every_field_of_stats_is_in_the_table` finds one that is missing.
+//!
+//! A line has a kind (`counter`, `gauge`, `summary`, `histogram`, `stateset`), a unit (`count`,
+//! `bytes`, `seconds`, `rate`: bytes per second) and the name in OpenMetrics, without `_total`.
 
 /// Passes the table to the macro `$with`.
-macro_rules! counters {
+macro_rules! metrics {
     ($with:ident) => {
         $with! {
             // Counted by the threads that call the database, each in a stripe of its own.
             calls {
                 /// Entries put.
-                puts = Puts;
+                puts = Puts: counter count "esker_puts" in "db/write.rs";
                 /// Point deletes.
-                deletes = Deletes;
+                deletes = Deletes: counter count "esker_deletes" in "db/write.rs";
                 /// Range deletes.
-                range_deletes = RangeDeletes;
+                range_deletes = RangeDeletes: counter count "esker_range_deletes" in "db/write.rs";
                 /// Batches committed, single writes included.
-                commits = Commits;
+                commits = Commits: counter count "esker_commits" in "db/write.rs";
                 /// Point reads.
-                gets = Gets;
+                gets = Gets: counter count "esker_gets" in "db/read.rs";
                 /// Iterators made.
-                scans = Scans;
+                scans = Scans: counter count "esker_scans" in "db/scan.rs";
                 /// Entries that iterators returned.
-                scanned = Scanned;
+                scanned = Scanned: counter count "esker_scanned_entries" in "db/scan.rs";
                 /// Entries that iterators skipped: deleted ones, older versions, and entries that
                 /// were written after the iterator's moment.
-                skipped = Skipped;
+                skipped = Skipped: counter count "esker_skipped_entries" in "db/scan.rs";
                 /// How often a Bloom filter said that the key of a point read is not in a run
                 /// segment, which saved the search of a block.
-                filter_absent = FilterAbsent;
+                filter_absent = FilterAbsent: counter count "esker_filter_absent" in "lookup.rs";
                 /// How often a Bloom filter let a point read pass, and the run segment had no
                 /// version of the key that the read could see.
-                filter_false_positives = FilterFalsePositives;
+                filter_false_positives = FilterFalsePositives: counter count
+                    "esker_filter_false_positives" in "lookup.rs";
                 /// How often a Bloom filter let a point read pass, and the key was there.
-                filter_found = FilterFound;
+                filter_found = FilterFound: counter count "esker_filter_found" in "lookup.rs";
             }
             // Counted by flushes and compactions, which are rare enough to share a counter.
             background {
                 /// Memtables flushed.
-                flushes;
+                flushes: counter count "esker_flushes" in "db/flush.rs";
                 /// Compactions done.
-                compactions;
+                compactions: counter count "esker_compactions" in "db/compact.rs";
                 /// Operands that flushes and compactions applied to a value or combined with
                 /// another operand, and the values that they were applied to.
-                operands_folded;
+                operands_folded: counter count "esker_operands_folded" in "compaction/counts.rs";
                 /// Entries that flushes and compactions removed because they had expired.
-                entries_expired;
+                entries_expired: counter count "esker_entries_expired" in "compaction/counts.rs";
                 /// Entries that compaction filters removed or changed.
-                entries_filtered;
+                entries_filtered: counter count "esker_entries_filtered" in "compaction/counts.rs";
                 /// Run segments that compactions adopted without rewriting them.
-                segments_adopted;
+                segments_adopted: counter count "esker_segments_adopted" in "db/compact.rs";
             }
             // Computed from other parts of the database when statistics are asked for.
             computed {
                 /// Point reads that found a value.
-                gets_found;
+                gets_found: counter count "esker_gets_found" in "db/read.rs";
                 /// Log syncs.
-                syncs;
+                syncs: counter count "esker_syncs" in "commit/group.rs";
                 /// Bytes of blocks read from files.
-                bytes_read;
+                bytes_read: counter bytes "esker_block_read_bytes" in "cache/block_cache.rs";
                 /// Point reads that found their value in a cached block, and blocks that iterators
                 /// found in the cache.
-                cache_hits;
+                cache_hits: counter count "esker_cache_hits" in "cache/block_cache.rs";
                 /// Blocks read because they were not cached.
-                cache_misses;
+                cache_misses: counter count "esker_cache_misses" in "cache/block_cache.rs";
                 /// Reads of blocks and indexes from files that were as fast as the system's page
                 /// cache.
-                page_cache_reads;
+                page_cache_reads: counter count "esker_page_cache_reads" in "cache/counters.rs";
                 /// Reads of blocks and indexes from files that were slower, and so came from the
                 /// device.
-                device_reads;
+                device_reads: counter count "esker_device_reads" in "cache/counters.rs";
                 /// Bytes that point reads read from files.
-                get_bytes_read;
+                get_bytes_read: counter bytes "esker_get_read_bytes" in "cache/counters.rs";
                 /// Bytes that iterators read from files.
-                scan_bytes_read;
+                scan_bytes_read: counter bytes "esker_scan_read_bytes" in "cache/counters.rs";
                 /// Bytes that flushes and compactions read from files.
-                compaction_bytes_read;
+                compaction_bytes_read: counter bytes "esker_compaction_read_bytes"
+                    in "cache/counters.rs";
                 /// Bytes that compactions which are due have to read.
-                compaction_debt;
+                compaction_debt: gauge bytes "esker_compaction_debt_bytes"
+                    in "compaction/queue.rs";
                 /// Bytes that run files take on the device.
-                data_file_bytes;
+                data_file_bytes: gauge bytes "esker_data_file_bytes" in "directory/files.rs";
                 /// Bytes that log files take on the device.
-                log_file_bytes;
+                log_file_bytes: gauge bytes "esker_log_file_bytes" in "commit/space.rs";
+            }
+            // Fields of the structures in `Stats`. Each line of a family has the values of the
+            // family's labels.
+            families {
+                /// Latency of writes; one call in 64 is timed.
+                summary seconds "esker_put_latency_seconds" [] in "db/write.rs" {
+                    put_latency [];
+                }
+                /// Latency of point reads; one call in 64 is timed.
+                summary seconds "esker_get_latency_seconds" [] in "db/read.rs" {
+                    get_latency [];
+                }
+                /// Latency of making and positioning an iterator; one call in 64 is timed.
+                summary seconds "esker_scan_latency_seconds" [] in "db/scan.rs" {
+                    scan_latency [];
+                }
+                /// Latency of log syncs; all are timed.
+                summary seconds "esker_sync_latency_seconds" [] in "commit/group.rs" {
+                    sync_latency [];
+                }
+                /// Latency of reads of blocks and indexes from files, by where they came from: the
+                /// system's page cache (one read in 64 is recorded) or the device (all are).
+                summary seconds "esker_read_latency_seconds" [source] in "cache/counters.rs" {
+                    /// As fast as the system's page cache.
+                    page_cache_latency ["page_cache"];
+                    /// Slower.
+                    device_latency ["device"];
+                }
+                /// Bytes that the engine wrote, by purpose; `user`: what programs wrote, for
+                /// comparison.
+                counter bytes "esker_written_bytes" [purpose] in "db/admin.rs" {
+                    /// Keys and values that programs wrote.
+                    written.user ["user"];
+                    /// The write-ahead log.
+                    written.log ["log"];
+                    /// Flushes of memtables.
+                    written.flush ["flush"];
+                    /// Compactions.
+                    written.compaction ["compaction"];
+                    /// The manifest and superblocks.
+                    written.manifest ["manifest"];
+                }
+                /// Time that writers waited, by cause.
+                counter seconds "esker_stall_seconds" [cause] in "db/write.rs" {
+                    /// Paced because memtables fill faster than flushes empty them.
+                    stalls.flush_debt ["flush_debt"];
+                    /// Paced because deltas arrive faster than compactions rewrite them.
+                    stalls.compaction_debt ["compaction_debt"];
+                    /// Stopped because all write buffers were full.
+                    stalls.memory ["memory"];
+                    /// Waited for a log file to be prepared.
+                    stalls.log_space ["log_space"];
+                    /// Waited for a sync of the log.
+                    stalls.sync ["sync"];
+                }
+                /// The memory budget.
+                gauge bytes "esker_memory_limit_bytes" [] in "options/settings.rs" {
+                    memory.limit [];
+                }
+                /// Memory in use, by owner.
+                gauge bytes "esker_memory_bytes" [owner] in "db/admin.rs" {
+                    /// Memtables that take writes or wait for their flush.
+                    memory.memtables ["memtables"];
+                    /// Blocks in the cache, and evicted blocks that are still being read.
+                    memory.cache ["cache"];
+                    /// Indexes and filters of runs.
+                    memory.indexes ["indexes"];
+                    /// Flushed memtables that iterators and other readers still hold.
+                    memory.held ["held"];
+                }
+                /// Moments that snapshots of this process hold.
+                gauge count "esker_snapshots" [] in "state/snapshots.rs" {
+                    held.snapshots [];
+                }
+                /// The age of the oldest moment that a snapshot of this process holds.
+                gauge seconds "esker_oldest_snapshot_age_seconds" [] in "state/snapshots.rs" {
+                    held.oldest_snapshot [];
+                }
+                /// Earlier states of the database that iterators and other readers still use.
+                gauge count "esker_held_states" [] in "state/retired.rs" {
+                    held.states [];
+                }
+                /// Bytes in run files to which only earlier states refer.
+                gauge bytes "esker_held_data_bytes" [] in "state/retired.rs" {
+                    held.data [];
+                }
+            }
+            // Fields of what `Stats` lists.
+            each {
+                TreeShape trees [keyspace] {
+                    /// Partitions of the keyspace's tree.
+                    partitions: gauge count "esker_keyspace_partitions" in "stats/shapes.rs";
+                }
+                LevelShape levels [keyspace, level] {
+                    /// Runs of a level: `base`, or `delta_0` (the newest), `delta_1` and so on.
+                    runs: gauge count "esker_level_runs" in "stats/shapes.rs";
+                    /// Run segments of a level.
+                    segments: gauge count "esker_level_segments" in "stats/shapes.rs";
+                    /// Bytes of a level on disk.
+                    bytes: gauge bytes "esker_level_bytes" in "stats/shapes.rs";
+                    /// Entries of a level, deletes included.
+                    entries: gauge count "esker_level_entries" in "stats/shapes.rs";
+                }
             }
         }
     };
 }
-pub(super) use counters;
+pub(super) use metrics;

@@ -32,6 +32,8 @@ pub struct Latency {
     pub p999: Duration,
     /// The longest sampled latency.
     pub max: Duration,
+    /// The sum of the sampled latencies, from their buckets: at most 1/16 too low.
+    pub total: Duration,
 }
 
 /// A time in nanoseconds.
@@ -99,12 +101,15 @@ impl Histogram {
         if samples == 0 {
             return Latency::default();
         }
+        let nanos = |(bucket, count): (usize, &u64)| bucket_floor(bucket).saturating_mul(*count);
+        let total = counts.iter().enumerate().map(nanos).fold(0, u64::saturating_add);
         Latency {
             samples,
             p50: percentile(500),
             p99: percentile(990),
             p999: percentile(999),
             max: Duration::from_nanos(max),
+            total: Duration::from_nanos(total),
         }
     }
 }

@@ -1,0 +1,81 @@
+//! The lists of the statistics: what has one sample per keyspace, level or owner.
+//!
+//! The labels of a sample name the element that it belongs to. While statistics are decoded, a
+//! [`Draft`] finds the element again, or makes it, in constant time: a database may have hundreds
+//! of thousands of keyspaces.
+
+use super::report::{LevelShape, Stats, TreeShape};
+use std::collections::HashMap;
+
+/// Statistics that are being put together from samples.
+#[derive(Debug, Default)]
+pub struct Draft {
+    pub(super) stats: Stats,
+    /// The places of the trees, by keyspace.
+    trees: HashMap<String, usize>,
+}
+
+impl Draft {
+    fn tree(&mut self, keyspace: &str) -> &mut TreeShape {
+        let trees = &mut self.stats.trees;
+        let at = match self.trees.get(keyspace) {
+            Some(at) => *at,
+            None => {
+                self.trees.insert(keyspace.to_owned(), trees.len());
+                trees.push(TreeShape { keyspace: keyspace.to_owned(), ..TreeShape::default() });
+                trees.len() - 1
+            }
+        };
+        &mut trees[at]
+    }
+}
+
+/// An element of a list.
+pub trait Entity: Sized {
+    /// Calls `visit` with every element and the values of its labels.
+    fn walk(stats: &Stats, visit: &mut dyn FnMut(&[&str], &Self));
+
+    /// The element with these labels, which is made if it is missing. `None`: they name none.
+    fn place<'d>(draft: &'d mut Draft, labels: &[&str]) -> Option<&'d mut Self>;
+}
+
+impl Entity for TreeShape {
+    fn walk(stats: &Stats, visit: &mut dyn FnMut(&[&str], &Self)) {
+        stats.trees.iter().for_each(|tree| visit(&[&tree.keyspace], tree));
+    }
+
+    fn place<'d>(draft: &'d mut Draft, labels: &[&str]) -> Option<&'d mut Self> {
+        let [keyspace] = labels else { return None };
+        Some(draft.tree(keyspace))
+    }
+}
+
+/// The label of the bases.
+const BASE: &str = "base";
+/// The label of a delta begins with this; its number follows.
+const DELTA: &str = "delta_";
+
+impl Entity for LevelShape {
+    fn walk(stats: &Stats, visit: &mut dyn FnMut(&[&str], &Self)) {
+        for tree in &stats.trees {
+            visit(&[&tree.keyspace, BASE], &tree.base);
+            for (age, delta) in tree.deltas.iter().enumerate() {
+                visit(&[&tree.keyspace, &format!("{DELTA}{age}")], delta);
+            }
+        }
+    }
+
+    fn place<'d>(draft: &'d mut Draft, labels: &[&str]) -> Option<&'d mut Self> {
+        let [keyspace, level] = labels else { return None };
+        let tree = draft.tree(keyspace);
+        if *level == BASE {
+            return Some(&mut tree.base);
+        }
+        let age: usize = level.strip_prefix(DELTA)?.parse().ok()?;
+        // Deltas come in order, so a number cannot make more of them than there are samples.
+        if age == tree.deltas.len() {
+            tree.deltas.push(LevelShape::default());
+        }
+        tree.deltas.get_mut(age)
+    }
+}
