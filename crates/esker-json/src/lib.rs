@@ -1,6 +1,10 @@
 //! Reports as JSON: statistics, verify and repair. Times are in microseconds, sizes in bytes; paths
 //! are shown as text. The program and the C interface describe statistics by this one function.
 
+mod explain;
+
+pub use explain::explanation;
+
 use esker::repair::{Kept, Plan, Salvaged};
 use esker::{Latency, LevelShape, SegmentShape, Stats, TreeShape, VerifyReport};
 use serde_json::{Value, json};
@@ -67,6 +71,8 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
         "get_latency_us": latency(&stats.get_latency),
         "scan_latency_us": latency(&stats.scan_latency),
         "sync_latency_us": latency(&stats.sync_latency),
+        "page_cache_latency_us": latency(&stats.page_cache_latency),
+        "device_latency_us": latency(&stats.device_latency),
         "bytes_written": {
             "user": stats.written.user,
             "log": stats.written.log,
@@ -95,6 +101,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
             "data": stats.held.data,
         },
         "write_amplification": stats.write_amplification(),
+        "slowest": stats.slowest.iter().map(|slow| explain::slow(slow, &name)).collect::<Vec<_>>(),
         "trees": stats.trees.iter().map(|shape| tree(shape, &name)).collect::<Vec<_>>(),
     });
     for (name, count) in stats.counters() {

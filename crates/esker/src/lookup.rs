@@ -11,7 +11,7 @@ use crate::catalog::KeyspaceState;
 use crate::error::{Error, Result};
 use crate::run::{Access, BlockRef, Probe, Wanted};
 use crate::state::State;
-use crate::state::memtables::{DbOrder, MemtableSet};
+use crate::state::memtables::DbOrder;
 use crate::stats::counters::{CallLane, Counter, Counters};
 use crate::trace::{FilterAnswer, FilterCounts, Outcome, Recorder};
 use std::sync::Arc;
@@ -174,8 +174,9 @@ impl<O: DbOrder> Search<'_, O> {
         }
     }
 
-    /// Searches `state`, and hands the value to `take`.
-    #[inline]
+    /// Searches `state`, and hands the value to `take`. All plain reads share one copy of it for
+    /// each kind of value; so it is called, and what it calls is part of it.
+    #[inline(never)]
     pub fn run<R, F: FnOnce(Seen<'_>) -> R, T: Recorder>(
         &self,
         state: &State,
@@ -183,107 +184,92 @@ impl<O: DbOrder> Search<'_, O> {
         take: &mut Option<F>,
         recorder: &mut T,
     ) -> Result<Answer<R>> {
-        let hash = hash_key(self.asked.key);
-        for (n, set) in state.memtable_sets.iter().enumerate() {
-            let Some(answer) = self.search_memtable(hash, (state, n, set), take, recorder) else {
-                continue;
-            };
-            if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
-                self.asked.counters.add_in(self.asked.lane, Counter::GetsElsewhere, 1);
-            }
-            if T::RECORDS {
-                self.not_reached(state, n + 1, 0, recorder);
-            }
-            return Ok(answer);
-        }
-        let answer = self.search_runs(hash, (state, access), take, recorder);
-        if !matches!(answer, Ok(Answer::NeedsIo)) {
-            self.count_filters(recorder);
-        }
-        answer
-    }
-
-    /// Searches a memtable; `None`: older sources decide.
-    #[inline]
-    fn search_memtable<R, F: FnOnce(Seen<'_>) -> R, T: Recorder>(
-        &self,
-        hash: u64,
-        (state, n, set): (&State, usize, &MemtableSet),
-        take: &mut Option<F>,
-        recorder: &mut T,
-    ) -> Option<Answer<R>> {
         let Search { asked: Asked { keyspace, key, .. }, below, .. } = *self;
-        let id = keyspace.id_in(set.start);
-        let table = O::table(set, id)?;
-        let cover = table.tombstone_seq(id, key, below);
-        if let Some(found) = table.get_hashed(id, key, hash, below) {
-            let value = Seen { bytes: found.value, block: None };
-            let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
-            let answer = self.settle(&hit, take);
-            if T::RECORDS {
-                recorder.step(state.memtable(n), Some(self.outcome(&hit, &answer)));
+        let hash = hash_key(key);
+        for (n, set) in state.memtable_sets.iter().enumerate() {
+            let id = keyspace.id_in(set.start);
+            let Some(table) = O::table(set, id) else { continue };
+            let cover = table.tombstone_seq(id, key, below);
+            if let Some(found) = table.get_hashed(id, key, hash, below) {
+                let value = Seen { bytes: found.value, block: None };
+                let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
+                let answer = self.settle(&hit, take);
+                if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
+                    self.asked.counters.add_in(self.asked.lane, Counter::GetsElsewhere, 1);
+                }
+                if T::RECORDS {
+                    recorder.step(state.memtable(n), Some(self.outcome(&hit, &answer)));
+                    self.not_reached(state, n + 1, 0, recorder);
+                }
+                return Ok(answer);
             }
-            return Some(answer);
+            if T::RECORDS {
+                let filtered = table.filter_denies(id, hash).then_some(Outcome::FilterAbsent);
+                let covered = (cover > 0).then_some(Outcome::RangeDeleted);
+                recorder.step(state.memtable(n), covered.or(filtered));
+            }
+            // Seeded: a get finds an entry in a run that a range delete in memory hides.
+            bug!("db_range_delete_in_memory_not_carried", continue);
+            if cover > 0 {
+                if T::RECORDS {
+                    self.not_reached(state, n + 1, 0, recorder);
+                }
+                return Ok(Answer::Absent);
+            }
         }
-        if T::RECORDS {
-            let filtered = table.filter_denies(id, hash).then_some(Outcome::FilterAbsent);
-            let outcome = if cover > 0 { Some(Outcome::RangeDeleted) } else { filtered };
-            recorder.step(state.memtable(n), outcome);
-        }
-        // Seeded: a get finds an entry in a run that a range delete in memory hides.
-        bug!("db_range_delete_in_memory_not_carried", return None);
-        (cover > 0).then_some(Answer::Absent)
+        self.search_runs(Wanted { key, hash, below }, (state, access), take, recorder)
     }
 
-    #[inline]
+    #[inline(always)]
     fn search_runs<R, F: FnOnce(Seen<'_>) -> R, T: Recorder>(
         &self,
-        hash: u64,
+        wanted: Wanted<'_>,
         (state, access): (&State, Access<'_>),
         take: &mut Option<F>,
         recorder: &mut T,
     ) -> Result<Answer<R>> {
-        let Search { order, asked: Asked { keyspace, key, .. }, below, .. } = *self;
+        let Search { order, asked: Asked { keyspace, .. }, .. } = *self;
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Answer::Absent) };
-        let number = tree.find(order, key);
+        let number = tree.find(order, wanted.key);
         let partition = &tree.partitions()[number];
-        let wanted = Wanted { key, hash, below };
         for (n, run) in partition.runs().enumerate() {
-            let Some(cover) = run.tombstone_seq(order, key, below, access)? else {
+            let Some(cover) = run.tombstone_seq(order, wanted.key, wanted.below, access)? else {
                 return Ok(Answer::NeedsIo);
             };
-            let ended = match run.get(order, wanted, access, self.cache, recorder)? {
+            match run.get(order, wanted, access, self.cache, recorder)? {
                 Probe::NeedsIo => return Ok(Answer::NeedsIo),
                 Probe::Found(found) => {
+                    self.count_filters(recorder);
                     let value = Seen { bytes: found.value(), block: Some(&found.block) };
                     let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
                     let answer = self.settle(&hit, take);
                     if T::RECORDS {
                         let outcome = self.outcome(&hit, &answer);
                         recorder.step(partition.source(number, n), Some(outcome));
+                        self.not_reached(state, usize::MAX, n + 1, recorder);
                     }
-                    Some(answer)
+                    return Ok(answer);
                 }
                 Probe::Absent => {
                     if T::RECORDS {
                         let outcome = (cover > 0).then_some(Outcome::RangeDeleted);
                         recorder.step(partition.source(number, n), outcome);
                     }
-                    (cover > 0).then_some(Answer::Absent)
+                    if cover > 0 {
+                        if T::RECORDS {
+                            self.not_reached(state, usize::MAX, n + 1, recorder);
+                        }
+                        break;
+                    }
                 }
-            };
-            if let Some(answer) = ended {
-                if T::RECORDS {
-                    self.not_reached(state, usize::MAX, n + 1, recorder);
-                }
-                return Ok(answer);
             }
         }
+        self.count_filters(recorder);
         Ok(Answer::Absent)
     }
 
     /// Hands a found entry over, unless it is a delete or a range tombstone hides it.
-    #[inline]
+    #[inline(always)]
     fn settle<R, F: FnOnce(Seen<'_>) -> R>(
         &self,
         hit: &Hit<'_>,
@@ -332,7 +318,10 @@ impl<O: DbOrder> Search<'_, O> {
             (FilterAnswer::FalsePositive, Counter::FilterFalsePositives),
             (FilterAnswer::Found, Counter::FilterFound),
         ] {
-            self.asked.counters.add_in(self.asked.lane, counter, filters.of(answer));
+            let count = filters.of(answer);
+            if count > 0 {
+                self.asked.counters.add_in(self.asked.lane, counter, count);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 impl Block<'_> {
     /// The newest entry of `key` with a sequence number less than `below`. `tag` belongs to the
     /// key and is used where the block has tags.
-    #[inline]
+    #[inline(always)]
     pub fn get<O: KeyOrder>(&self, order: &O, key: &[u8], tag: u8, below: Seq) -> Option<usize> {
         if self.layout.tagged() {
             return self.get_tagged(key, tag, below);
@@ -30,7 +30,7 @@ impl Block<'_> {
         tags.iter().filter(|of_entry| **of_entry == tag).count() as u64
     }
 
-    #[inline]
+    #[inline(never)]
     fn get_tagged(&self, key: &[u8], tag: u8, below: Seq) -> Option<usize> {
         // Seeded: a get at a snapshot finds a newer version in a run.
         let below = if bug!("block_get_ignores_snapshots") { Seq::MAX } else { below };

@@ -146,7 +146,7 @@ impl<O: KeyOrder> Memtable<O> {
     }
 
     /// As [`Self::get`], for callers that know `hash_key(key)` already.
-    #[inline]
+    #[inline(always)]
     pub fn get_hashed(
         &self,
         keyspace: KeyspaceId,

@@ -105,7 +105,7 @@ pub struct Wanted<'k> {
 
 impl Run {
     /// The newest version of the wanted key. Range tombstones are not applied.
-    #[inline]
+    #[inline(always)]
     pub fn get<'g, O: KeyOrder, T: Recorder>(
         &'g self,
         order: &O,

@@ -178,20 +178,25 @@ impl Counters {
     }
 
     /// Counts a committed batch and returns when it began, if it is timed.
-    #[inline]
-    pub fn begin_commit(&self, counts: WriteCounts) -> Started {
-        let WriteCounts { puts, deletes, range_deletes, user_bytes } = counts;
+    #[inline(always)]
+    pub fn begin_commit(&self, counts: &WriteCounts) -> Started {
         if cfg!(feature = "bench-no-stats") {
             return Started::UNTIMED;
         }
         let lane = self.lane();
-        self.add_in(lane, Counter::UserBytes, user_bytes);
-        if puts == 1 && deletes | range_deletes == 0 {
-            return self.begin(lane, Counter::SinglePuts);
+        self.add_in(lane, Counter::UserBytes, counts.user_bytes);
+        if counts.puts == 1 && counts.deletes | counts.range_deletes == 0 {
+            self.begin(lane, Counter::SinglePuts)
+        } else {
+            self.begin_batch(lane, counts)
         }
-        self.add_in(lane, Counter::Puts, puts);
-        self.add_in(lane, Counter::Deletes, deletes);
-        self.add_in(lane, Counter::RangeDeletes, range_deletes);
+    }
+
+    #[inline(never)]
+    fn begin_batch(&self, lane: CallLane<'_>, counts: &WriteCounts) -> Started {
+        self.add_in(lane, Counter::Puts, counts.puts);
+        self.add_in(lane, Counter::Deletes, counts.deletes);
+        self.add_in(lane, Counter::RangeDeletes, counts.range_deletes);
         self.begin(lane, Counter::Commits)
     }
 

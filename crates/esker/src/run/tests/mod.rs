@@ -11,6 +11,7 @@ use crate::block::Codec;
 use crate::cache::BlockCache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Fs;
+use crate::trace::Plain;
 use memfs::MemFs;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -242,8 +243,10 @@ fn dropping_a_run_empties_the_cache() {
         get(&world, &run, &Bytewise, format!("key{i:08}").as_bytes(), 1).unwrap().unwrap();
     }
     assert!(world.cache.stats().bytes > 10_000);
+    let key = b"key00000007";
+    let wanted = Wanted { key, hash: hash_key(key), below: 1 };
     let kept = match run
-        .get(&Bytewise, b"key00000007", hash_key(b"key00000007"), 1, Access::Read, &world.cache)
+        .get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain::default())
         .unwrap()
     {
         Probe::Found(found) => (found.range, found.block.into_pin()),

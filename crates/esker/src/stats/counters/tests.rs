@@ -55,7 +55,7 @@ fn a_commit_of_one_put_counts_as_one_of_each() {
     let put = WriteCounts { puts: 1, user_bytes: 8, ..WriteCounts::default() };
     let batch = WriteCounts { puts: 3, deletes: 1, user_bytes: 30, ..WriteCounts::default() };
     for counts in [put, batch, put] {
-        counters.begin_commit(counts);
+        counters.begin_commit(&counts);
     }
     let totals = [Counter::Puts, Counter::Commits, Counter::Deletes, Counter::UserBytes];
     assert_eq!(totals.map(|counter| counters.total(counter)), [5, 3, 1, 46]);
