@@ -3,22 +3,14 @@
 use crate::db::path_of;
 use crate::errors::{Result, exception};
 use crate::options::{Packing, Wanted, order_from};
-use esker::{Compression, Db, Keyspace, Latency, LevelShape, Options, Stats, VerifyReport};
+use esker::{
+    Compression, Db, Keyspace, LevelShape, Metric, MetricKind, MetricUnit, Options, Sample,
+    SamplePart, Stats, VerifyReport,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::fmt::Write;
 use std::path::PathBuf;
-
-fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("samples", latency.samples)?;
-    for (name, time) in
-        [("p50", latency.p50), ("p99", latency.p99), ("p999", latency.p999), ("max", latency.max)]
-    {
-        dict.set_item(name, time.as_secs_f64())?;
-    }
-    Ok(dict)
-}
 
 fn level<'py>(py: Python<'py>, level: &LevelShape) -> PyResult<Bound<'py, PyDict>> {
     let LevelShape { runs, segments, bytes, entries, .. } = *level;
@@ -33,75 +25,83 @@ fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py,
     Ok(dict)
 }
 
+/// What a dict holds under a name: a dict, which is made if it is missing.
+fn dict_in<'py>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(inner) = dict.get_item(name)? {
+        return Ok(inner.cast_into()?);
+    }
+    let inner = PyDict::new(dict.py());
+    dict.set_item(name, &inner)?;
+    Ok(inner)
+}
+
+/// Adds a sample to the dict that its field is in, under the field's name. Times are in seconds.
+fn add(dict: &Bound<'_, PyDict>, field: &str, sample: &Sample) -> PyResult<()> {
+    let histogram = sample.metric.kind == MetricKind::Histogram;
+    let part = match sample.part {
+        SamplePart::Value if sample.metric.kind == MetricKind::StateSet => {
+            let state = usize::try_from(sample.raw).ok();
+            let state = state.and_then(|state| sample.metric.states().get(state));
+            return dict.set_item(field, state);
+        }
+        SamplePart::Bucket(upto) => {
+            let upto = if upto == u64::MAX { f64::INFINITY } else { upto as f64 / 1e9 };
+            return dict_in(&dict_in(dict, field)?, "buckets")?.set_item(upto, sample.raw);
+        }
+        SamplePart::Quantile(500) => "p50",
+        SamplePart::Quantile(990) => "p99",
+        SamplePart::Quantile(999) => "p999",
+        SamplePart::Quantile(1000) => "max",
+        SamplePart::Count if histogram => "count",
+        SamplePart::Count => "samples",
+        SamplePart::Sum => "total",
+        _ if sample.metric.unit == MetricUnit::Seconds => {
+            return dict.set_item(field, sample.value());
+        }
+        _ => return dict.set_item(field, sample.raw),
+    };
+    let dict = dict_in(dict, field)?;
+    match sample.part {
+        SamplePart::Count => dict.set_item(part, sample.raw),
+        _ => dict.set_item(part, sample.value()),
+    }
+}
+
 /// The statistics as a dict of dicts.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
-    let dict = numbers(
-        py,
-        &[
-            ("puts", stats.puts),
-            ("deletes", stats.deletes),
-            ("range_deletes", stats.range_deletes),
-            ("commits", stats.commits),
-            ("gets", stats.gets),
-            ("gets_found", stats.gets_found),
-            ("scans", stats.scans),
-            ("scanned", stats.scanned),
-            ("skipped", stats.skipped),
-            ("syncs", stats.syncs),
-            ("flushes", stats.flushes),
-            ("compactions", stats.compactions),
-            ("segments_adopted", stats.segments_adopted),
-            ("bytes_read", stats.bytes_read),
-            ("cache_hits", stats.cache_hits),
-            ("cache_misses", stats.cache_misses),
-            ("compaction_debt", stats.compaction_debt),
-            ("data_file_bytes", stats.data_file_bytes),
-            ("log_file_bytes", stats.log_file_bytes),
-        ],
-    )?;
-    let written = &stats.written;
-    let bytes = [
-        ("user", written.user),
-        ("log", written.log),
-        ("flush", written.flush),
-        ("compaction", written.compaction),
-        ("manifest", written.manifest),
-    ];
-    dict.set_item("written", numbers(py, &bytes)?)?;
-    let memory = &stats.memory;
-    let bytes = [
-        ("limit", memory.limit),
-        ("memtables", memory.memtables),
-        ("cache", memory.cache),
-        ("indexes", memory.indexes),
-        ("held", memory.held),
-    ];
-    dict.set_item("memory", numbers(py, &bytes)?)?;
-    dict.set_item("write_amplification", stats.write_amplification())?;
-    dict.set_item("put_latency", latency(py, &stats.put_latency)?)?;
-    dict.set_item("get_latency", latency(py, &stats.get_latency)?)?;
-    dict.set_item("scan_latency", latency(py, &stats.scan_latency)?)?;
-    dict.set_item("sync_latency", latency(py, &stats.sync_latency)?)?;
-    let stalls = PyDict::new(py);
-    for (name, time) in [
-        ("flush_debt", stats.stalls.flush_debt),
-        ("compaction_debt", stats.stalls.compaction_debt),
-        ("memory", stats.stalls.memory),
-        ("log_space", stats.stalls.log_space),
-        ("sync", stats.stalls.sync),
-    ] {
-        stalls.set_item(name, time.as_secs_f64())?;
+    let dict = PyDict::new(py);
+    for metric in Metric::all().iter().filter(|metric| !metric.is_listed()) {
+        for sample in metric.samples(stats) {
+            match sample.field.split_once('.') {
+                Some((object, field)) => add(&dict_in(&dict, object)?, field, &sample)?,
+                None => add(&dict, sample.field, &sample)?,
+            }
+        }
     }
-    dict.set_item("stalls", stalls)?;
+    dict.set_item("write_amplification", stats.write_amplification())?;
     let trees = PyDict::new(py);
     for tree in &stats.trees {
-        let shape = numbers(py, &[("partitions", tree.partitions)])?;
+        let (partitions, debt) = (tree.partitions, tree.compaction_debt);
+        let shape = numbers(py, &[("partitions", partitions), ("compaction_debt", debt)])?;
         shape.set_item("base", level(py, &tree.base)?)?;
         let deltas = tree.deltas.iter().map(|delta| level(py, delta));
         shape.set_item("deltas", deltas.collect::<PyResult<Vec<_>>>()?)?;
         trees.set_item(&tree.keyspace, shape)?;
     }
     dict.set_item("keyspaces", trees)?;
+    let snapshots = PyList::empty(py);
+    for snapshot in &stats.snapshots {
+        let shown = numbers(py, &[("position", snapshot.position), ("count", snapshot.count)])?;
+        shown.set_item("label", &snapshot.label)?;
+        shown.set_item("age", snapshot.age.as_secs_f64())?;
+        snapshots.append(shown)?;
+    }
+    dict.set_item("snapshots", snapshots)?;
+    let branches = PyDict::new(py);
+    for branch in &stats.branches {
+        branches.set_item(&branch.name, branch.data)?;
+    }
+    dict.set_item("branches", branches)?;
     Ok(dict)
 }
 

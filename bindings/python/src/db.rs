@@ -383,6 +383,11 @@ impl DB {
         Ok(crate::admin::stats(slf.py(), &stats)?)
     }
 
+    /// The statistics as text in the format OpenMetrics 1.0, for Prometheus and other collectors.
+    fn openmetrics(slf: &Bound<'_, Self>) -> Result<String> {
+        Self::run(slf, |db| Ok(db.openmetrics()))
+    }
+
     /// Reads everything that is stored; returns what is damaged, as exceptions, and how much was
     /// read.
     fn verify<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {

@@ -61,12 +61,25 @@ pub unsafe extern "C" fn esker_stats(
 ) -> esker_code {
     border(error, || {
         let place = place(json, "json", std::ptr::null_mut())?;
-        let db = &shared(db)?.db;
-        // Statistics can be read after close too, but not in a forked child (R26).
-        if let Err(forked @ esker::Error::Forked) = db.keyspaces() {
-            return Err(forked.into());
-        }
-        *place = give_text(esker_json::stats(&db.stats(), str::to_owned).to_string());
+        let stats = unforked(db)?.stats();
+        *place = give_text(esker_json::stats(&stats, str::to_owned).to_string());
+        Ok(())
+    })
+}
+
+/// The database's statistics as text in the format OpenMetrics 1.0, for Prometheus and other
+/// collectors. The text goes to `text`; release it with `esker_value_free`. Names of metrics do not
+/// change; later versions may add some.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_openmetrics(
+    db: *const esker_db,
+    text: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(text, "text", std::ptr::null_mut())?;
+        *place = give_text(unforked(db)?.openmetrics());
         Ok(())
     })
 }
@@ -162,6 +175,19 @@ pub unsafe extern "C" fn esker_repair(
         answer_json(json, || esker_json::salvaged(&salvaged).to_string());
         Ok(())
     })
+}
+
+/// The database behind a pointer: statistics can be read after close too, but not in a forked child
+/// (R26).
+///
+/// # Safety
+/// B1 for `db`.
+unsafe fn unforked<'a>(db: *const esker_db) -> Result<&'a esker::Db> {
+    let db = &shared(db)?.db;
+    match db.keyspaces() {
+        Err(forked @ esker::Error::Forked) => Err(forked.into()),
+        _ => Ok(db),
+    }
 }
 
 /// The options behind a pointer, or the default ones.

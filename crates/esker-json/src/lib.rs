@@ -6,22 +6,15 @@ mod explain;
 pub use explain::explanation;
 
 use esker::repair::{Kept, Plan, Salvaged};
-use esker::{Latency, LevelShape, SegmentShape, Stats, TreeShape, VerifyReport};
+use esker::{
+    BranchUse, LevelShape, Metric, MetricKind, MetricUnit, Sample, SamplePart, SegmentShape,
+    SnapshotUse, Stats, TreeShape, VerifyReport,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
-}
-
-fn latency(latency: &Latency) -> Value {
-    json!({
-        "samples": latency.samples,
-        "p50": micros(latency.p50),
-        "p99": micros(latency.p99),
-        "p999": micros(latency.p999),
-        "max": micros(latency.max),
-    })
 }
 
 fn level(level: &LevelShape) -> Value {
@@ -51,10 +44,73 @@ pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
         "partitions": tree.partitions,
         "base": level(&tree.base),
         "deltas": tree.deltas.iter().map(level).collect::<Vec<_>>(),
+        "compaction_debt": tree.compaction_debt,
     })
 }
 
-/// The statistics of a database. `name` says how the name of a keyspace is shown.
+/// The place of a field: the object that it is in, if it is in one, and its name there. The names of
+/// times end in `_us`.
+fn place(sample: &Sample) -> (Option<&'static str>, String) {
+    let timed = sample.metric.unit == MetricUnit::Seconds;
+    let suffix = if timed { "_us" } else { "" };
+    match sample.field.split_once('.') {
+        // These two are called what they were called before there was a table of metrics.
+        Some(("written", field)) => (Some("bytes_written"), field.to_owned()),
+        Some(("stalls", field)) => (Some("stalls_us"), field.to_owned()),
+        Some((object, field)) if sample.metric.kind == MetricKind::Histogram => {
+            (Some(object), field.to_owned())
+        }
+        Some((object, field)) => (Some(object), format!("{field}{suffix}")),
+        None => (None, format!("{}{suffix}", sample.field)),
+    }
+}
+
+/// The number of a sample; times are in microseconds.
+fn number(sample: &Sample) -> Value {
+    let counted = matches!(sample.part, SamplePart::Count | SamplePart::Bucket(_));
+    match sample.metric.unit {
+        MetricUnit::Seconds if !counted => micros(Duration::from_nanos(sample.raw)).into(),
+        _ => sample.raw.into(),
+    }
+}
+
+/// Adds a sample to what is shown of its field.
+fn add(field: &mut Value, sample: &Sample) {
+    let histogram = sample.metric.kind == MetricKind::Histogram;
+    let part = match sample.part {
+        SamplePart::Value if sample.metric.kind == MetricKind::StateSet => {
+            let state = usize::try_from(sample.raw).ok();
+            *field = state.and_then(|state| sample.metric.states().get(state).copied()).into();
+            return;
+        }
+        SamplePart::Bucket(upto) => {
+            // A bucket that all waits are in says nothing beyond their count.
+            if sample.raw > 0 && upto < u64::MAX {
+                let upto = micros(Duration::from_nanos(upto));
+                field["buckets_us"][format!("{upto}")] = sample.raw.into();
+            }
+            return;
+        }
+        SamplePart::Quantile(500) => "p50",
+        SamplePart::Quantile(990) => "p99",
+        SamplePart::Quantile(999) => "p999",
+        SamplePart::Quantile(1000) => "max",
+        SamplePart::Count if histogram => "count",
+        SamplePart::Count => "samples",
+        SamplePart::Sum if histogram => "total_us",
+        SamplePart::Sum => "total",
+        _ => {
+            *field = number(sample);
+            return;
+        }
+    };
+    field[part] = number(sample);
+}
+
+/// The statistics of a database. `name` says how the name of a keyspace or a branch, or the label of
+/// a snapshot, is shown. The fields follow from the table of metrics ([`esker::Metric`]). A bucket
+/// of a histogram is named by the longest time that it counts; buckets that count nothing are left
+/// out.
 ///
 /// # Example
 /// ```
@@ -63,49 +119,35 @@ pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
 /// db.insert("apple", "red")?;
 /// let stats = esker_json::stats(&db.stats(), str::to_owned);
 /// assert_eq!(stats["puts"], 1);
+/// assert_eq!(stats["pace"]["mode"], "open");
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
+    let snapshot = |snapshot: &SnapshotUse| {
+        json!({
+            "position": snapshot.position,
+            "label": name(&snapshot.label),
+            "age_us": micros(snapshot.age),
+            "count": snapshot.count,
+        })
+    };
+    let branch = |branch: &BranchUse| json!({ "name": name(&branch.name), "data": branch.data });
     let mut all = json!({
-        "put_latency_us": latency(&stats.put_latency),
-        "get_latency_us": latency(&stats.get_latency),
-        "scan_latency_us": latency(&stats.scan_latency),
-        "sync_latency_us": latency(&stats.sync_latency),
-        "page_cache_latency_us": latency(&stats.page_cache_latency),
-        "device_latency_us": latency(&stats.device_latency),
-        "bytes_written": {
-            "user": stats.written.user,
-            "log": stats.written.log,
-            "flush": stats.written.flush,
-            "compaction": stats.written.compaction,
-            "manifest": stats.written.manifest,
-        },
-        "stalls_us": {
-            "flush_debt": micros(stats.stalls.flush_debt),
-            "compaction_debt": micros(stats.stalls.compaction_debt),
-            "memory": micros(stats.stalls.memory),
-            "log_space": micros(stats.stalls.log_space),
-            "sync": micros(stats.stalls.sync),
-        },
-        "memory": {
-            "limit": stats.memory.limit,
-            "memtables": stats.memory.memtables,
-            "cache": stats.memory.cache,
-            "indexes": stats.memory.indexes,
-            "held": stats.memory.held,
-        },
-        "held": {
-            "snapshots": stats.held.snapshots,
-            "oldest_snapshot_us": micros(stats.held.oldest_snapshot),
-            "states": stats.held.states,
-            "data": stats.held.data,
-        },
         "write_amplification": stats.write_amplification(),
+        "snapshots": stats.snapshots.iter().map(snapshot).collect::<Vec<_>>(),
+        "branches": stats.branches.iter().map(branch).collect::<Vec<_>>(),
         "slowest": stats.slowest.iter().map(|slow| explain::slow(slow, &name)).collect::<Vec<_>>(),
         "trees": stats.trees.iter().map(|shape| tree(shape, &name)).collect::<Vec<_>>(),
     });
-    for (name, count) in stats.counters() {
-        all[name] = count.into();
+    for metric in Metric::all().iter().filter(|metric| !metric.is_listed()) {
+        for sample in metric.samples(stats) {
+            let (object, field) = place(&sample);
+            let object = match object {
+                Some(object) => &mut all[object],
+                None => &mut all,
+            };
+            add(&mut object[field], &sample);
+        }
     }
     all
 }

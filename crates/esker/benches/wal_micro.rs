@@ -7,6 +7,7 @@
 use esker::LogKind;
 use esker::internals::commit::{Class, LogConfig, Pipeline};
 use esker::internals::sync::{Latch, Signal};
+use esker::internals::waits::Cause;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +64,7 @@ fn run(dir: &Path, kind: LogKind, threads: u64, records: u64) -> esker::Result<(
     let wake = Arc::new(Signal::new());
     let mut config = LogConfig::new(esker::fs::os(), dir.to_owned());
     config.kind = kind;
+    let waits = Arc::clone(&config.waits);
     let signal = Arc::clone(&wake);
     config.on_prepare_needed = Some(Box::new(move || signal.notify()));
     let log = Pipeline::create(config, 8, Arc::new(Latch::new()))?;
@@ -90,7 +92,7 @@ fn run(dir: &Path, kind: LogKind, threads: u64, records: u64) -> esker::Result<(
             println!(
                 "{kind:?}, {threads} threads: {nanos} ns per record, slowest {} us, waited {:?}",
                 slowest / 1000,
-                log.counters().space_wait
+                waits.of(Cause::LogSpace).total
             );
         }
     }

@@ -17,7 +17,7 @@
 //! byte, so the writers behind it also wait for its bytes. A woken writer calls again and keeps its
 //! place. While no writer is paced, all this is one load per write.
 
-use crate::stats::counters::Background;
+use crate::waits::Cause;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -63,6 +63,55 @@ pub struct Debts {
     pub deltas: u64,
     /// Bytes in all bases, or a minimum below which ratios mean little.
     pub bases: u64,
+}
+
+/// What the pacer does with writers.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// let pace = db.stats().pace;
+/// assert_eq!((pace.mode, pace.limit), (esker::PaceMode::Open, 0));
+/// assert_eq!(pace.mode.as_str(), "open");
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PaceMode {
+    /// Writers go on without a limit.
+    #[default]
+    Open,
+    /// Writers keep to a rate, because memtables fill faster than flushes empty them.
+    FlushDebt,
+    /// Writers keep to a rate, because deltas arrive faster than compactions rewrite them.
+    CompactionDebt,
+    /// Writers wait until memory is free.
+    Stopped,
+    /// The device is full: writes of data are refused, or wait until space is freed.
+    DiskFull,
+}
+
+impl PaceMode {
+    /// The names of all modes, in order.
+    pub(crate) const NAMES: [&'static str; 5] =
+        ["open", "flush_debt", "compaction_debt", "stopped", "disk_full"];
+
+    /// The mode's name in all outputs.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::PaceMode::CompactionDebt.as_str(), "compaction_debt");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The mode of this number, as `mode as u64` gives it.
+    pub(crate) fn numbered(number: u64) -> Option<Self> {
+        let all =
+            [Self::Open, Self::FlushDebt, Self::CompactionDebt, Self::Stopped, Self::DiskFull];
+        all.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// Decides how fast writers may go.
@@ -197,6 +246,11 @@ impl Pacer {
         before != mode && (mode == OPEN || before == STOPPED)
     }
 
+    /// How long ago the database was opened.
+    pub fn uptime(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
     /// Whether writers may go on without a call to the pacer.
     #[inline]
     pub fn is_open(&self) -> bool {
@@ -230,12 +284,28 @@ impl Pacer {
         if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX)) }
     }
 
-    /// The counter of the time that writers wait for the present reason.
-    pub fn reason<'c>(&self, counters: &'c Background) -> &'c AtomicU64 {
+    /// What writers wait for now, if they wait.
+    pub fn cause(&self) -> Cause {
         match self.mode.load(Ordering::Acquire) {
-            PACED_BY_COMPACTION => &counters.stall_compaction_nanos,
-            STOPPED => &counters.stall_memory_nanos,
-            _ => &counters.stall_flush_nanos,
+            PACED_BY_COMPACTION => Cause::CompactionDebt,
+            STOPPED => Cause::Memory,
+            FULL => Cause::DiskFull,
+            _ => Cause::FlushDebt,
+        }
+    }
+
+    /// What the pacer does with writers now, and the rate in force in bytes per second; 0: there is
+    /// none.
+    pub fn pace(&self) -> (PaceMode, u64) {
+        let line = self.line.lock();
+        let mode = self.mode.load(Ordering::Acquire);
+        let rate = line.rate as u64;
+        match mode {
+            OPEN => (PaceMode::Open, 0),
+            PACED_BY_FLUSH => (PaceMode::FlushDebt, rate),
+            PACED_BY_COMPACTION => (PaceMode::CompactionDebt, rate),
+            STOPPED => (PaceMode::Stopped, 0),
+            _ => (PaceMode::DiskFull, 0),
         }
     }
 }

@@ -62,6 +62,7 @@ pub mod fs;
 mod sync;
 
 mod trace;
+mod waits;
 
 mod block;
 mod filter;
@@ -123,14 +124,16 @@ pub mod guide {}
 
 #[cfg(not(loom))]
 pub use api::{
-    Append, Associative, AssociativeOperator, Batch, BlockCounts, BytesWritten, Clock,
+    Append, Associative, AssociativeOperator, Batch, BlockCounts, BranchUse, BytesWritten, Clock,
     CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
     Durability, Explanation, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
-    LogKind, Max, MemoryUse, MergeOperator, Metric, MetricKind, MetricUnit, OperatorResult,
-    Options, Outcome, Problem, Recovery, Sample, SamplePart, Savepoint, SegmentShape,
-    SlowOperation, Snapshot, Source, Stalls, Stats, Step, SystemClock, Transaction,
-    TransactionIter, TransactionOptions, TreeShape, VerifyReport, WaitTime,
+    LogHolder, LogKind, LogUse, Max, MemoryUse, MergeOperator, Metric, MetricKind, MetricUnit,
+    OperatorResult, Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart,
+    Savepoint, SegmentShape, SlowOperation, Snapshot, SnapshotUse, Source, Stalls, Stats, Step,
+    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    WaitTime, WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]
 pub use repair::Repaired;
+pub use waits::{Cause, Waited};

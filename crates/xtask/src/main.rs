@@ -10,6 +10,7 @@ mod headers;
 mod import_bench;
 mod install;
 mod leveldb_bench;
+mod metrics;
 mod mutants;
 mod programs;
 mod workspace;
@@ -30,6 +31,12 @@ enum Chore {
     /// Writes the C headers that are generated from the sources of the C interfaces.
     Headers {
         /// Writes nothing, and fails if a header that is checked in differs.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes the reference of metrics in docs/operations.md from the engine's table of metrics.
+    Metrics {
+        /// Writes nothing, and fails if the reference differs.
         #[arg(long)]
         check: bool,
     },
@@ -126,6 +133,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Headers { check } => headers::run(&workspace::root(), check),
+        Chore::Metrics { check } => metrics::run(&workspace::root(), check),
         Chore::Fuzz { target, seconds, address, input } => {
             fuzz::run(&workspace::root(), &fuzz::Fuzz { name: target, seconds, address, input })
         }

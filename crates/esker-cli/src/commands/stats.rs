@@ -13,6 +13,9 @@ use std::io::Write;
 pub struct StatsArgs {
     #[command(flatten)]
     target: Target,
+    /// Print the format OpenMetrics 1.0, for Prometheus and other collectors
+    #[arg(long, conflicts_with = "json")]
+    openmetrics: bool,
 }
 
 /// Runs the command.
@@ -20,6 +23,10 @@ pub fn run(args: &StatsArgs, out: &mut impl Write) -> Result<(), Failure> {
     let db = args.target.open_read_only()?;
     let mut stats = db.stats();
     db.close()?;
+    if args.openmetrics {
+        out.write_all(stats.openmetrics().as_bytes())?;
+        return Ok(());
+    }
     if args.target.json {
         output::write_stats_json(out, stats)?;
         return Ok(());

@@ -440,7 +440,25 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Snapshot::new(&self.default.handle)
+        Snapshot::new(&self.default.handle, None)
+    }
+
+    /// A snapshot as of now, with a label: [`crate::Stats::snapshots`] shows who holds old data by
+    /// it, and for how long.
+    ///
+    /// # Errors
+    /// [`crate::Error::Closed`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let report = db.snapshot_with_label("nightly report")?;
+    /// assert_eq!(db.stats().snapshots[0].label, "nightly report");
+    /// # drop(report);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn snapshot_with_label(&self, label: &str) -> Result<Snapshot> {
+        Snapshot::new(&self.default.handle, Some(label))
     }
 
     /// Closes the database for every handle: ends background work, flushes the memtables, and

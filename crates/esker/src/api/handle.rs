@@ -34,21 +34,24 @@ pub(super) struct Registration {
     pub(super) handle: Arc<Handle>,
     /// The moment.
     pub(super) moment: Moment,
+    /// Its label, for statistics.
+    label: Option<Arc<str>>,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         // In a forked child the list may be locked by a thread that does not exist there (R26).
         if !self.handle.core.is_forked() {
-            self.handle.core.release_snapshot(self.moment.seq);
+            self.handle.core.release_snapshot(self.moment.seq, self.label.as_ref());
         }
     }
 }
 
 impl Registration {
     /// Registers the present moment.
-    pub(super) fn new(handle: &Arc<Handle>) -> Result<Self> {
-        let moment = handle.core.take_snapshot()?;
-        Ok(Self { handle: handle.clone(), moment })
+    pub(super) fn new(handle: &Arc<Handle>, label: Option<&str>) -> Result<Self> {
+        let label: Option<Arc<str>> = label.map(Into::into);
+        let moment = handle.core.take_snapshot(label.as_ref())?;
+        Ok(Self { handle: handle.clone(), moment, label })
     }
 }

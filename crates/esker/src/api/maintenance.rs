@@ -103,6 +103,20 @@ impl Db {
         self.core().stats(self.branch.id)
     }
 
+    /// Statistics as text in the format OpenMetrics 1.0, for Prometheus and other collectors: as
+    /// [`Stats::openmetrics`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = esker::Db::open(&dir)?;
+    /// assert!(db.openmetrics().starts_with("# TYPE esker_puts counter\n"));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn openmetrics(&self) -> String {
+        self.stats().openmetrics()
+    }
+
     /// Reads all stored data and reports what is damaged.
     ///
     /// # Errors

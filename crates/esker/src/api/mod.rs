@@ -40,8 +40,9 @@ pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};
 pub use snapshot::Snapshot;
 pub use stats::{
-    BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, Metric, MetricKind, MetricUnit, Sample,
-    SamplePart, SegmentShape, Stalls, Stats, TreeShape,
+    BranchUse, BytesWritten, HeldUse, Latency, LevelShape, LogHolder, LogUse, MemoryUse, Metric,
+    MetricKind, MetricUnit, Pace, PaceMode, Sample, SamplePart, SegmentShape, SnapshotUse, Stalls,
+    Stats, TreeShape, WaitTimes,
 };
 pub use traits::KeyspaceOptions;
 pub use transaction::{Savepoint, Transaction, TransactionOptions};

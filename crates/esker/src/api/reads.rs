@@ -123,7 +123,7 @@ impl Keyspace {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        let now = Registration::new(&self.handle)?;
+        let now = Registration::new(&self.handle, None)?;
         let get = |key: K| {
             let core = &self.handle.core;
             core.get(&self.state, key.as_ref(), Some(now.moment), |value| value.bytes().to_vec())

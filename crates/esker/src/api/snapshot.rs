@@ -29,8 +29,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn new(handle: &Arc<Handle>) -> Result<Self> {
-        Ok(Self { registration: Arc::new(Registration::new(handle)?) })
+    pub(super) fn new(handle: &Arc<Handle>, label: Option<&str>) -> Result<Self> {
+        Ok(Self { registration: Arc::new(Registration::new(handle, label)?) })
     }
 
     /// The snapshot's sequence number.

@@ -1,6 +1,10 @@
 //! Re-exports of the statistics, which lower layers gather.
 
-pub use crate::stats::metrics::{Metric, MetricKind, MetricUnit, Sample, SamplePart};
+pub use crate::admission::PaceMode;
+pub use crate::stats::held::{BranchUse, HeldUse, SnapshotUse};
+pub use crate::stats::kinds::{MetricKind, MetricUnit, SamplePart};
+pub use crate::stats::metrics::{Metric, Sample};
 pub use crate::stats::report::{
-    BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
+    BytesWritten, Latency, LevelShape, LogHolder, LogUse, MemoryUse, Pace, SegmentShape, Stalls,
+    Stats, TreeShape, WaitTimes,
 };

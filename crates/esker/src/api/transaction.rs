@@ -16,6 +16,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// The label of the snapshots that transactions read from.
+const TRANSACTION: Option<&str> = Some("transaction");
+
 /// How a transaction behaves.
 ///
 /// # Example
@@ -195,7 +198,7 @@ impl Transaction {
         let patience = Patience { timeout: options.lock_timeout, interrupted: options.interrupted };
         let pessimistic = options.pessimistic.then_some(patience);
         if pessimistic.is_none() {
-            let _ = snapshot.set(Snapshot::new(handle)?);
+            let _ = snapshot.set(Snapshot::new(handle, TRANSACTION)?);
         }
         let inner = Inner {
             reads: ReadSet::new(core.batch_bytes_max()),
@@ -224,7 +227,7 @@ impl Transaction {
         if let Some(snapshot) = self.snapshot.get() {
             return Ok(snapshot);
         }
-        let new = Snapshot::new(&self.open.handle)?;
+        let new = Snapshot::new(&self.open.handle, TRANSACTION)?;
         Ok(self.snapshot.get_or_init(|| new))
     }
 

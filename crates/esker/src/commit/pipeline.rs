@@ -13,6 +13,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::options::LogKind;
 use crate::sync::Latch;
 use crate::trace::{Phases, Untimed, WritePhase};
+use crate::waits::{Cause, Waits};
 use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
     payload_sum, record_bytes,
@@ -22,7 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Writers that can be between reservation and publication at once, plus one.
 const SLOTS: usize = 1024;
@@ -42,8 +43,7 @@ pub struct Pipeline {
     payload_bytes_max: u64,
     first: Seq,
     on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
-    space_wait: AtomicU64,
-    sync_wait: AtomicU64,
+    waits: Arc<Waits>,
 }
 
 impl fmt::Debug for Pipeline {
@@ -110,8 +110,7 @@ impl Pipeline {
             payload_bytes_max: config.payload_bytes_max.min(PAYLOAD_BYTES_MAX),
             first: at,
             on_prepare_needed: config.on_prepare_needed,
-            space_wait: AtomicU64::new(0),
-            sync_wait: AtomicU64::new(0),
+            waits: config.waits,
         })
     }
 
@@ -177,10 +176,9 @@ impl Pipeline {
         // Seeded: class Disk does not sync.
         bug!("commit_disk_class_ignored", return Ok(end));
         if class == Class::Disk {
-            let begun = Instant::now();
-            let synced = self.sync(end);
-            self.sync_wait.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
-            synced?;
+            let wait = self.waits.begin(Cause::Sync);
+            self.sync(end)?;
+            drop(wait);
             phases.ended(WritePhase::Sync);
         }
         Ok(end)
@@ -244,10 +242,8 @@ impl Pipeline {
             Refused::Gate => Err(Error::Closed),
             Refused::Slots { visible } => self.wait_ring(visible + ALIGNMENT),
             Refused::Space { end } => {
-                let begun = Instant::now();
-                let made = self.space.make_room(&self.ring, end);
-                self.space_wait.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
-                made
+                let _wait = self.waits.begin(Cause::LogSpace);
+                self.space.make_room(&self.ring, end)
             }
         }
     }
@@ -409,8 +405,6 @@ impl Pipeline {
             bytes: self.ring.reserved() - self.first,
             syncs: self.group.syncs.load(Ordering::Relaxed),
             sync_time: nanos(&self.group.sync_nanos),
-            space_wait: nanos(&self.space_wait),
-            sync_wait: nanos(&self.sync_wait),
             files_prepared: self.space.prepared.load(Ordering::Relaxed),
             files_recycled: self.space.recycled.load(Ordering::Relaxed),
         }

@@ -490,9 +490,13 @@ impl WorkQueue {
             && !inner.forced.iter().any(waits)
     }
 
-    /// Bytes that the due compactions will have to read and write.
-    pub fn debt_bytes(&self) -> u64 {
-        self.inner.lock().candidates.values().map(|candidate| candidate.bytes).sum()
+    /// Bytes that the due compactions will have to read and write, by keyspace.
+    pub fn debts(&self) -> HashMap<KeyspaceId, u64> {
+        let mut debts = HashMap::new();
+        for ((keyspace, _), candidate) in &self.inner.lock().candidates {
+            *debts.entry(*keyspace).or_default() += candidate.bytes;
+        }
+        debts
     }
 }
 

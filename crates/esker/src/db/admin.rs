@@ -10,14 +10,12 @@ use crate::error::{Error, Result};
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Tree};
 use crate::state::State;
-use crate::stats::counters::{Counter, Timed};
-use crate::stats::report::{BytesWritten, HeldUse, MemoryUse, Stalls, Stats, TreeShape};
-use crate::stats::shapes::tree_shape;
+use crate::stats::Stats;
+use crate::stats::gather::Sources;
 use crate::sync::Point;
-use crate::trace::Purpose;
+use crate::waits::Cause;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// How often a compaction that found no space is tried again after some space was freed.
 const COMPACT_TRIES: u32 = 8;
@@ -30,7 +28,9 @@ impl Core {
         // Seeded: sync does not make writes of class Buffered durable.
         bug!("db_sync_leaves_buffered_writes", return pipeline.sync(visible));
         self.flush_buffered()?;
+        let wait = self.waits.begin(Cause::Sync);
         pipeline.sync(visible)?;
+        drop(wait);
         self.record_log()
     }
 
@@ -325,90 +325,24 @@ impl Core {
         if self.is_forked() {
             return Stats::default();
         }
-        let log = self.pipeline.as_ref().map(|pipeline| pipeline.counters()).unwrap_or_default();
-        let state = self.state_now();
-        let cache = self.cache.stats();
-        let total = |counter| self.counters.total(counter);
-        // The sums are taken one after the other while calls continue, so a difference may be
-        // slightly off.
-        let gets_found = || total(Counter::Gets).saturating_sub(total(Counter::GetsMissing));
-        let background = &self.counters.background;
-        let load = |value: &std::sync::atomic::AtomicU64| value.load(Ordering::Relaxed);
-        let nanos = |value| Duration::from_nanos(load(value));
-        let (held, held_memory) = self.held(&state);
-        let mut stats = Stats {
-            gets_found: gets_found(),
-            syncs: log.syncs,
-            put_latency: self.counters.latency(Timed::Put),
-            get_latency: self.counters.latency(Timed::Get),
-            scan_latency: self.counters.latency(Timed::Scan),
-            sync_latency: self.counters.latency(Timed::Sync),
-            written: BytesWritten {
-                user: total(Counter::UserBytes),
-                log: log.bytes,
-                flush: load(&background.flush_bytes),
-                compaction: load(&background.compaction_bytes),
-                manifest: load(&background.manifest_bytes),
-            },
-            bytes_read: cache.bytes_read,
-            // Gets that a cached block answered: all gets that found a value, less those answered
-            // elsewhere.
-            cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
-            cache_misses: cache.misses,
-            page_cache_reads: cache.reads.page_cache,
-            device_reads: cache.reads.device,
-            get_bytes_read: cache.reads.bytes_for(Purpose::Get),
-            scan_bytes_read: cache.reads.bytes_for(Purpose::Scan),
-            compaction_bytes_read: cache.reads.bytes_for(Purpose::Compaction),
-            page_cache_latency: cache.reads.page_cache_latency,
-            device_latency: cache.reads.device_latency,
-            slowest: self.slowest.list(),
-            stalls: Stalls {
-                flush_debt: nanos(&background.stall_flush_nanos),
-                compaction_debt: nanos(&background.stall_compaction_nanos),
-                memory: nanos(&background.stall_memory_nanos),
-                log_space: log.space_wait,
-                sync: log.sync_wait,
-            },
-            memory: MemoryUse {
-                limit: self.settings.memory,
-                memtables: state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>()
-                    + self.transactions.kept_bytes()
-                    + self.pool.bytes() as u64,
-                cache: cache.allocated,
-                indexes: cache.index_bytes,
-                held: held_memory,
-            },
-            held,
-            compaction_debt: self.work.debt_bytes(),
-            data_file_bytes: self.files.allocated_bytes(),
-            log_file_bytes: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
-            trees: self.shapes(branch, &state),
-            ..Stats::default()
+        let sources = Sources {
+            counters: &self.counters,
+            waits: &self.waits,
+            pacer: &self.pacer,
+            pipeline: self.pipeline.as_ref(),
+            state: &self.state_now(),
+            retired: &self.state.retired,
+            snapshots: &self.snapshots,
+            transactions: &self.transactions,
+            catalog: &self.catalog,
+            cache: &self.cache,
+            files: &self.files,
+            pool: &self.pool,
+            work: &self.work,
+            memory: self.settings.memory,
+            now: self.now(),
+            slowest: &self.slowest,
         };
-        self.counters.read_into(&mut stats);
-        stats
-    }
-
-    /// What readers hold in addition to `state`, and how many bytes of memory are part of that.
-    fn held(&self, state: &State) -> (HeldUse, u64) {
-        let held = self.state.retired.held(state);
-        let (snapshots, oldest) = self.snapshots.oldest();
-        let age = oldest.map_or(0, |oldest| self.now().saturating_sub(oldest));
-        let reported = HeldUse {
-            snapshots: snapshots as u64,
-            oldest_snapshot: Duration::from_millis(age),
-            states: held.states as u64,
-            data: held.data,
-        };
-        (reported, held.memory)
-    }
-
-    fn shapes(&self, branch: KeyspaceId, state: &State) -> Vec<TreeShape> {
-        let catalog = self.catalog.lock();
-        let shape = |keyspace: &std::sync::Arc<KeyspaceState>| {
-            tree_shape(&keyspace.name, state.version.tree(keyspace.id).map(AsRef::as_ref))
-        };
-        catalog.live(branch).map(shape).collect()
+        sources.gather(branch)
     }
 }

@@ -27,6 +27,7 @@ use crate::stats::counters::Counters;
 use crate::sync::{Gates, Latch, Point, Signal};
 use crate::trace::Slowest;
 use crate::txn::Transactions;
+use crate::waits::Waits;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,6 +62,8 @@ pub struct Core {
     pub(super) counters: Arc<Counters>,
     /// The slowest operations.
     pub(super) slowest: Slowest,
+    /// What calls waited for.
+    pub(super) waits: Arc<Waits>,
     pub(super) pacer: Pacer,
     /// The reserve: space that is kept for what must work on a full device.
     pub(super) reserve: Arc<Reserve>,
@@ -130,13 +133,15 @@ impl Core {
         }
     }
 
-    /// Registers a snapshot of the present moment.
-    pub fn take_snapshot(&self) -> Result<Moment> {
+    /// Registers a snapshot of the present moment, with a label if it has one.
+    pub fn take_snapshot(&self, label: Option<&Arc<str>>) -> Result<Moment> {
         self.check_open()?;
-        Ok(self.snapshots.register(|| {
-            let seq = self.visible();
-            Moment { seq, time: self.clock.now() }
-        }))
+        let now = || Moment { seq: self.visible(), time: self.clock.now() };
+        let moment = self.snapshots.register(now);
+        if let Some(label) = label {
+            self.snapshots.label(moment.seq, label.clone());
+        }
+        Ok(moment)
     }
 
     /// The time by which entries expire.
@@ -151,7 +156,10 @@ impl Core {
     }
 
     /// Ends a snapshot. From now on, compactions may drop the entries that only it could see.
-    pub fn release_snapshot(&self, seq: Seq) {
+    pub fn release_snapshot(&self, seq: Seq, label: Option<&Arc<str>>) {
+        if let Some(label) = label {
+            self.snapshots.unlabel(seq, label);
+        }
         self.snapshots.release(seq);
     }
 

@@ -29,6 +29,7 @@ use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
 use crate::manifest::Draft;
 use crate::state::State;
+use crate::waits::Cause;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -231,6 +232,7 @@ impl Core {
 
     fn relieve_so(&self, all: bool) -> Result<bool> {
         let before = self.relief.gains.load(Ordering::Acquire);
+        let mut wait = None;
         if !self.is_exhausted() {
             self.work.ask_relief(all);
         }
@@ -248,6 +250,7 @@ impl Core {
             if self.work.is_settled() && !self.reserve.is_claimed() {
                 return Ok(self.relief.gains.load(Ordering::Acquire) != before);
             }
+            wait.get_or_insert_with(|| self.waits.begin(Cause::DiskFull));
             self.work.notify();
             self.work.done().wait_past(seen);
         }

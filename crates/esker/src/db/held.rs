@@ -1,11 +1,10 @@
 //! Finds what holds space, when no space is left (C7).
 
 use crate::base::FileId;
-use crate::catalog::DEFAULT_KEYSPACE_ID;
 use crate::db::core::Core;
 use crate::error::SpaceHeld;
 use crate::fs::OpenMode;
-use crate::state::State;
+use crate::stats::branches::held_by_branches;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ impl Core {
             data: files.values().map(bytes).sum(),
             log: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
             snapshots,
-            branches: self.held_by_branches(&state),
+            branches: held_by_branches(&state, &self.catalog.lock()),
             checkpoints: files
                 .iter()
                 .filter(|f| self.has_other_names(*f.0))
@@ -40,40 +39,6 @@ impl Core {
         });
         *last = Some((version, snapshots, held.clone()));
         held
-    }
-
-    /// Bytes of segments that only one branch refers to, by branch.
-    fn held_by_branches(&self, state: &State) -> Vec<(String, u64)> {
-        let catalog = self.catalog.lock();
-        // `None`: several branches refer to it.
-        let mut owners: HashMap<(FileId, u64), (u64, Option<u64>)> = HashMap::new();
-        for (id, tree) in state.version.trees() {
-            let Some(branch) = catalog.by_id(*id).map(|keyspace| keyspace.home.branch) else {
-                continue;
-            };
-            for segment in tree.partitions().iter().flat_map(|partition| partition.segments()) {
-                let meta = segment.meta();
-                let owner = owners
-                    .entry((meta.file, meta.offset))
-                    .or_insert((meta.len, Some(branch.into())));
-                if owner.1 != Some(branch.into()) {
-                    owner.1 = None;
-                }
-            }
-        }
-        let mut bytes: HashMap<u64, u64> = HashMap::new();
-        for (len, owner) in owners.into_values() {
-            if let Some(branch) = owner.filter(|branch| *branch != u64::from(DEFAULT_KEYSPACE_ID)) {
-                *bytes.entry(branch).or_default() += len;
-            }
-        }
-        let named = catalog.branches().filter_map(|branch| {
-            let held = *bytes.get(&u64::from(branch.id))?;
-            Some((branch.name.clone(), held))
-        });
-        let mut named: Vec<_> = named.collect();
-        named.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
-        named
     }
 
     /// Whether a checkpoint shares the file.

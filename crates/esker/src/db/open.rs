@@ -37,6 +37,7 @@ use crate::stats::counters::{Counters, Timed};
 use crate::sync::{Latch, Signal};
 use crate::trace::Slowest;
 use crate::txn::Transactions;
+use crate::waits::Waits;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -124,7 +125,8 @@ impl Core {
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
         let latch = Arc::new(Latch::new());
         let (reserve, store) = begin(path, options, &mut described, &files, known)?;
-        let (counters, end) = (Arc::new(Counters::default()), recovered.end);
+        let (counters, waits) = (Arc::new(Counters::default()), Arc::<Waits>::default());
+        let end = recovered.end;
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
         let pipeline = if options.read_only {
@@ -132,7 +134,7 @@ impl Core {
         } else {
             let life = store.manifest.number();
             let mut config = log_config(&fs, log_directory, options, &settings, life);
-            tell_about_log(&mut config, &counters, &wanted, &log_signal, &reserve);
+            tell_about_log(&mut config, (&counters, &waits), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
         let core = Arc::new(Self {
@@ -149,11 +151,12 @@ impl Core {
             store: parking_lot::Mutex::new(store),
             record: ReachRecord::new(described.superblocks, wanted),
             snapshots: Default::default(),
-            transactions: Transactions::new(settings.history_bytes),
+            transactions: Transactions::new(settings.history_bytes, waits.clone()),
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
             slowest: Slowest::default(),
+            waits,
             pacer: Default::default(),
             reserve,
             relief: Default::default(),
@@ -220,11 +223,12 @@ fn log_config(
 
 fn tell_about_log(
     config: &mut LogConfig,
-    counters: &Arc<Counters>,
+    (counters, waits): (&Arc<Counters>, &Arc<Waits>),
     wanted: &Arc<Wanted>,
     log_signal: &Arc<Signal>,
     reserve: &Arc<Reserve>,
 ) {
+    config.waits = waits.clone();
     config.on_full = Some(reserve.yielding());
     let signal = log_signal.clone();
     config.on_prepare_needed = Some(Box::new(move || signal.notify()));

@@ -24,14 +24,16 @@ use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::{Timed, WriteCounts};
 use crate::sync::{Point, pin};
-use crate::trace::{Phases, Untimed, WritePhase, WriteRecording, has_waited, take_waits};
+use crate::trace::{Phases, Untimed, WritePhase, WriteRecording, take_waits};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
+use crate::waits::Cause;
+use crate::waits::has_waited;
 use crate::wal::ops::{Op, Ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The fill of the active memtable is checked again after this many more bytes.
 const LOOK_EVERY_BYTES: u64 = 64 << 10;
@@ -230,6 +232,7 @@ impl Core {
         let pipeline = self.writable()?;
         let position = token & !NOT_LOGGED;
         if token == position {
+            let _wait = self.waits.begin(Cause::Sync);
             return pipeline.sync(position);
         }
         // Seeded: a wait for a write of class Buffered returns at once, and a crash loses the
@@ -442,10 +445,8 @@ impl Core {
             };
             self.check_open()?;
             self.latch.check()?;
-            let reason = self.pacer.reason(&self.counters.background);
-            let started = Instant::now();
+            let _wait = self.waits.begin(self.pacer.cause());
             self.room.wait_past_timeout(seen, wait);
-            reason.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
     }
 

@@ -362,6 +362,11 @@ impl Files {
         Ok(aside)
     }
 
+    /// How many run files are open, and how many may be.
+    pub fn open_run_files(&self) -> (usize, usize) {
+        self.open.in_use()
+    }
+
     /// Bytes that the device holds for all run files.
     pub fn allocated_bytes(&self) -> u64 {
         let Ok(entries) = self.fs.list(&self.directory) else { return 0 };

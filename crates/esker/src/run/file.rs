@@ -256,6 +256,12 @@ impl OpenFiles {
         (self.opened.load(Ordering::Relaxed), self.evicted.load(Ordering::Relaxed))
     }
 
+    /// How many files are open, and how many may be.
+    pub fn in_use(&self) -> (usize, usize) {
+        let ring = self.ring.lock();
+        (ring.files.iter().filter(|file| file.strong_count() > 0).count(), self.max)
+    }
+
     /// Makes room for a file that is about to be opened.
     fn turn(&self) -> Turn<'_> {
         self.make_room(self.max, 1);

@@ -57,6 +57,11 @@ impl State {
         };
     }
 
+    /// How many iterators use this state.
+    pub fn iterators(&self) -> u32 {
+        self.iterators.load(Ordering::Relaxed)
+    }
+
     /// Whether iterators use this state; an iterator lives as long as its owner keeps it.
     pub fn has_iterators(&self) -> bool {
         self.iterators.load(Ordering::Relaxed) > 0

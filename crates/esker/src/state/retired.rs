@@ -14,6 +14,7 @@ use crate::sync::pin;
 use crate::sync::primitives::{self, Mutex};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The number of collections before the remaining states are taken to be held by iterators.
 const ROUNDS: usize = 4;
@@ -27,11 +28,17 @@ pub struct Held {
     pub memory: u64,
     /// Bytes of runs in files.
     pub data: u64,
+    /// Iterators on them.
+    pub iterators: u64,
+    /// How long ago the oldest of them was replaced.
+    pub oldest: Duration,
 }
 
 #[derive(Debug)]
 struct Old {
     state: primitives::Arc<State>,
+    /// When a newer state replaced it.
+    since: Instant,
     /// Whether its holders may release it soon, if none of them is an iterator.
     passing: bool,
 }
@@ -45,7 +52,7 @@ pub struct Retired {
 impl Retired {
     /// Keeps an old state until there is no other reference to it.
     pub fn push(&self, state: primitives::Arc<State>) {
-        self.states.lock().push(Old { state, passing: true });
+        self.states.lock().push(Old { state, since: Instant::now(), passing: true });
     }
 
     /// What the old states hold that `present` does not. It looks at each memtable set, partition
@@ -55,10 +62,12 @@ impl Retired {
         let mut seen = Seen::default();
         seen.count(present);
         let mut held = Held { states: states.len(), ..Held::default() };
-        for Old { state, .. } in states.iter() {
+        for Old { state, since, .. } in states.iter() {
             let (memory, data) = seen.count(state);
             held.memory += memory;
             held.data += data;
+            held.iterators += u64::from(state.iterators());
+            held.oldest = held.oldest.max(since.elapsed());
         }
         held
     }

@@ -8,12 +8,28 @@
 use crate::base::{Millis, Moment, Seq};
 use crate::sync::primitives::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The registered snapshots of a database.
 #[derive(Debug, Default)]
 pub struct Snapshots {
     /// How often each position is registered, and the earliest time among its registrations.
     counts: Mutex<BTreeMap<Seq, (usize, Millis)>>,
+    /// The labels of those that have one; only statistics show them.
+    labels: Mutex<BTreeMap<Seq, Vec<Arc<str>>>>,
+}
+
+/// A registered position, as statistics show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// The position.
+    pub seq: Seq,
+    /// How often it is registered.
+    pub count: usize,
+    /// The earliest time among its registrations.
+    pub time: Millis,
+    /// The labels of its registrations, with commas between them.
+    pub label: String,
 }
 
 impl Snapshots {
@@ -38,6 +54,37 @@ impl Snapshots {
                 counts.remove(&seq);
             }
         }
+    }
+
+    /// Gives a registration at `seq` a label.
+    pub fn label(&self, seq: Seq, label: Arc<str>) {
+        self.labels.lock().entry(seq).or_default().push(label);
+    }
+
+    /// Takes a label of a registration at `seq` back.
+    pub fn unlabel(&self, seq: Seq, label: &Arc<str>) {
+        let mut labels = self.labels.lock();
+        if let Some(of_seq) = labels.get_mut(&seq) {
+            if let Some(at) = of_seq.iter().position(|one| Arc::ptr_eq(one, label)) {
+                of_seq.remove(at);
+            }
+            if of_seq.is_empty() {
+                labels.remove(&seq);
+            }
+        }
+    }
+
+    /// The oldest registered positions, at most `most` of them.
+    pub fn oldest_of(&self, most: usize) -> Vec<Registered> {
+        let counts = self.counts.lock();
+        let oldest: Vec<_> = counts.iter().take(most).map(|(seq, of)| (*seq, *of)).collect();
+        drop(counts);
+        let labels = self.labels.lock();
+        let registered = |(seq, (count, time))| {
+            let label = labels.get(&seq).map_or_else(String::new, |labels| labels.join(", "));
+            Registered { seq, count, time, label }
+        };
+        oldest.into_iter().map(registered).collect()
     }
 
     /// The registered sequence numbers, ascending, each once.

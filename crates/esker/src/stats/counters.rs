@@ -48,12 +48,6 @@ macro_rules! define_counters {
             pub compaction_bytes: AtomicU64,
             /// Bytes of the manifest.
             pub manifest_bytes: AtomicU64,
-            /// Time that writers were paced because of flushes, in nanoseconds.
-            pub stall_flush_nanos: AtomicU64,
-            /// Time that writers were paced because of compactions, in nanoseconds.
-            pub stall_compaction_nanos: AtomicU64,
-            /// Time that writers were stopped because memory was full, in nanoseconds.
-            pub stall_memory_nanos: AtomicU64,
         }
 
         impl Counters {

@@ -5,8 +5,9 @@
 //! writer did not know. The layout is in `docs/file-formats.md`. Every length is checked before it
 //! is used.
 
+use super::kinds::SamplePart;
 use super::lists::Draft;
-use super::metrics::{METRICS, Metric, SamplePart};
+use super::metrics::{METRICS, Metric};
 use super::report::Stats;
 use crate::base::codec::{Decoded, Reader, put_bytes, put_varint};
 use std::collections::HashMap;

@@ -4,6 +4,7 @@
 //! [`Draft`] finds the element again, or makes it, in constant time: a database may have hundreds
 //! of thousands of keyspaces.
 
+use super::held::{BranchUse, SnapshotUse};
 use super::report::{LevelShape, Stats, TreeShape};
 use std::collections::HashMap;
 
@@ -13,6 +14,10 @@ pub struct Draft {
     pub(super) stats: Stats,
     /// The places of the trees, by keyspace.
     trees: HashMap<String, usize>,
+    /// The places of the snapshots, by position.
+    snapshots: HashMap<u64, usize>,
+    /// The places of the branches, by name.
+    branches: HashMap<String, usize>,
 }
 
 impl Draft {
@@ -47,6 +52,42 @@ impl Entity for TreeShape {
     fn place<'d>(draft: &'d mut Draft, labels: &[&str]) -> Option<&'d mut Self> {
         let [keyspace] = labels else { return None };
         Some(draft.tree(keyspace))
+    }
+}
+
+impl Entity for SnapshotUse {
+    fn walk(stats: &Stats, visit: &mut dyn FnMut(&[&str], &Self)) {
+        for snapshot in &stats.snapshots {
+            visit(&[&snapshot.position.to_string(), &snapshot.label], snapshot);
+        }
+    }
+
+    fn place<'d>(draft: &'d mut Draft, labels: &[&str]) -> Option<&'d mut Self> {
+        let [position, label] = labels else { return None };
+        let position = position.parse().ok()?;
+        let snapshots = &mut draft.stats.snapshots;
+        let at = *draft.snapshots.entry(position).or_insert(snapshots.len());
+        if at == snapshots.len() {
+            let label = (*label).to_owned();
+            snapshots.push(Self { position, label, ..Self::default() });
+        }
+        snapshots.get_mut(at)
+    }
+}
+
+impl Entity for BranchUse {
+    fn walk(stats: &Stats, visit: &mut dyn FnMut(&[&str], &Self)) {
+        stats.branches.iter().for_each(|branch| visit(&[&branch.name], branch));
+    }
+
+    fn place<'d>(draft: &'d mut Draft, labels: &[&str]) -> Option<&'d mut Self> {
+        let [name] = labels else { return None };
+        let branches = &mut draft.stats.branches;
+        let at = *draft.branches.entry((*name).to_owned()).or_insert(branches.len());
+        if at == branches.len() {
+            branches.push(Self { name: (*name).to_owned(), ..Self::default() });
+        }
+        branches.get_mut(at)
     }
 }
 

@@ -4,109 +4,12 @@
 //! apart. Numbers are kept in whole units (bytes, nanoseconds), so nothing is lost on the way
 //! through an encoding; [`Sample::value`] gives the base unit of OpenMetrics.
 
+use super::held::{BranchUse, SnapshotUse};
+use super::kinds::{MetricKind, MetricUnit, SamplePart};
 use super::lists::{Draft, Entity};
 use super::report::{LevelShape, Stats, TreeShape};
 use super::values::Field;
 use std::fmt;
-
-/// What kind of number a metric is.
-///
-/// # Example
-/// ```
-/// use esker::{Metric, MetricKind};
-/// let puts = Metric::all().iter().find(|metric| metric.name == "esker_puts").unwrap();
-/// assert_eq!(puts.kind, MetricKind::Counter);
-/// assert_eq!(puts.kind.as_str(), "counter");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MetricKind {
-    /// Counts from open, and never falls.
-    Counter,
-    /// Rises and falls.
-    Gauge,
-    /// Quantiles, a count and a sum.
-    Summary,
-    /// Counts of values by their size, a count and a sum.
-    Histogram,
-    /// Exactly one of several named states; the number is the state's place in the list.
-    StateSet,
-}
-
-impl MetricKind {
-    /// The name of the kind in OpenMetrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Summary => "summary",
-            Self::Histogram => "histogram",
-            Self::StateSet => "stateset",
-        }
-    }
-}
-
-/// The unit of a metric.
-///
-/// # Example
-/// ```
-/// use esker::{Metric, MetricUnit};
-/// let timed = |metric: &&esker::Metric| metric.unit == MetricUnit::Seconds;
-/// assert!(Metric::all().iter().filter(timed).all(|metric| metric.name.ends_with("_seconds")));
-/// assert_eq!(MetricUnit::Seconds.as_str(), "seconds");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MetricUnit {
-    /// A number of things.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Seconds; kept in nanoseconds.
-    Seconds,
-    /// Bytes per second.
-    BytesPerSecond,
-}
-
-impl MetricUnit {
-    /// The name of the unit in OpenMetrics; empty for plain counts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Count => "",
-            Self::Bytes => "bytes",
-            Self::Seconds => "seconds",
-            Self::BytesPerSecond => "bytes_per_second",
-        }
-    }
-}
-
-/// Which part of a metric a sample is.
-///
-/// # Example
-/// ```
-/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
-/// use esker::SamplePart;
-/// # db.insert("key", "value")?;
-/// let samples = db.stats().samples();
-/// let median = |sample: &&esker::Sample| sample.part == SamplePart::Quantile(500);
-/// // Timed are writes, point reads, iterators, syncs, and two kinds of reads from files.
-/// assert_eq!(samples.iter().filter(median).count(), 6);
-/// # Ok::<(), esker::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SamplePart {
-    /// The number itself.
-    Value,
-    /// How many values there were.
-    Count,
-    /// Their sum.
-    Sum,
-    /// A quantile of them, in thousandths; 1000 is their maximum.
-    Quantile(u16),
-    /// How many of them were at most this large, in nanoseconds; `u64::MAX`: all of them.
-    Bucket(u64),
-}
 
 /// A metric: one line of the table, or one family of lines that labels tell apart.
 ///
@@ -378,6 +281,38 @@ impl Metric {
         }
     }
 
+    /// Whether the metric has samples for each element of a list: a keyspace, a snapshot and so on.
+    ///
+    /// # Example
+    /// ```
+    /// let metric = |name| esker::Metric::all().iter().find(|metric| metric.name == name).unwrap();
+    /// assert!(metric("esker_keyspace_partitions").is_listed());
+    /// assert!(!metric("esker_written_bytes").is_listed());
+    /// ```
+    pub fn is_listed(&self) -> bool {
+        matches!(self.points, Points::Each { .. })
+    }
+
+    /// The samples of this metric alone.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let stats = db.stats();
+    /// let all = esker::Metric::all().iter().map(|metric| metric.samples(&stats).len());
+    /// assert_eq!(all.sum::<usize>(), stats.samples().len());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn samples(&'static self, stats: &Stats) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        self.visit(stats, &mut |field, values, part, raw| {
+            let values = values.iter().map(|value| (*value).to_owned());
+            let labels = self.labels.iter().copied().zip(values).collect();
+            samples.push(Sample { metric: self, field, labels, part, raw });
+        });
+        samples
+    }
+
     /// Calls `visit` with the field, the values of the labels, and the part and number of every
     /// sample of the metric.
     pub(super) fn visit(
@@ -439,6 +374,8 @@ impl Metric {
     pub(super) fn examples(&self) -> Vec<Vec<&'static str>> {
         let choices = |name: &&str| match *name {
             "level" => ["base", "delta_0"],
+            "position" => ["8", "16"],
+            "label" => ["one", "one"],
             _ => ["one \"word\"", "\u{e4}\\\n"],
         };
         let mut all: Vec<Vec<&'static str>> = vec![Vec::new()];
@@ -468,15 +405,7 @@ impl Stats {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn samples(&self) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        for metric in METRICS {
-            metric.visit(self, &mut |field, values, part, raw| {
-                let values = values.iter().map(|value| (*value).to_owned());
-                let labels = metric.labels.iter().copied().zip(values).collect();
-                samples.push(Sample { metric, field, labels, part, raw });
-            });
-        }
-        samples
+        METRICS.iter().flat_map(|metric| metric.samples(self)).collect()
     }
 }
 

@@ -4,16 +4,24 @@
 //! plain data that `Db::stats` returns. `table.rs` names every metric once; both modules,
 //! [`metrics`] and all outputs are derived from it. `encoding.rs` is for other processes.
 
+pub mod branches;
 pub mod counters;
 mod encoding;
+pub mod gather;
+pub mod held;
+pub mod kinds;
 mod lists;
 pub mod metrics;
+mod openmetrics;
 pub mod report;
 pub mod shapes;
 mod table;
 mod values;
 
-pub use metrics::{Metric, MetricKind, MetricUnit, Sample, SamplePart};
+pub use held::{BranchUse, HeldUse, SnapshotUse};
+pub use kinds::{MetricKind, MetricUnit, SamplePart};
+pub use metrics::{Metric, Sample};
 pub use report::{
-    BytesWritten, HeldUse, Latency, LevelShape, MemoryUse, SegmentShape, Stalls, Stats, TreeShape,
+    BytesWritten, Latency, LevelShape, LogHolder, LogUse, MemoryUse, Pace, SegmentShape, Stalls,
+    Stats, TreeShape, WaitTimes,
 };

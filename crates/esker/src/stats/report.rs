@@ -1,7 +1,10 @@
 //! Statistics of a database: exact counters, sampled latencies, the shape of the tree.
 
+use super::held::{BranchUse, HeldUse, SnapshotUse};
+use crate::admission::PaceMode;
 pub use crate::sync::Latency;
 pub use crate::trace::SlowOperation;
+use crate::waits::{Cause, Waited};
 use std::time::Duration;
 
 /// Bytes that the engine wrote, by cause.
@@ -55,6 +58,24 @@ pub struct Stalls {
     pub log_space: Duration,
     /// Waited for a sync.
     pub sync: Duration,
+    /// Waited for space on a full device.
+    pub disk_full: Duration,
+    /// Waited for a lock that another transaction held.
+    pub lock: Duration,
+}
+
+impl Stalls {
+    pub(super) fn of(waits: &WaitTimes) -> Self {
+        Self {
+            flush_debt: waits.flush_debt.total,
+            compaction_debt: waits.compaction_debt.total,
+            memory: waits.memory.total,
+            log_space: waits.log_space.total,
+            sync: waits.sync.total,
+            disk_full: waits.disk_full.total,
+            lock: waits.lock.total,
+        }
+    }
 }
 
 /// Memory in use, by owner, in bytes.
@@ -83,30 +104,151 @@ pub struct MemoryUse {
     pub held: u64,
 }
 
-/// Memory and space that readers keep from being freed.
+/// How calls waited, by cause: counts, total times and histograms since open.
 ///
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
 /// db.insert("key", "value")?;
-/// let snapshot = db.snapshot()?;
-/// assert_eq!(db.stats().held.snapshots, 1);
-/// drop(snapshot);
-/// assert_eq!(db.stats().held.snapshots, 0);
+/// db.sync()?;
+/// let waits = db.stats().waits;
+/// assert_eq!(waits.sync.count, 1);
+/// for cause in esker::Cause::ALL {
+///     println!("{}: {:?}", cause.as_str(), waits.of(cause).total);
+/// }
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct HeldUse {
-    /// Moments that snapshots of this process hold: compactions keep what was visible then. Named
-    /// snapshots are branches and are not counted.
-    pub snapshots: u64,
-    /// The age of the oldest of these moments.
-    pub oldest_snapshot: Duration,
-    /// Earlier states of the database that iterators and other readers still use.
-    pub states: u64,
-    /// Bytes in run files to which only those states refer.
-    pub data: u64,
+pub struct WaitTimes {
+    /// Paced because memtables fill faster than flushes empty them.
+    pub flush_debt: Waited,
+    /// Paced because deltas arrive faster than compactions rewrite them.
+    pub compaction_debt: Waited,
+    /// Stopped because all write buffers were full.
+    pub memory: Waited,
+    /// Waited for a log file to be prepared.
+    pub log_space: Waited,
+    /// Waited for a sync of the log.
+    pub sync: Waited,
+    /// Waited for space on a full device.
+    pub disk_full: Waited,
+    /// Waited for a lock that another transaction held.
+    pub lock: Waited,
+}
+
+impl WaitTimes {
+    /// The waits of a cause.
+    ///
+    /// # Example
+    /// ```
+    /// let waits = esker::Stats::default().waits;
+    /// assert_eq!(waits.of(esker::Cause::Lock), &waits.lock);
+    /// ```
+    pub fn of(&self, cause: Cause) -> &Waited {
+        match cause {
+            Cause::FlushDebt => &self.flush_debt,
+            Cause::CompactionDebt => &self.compaction_debt,
+            Cause::Memory => &self.memory,
+            Cause::LogSpace => &self.log_space,
+            Cause::Sync => &self.sync,
+            Cause::DiskFull => &self.disk_full,
+            Cause::Lock => &self.lock,
+        }
+    }
+}
+
+/// What the database does with writers to keep up with them.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// let pace = db.stats().pace;
+/// if pace.limit > 0 {
+///     println!("writers keep to {} bytes/s: {}", pace.limit, pace.mode.as_str());
+/// }
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pace {
+    /// Why writers are slowed, if they are.
+    pub mode: PaceMode,
+    /// The rate in force, in bytes per second; 0: there is none.
+    pub limit: u64,
+}
+
+/// Positions of the log, in bytes since the database was made, and what keeps the log.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// db.insert("key", "value")?;
+/// let log = db.stats().log;
+/// assert!(log.start <= log.synced && log.synced <= log.visible && log.visible <= log.reserved);
+/// assert_eq!(log.holder, esker::LogHolder::Memtable);
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogUse {
+    /// Memtables need the log from here on.
+    pub start: u64,
+    /// Everything before this position is on the device.
+    pub synced: u64,
+    /// Everything before this position is visible to readers.
+    pub visible: u64,
+    /// The next write begins here.
+    pub reserved: u64,
+    /// What keeps the log from `start` on.
+    pub holder: LogHolder,
+}
+
+/// What keeps the log that is kept.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?;
+/// db.flush()?;
+/// assert_eq!(db.stats().log.holder, esker::LogHolder::Nothing);
+/// assert_eq!(db.stats().log.holder.as_str(), "nothing");
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LogHolder {
+    /// Nothing: everything is flushed.
+    #[default]
+    Nothing,
+    /// The memtable that takes writes.
+    Memtable,
+    /// A full memtable that waits for its flush.
+    PendingFlush,
+    /// A full memtable whose flush has failed and is tried again.
+    FailedFlush,
+}
+
+impl LogHolder {
+    /// The names of all holders, in order.
+    pub(super) const NAMES: [&'static str; 4] =
+        ["nothing", "memtable", "pending_flush", "failed_flush"];
+
+    /// The holder's name in all outputs.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::LogHolder::PendingFlush.as_str(), "pending_flush");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The holder of this number, as `holder as u64` gives it.
+    pub(super) fn numbered(number: u64) -> Option<Self> {
+        let all = [Self::Nothing, Self::Memtable, Self::PendingFlush, Self::FailedFlush];
+        all.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// The shape of one keyspace's tree.
@@ -133,6 +275,8 @@ pub struct TreeShape {
     pub base: LevelShape,
     /// Bytes and entries of all deltas, from the newest (first) to the oldest.
     pub deltas: Vec<LevelShape>,
+    /// Bytes that compactions of the keyspace which are due have to read.
+    pub compaction_debt: u64,
 }
 
 /// One level of a tree, over all partitions.
@@ -244,10 +388,23 @@ macro_rules! define_stats {
             pub written: BytesWritten,
             /// Time that writers waited, by reason.
             pub stalls: Stalls,
+            /// How calls waited, by cause; `stalls` has the total times of these.
+            pub waits: WaitTimes,
+            /// What the database does with writers to keep up with them.
+            pub pace: Pace,
+            /// Positions of the log, and what keeps it.
+            pub log: LogUse,
+            /// The time since the database was opened.
+            pub uptime: Duration,
             /// Memory by owner.
             pub memory: MemoryUse,
             /// Memory and space that readers keep from being freed.
             pub held: HeldUse,
+            /// The oldest moments that snapshots of this process hold, at most 64.
+            pub snapshots: Vec<SnapshotUse>,
+            /// Branches and named snapshots that hold data of their own, at most 64, those with
+            /// most of it first.
+            pub branches: Vec<BranchUse>,
             /// One entry per keyspace.
             pub trees: Vec<TreeShape>,
         }

@@ -8,7 +8,7 @@
 //!
 //! Only the line that counts remains to be written: `counters.add(Counter::Name, 1)` in a call,
 //! `counters.background.name.fetch_add(…)` in the background, or the value of a computed field in
-//! `db/admin.rs`. A field of a structure in `stats/report.rs` also gets a line in `families`, or
+//! `stats/gather.rs`. A field of a structure in `stats/report.rs` also gets a line in `families`, or
 //! in `each` if it exists once per keyspace, level or owner; the test
 //! `stats::metrics::every_field_of_stats_is_in_the_table` finds one that is missing.
 //!
@@ -97,6 +97,15 @@ macro_rules! metrics {
                 data_file_bytes: gauge bytes "esker_data_file_bytes" in "directory/files.rs";
                 /// Bytes that log files take on the device.
                 log_file_bytes: gauge bytes "esker_log_file_bytes" in "commit/space.rs";
+                /// Log files that were prepared, the recycled ones included.
+                log_files_prepared: counter count "esker_log_files_prepared" in "commit/space.rs";
+                /// Log files that were used again.
+                log_files_recycled: counter count "esker_log_files_recycled" in "commit/space.rs";
+                /// Run files that are open.
+                run_files_open: gauge count "esker_run_files_open" in "run/file.rs";
+                /// The most run files that are open at once: a quarter of the descriptors that the
+                /// process may have.
+                run_files_open_max: gauge count "esker_run_files_open_max" in "run/file.rs";
             }
             // Fields of the structures in `Stats`. Each line of a family has the values of the
             // family's labels.
@@ -127,7 +136,7 @@ macro_rules! metrics {
                 }
                 /// Bytes that the engine wrote, by purpose; `user`: what programs wrote, for
                 /// comparison.
-                counter bytes "esker_written_bytes" [purpose] in "db/admin.rs" {
+                counter bytes "esker_written_bytes" [purpose] in "stats/gather.rs" {
                     /// Keys and values that programs wrote.
                     written.user ["user"];
                     /// The write-ahead log.
@@ -139,8 +148,8 @@ macro_rules! metrics {
                     /// The manifest and superblocks.
                     written.manifest ["manifest"];
                 }
-                /// Time that writers waited, by cause.
-                counter seconds "esker_stall_seconds" [cause] in "db/write.rs" {
+                /// Time that calls waited, by cause: the sums of `esker_wait_seconds`.
+                counter seconds "esker_stall_seconds" [cause] in "waits.rs" {
                     /// Paced because memtables fill faster than flushes empty them.
                     stalls.flush_debt ["flush_debt"];
                     /// Paced because deltas arrive faster than compactions rewrite them.
@@ -151,13 +160,57 @@ macro_rules! metrics {
                     stalls.log_space ["log_space"];
                     /// Waited for a sync of the log.
                     stalls.sync ["sync"];
+                    /// Waited for space on a full device.
+                    stalls.disk_full ["disk_full"];
+                    /// Waited for a lock that another transaction held.
+                    stalls.lock ["lock"];
+                }
+                /// Waits of calls, by cause; the causes are those of `esker_stall_seconds`.
+                histogram seconds "esker_wait_seconds" [cause] in "waits.rs" {
+                    waits.flush_debt ["flush_debt"];
+                    waits.compaction_debt ["compaction_debt"];
+                    waits.memory ["memory"];
+                    waits.log_space ["log_space"];
+                    waits.sync ["sync"];
+                    waits.disk_full ["disk_full"];
+                    waits.lock ["lock"];
+                }
+                /// What the database does with writers: nothing (`open`), slow them by a rate
+                /// (`flush_debt`, `compaction_debt`), stop them (`stopped`), or refuse them while
+                /// the device is full (`disk_full`).
+                stateset count "esker_pace_mode" [] in "admission.rs" {
+                    pace.mode [];
+                }
+                /// The rate that writers keep to; 0: there is none.
+                gauge rate "esker_pace_limit_bytes_per_second" [] in "admission.rs" {
+                    pace.limit [];
+                }
+                /// Positions of the log, in bytes since the database was made.
+                gauge bytes "esker_log_position_bytes" [position] in "commit/pipeline.rs" {
+                    /// Memtables need the log from here on.
+                    log.start ["start"];
+                    /// Everything before this position is on the device.
+                    log.synced ["synced"];
+                    /// Everything before this position is visible to readers.
+                    log.visible ["visible"];
+                    /// The next write begins here.
+                    log.reserved ["reserved"];
+                }
+                /// What keeps the log: nothing, the memtable that takes writes, or a full memtable
+                /// whose flush is pending or has failed.
+                stateset count "esker_log_holder" [] in "stats/gather.rs" {
+                    log.holder [];
+                }
+                /// The time since the database was opened.
+                gauge seconds "esker_uptime_seconds" [] in "admission.rs" {
+                    uptime [];
                 }
                 /// The memory budget.
                 gauge bytes "esker_memory_limit_bytes" [] in "options/settings.rs" {
                     memory.limit [];
                 }
                 /// Memory in use, by owner.
-                gauge bytes "esker_memory_bytes" [owner] in "db/admin.rs" {
+                gauge bytes "esker_memory_bytes" [owner] in "stats/gather.rs" {
                     /// Memtables that take writes or wait for their flush.
                     memory.memtables ["memtables"];
                     /// Blocks in the cache, and evicted blocks that are still being read.
@@ -179,16 +232,56 @@ macro_rules! metrics {
                 gauge count "esker_held_states" [] in "state/retired.rs" {
                     held.states [];
                 }
+                /// How long ago the oldest of these states was replaced.
+                gauge seconds "esker_oldest_held_state_age_seconds" [] in "state/retired.rs" {
+                    held.oldest_state [];
+                }
                 /// Bytes in run files to which only earlier states refer.
                 gauge bytes "esker_held_data_bytes" [] in "state/retired.rs" {
                     held.data [];
                 }
+                /// Iterators that are open.
+                gauge count "esker_open_iterators" [] in "state/mod.rs" {
+                    held.iterators [];
+                }
+                /// Bytes of blocks that the cache has evicted and that values or iterators still
+                /// use.
+                gauge bytes "esker_held_evicted_bytes" [] in "cache/block_cache.rs" {
+                    held.evicted [];
+                }
+                /// Transactions that are open.
+                gauge count "esker_open_transactions" [] in "txn/mod.rs" {
+                    held.transactions [];
+                }
+                /// How long the oldest transaction has been open.
+                gauge seconds "esker_oldest_transaction_age_seconds" [] in "txn/mod.rs" {
+                    held.oldest_transaction [];
+                }
+                /// Bytes of flushed memtables that are kept to check what transactions read.
+                gauge bytes "esker_held_transaction_memory_bytes" [] in "txn/mod.rs" {
+                    held.transactions_memory [];
+                }
             }
             // Fields of what `Stats` lists.
             each {
+                SnapshotUse snapshots [position, label] {
+                    /// The age of a moment that snapshots of this process hold; the 64 oldest are
+                    /// shown.
+                    age: gauge seconds "esker_snapshot_age_seconds" in "state/snapshots.rs";
+                    /// How many snapshots hold a moment.
+                    count: gauge count "esker_snapshot_holders" in "state/snapshots.rs";
+                }
+                BranchUse branches [branch] {
+                    /// Bytes in run files to which only one branch or named snapshot refers; the
+                    /// 64 with most are shown.
+                    data: gauge bytes "esker_branch_held_bytes" in "stats/branches.rs";
+                }
                 TreeShape trees [keyspace] {
                     /// Partitions of the keyspace's tree.
                     partitions: gauge count "esker_keyspace_partitions" in "stats/shapes.rs";
+                    /// Bytes that compactions of the keyspace which are due have to read.
+                    compaction_debt: gauge bytes "esker_keyspace_compaction_debt_bytes"
+                        in "compaction/queue.rs";
                 }
                 LevelShape levels [keyspace, level] {
                     /// Runs of a level: `base`, or `delta_0` (the newest), `delta_1` and so on.

@@ -4,8 +4,10 @@
 //! numbers one by one and takes them back in any order, so an output or an encoding needs to know
 //! only numbers. A number that a field does not know is ignored: a newer version wrote it.
 
-use super::metrics::SamplePart;
-use super::report::Latency;
+use super::kinds::SamplePart;
+use super::report::{Latency, LogHolder};
+use crate::admission::PaceMode;
+use crate::waits::{BUCKETS_UPTO, Waited};
 use std::time::Duration;
 
 /// A field of the statistics.
@@ -49,6 +51,53 @@ impl Field for Duration {
         }
     }
 }
+
+impl Field for Waited {
+    fn emit(&self, visit: &mut dyn FnMut(SamplePart, u64)) {
+        let mut upto = 0;
+        for (bound, count) in BUCKETS_UPTO.iter().zip(self.buckets) {
+            upto += count;
+            visit(SamplePart::Bucket(*bound), upto);
+        }
+        visit(SamplePart::Count, self.count);
+        visit(SamplePart::Sum, nanos(self.total));
+    }
+
+    fn accept(&mut self, part: SamplePart, raw: u64) {
+        match part {
+            SamplePart::Count => self.count = raw,
+            SamplePart::Sum => self.total = Duration::from_nanos(raw),
+            // Buckets come in order, so the ones before are known; each holds what they do not.
+            SamplePart::Bucket(bound) => {
+                let Some(at) = BUCKETS_UPTO.iter().position(|upto| *upto == bound) else { return };
+                let before: u64 = self.buckets.iter().take(at).fold(0, |a, b| a.saturating_add(*b));
+                self.buckets[at] = raw.saturating_sub(before);
+            }
+            _ => {}
+        }
+    }
+}
+
+macro_rules! states {
+    ($($name:ident)*) => {
+        $(impl Field for $name {
+            fn emit(&self, visit: &mut dyn FnMut(SamplePart, u64)) {
+                visit(SamplePart::Value, *self as u64);
+            }
+
+            fn accept(&mut self, part: SamplePart, raw: u64) {
+                if let (SamplePart::Value, Some(state)) = (part, Self::numbered(raw)) {
+                    *self = state;
+                }
+            }
+
+            fn states(&self) -> &'static [&'static str] {
+                &Self::NAMES
+            }
+        })*
+    };
+}
+states! { PaceMode LogHolder }
 
 impl Field for Latency {
     fn emit(&self, visit: &mut dyn FnMut(SamplePart, u64)) {

@@ -89,7 +89,7 @@ impl fmt::Display for Explanation {
             writeln!(f)?;
         }
         for wait in &self.waits {
-            writeln!(f, "  waited for {}: {:?}", wait.cause, wait.time)?;
+            writeln!(f, "  waited for {}: {:?}", wait.cause.as_str(), wait.time)?;
         }
         write!(f, "  blocks: {}; {} bytes read", self.blocks, self.bytes_read)
     }

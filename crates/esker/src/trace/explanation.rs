@@ -1,5 +1,6 @@
 //! What an explained operation returns: plain data.
 
+use crate::waits::Cause;
 use std::time::Duration;
 
 /// What one operation did, and where its time went.
@@ -220,23 +221,17 @@ pub struct BlockCounts {
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
 /// let explanation = db.explain_put("apple", "red")?;
 /// for wait in &explanation.waits {
-///     println!("{}: {:?}", wait.cause, wait.time);
+///     println!("{}: {:?}", wait.cause.as_str(), wait.time);
 /// }
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitTime {
-    /// The cause, for example `sync` or `flush_debt`.
-    pub cause: &'static str,
+    /// The cause.
+    pub cause: Cause,
     /// How long it waited.
     pub time: Duration,
-}
-
-impl WaitTime {
-    pub(crate) fn new(cause: &'static str, time: Duration) -> Self {
-        Self { cause, time }
-    }
 }
 
 impl Explanation {

@@ -1,7 +1,8 @@
 //! What follows a write through its phases.
 
 use super::explanation::{BlockCounts, Explanation, Outcome, Source, Step, WaitTime};
-use std::time::Instant;
+use crate::waits::{Cause, take_tally};
+use std::time::{Duration, Instant};
 
 /// The phases of a write, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,11 +89,8 @@ impl WriteRecording {
 
 /// What the calling thread waited for since the last call.
 pub fn take_waits() -> Vec<WaitTime> {
-    Vec::new()
-}
-
-/// Whether the calling thread waited for something since the last call of [`take_waits`].
-#[inline]
-pub fn has_waited() -> bool {
-    false
+    let tally = take_tally();
+    let waited = Cause::ALL.into_iter().zip(tally).filter(|(_, nanos)| *nanos > 0);
+    let wait = |(cause, nanos)| WaitTime { cause, time: Duration::from_nanos(nanos) };
+    waited.map(wait).collect()
 }

@@ -26,6 +26,7 @@
 use super::writes::{OwnKey, OwnOrder};
 use crate::base::KeyspaceId;
 use crate::error::{Error, Result};
+use crate::waits::{Cause, Waits};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -113,6 +114,7 @@ impl Lock {
 #[derive(Debug, Default)]
 pub struct Locks {
     inner: Mutex<Inner>,
+    waits: Arc<Waits>,
 }
 
 #[derive(Debug, Default)]
@@ -184,6 +186,11 @@ impl Inner {
 }
 
 impl Locks {
+    /// No locks; waits for them will be recorded in `waits`.
+    pub fn new(waits: Arc<Waits>) -> Self {
+        Self { inner: Mutex::default(), waits }
+    }
+
     /// Takes a lock, or makes a held one exclusive. Returns whether the transaction had to wait.
     pub fn lock(&self, request: &Request<'_>) -> Result<bool> {
         let Request { holder, mode, .. } = *request;
@@ -215,6 +222,7 @@ impl Locks {
             let (keyspace, key) = (request.name.to_owned(), request.key.to_vec());
             return Err(Error::Deadlock { keyspace, key });
         }
+        let _wait = self.waits.begin(Cause::Lock);
         Self::wait(inner, request, &key, &wake).map(|()| true)
     }
 

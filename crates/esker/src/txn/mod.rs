@@ -27,10 +27,12 @@ pub mod writes;
 
 use crate::base::Seq;
 use crate::state::memtables::MemtableSet;
+use crate::waits::Waits;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// The most flushed sets that are kept, however small they are.
 const KEPT_MAX: usize = 256;
@@ -48,7 +50,8 @@ pub struct Transactions {
 #[derive(Debug, Default)]
 struct Inner {
     /// How many transactions began at each position.
-    open: BTreeMap<Seq, usize>,
+    /// When the first of those that are open now began there.
+    open: BTreeMap<Seq, (usize, Instant)>,
     /// Flushed sets, from old to new.
     kept: VecDeque<Arc<MemtableSet>>,
     kept_bytes: u64,
@@ -78,11 +81,12 @@ fn end_of(set: &MemtableSet) -> Seq {
 
 impl Transactions {
     /// No transaction is open; flushed sets may take up to `limit` bytes.
-    pub fn new(limit: u64) -> Self {
+    /// `waits`: where waits for locks are recorded.
+    pub fn new(limit: u64, waits: Arc<Waits>) -> Self {
         Self {
             limit,
             begun: AtomicU64::new(0),
-            locks: locks::Locks::default(),
+            locks: locks::Locks::new(waits),
             inner: Mutex::default(),
         }
     }
@@ -96,14 +100,14 @@ impl Transactions {
     pub fn register(&self, visible: impl FnOnce() -> Seq) -> Seq {
         let mut inner = self.inner.lock();
         let begin = visible();
-        *inner.open.entry(begin).or_default() += 1;
+        inner.open.entry(begin).or_insert_with(|| (0, Instant::now())).0 += 1;
         begin
     }
 
     /// Ends a transaction that began at `begin`.
     pub fn release(&self, begin: Seq) {
         let mut inner = self.inner.lock();
-        if let Some(count) = inner.open.get_mut(&begin) {
+        if let Some((count, _)) = inner.open.get_mut(&begin) {
             *count -= 1;
             if *count == 0 {
                 inner.open.remove(&begin);
@@ -133,6 +137,14 @@ impl Transactions {
     pub fn history(&self) -> (Vec<Arc<MemtableSet>>, Seq) {
         let inner = self.inner.lock();
         (inner.kept.iter().cloned().collect(), inner.floor)
+    }
+
+    /// How many transactions are open, and how long the oldest of them has been.
+    pub fn open(&self) -> (u64, Duration) {
+        let inner = self.inner.lock();
+        let count = inner.open.values().map(|(count, _)| *count as u64).sum();
+        let oldest = inner.open.values().map(|(_, since)| since.elapsed()).max();
+        (count, oldest.unwrap_or_default())
     }
 
     /// Bytes of the kept sets.

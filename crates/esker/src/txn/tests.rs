@@ -20,7 +20,7 @@ fn kept(transactions: &Transactions) -> Vec<Seq> {
 
 #[test]
 fn flushed_sets_are_kept_while_somebody_began_before_their_end() {
-    let transactions = Transactions::new(u64::MAX);
+    let transactions = Transactions::new(u64::MAX, Arc::default());
     transactions.flushed(&set(10, 20));
     assert_eq!((kept(&transactions), transactions.history().1), (vec![], 20));
     let first = transactions.register(|| 25);
@@ -47,7 +47,7 @@ fn flushed_sets_are_kept_while_somebody_began_before_their_end() {
 fn what_is_kept_is_bounded_and_the_floor_says_what_is_gone() {
     // Sets differ by the height of a node.
     let one = set(0, 1).bytes();
-    let transactions = Transactions::new(2 * one + one / 2);
+    let transactions = Transactions::new(2 * one + one / 2, Arc::default());
     transactions.register(|| 10);
     for start in [10, 20, 30, 40] {
         transactions.flushed(&set(start, start + 10));
@@ -55,7 +55,7 @@ fn what_is_kept_is_bounded_and_the_floor_says_what_is_gone() {
     assert_eq!((kept(&transactions), transactions.history().1), (vec![30, 40], 30));
     assert!(transactions.kept_bytes() <= 2 * one + one / 2);
     // A set that is too large alone is not kept at all.
-    let small = Transactions::new(one / 2);
+    let small = Transactions::new(one / 2, Arc::default());
     small.register(|| 10);
     small.flushed(&set(10, 20));
     assert_eq!((kept(&small), small.history().1), (vec![], 20));

@@ -11,6 +11,7 @@ mod cursors;
 mod durability;
 mod filters;
 mod held;
+mod held_numbers;
 mod iterators;
 mod keyspaces;
 mod life;

@@ -248,6 +248,13 @@ fn a_refusal_names_what_holds_the_space() {
     let error = (0..20_000).find_map(|n| a.insert(key(n), value(n)).err()).unwrap();
     let Error::DiskFull { held: Some(held), .. } = &error else { panic!("{error}") };
     assert!(held.data > MIB && held.log > 0, "{held:?}");
+    let stats = db.stats();
+    assert!(stats.waits.disk_full.count > 0, "{:?}", stats.waits);
+    assert_eq!(stats.pace.mode, esker::PaceMode::DiskFull);
+    assert_eq!(
+        (&stats.branches[0].name, stats.branches[0].data),
+        (&held.branches[0].0, held.branches[0].1)
+    );
     assert_eq!(held.snapshots, 1, "{held:?}");
     assert_eq!(held.branches.len(), 1, "{held:?}");
     assert!(held.branches[0].0 == "kept" && held.branches[0].1 > MIB, "{held:?}");

@@ -9,6 +9,7 @@ mod front_page;
 mod golden;
 mod interrupted_open;
 mod longest_bounds;
+mod operations;
 mod readme;
 mod rules;
 mod serializable;

@@ -2,6 +2,7 @@
 
 use crate::fs::Fs;
 use crate::options::{Durability, LogKind};
+use crate::waits::Waits;
 use crate::wal::format::PAYLOAD_BYTES_MAX;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct LogConfig {
     /// Called to make room when the device is too full for the first log file, or when a
     /// copy-on-write file system finds no space for a record. Returns whether it made room.
     pub on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Where the waits of writers are recorded.
+    pub waits: Arc<Waits>,
     /// Called with the time that each sync took.
     pub on_sync: Option<Box<dyn Fn(Duration) + Send + Sync>>,
 }
@@ -44,6 +47,7 @@ impl LogConfig {
             life: 0,
             on_prepare_needed: None,
             on_full: None,
+            waits: Arc::default(),
             on_sync: None,
         }
     }
@@ -59,10 +63,6 @@ pub struct LogCounters {
     pub syncs: u64,
     /// Time that they took.
     pub sync_time: Duration,
-    /// Time that writers waited for log space.
-    pub space_wait: Duration,
-    /// Time that writers of class `Disk` waited for their sync.
-    pub sync_wait: Duration,
     /// Log files prepared, the recycled ones included.
     pub files_prepared: u64,
     /// Log files that were recycled.

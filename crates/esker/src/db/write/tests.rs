@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is unexpected")]
 
 use super::*;
+use crate::admission::PaceMode;
 use crate::base::Comparator;
 use crate::error::ErrorKind;
 use crate::options::Options;
@@ -168,4 +169,50 @@ fn writers_that_were_slowed_are_woken_when_they_may_go_on() {
     assert!(core.pacer.is_open());
     assert_ne!(core.room.epoch(), seen, "nobody was told");
     core.close().unwrap();
+}
+
+#[test]
+fn each_wait_for_admission_has_its_cause() {
+    let paced = |memtables, deltas| Debts {
+        memtables,
+        budget: 100,
+        log_budget: 1,
+        deltas,
+        bases: 100,
+        ..Debts::default()
+    };
+    for (debts, cause, mode) in [
+        (paced(90, 0), Cause::FlushDebt, PaceMode::FlushDebt),
+        (paced(0, 150), Cause::CompactionDebt, PaceMode::CompactionDebt),
+        (paced(100, 0), Cause::Memory, PaceMode::Stopped),
+    ] {
+        let (_directory, core) = open();
+        core.pacer.update(debts);
+        let pace = core.stats(0).pace;
+        assert_eq!(pace.mode, mode);
+        assert_eq!(pace.limit > 0, mode != PaceMode::Stopped);
+        core.pacer.admit(1 << 50, &mut None);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                core.wait_for_admission(1, false).unwrap();
+                crate::waits::take_tally()
+            });
+            while core.waits.of(cause).count == 0 {
+                core.room.notify();
+                std::thread::yield_now();
+            }
+            core.pacer.update(Debts::default());
+            core.room.notify();
+            let tally = writer.join().unwrap();
+            let waits = core.stats(0).waits;
+            for other in Cause::ALL {
+                let waited = waits.of(other);
+                assert_eq!(waited.count > 0, other == cause, "{other:?}: {waited:?}");
+                assert_eq!(u128::from(tally[other as usize]), waited.total.as_nanos());
+                assert_eq!(waited.buckets.iter().sum::<u64>(), waited.count);
+            }
+        });
+        assert_eq!(core.stats(0).pace, Default::default());
+        core.close().unwrap();
+    }
 }

@@ -1,0 +1,216 @@
+//! From the parts of an open database to its statistics.
+//!
+//! Each part is asked for its own numbers, one after the other, while calls continue. So sums of
+//! numbers of different parts may be slightly off. Nothing here reads a file; the directory of run
+//! files is asked for their sizes.
+
+use super::branches::held_by_branches;
+use super::counters::{Counter, Counters, Timed};
+use super::held::{BranchUse, HeldUse, SnapshotUse};
+use super::report::{
+    BytesWritten, LogHolder, LogUse, MemoryUse, Pace, Stalls, Stats, TreeShape, WaitTimes,
+};
+use super::shapes::tree_shape;
+use crate::admission::Pacer;
+use crate::base::{KeyspaceId, Millis};
+use crate::cache::BlockCache;
+use crate::catalog::Catalog;
+use crate::commit::Pipeline;
+use crate::compaction::queue::WorkQueue;
+use crate::directory::files::Files;
+use crate::memtable::ChunkPool;
+use crate::state::State;
+use crate::state::retired::Retired;
+use crate::state::snapshots::Snapshots;
+use crate::trace::{Purpose, Slowest};
+use crate::txn::Transactions;
+use crate::waits::{Cause, Waits};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The most snapshots, and the most branches, that are listed.
+const LISTED_MAX: usize = 64;
+
+/// The parts of a database that know numbers.
+#[allow(missing_docs)] // Each is named like its part.
+pub struct Sources<'a> {
+    pub counters: &'a Counters,
+    pub waits: &'a Waits,
+    pub slowest: &'a Slowest,
+    pub pacer: &'a Pacer,
+    pub pipeline: Option<&'a Pipeline>,
+    pub state: &'a State,
+    pub retired: &'a Retired,
+    pub snapshots: &'a Snapshots,
+    pub transactions: &'a Transactions,
+    pub catalog: &'a Mutex<Catalog>,
+    pub cache: &'a BlockCache,
+    pub files: &'a Files,
+    pub pool: &'a ChunkPool,
+    pub work: &'a WorkQueue,
+    /// The memory budget.
+    pub memory: u64,
+    /// The time by which entries expire.
+    pub now: Millis,
+}
+
+fn load(value: &AtomicU64) -> u64 {
+    value.load(Ordering::Relaxed)
+}
+
+impl Sources<'_> {
+    /// The statistics, with the trees of one branch.
+    pub fn gather(&self, branch: KeyspaceId) -> Stats {
+        let total = |counter| self.counters.total(counter);
+        let log = self.pipeline.map(Pipeline::counters).unwrap_or_default();
+        let cache = self.cache.stats();
+        let gets_found = || total(Counter::Gets).saturating_sub(total(Counter::GetsMissing));
+        let (files_open, files_open_max) = self.files.open_run_files();
+        let (trees, branches) = self.trees(branch);
+        let (held, held_memory) = self.held();
+        let waits = self.wait_times();
+        let mut stats = Stats {
+            gets_found: gets_found(),
+            syncs: log.syncs,
+            bytes_read: cache.bytes_read,
+            // Gets that a cached block answered: all gets that found a value, less those answered
+            // elsewhere.
+            cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
+            cache_misses: cache.misses,
+            page_cache_reads: cache.reads.page_cache,
+            device_reads: cache.reads.device,
+            get_bytes_read: cache.reads.bytes_for(Purpose::Get),
+            scan_bytes_read: cache.reads.bytes_for(Purpose::Scan),
+            compaction_bytes_read: cache.reads.bytes_for(Purpose::Compaction),
+            page_cache_latency: cache.reads.page_cache_latency,
+            device_latency: cache.reads.device_latency,
+            slowest: self.slowest.list(),
+            compaction_debt: self.work.debts().values().sum(),
+            data_file_bytes: self.files.allocated_bytes(),
+            log_file_bytes: self.pipeline.map_or(0, Pipeline::file_bytes),
+            log_files_prepared: log.files_prepared,
+            log_files_recycled: log.files_recycled,
+            run_files_open: files_open as u64,
+            run_files_open_max: files_open_max as u64,
+            put_latency: self.counters.latency(Timed::Put),
+            get_latency: self.counters.latency(Timed::Get),
+            scan_latency: self.counters.latency(Timed::Scan),
+            sync_latency: self.counters.latency(Timed::Sync),
+            written: self.written(log.bytes),
+            stalls: Stalls::of(&waits),
+            waits,
+            pace: self.pace(),
+            log: self.log(),
+            uptime: self.pacer.uptime(),
+            memory: MemoryUse {
+                limit: self.memory,
+                memtables: self.state.memtable_sets.iter().map(|set| set.bytes()).sum::<u64>()
+                    + self.transactions.kept_bytes()
+                    + self.pool.bytes() as u64,
+                cache: cache.allocated,
+                indexes: cache.index_bytes,
+                held: held_memory,
+            },
+            held: HeldUse { evicted: cache.allocated.saturating_sub(cache.bytes), ..held },
+            snapshots: self.listed_snapshots(),
+            branches,
+            trees,
+            ..Stats::default()
+        };
+        self.counters.read_into(&mut stats);
+        stats
+    }
+
+    fn written(&self, log: u64) -> BytesWritten {
+        let background = &self.counters.background;
+        BytesWritten {
+            user: self.counters.total(Counter::UserBytes),
+            log,
+            flush: load(&background.flush_bytes),
+            compaction: load(&background.compaction_bytes),
+            manifest: load(&background.manifest_bytes),
+        }
+    }
+
+    fn wait_times(&self) -> WaitTimes {
+        WaitTimes {
+            flush_debt: self.waits.of(Cause::FlushDebt),
+            compaction_debt: self.waits.of(Cause::CompactionDebt),
+            memory: self.waits.of(Cause::Memory),
+            log_space: self.waits.of(Cause::LogSpace),
+            sync: self.waits.of(Cause::Sync),
+            disk_full: self.waits.of(Cause::DiskFull),
+            lock: self.waits.of(Cause::Lock),
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        let (mode, limit) = self.pacer.pace();
+        Pace { mode, limit }
+    }
+
+    /// The positions of the log, and what keeps it.
+    fn log(&self) -> LogUse {
+        let Some(pipeline) = self.pipeline else { return LogUse::default() };
+        let start = self.state.log_start();
+        let holder = match self.state.oldest_sealed() {
+            Some(_) if self.work.flush_error().is_some() => LogHolder::FailedFlush,
+            Some(_) => LogHolder::PendingFlush,
+            None if self.state.active().is_empty() => LogHolder::Nothing,
+            None => LogHolder::Memtable,
+        };
+        let (visible, reserved) = (pipeline.visible(), pipeline.reserved());
+        LogUse { start, synced: pipeline.synced(), visible, reserved, holder }
+    }
+
+    /// What readers hold in addition to the present state, and how many bytes of memory are part of
+    /// that.
+    fn held(&self) -> (HeldUse, u64) {
+        let held = self.retired.held(self.state);
+        let (snapshots, oldest) = self.snapshots.oldest();
+        let (transactions, oldest_transaction) = self.transactions.open();
+        let reported = HeldUse {
+            snapshots: snapshots as u64,
+            oldest_snapshot: oldest.map_or(Duration::ZERO, |oldest| self.age(oldest)),
+            states: held.states as u64,
+            oldest_state: held.oldest,
+            data: held.data,
+            iterators: held.iterators + u64::from(self.state.iterators()),
+            evicted: 0,
+            transactions,
+            oldest_transaction,
+            transactions_memory: self.transactions.kept_bytes(),
+        };
+        (reported, held.memory)
+    }
+
+    fn age(&self, time: Millis) -> Duration {
+        Duration::from_millis(self.now.saturating_sub(time))
+    }
+
+    fn listed_snapshots(&self) -> Vec<SnapshotUse> {
+        let listed = self.snapshots.oldest_of(LISTED_MAX).into_iter();
+        let snapshot = |registered: crate::state::snapshots::Registered| SnapshotUse {
+            position: registered.seq,
+            age: self.age(registered.time),
+            count: registered.count as u64,
+            label: registered.label,
+        };
+        listed.map(snapshot).collect()
+    }
+
+    /// The shapes of the trees of a branch, and what only branches and named snapshots hold.
+    fn trees(&self, branch: KeyspaceId) -> (Vec<TreeShape>, Vec<BranchUse>) {
+        let debts = self.work.debts();
+        let catalog = self.catalog.lock();
+        let shape = |keyspace: &std::sync::Arc<crate::catalog::KeyspaceState>| {
+            let tree = self.state.version.tree(keyspace.id).map(AsRef::as_ref);
+            let compaction_debt = debts.get(&keyspace.id).copied().unwrap_or(0);
+            TreeShape { compaction_debt, ..tree_shape(&keyspace.name, tree) }
+        };
+        let trees = catalog.live(branch).map(shape).collect();
+        let held = held_by_branches(self.state, &catalog).into_iter().take(LISTED_MAX);
+        (trees, held.map(|(name, data)| BranchUse { name, data }).collect())
+    }
+}

@@ -1,0 +1,225 @@
+//! Waiting, by cause: how often calls waited, how long, and a histogram.
+//!
+//! A call that is about to wait calls [`Waits::begin`] with the cause; when it drops the guard, the
+//! wait is recorded. All waits are cold: a call that does not wait never comes here. So the numbers
+//! are shared by all threads.
+//!
+//! Each end of a wait is also added to a tally of the calling thread ([`take_tally`]). A call that
+//! was slow reads there what it waited for.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a call waits for.
+///
+/// # Example
+/// ```
+/// let names: Vec<_> = esker::Cause::ALL.iter().map(|cause| cause.as_str()).collect();
+/// assert_eq!(names[..3], ["flush_debt", "compaction_debt", "memory"]);
+/// assert_eq!(esker::Cause::DiskFull.as_str(), "disk_full");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Writers are paced because memtables fill faster than flushes empty them.
+    FlushDebt,
+    /// Writers are paced because deltas arrive faster than compactions rewrite them.
+    CompactionDebt,
+    /// Writers are stopped because all write buffers are full.
+    Memory,
+    /// A log file is prepared.
+    LogSpace,
+    /// The log is synced.
+    Sync,
+    /// Space is freed on a full device.
+    DiskFull,
+    /// Another transaction holds a lock.
+    Lock,
+}
+
+/// How many causes there are.
+pub const CAUSES: usize = Cause::ALL.len();
+
+impl Cause {
+    /// All causes.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::Cause::ALL.len(), 7);
+    /// ```
+    pub const ALL: [Self; 7] = [
+        Self::FlushDebt,
+        Self::CompactionDebt,
+        Self::Memory,
+        Self::LogSpace,
+        Self::Sync,
+        Self::DiskFull,
+        Self::Lock,
+    ];
+
+    /// The cause's name in all outputs.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::Cause::LogSpace.as_str(), "log_space");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FlushDebt => "flush_debt",
+            Self::CompactionDebt => "compaction_debt",
+            Self::Memory => "memory",
+            Self::LogSpace => "log_space",
+            Self::Sync => "sync",
+            Self::DiskFull => "disk_full",
+            Self::Lock => "lock",
+        }
+    }
+}
+
+/// How many buckets a histogram of waits has.
+pub const BUCKETS: usize = BUCKETS_UPTO.len();
+
+/// The upper bounds of the buckets, in nanoseconds: about half a power of ten apart, from 10 µs to
+/// 100 s; the last one has no bound.
+pub const BUCKETS_UPTO: [u64; 16] = [
+    10_000,
+    30_000,
+    100_000,
+    300_000,
+    1_000_000,
+    3_000_000,
+    10_000_000,
+    30_000_000,
+    100_000_000,
+    300_000_000,
+    1_000_000_000,
+    3_000_000_000,
+    10_000_000_000,
+    30_000_000_000,
+    100_000_000_000,
+    u64::MAX,
+];
+
+/// The waits of one cause that have ended.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+/// # db.insert("key", "value")?;
+/// db.sync()?;
+/// let sync = db.stats().waits.sync;
+/// assert_eq!((sync.count, sync.buckets.iter().sum::<u64>()), (1, 1));
+/// for (upto, count) in esker::Waited::UPTO.iter().zip(sync.buckets) {
+///     println!("at most {upto:?}: {count}");
+/// }
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// How many ended.
+    pub count: u64,
+    /// How long they took together.
+    pub total: Duration,
+    /// How many were in each bucket: as long as its bound, and longer than the one before.
+    pub buckets: [u64; BUCKETS],
+}
+
+impl Waited {
+    /// The longest wait of each bucket: about half a power of ten apart, from 10 µs to 100 s; the
+    /// last one has no bound.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::Waited::UPTO[4], std::time::Duration::from_millis(1));
+    /// ```
+    pub const UPTO: [Duration; BUCKETS] = {
+        let mut bounds = [Duration::MAX; BUCKETS];
+        let mut at = 0;
+        while at + 1 < BUCKETS {
+            bounds[at] = Duration::from_nanos(BUCKETS_UPTO[at]);
+            at += 1;
+        }
+        bounds
+    };
+}
+
+/// What the calls of a thread waited for, in nanoseconds, by the number of the cause.
+pub type Tally = [u64; CAUSES];
+
+thread_local! {
+    /// Whether the tally holds anything: one byte for calls that did not wait.
+    static WAITED: Cell<bool> = const { Cell::new(false) };
+    static TALLY: Cell<Tally> = const { Cell::new([0; CAUSES]) };
+}
+
+/// What the calling thread waited for since the last call of this function.
+pub fn take_tally() -> Tally {
+    let _ = WAITED.try_with(|waited| waited.set(false));
+    TALLY.try_with(Cell::take).unwrap_or_default()
+}
+
+/// Whether the calling thread waited since the last call of [`take_tally`].
+#[inline]
+pub fn has_waited() -> bool {
+    WAITED.with(Cell::get)
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    nanos: AtomicU64,
+    buckets: [AtomicU64; BUCKETS],
+}
+
+/// All waits of a database since it was opened.
+#[derive(Debug, Default)]
+pub struct Waits {
+    kept: [Kept; CAUSES],
+}
+
+/// A wait under way; dropping it records it.
+#[derive(Debug)]
+pub struct Wait<'a> {
+    waits: &'a Waits,
+    cause: Cause,
+    begun: Instant,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.waits.record(self.cause, self.begun.elapsed());
+    }
+}
+
+impl Waits {
+    /// Begins a wait, which ends when the guard is dropped.
+    pub fn begin(&self, cause: Cause) -> Wait<'_> {
+        Wait { waits: self, cause, begun: Instant::now() }
+    }
+
+    /// Records a wait that has ended on the calling thread.
+    pub fn record(&self, cause: Cause, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let kept = &self.kept[cause as usize];
+        kept.nanos.fetch_add(nanos, Ordering::Relaxed);
+        let bucket = BUCKETS_UPTO.partition_point(|upto| *upto < nanos);
+        kept.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        let _ = WAITED.try_with(|waited| waited.set(true));
+        let _ = TALLY.try_with(|tally| {
+            let mut sums = tally.get();
+            sums[cause as usize] = sums[cause as usize].saturating_add(nanos);
+            tally.set(sums);
+        });
+    }
+
+    /// The waits of a cause that have ended.
+    pub fn of(&self, cause: Cause) -> Waited {
+        let kept = &self.kept[cause as usize];
+        let buckets = kept.buckets.each_ref().map(|bucket| bucket.load(Ordering::Relaxed));
+        let total = Duration::from_nanos(kept.nanos.load(Ordering::Relaxed));
+        Waited { count: buckets.iter().sum(), total, buckets }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
