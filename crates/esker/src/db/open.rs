@@ -137,9 +137,8 @@ impl Core {
             replay_log(&log_directory, log_start, options, replay, monitor.bus())?;
         let known = check_known(path, &described, &recovered, options.recovery, monitor.bus())?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
-        let latch = Arc::new(monitor.latch());
         let (reserve, store) = begin(path, options, &mut described, &files, known)?;
-        let (counters, end) = (Arc::new(Counters::default()), recovered.end);
+        let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
         let pipeline = if options.read_only {

@@ -163,7 +163,8 @@ impl Core {
         let below = at.map_or_else(|| self.visible(), |at| at.seq);
         let search = Search { order, keyspace, key, below, at };
         let answer = self.search(&search, &state, Access::Read, &mut take);
-        match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
+        let answer = answer.map_err(|error| error.in_keyspace(&keyspace.name, None));
+        match answer.inspect_err(|error| self.monitor.damage(error))? {
             Answer::Present(value) => {
                 self.counters.add(Counter::GetsElsewhere, 1);
                 self.checked(keyspace, Some(value))

@@ -273,7 +273,7 @@ define_events! {
     }
     /// Work in the background failed. It is tried again.
     BackgroundFailed = "background_failed", WARN, FEW {
-        /// What failed: `flush`, `compaction`, `log_sync` or `log_file`.
+        /// What failed: `flush`, `compaction`, `log sync` or `log file`.
         work: &'static str,
         /// The kind of the error.
         error: &'static str,

@@ -14,6 +14,7 @@
 //! 4. A panic of the listener or of the watch is contained.
 
 mod events_file;
+mod work;
 
 use crate::error::{Error, Result};
 use crate::events::{Event, EventBus, EventKind, EventListener, corruption, message_of};
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+pub use work::{Compacting, Watched};
 
 /// How often the watch is called while something changes.
 const SECOND: Duration = Duration::from_secs(1);
@@ -91,6 +93,16 @@ impl Monitor {
     #[cold]
     pub fn damage(&self, error: &Error) {
         corruption(error).into_iter().for_each(|kind| self.emit(kind));
+    }
+
+    /// Reports that the device became full or has space again; `tight`: whether writes were refused
+    /// before, and are now.
+    pub fn tell_space(&self, free: u64, tight: (bool, bool)) {
+        match tight {
+            (false, true) => self.emit(EventKind::DeviceFull { free }),
+            (true, false) => self.emit(EventKind::SpaceAgain { free }),
+            _ => {}
+        }
     }
 
     /// Reports that work in the background failed.
