@@ -17,8 +17,12 @@
 //! byte, so the writers behind it also wait for its bytes. A woken writer calls again and keeps its
 //! place. While no writer is paced, all this is one load per write.
 
+pub mod relief;
+
+use crate::events::{EventBus, EventKind};
 use crate::waits::Cause;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -126,6 +130,8 @@ pub struct Pacer {
     flushed_at: Mutex<Instant>,
     flush_drain: AtomicU64,
     compaction_drain: AtomicU64,
+    /// Is told when writers begin and cease to be slowed.
+    events: Arc<EventBus>,
 }
 
 /// Writers that wait for the rate, in bytes.
@@ -139,6 +145,8 @@ struct Line {
     head: f64,
     /// When the head last moved, since the pacer's epoch.
     moved: Duration,
+    /// Since when the mode is what it is, since the pacer's epoch.
+    since: Duration,
 }
 
 impl Line {
@@ -169,17 +177,18 @@ pub enum Admission {
 
 impl Default for Pacer {
     fn default() -> Self {
-        let epoch = Instant::now();
-        Self {
-            mode: AtomicU8::new(OPEN),
-            compactions_late: AtomicBool::new(false),
-            line: Mutex::default(),
-            epoch,
-            flushed_at: Mutex::new(epoch),
-            // Until something is measured, this is the rate of a slow disk.
-            flush_drain: AtomicU64::new(100 << 20),
-            compaction_drain: AtomicU64::new(50 << 20),
-        }
+        Self::new(Arc::new(EventBus::new(false)))
+    }
+}
+
+/// The cause for which writers are slowed or stopped in this mode; `None`: they are not.
+fn cause(mode: u8) -> Option<&'static str> {
+    match mode {
+        PACED_BY_FLUSH => Some("flush_debt"),
+        PACED_BY_COMPACTION => Some("compaction_debt"),
+        STOPPED => Some("memory"),
+        FULL => Some("disk_full"),
+        _ => None,
     }
 }
 
@@ -197,6 +206,22 @@ fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
 }
 
 impl Pacer {
+    /// A pacer that slows nobody yet, and reports when it does.
+    pub fn new(events: Arc<EventBus>) -> Self {
+        let epoch = Instant::now();
+        Self {
+            mode: AtomicU8::new(OPEN),
+            compactions_late: AtomicBool::new(false),
+            line: Mutex::default(),
+            epoch,
+            flushed_at: Mutex::new(epoch),
+            // Until something is measured, this is the rate of a slow disk.
+            flush_drain: AtomicU64::new(100 << 20),
+            compaction_drain: AtomicU64::new(50 << 20),
+            events,
+        }
+    }
+
     /// Measures how fast memtable bytes become free: `bytes` became free now, and had waited for
     /// their flush since `waited_since`. The time in which the worker did other work counts too:
     /// writers must not be faster than the worker is with all its work.
@@ -237,18 +262,37 @@ impl Pacer {
         self.compactions_late.store(ratio > COMPACTION_KNEE, Ordering::Relaxed);
         let mut line = self.line.lock();
         line.advance(now);
+        let rate_before = line.rate;
         line.rate = if mode == STOPPED { 0.0 } else { rate.max(RATE_MIN) };
         if mode == OPEN {
             line.head = line.taken as f64;
         }
         // The mode is set under the line's lock, so decisions and modes are in the same order.
         let before = self.mode.swap(mode, Ordering::AcqRel);
+        if before != mode {
+            let since = std::mem::replace(&mut line.since, now);
+            self.tell((before, rate_before), (mode, line.rate), now.saturating_sub(since));
+        }
         before != mode && (mode == OPEN || before == STOPPED)
     }
 
     /// How long ago the database was opened.
     pub fn uptime(&self) -> Duration {
         self.epoch.elapsed()
+    }
+
+    /// Reports a change of the mode; each mode comes with its rate.
+    fn tell(&self, before: (u8, f64), now: (u8, f64), duration: Duration) {
+        let rate = |(mode, rate): (u8, f64)| {
+            [PACED_BY_FLUSH, PACED_BY_COMPACTION].contains(&mode).then_some(rate as u64)
+        };
+        if let Some(cause) = cause(before.0) {
+            let rate = rate(before);
+            self.events.emit(EventKind::WriteStallEnd { cause, rate, duration });
+        }
+        if let Some(cause) = cause(now.0) {
+            self.events.emit(EventKind::WriteStallBegin { cause, rate: rate(now) });
+        }
     }
 
     /// Whether writers may go on without a call to the pacer.

@@ -14,8 +14,8 @@ macro_rules! layers {
     };
 }
 
-layers! { base sync waits block filter options wal memtable cache run manifest state iter compaction commit }
+layers! { base sync events waits block filter options wal memtable cache run manifest state iter compaction commit }
 
 // The model checker compiles none of these.
 #[cfg(not(loom))]
-layers! { directory catalog txn stats admission recovery db inspect }
+layers! { monitor directory catalog txn stats admission recovery db inspect }

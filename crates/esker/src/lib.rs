@@ -42,6 +42,7 @@
 //! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`].
 //! - What one operation did: [`Db::explain_get`], [`Db::explain_scan`], [`Db::explain_put`],
 //!   [`Explanation`].
+//! - Events: [`Options::on_event`], [`Event`], [`EventKind`], [`EventListener`].
 //! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
 //! - Options: [`Options`]; most programs set none.
 //! - Damage and removal: [`Db::repair`], [`repair`], [`Db::destroy`].
@@ -61,6 +62,7 @@ mod base;
 pub mod fs;
 mod sync;
 
+mod events;
 mod trace;
 mod waits;
 
@@ -97,8 +99,9 @@ mod recovery;
 #[cfg(not(loom))]
 mod stats;
 
-#[cfg(not(loom))]
 mod lookup;
+#[cfg(not(loom))]
+mod monitor;
 
 // Under the model checker only the protocols are compiled, not what is built on them.
 #[cfg(not(loom))]
@@ -126,12 +129,12 @@ pub mod guide {}
 pub use api::{
     Append, Associative, AssociativeOperator, Batch, BlockCounts, BranchUse, BytesWritten, Clock,
     CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
-    Durability, Explanation, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency, LevelShape,
-    LogHolder, LogKind, LogUse, Max, MemoryUse, MergeOperator, Metric, MetricKind, MetricUnit,
-    OperatorResult, Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart,
-    Savepoint, SegmentShape, SlowOperation, Snapshot, SnapshotUse, Source, Stalls, Stats, Step,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
-    WaitTime, WaitTimes,
+    Durability, Event, EventKind, EventListener, Explanation, HeldUse, Iter, Keyspace,
+    KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
+    MergeOperator, Metric, MetricKind, MetricUnit, OperatorResult, Options, Outcome, Pace,
+    PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint, SegmentShape, SlowOperation,
+    Snapshot, SnapshotUse, Source, Stalls, Stats, Step, SystemClock, Transaction, TransactionIter,
+    TransactionOptions, TreeShape, VerifyReport, WaitTime, WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

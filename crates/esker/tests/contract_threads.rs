@@ -25,14 +25,14 @@ fn wait_for(expected: &[&str]) {
 }
 
 #[test]
-fn r27_workers_and_two_threads_for_the_log_are_all_there_is() {
+fn r27_workers_two_threads_for_the_log_and_the_monitor_are_all_there_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let mut options = Options::default();
     options.workers = Some(3);
     let db = Db::open_with(&path, options.clone()).unwrap();
-    let expected =
-        ["esker-log", "esker-sync", "esker-worker-0", "esker-worker-1", "esker-worker-2"];
+    let workers = ["esker-worker-0", "esker-worker-1", "esker-worker-2"];
+    let expected = [&["esker-log", "esker-monitor", "esker-sync"], &workers[..]].concat();
     wait_for(&expected);
     for number in 0..2000 {
         db.keyspace(&format!("{}", number % 50)).unwrap().insert("k", "v").unwrap();

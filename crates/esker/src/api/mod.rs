@@ -31,6 +31,7 @@ pub use crate::base::{
     CounterU64, Decision, Max, MergeOperator, OperatorResult, SystemClock,
 };
 pub use crate::db::{Problem, VerifyReport};
+pub use crate::events::{Event, EventKind, EventListener};
 pub use crate::trace::{BlockCounts, Explanation, Outcome, SlowOperation, Source, Step, WaitTime};
 pub use batch::Batch;
 pub use cursor::Cursor;

@@ -1,12 +1,13 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
+use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
-use crate::db::relief::PASSING_TRIES;
 use crate::error::{Error, Result};
+use crate::events::EventKind;
 use crate::iter::Bounds;
 use crate::manifest::{Partition, Tree};
 use crate::state::State;
@@ -16,6 +17,7 @@ use crate::sync::Point;
 use crate::waits::Cause;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// How often a compaction that found no space is tried again after some space was freed.
 const COMPACT_TRIES: u32 = 8;
@@ -270,6 +272,7 @@ impl Core {
         if let Some(result) = &*result {
             return result.clone();
         }
+        let since = Instant::now();
         self.closing.store(true, Ordering::Release);
         let (log, sync) = (&*self.log_signal, &*self.sync_signal);
         for signal in [self.work.signal(), self.work.done(), &self.room, log, sync] {
@@ -286,6 +289,9 @@ impl Core {
         }
         self.state.retired.collect();
         self.files.collect();
+        let error = closed.as_ref().err().map(|error| error.kind().as_str());
+        self.monitor.emit(EventKind::DatabaseClosed { duration: since.elapsed(), error });
+        self.monitor.stop();
         *self.lock.lock() = None;
         self.closed.store(true, Ordering::Release);
         *result = Some(closed.clone());

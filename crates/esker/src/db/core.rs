@@ -4,19 +4,20 @@
 //! one subject in each, as further `impl` blocks.
 
 use crate::admission::Pacer;
+use crate::admission::relief::Relief;
 use crate::base::{Millis, Moment, Seq, SteadyClock};
 use crate::cache::BlockCache;
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
 use crate::compaction::CompactionRule;
 use crate::compaction::queue::WorkQueue;
-use crate::db::relief::Relief;
 use crate::directory::files::Files;
 use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
 use crate::fs::{FileLock, ForkGuard, Fs};
 use crate::manifest::{ReachRecord, Store, Totals};
 use crate::memtable::ChunkPool;
+use crate::monitor::Monitor;
 use crate::options::Durability;
 use crate::options::settings::Settings;
 use crate::run::WriterOptions;
@@ -65,6 +66,7 @@ pub struct Core {
     /// What calls waited for.
     pub(super) waits: Arc<Waits>,
     pub(super) pacer: Pacer,
+    pub(super) monitor: Arc<Monitor>,
     /// The reserve: space that is kept for what must work on a full device.
     pub(super) reserve: Arc<Reserve>,
     pub(super) relief: Relief,

@@ -17,6 +17,7 @@
 //! 5. Everything here ends: a caller waits only as long as space is freed, and only space that was
 //!    written earlier can be freed.
 
+use crate::admission::relief::{Moment, PASSING_TRIES, Way};
 use crate::base::Bytewise;
 use crate::catalog::Order;
 use crate::commit::Pipeline;
@@ -24,7 +25,6 @@ use crate::compaction::partitioning;
 use crate::compaction::queue::PartitionKey;
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::relief::{Moment, PASSING_TRIES, Way};
 use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
 use crate::manifest::Draft;
@@ -99,9 +99,11 @@ impl Core {
             return false;
         }
         way.claim.get_or_insert_with(|| self.reserve.claim());
+        let tight = self.reserve.is_tight();
         let given = self.reserve.give_up(what);
         if given {
             log::info!("the device is full: the reserve is used");
+            self.monitor.tell_space(self.reserve.free(), (tight, self.reserve.is_tight()));
             self.update_pace();
         }
         given
@@ -119,6 +121,7 @@ impl Core {
         let regained = self.reserve.is_tight() && self.reserve.restore();
         if regained {
             log::info!("there is space again: writes are accepted");
+            self.monitor.tell_space(self.reserve.free(), (true, false));
             self.update_pace();
         }
         regained

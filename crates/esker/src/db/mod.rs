@@ -8,8 +8,8 @@
 //! | `read`, `scan` | the path of a read |
 //! | `flush`, `compact`, `output` | from memtables to runs, and from runs to runs |
 //! | `change` | the one way to change the tree |
-//! | `full`, `thin`, `relief`, `held` | what happens when the device is full |
-//! | `worker` | what each background thread does |
+//! | `full`, `thin`, `held` | what happens when the device is full |
+//! | `worker`, `watch` | what each background thread does; what the monitor looks at |
 //! | `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
 //! | `admin`, `sizes`, `verify` | flush, compact, close, statistics and checks on request |
@@ -34,11 +34,11 @@ mod open;
 mod output;
 mod read;
 mod record;
-mod relief;
 pub mod scan;
 mod sizes;
 mod thin;
 mod verify;
+mod watch;
 mod worker;
 mod write;
 

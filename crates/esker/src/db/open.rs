@@ -11,6 +11,7 @@
 //!    orphans, begins a new manifest, and flushes the replayed writes before the first new write
 //!    (R7).
 
+use crate::admission::Pacer;
 use crate::base::SteadyClock;
 use crate::cache::BlockCache;
 use crate::commit::{LogConfig, Pipeline};
@@ -24,6 +25,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, within};
 use crate::manifest::{ReachRecord, Wanted};
 use crate::memtable::ChunkPool;
+use crate::monitor::Monitor;
 use crate::options::Options;
 use crate::options::settings::Settings;
 use crate::recovery::create::create;
@@ -34,12 +36,13 @@ use crate::recovery::replay::Replay;
 use crate::state::State;
 use crate::state::current::Current;
 use crate::stats::counters::{Counters, Timed};
-use crate::sync::{Latch, Signal};
+use crate::sync::Signal;
 use crate::trace::Slowest;
 use crate::txn::Transactions;
 use crate::waits::Waits;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 impl Core {
     /// Opens the database at `path`, makes it if the options allow it, and starts its threads.
@@ -53,6 +56,18 @@ impl Core {
     }
 
     fn open_as(path: &Path, options: &Options, filling: bool) -> Result<Arc<Self>> {
+        let (monitor, since) = (Arc::new(Monitor::new(options)), Instant::now());
+        let opened = Self::open_told(path, options, filling, &monitor);
+        monitor.opened(options.read_only, since, &opened);
+        opened
+    }
+
+    fn open_told(
+        path: &Path,
+        options: &Options,
+        filling: bool,
+        monitor: &Arc<Monitor>,
+    ) -> Result<Arc<Self>> {
         let settings = Settings::new(options)?;
         let fs = &options.fs;
         let found = match look(fs, path, filling) {
@@ -92,10 +107,10 @@ impl Core {
             Found::Nothing | Found::Empty => create(&fs, path, options)?,
         }
         let signal = Arc::new(Signal::new());
-        let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal.clone());
+        let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal);
         files.punch_for_segments_of(settings.segment_bytes);
-        let described = describe(&fs, path, &files, options)?;
-        let core = Self::recover(path, options, settings, described, files, signal, lock)?;
+        let described = describe(&fs, path, &files, options, monitor.bus())?;
+        let core = Self::recover(path, options, settings, described, files, monitor, lock)?;
         if let Err(error) = core.start_threads() {
             // Threads that were started hold references to the database, so it is closed
             // explicitly.
@@ -112,7 +127,7 @@ impl Core {
         settings: Settings,
         mut described: Described,
         files: Arc<Files>,
-        signal: Arc<Signal>,
+        monitor: &Arc<Monitor>,
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
         let (fs, log_start) = (options.fs.clone(), described.log_start);
@@ -120,13 +135,13 @@ impl Core {
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let log_directory = path.join(LOG_DIRECTORY);
         let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
-        let (recovered, memtable_sets) = replay_log(&log_directory, log_start, options, replay)?;
-        let known = check_known(path, &described, &recovered, options.recovery)?;
+        let (recovered, memtable_sets) =
+            replay_log(&log_directory, log_start, options, replay, monitor.bus())?;
+        let known = check_known(path, &described, &recovered, options.recovery, monitor.bus())?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
-        let latch = Arc::new(Latch::new());
         let (reserve, store) = begin(path, options, &mut described, &files, known)?;
-        let (counters, waits) = (Arc::new(Counters::default()), Arc::<Waits>::default());
-        let end = recovered.end;
+        let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
+        let waits = Arc::<Waits>::default();
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
         let pipeline = if options.read_only {
@@ -140,7 +155,6 @@ impl Core {
         let core = Arc::new(Self {
             path: path.to_owned(),
             fs,
-            files,
             state: Current::new(State::shared(memtable_sets, described.version)),
             placing: parking_lot::Mutex::default(),
             pipeline,
@@ -155,13 +169,14 @@ impl Core {
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
-            slowest: Slowest::default(),
+            pacer: Pacer::new(monitor.bus().clone()),
+            monitor: monitor.clone(),
+            slowest: Slowest::new(monitor.bus().clone(), options.slow_operation),
             waits,
-            pacer: Default::default(),
             reserve,
             relief: Default::default(),
             room: Signal::new(),
-            work: WorkQueue::new(signal),
+            work: WorkQueue::new(files.work().clone()),
             log_signal,
             sync_signal,
             buffered_end: Default::default(),
@@ -174,6 +189,7 @@ impl Core {
             fork: crate::fs::ForkGuard::new(),
             lock: parking_lot::Mutex::new(lock),
             settings,
+            files,
         });
         core.after_recovery()?;
         Ok(core)

@@ -182,7 +182,7 @@ impl Core {
         let search = self.search(order, asked, below);
         let answer = search.run(&state, Access::Read, &mut take, recording);
         let answer = answer.map_err(|error| error.in_keyspace(&keyspace.name, None));
-        let found = match answer {
+        let found = match answer.inspect_err(|error| self.monitor.damage(error)) {
             Ok(Answer::Present(value)) => {
                 self.counters.add_in(lane, Counter::GetsElsewhere, 1);
                 asked.present(value)

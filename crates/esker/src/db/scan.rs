@@ -248,7 +248,9 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         let partition = &self.tree.partitions()[self.partition];
         let low = partition.lower.as_deref().unwrap_or_default();
         let high = partition.upper.as_deref().unwrap_or_default();
-        error.in_keyspace(&self.keyspace.name, Some((low, high)))
+        let error = error.in_keyspace(&self.keyspace.name, Some((low, high)));
+        self.core.monitor.damage(&error);
+        error
     }
 
     /// Moves on to neighbouring partitions while the present one has nothing to show.

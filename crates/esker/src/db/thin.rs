@@ -14,6 +14,7 @@
 //! 4. A gain of less than 1/[`GAIN_DIVISOR`] of a segment is not worth the edit: the segment stays
 //!    until a compaction.
 
+use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::queue::PartitionKey;
@@ -22,7 +23,6 @@ use crate::compaction::{Depth, Stretch, ThinStream, partitioning};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::give_up;
-use crate::db::relief::PASSING_TRIES;
 use crate::directory::reserve::Use;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, Version};

@@ -9,13 +9,13 @@
 //! 3. A writer that fills a set, or the log after the set's start, seals the set; a worker flushes
 //!    it.
 
+use crate::admission::relief::Way;
 use crate::admission::{Admission, Debts};
 use crate::base::limits::KEY_BYTES_MAX;
 use crate::base::{CustomOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::{Class, Pipeline};
 use crate::db::core::Core;
-use crate::db::relief::Way;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
 use crate::options::Durability;

@@ -157,6 +157,11 @@ impl Files {
         }
     }
 
+    /// The signal that there is something to free.
+    pub fn work(&self) -> &Arc<Signal> {
+        &self.work
+    }
+
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory

@@ -7,7 +7,7 @@
 use crate::directory::files::set_aside_for;
 use crate::directory::foreign::{self, Foreign};
 use crate::directory::unfinished::{self, MARK_NAME};
-use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, what_it_is};
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, MONITOR_NAMES, what_it_is};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{DirEntry, FileLock, Fs, PathKind, expect_kind, within};
 use crate::manifest::{SUPERBLOCK_NAMES, Superblocks, parse_manifest_name};
@@ -95,6 +95,7 @@ fn look_inside(fs: &dyn Fs, path: &Path, filling: bool) -> Result<Found> {
     let ours = |name: &str| {
         [LOCK_NAME, MARK_NAME, LOG_DIRECTORY, DATA_DIRECTORY].contains(&name)
             || SUPERBLOCK_NAMES.contains(&name)
+            || MONITOR_NAMES.contains(&name)
             || parse_manifest_name(name).is_some()
             || set_aside_for(name).is_some()
     };

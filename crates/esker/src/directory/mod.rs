@@ -5,6 +5,7 @@
 //! filled. [`files`] gives out the numbers of run files and frees their space (R22). [`reserve`]
 //! keeps space for what must work on a full device (C7).
 
+pub mod copies;
 pub mod files;
 pub mod foreign;
 pub mod look;
@@ -12,4 +13,7 @@ mod names;
 pub mod reserve;
 pub mod unfinished;
 
-pub use names::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, what_it_is};
+pub use names::{
+    DATA_DIRECTORY, EVENTS_BEFORE_NAME, EVENTS_NAME, LOCK_NAME, LOG_DIRECTORY, MONITOR_NAMES,
+    STATISTICS_NAME, what_it_is,
+};

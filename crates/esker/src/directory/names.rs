@@ -13,6 +13,15 @@ pub const LOG_DIRECTORY: &str = "wal";
 /// The directory of the runs.
 pub const DATA_DIRECTORY: &str = "data";
 
+/// The events of the database, one per line. The engine never needs it.
+pub const EVENTS_NAME: &str = "EVENTS";
+/// The earlier events.
+pub const EVENTS_BEFORE_NAME: &str = "EVENTS.1";
+/// The statistics for other processes. The engine never needs it.
+pub const STATISTICS_NAME: &str = "STATISTICS";
+/// The files that the engine writes only for readers outside.
+pub const MONITOR_NAMES: [&str; 3] = [EVENTS_NAME, EVENTS_BEFORE_NAME, STATISTICS_NAME];
+
 /// What a directory with these entries is.
 pub fn what_it_is(entries: &[DirEntry]) -> String {
     let ours = |entry: &DirEntry| SUPERBLOCK_NAMES.contains(&entry.name.as_str());

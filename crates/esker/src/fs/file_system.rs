@@ -80,7 +80,7 @@ impl DirEntry {
 /// fs.rename(&a, &b)?;
 /// fs.sync_dir(&path)?;
 /// assert!(fs.kind(&a)?.is_none() && fs.contains(dir.path(), &b)?);
-/// assert!(fs.real_path(&b)?.is_absolute());
+/// assert!(fs.real_path(&b)?.is_absolute() && fs.is_native());
 /// println!("{} bytes are free, {} files may be open", fs.free_bytes(&path)?, fs.open_files_max());
 /// // A database finds its files from a handle of its directory.
 /// let inside = fs.rooted(&path)?.unwrap_or_else(|| fs.clone());
@@ -139,6 +139,10 @@ pub trait Fs: Send + Sync + fmt::Debug + 'static {
     /// other files.
     fn open_files_max(&self) -> usize {
         usize::MAX
+    }
+    /// Whether this is the operating system's own file system, neither simulated nor wrapped.
+    fn is_native(&self) -> bool {
+        false
     }
     /// The path of something that exists, from the root on and without links.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {

@@ -6,6 +6,7 @@
 pub mod settings;
 
 use crate::base::{Clock, CompactionFilter, Comparator, MergeOperator, SystemClock};
+use crate::events::EventListener;
 use crate::fs::Fs;
 use crate::sync::Gates;
 use std::fmt;
@@ -176,6 +177,50 @@ pub struct Options {
     pub block_bytes: u32,
     /// Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
     pub log_file_bytes: u32,
+    /// Is told about events: flushes, compactions, stalls of writers, damage and others; see
+    /// [`EventListener`]. A closure with an argument of type `&Event` will do. Default: none.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use esker::{Db, Event, EventKind, Options};
+    /// use std::sync::Arc;
+    /// let mut options = Options::default();
+    /// options.on_event = Some(Arc::new(|event: &Event| {
+    ///     if let EventKind::WriteStallBegin { cause, .. } = &event.kind {
+    ///         eprintln!("writers are slowed: {cause}");
+    ///     }
+    /// }));
+    /// Db::open_with(&dir, options)?.insert("k", "v")?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub on_event: Option<Arc<dyn EventListener>>,
+    /// An operation that takes longer than this becomes an event
+    /// ([`EventKind::SlowOperation`](crate::EventKind::SlowOperation)). Default: 100 milliseconds.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.slow_operation = std::time::Duration::from_millis(5);
+    /// esker::Db::open_with(&dir, options)?.insert("k", "v")?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub slow_operation: Duration,
+    /// Whether the database writes files about itself into its directory: `EVENTS` with at most
+    /// about 2 MiB of events, and `STATISTICS`, from which other processes read the statistics. It
+    /// needs neither file, and a database that is opened only for reading writes none. Default: yes
+    /// on the operating system's file system, no on any other.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.monitor = Some(false);
+    /// esker::Db::open_with(&dir, options)?.close()?;
+    /// assert!(!dir.path().join("EVENTS").exists());
+    /// esker::Db::open(&dir)?.close()?;
+    /// assert!(dir.path().join("EVENTS").exists());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub monitor: Option<bool>,
     /// Holds the background work at named points, for tests. Default: none.
     #[doc(hidden)]
     pub gates: Option<Arc<dyn Gates>>,
@@ -204,6 +249,9 @@ impl Default for Options {
             segment_bytes: 1 << 20,
             block_bytes: 4 << 10,
             log_file_bytes: 64 << 20,
+            on_event: None,
+            slow_operation: Duration::from_millis(100),
+            monitor: None,
             gates: None,
         }
     }

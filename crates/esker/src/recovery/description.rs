@@ -7,6 +7,7 @@ use crate::base::{Bytewise, FileId, Seq};
 use crate::catalog::{Catalog, Order};
 use crate::directory::files::Files;
 use crate::error::Result;
+use crate::events::{EventBus, EventKind};
 use crate::fs::Fs;
 use crate::manifest::{self, Superblocks, Trees, Version, check_tree, misfit};
 use crate::options::Options;
@@ -15,6 +16,7 @@ use crate::run::{RunFile, Segment, SegmentMeta};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What the manifest of a database says.
 pub struct Described {
@@ -38,7 +40,9 @@ pub fn describe(
     path: &Path,
     files: &Arc<Files>,
     options: &Options,
+    events: &EventBus,
 ) -> Result<Described> {
+    let since = Instant::now();
     let (superblocks, mut manifest) = consistency::read(fs.as_ref(), path)?;
     let manifest_path = path.join(manifest::manifest_name(manifest.number));
     let mut catalog = Catalog::new(options.comparators.clone())
@@ -59,6 +63,13 @@ pub fn describe(
     check_trees(&manifest_path, &version, &catalog)?;
     let log_start =
         log_start.ok_or_else(|| misfit(&manifest_path, "it does not say where the log begins"))?;
+    events.emit(EventKind::ManifestRead {
+        manifest: manifest.number,
+        trees: version.trees().len() as u64,
+        segments: version.segments().count() as u64,
+        torn: manifest.torn,
+        duration: since.elapsed(),
+    });
     Ok(Described { superblocks, manifest, version, catalog, log_start, next_file })
 }
 

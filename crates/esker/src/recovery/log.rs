@@ -7,6 +7,7 @@
 use crate::base::Seq;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::events::{EventBus, EventKind, message_of};
 use crate::manifest::Known;
 use crate::options::{Options, Recovery};
 use crate::recovery::consistency;
@@ -16,6 +17,7 @@ use crate::state::memtables::MemtableSet;
 use crate::wal;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Reads the log into memtables, newest first.
 pub fn replay_log(
@@ -23,7 +25,9 @@ pub fn replay_log(
     start: Seq,
     options: &Options,
     mut replay: Replay<'_>,
+    events: &EventBus,
 ) -> Result<(wal::Recovered, Vec<Arc<MemtableSet>>)> {
+    let since = Instant::now();
     let policy = match options.recovery {
         Recovery::Refuse => wal::Policy::Refuse,
         Recovery::KeepPrefix => wal::Policy::KeepPrefix,
@@ -34,9 +38,22 @@ pub fn replay_log(
     let recovered = wal::recover(options.fs.as_ref(), directory, start, policy, batch)?;
     if let Some(damage) = &recovered.damage {
         log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
+        events.emit(cut_off(recovered.end, damage));
     }
     let memtable_sets = replay.finish(recovered.end);
+    events.emit(EventKind::LogReplayed {
+        files: recovered.chain.log_files.len() as u64,
+        batches: recovered.batches,
+        bytes: recovered.bytes,
+        end: recovered.end,
+        clean: recovered.clean,
+        duration: since.elapsed(),
+    });
     Ok((recovered, memtable_sets))
+}
+
+fn cut_off(end: Seq, damage: &Error) -> EventKind {
+    EventKind::LogCutOff { end, message: message_of(damage) }
 }
 
 /// Checks the log against what is known of it, and returns what is known afterwards.
@@ -45,6 +62,7 @@ pub fn check_known(
     described: &Described,
     recovered: &wal::Recovered,
     recovery: Recovery,
+    events: &EventBus,
 ) -> Result<Known> {
     consistency::check_age(path, &described.manifest, recovered)?;
     let superblock = described.superblocks.current();
@@ -53,6 +71,7 @@ pub fn check_known(
         Ok(()) => Ok(Known { closed: false, ..known }),
         Err(damage) if recovery == Recovery::KeepPrefix => {
             log::warn!("the log is kept only up to position {}: {damage}", recovered.end);
+            events.emit(cut_off(recovered.end, &damage));
             Ok(Known::default())
         }
         Err(damage) => Err(damage),

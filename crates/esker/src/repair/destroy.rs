@@ -13,7 +13,7 @@ use super::{holds_files_of_ours, is_directory, not_ours};
 use crate::directory::files::SET_ASIDE;
 use crate::directory::reserve::RESERVE_NAME;
 use crate::directory::unfinished::{MARK_NAME, is_marked};
-use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, foreign};
+use crate::directory::{DATA_DIRECTORY, LOCK_NAME, LOG_DIRECTORY, MONITOR_NAMES, foreign};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{Fs, within};
 use crate::manifest::{SUPERBLOCK_NAMES, parse_manifest_name};
@@ -58,6 +58,8 @@ pub(crate) fn destroy(path: &Path, fs: &Arc<dyn Fs>) -> Result<()> {
         name == RESERVE_NAME || wal::file_number(name).is_some()
     })?;
     remove_part(inside, &path.join(DATA_DIRECTORY), |name| parse_run_name(name).is_some())?;
+    // These go before the superblocks: a directory with nothing but them is not recognised.
+    remove_files(inside, path, |name| MONITOR_NAMES.contains(&name))?;
     remove_files(inside, path, |name| late && is_manifest(name) || is_superblock(name))?;
     inside.sync_dir(path).context("sync", path)?;
     remove_files(inside, path, |name| name == MARK_NAME)?;

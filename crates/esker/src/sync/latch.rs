@@ -8,9 +8,17 @@ use crate::error::{Error, Result};
 ///
 /// There is one per database. It never opens again: only reopening the database, which reads the
 /// disk anew, shows what is really there.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Latch {
     failure: OnceLock<Error>,
+    /// Is told the first failure.
+    on_failure: Option<Box<dyn Fn(&Error) + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Latch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Latch").field("failure", &self.failure).finish_non_exhaustive()
+    }
 }
 
 impl Latch {
@@ -19,9 +27,18 @@ impl Latch {
         Self::default()
     }
 
+    /// Like [`Self::new`]; `tell` is called with the first failure, by the thread that records it.
+    #[cfg(not(loom))]
+    pub fn telling(tell: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        Self { failure: OnceLock::new(), on_failure: Some(Box::new(tell)) }
+    }
+
     /// Records a failure; later ones are ignored, since the first is the cause.
     pub fn fail(&self, error: Error) {
-        let _ = self.failure.set(error);
+        let first = self.failure.set(error).is_ok();
+        if let (true, Some(tell), Some(error)) = (first, &self.on_failure, self.failure.get()) {
+            tell(error);
+        }
     }
 
     /// Returns `Ok` if nothing has failed, else [`Error::Poisoned`] with the first failure as its

@@ -6,12 +6,16 @@
 //! 2. A thread takes the lock only if its operation was slower than the fastest one kept in a full
 //!    window, or the window is over.
 //! 3. No key and no value is kept.
+//! 4. An operation that took at least [`crate::Options::slow_operation`] is also an event, kept or
+//!    not.
 
 use super::explanation::Explanation;
 use super::phases::take_waits;
 use super::tally::Tally;
+use crate::events::{EventBus, EventKind};
 use crate::sync::nanos_of;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -58,17 +62,21 @@ pub struct Slowest {
     floors: [AtomicU64; KINDS.len()],
     windows: Mutex<Windows>,
     window: Duration,
-}
-
-impl Default for Slowest {
-    fn default() -> Self {
-        Self::with_window(WINDOW)
-    }
+    bus: Arc<EventBus>,
+    /// Operations that took this long become events.
+    limit: Duration,
 }
 
 impl Slowest {
-    fn with_window(window: Duration) -> Self {
+    /// Nothing was slow yet. Operations that took `limit` go to `bus`.
+    pub fn new(bus: Arc<EventBus>, limit: Duration) -> Self {
+        Self::with_window(WINDOW, bus, limit)
+    }
+
+    fn with_window(window: Duration, bus: Arc<EventBus>, limit: Duration) -> Self {
         Self {
+            bus,
+            limit,
             origin: Instant::now(),
             ends: AtomicU64::new(nanos_of(window)),
             floors: Default::default(),
@@ -124,12 +132,20 @@ impl Slowest {
     ) {
         let Some(kind) = KINDS.iter().position(|known| *known == kind) else { return };
         let (now, nanos) = (nanos_of(now), nanos_of(took));
-        if nanos <= self.floors[kind].load(Ordering::Relaxed)
+        let is_event = took >= self.limit && self.bus.is_listened();
+        if !is_event
+            && nanos <= self.floors[kind].load(Ordering::Relaxed)
             && now < self.ends.load(Ordering::Relaxed)
         {
             return;
         }
         let operation = SlowOperation { when: SystemTime::now(), explanation: explain() };
+        if is_event {
+            let waits = operation.explanation.waits.iter();
+            let waits = waits.map(|wait| (wait.cause.as_str(), wait.time)).collect();
+            let operation = operation.explanation.operation;
+            self.bus.emit(EventKind::SlowOperation { operation, duration: took, waits });
+        }
         let mut windows = self.windows.lock();
         self.turn(&mut windows, now);
         let kept = &mut windows.kept[kind][0];

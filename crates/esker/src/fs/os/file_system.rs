@@ -54,6 +54,10 @@ impl Fs for OsFs {
         self.0.remove_file(path)
     }
 
+    fn is_native(&self) -> bool {
+        true
+    }
+
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.hard_link(from, to)
     }

@@ -33,3 +33,8 @@ mod system;
 mod tests;
 
 pub use file_system::{is_out_of_descriptors, os};
+
+/// The processor time that the calling thread has used, where the system tells it.
+pub fn thread_time() -> Option<std::time::Duration> {
+    system::thread_time()
+}

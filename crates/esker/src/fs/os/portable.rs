@@ -11,6 +11,10 @@ fn unsupported<T>() -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+pub(super) fn thread_time() -> Option<std::time::Duration> {
+    None
+}
+
 #[cfg(windows)]
 pub(super) fn read_exact_at(
     file: &fs::File,

@@ -39,6 +39,12 @@ pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::MFILE | Errno::NFILE))
 }
 
+/// The processor time that the calling thread has used.
+pub(super) fn thread_time() -> Option<std::time::Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(std::time::Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+}
+
 /// Repeats a call that a signal interrupted and names calls that the file system lacks.
 fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> io::Result<()> {
     loop {

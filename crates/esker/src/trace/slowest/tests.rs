@@ -1,5 +1,10 @@
 use super::*;
 
+/// A list whose operations are no events.
+fn quiet(window: Duration) -> Slowest {
+    Slowest::with_window(window, Arc::new(EventBus::new(false)), Duration::ZERO)
+}
+
 fn offer(slowest: &Slowest, at: u64, kind: &'static str, millis: u64) {
     let took = Duration::from_millis(millis);
     slowest.offer_at(Duration::from_secs(at), kind, took, || Explanation::of(kind, "k", took));
@@ -15,7 +20,7 @@ fn times(slowest: &Slowest, at: u64) -> Vec<(&'static str, u64)> {
 
 #[test]
 fn the_slowest_of_each_kind_stay() {
-    let slowest = Slowest::default();
+    let slowest = quiet(WINDOW);
     for millis in 1..=1000 {
         // In an order that is neither ascending nor descending.
         offer(&slowest, 1, "get", millis * 389 % 1009);
@@ -31,7 +36,7 @@ fn the_slowest_of_each_kind_stay() {
 
 #[test]
 fn what_is_faster_than_all_that_are_kept_is_not_explained() {
-    let slowest = Slowest::default();
+    let slowest = quiet(WINDOW);
     for millis in 10..10 + KEPT as u64 {
         offer(&slowest, 1, "get", millis);
     }
@@ -45,7 +50,7 @@ fn what_is_faster_than_all_that_are_kept_is_not_explained() {
 
 #[test]
 fn windows_end() {
-    let slowest = Slowest::with_window(Duration::from_secs(100));
+    let slowest = quiet(Duration::from_secs(100));
     for _ in 0..KEPT {
         offer(&slowest, 10, "get", 50);
     }
@@ -54,4 +59,22 @@ fn windows_end() {
     assert_eq!(times(&slowest, 120).len(), KEPT);
     assert_eq!(times(&slowest, 220), [("get", 1)]);
     assert_eq!(times(&slowest, 1000), []);
+}
+
+#[test]
+fn operations_that_take_as_long_as_the_limit_are_events() {
+    let bus = Arc::new(EventBus::new(true));
+    let slowest = Slowest::with_window(WINDOW, bus.clone(), Duration::from_millis(20));
+    // The list is full of slower ones, and still each is an event.
+    for millis in [19].into_iter().chain((100..).take(KEPT)).chain([20]) {
+        offer(&slowest, 1, "get", millis);
+    }
+    let mut events = Vec::new();
+    bus.take(&mut events, true);
+    let took = |event: &crate::events::Event| match &event.kind {
+        EventKind::SlowOperation { operation: "get", duration, .. } => duration.as_millis(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(events.first().map(took), Some(100));
+    assert!(events.iter().all(|event| took(event) >= 20));
 }

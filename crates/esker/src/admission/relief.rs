@@ -1,6 +1,6 @@
 //! What the database remembers while it searches for space (C7).
 //!
-//! The search itself is in `full`. This module only keeps its state: when the search ended, how
+//! The search itself is in `db/full.rs`. This module only keeps its state: when the search ended, how
 //! much it found, which run segments it has rewritten, and what a write has tried so far.
 
 use crate::base::Seq;

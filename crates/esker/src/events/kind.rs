@@ -1,0 +1,337 @@
+//! The table of events: every kind, its name and its fields.
+//!
+//! A line of the table gives a kind, the name by which files and other languages know it, its
+//! level for `tracing`, and how many events of it are passed on per second; then its fields. The
+//! enum, the JSON encoding and the events of `tracing` follow from it. `docs/operations.md` has a
+//! table of the same kinds, and a test compares the two.
+
+use super::json::Field;
+use std::time::Duration;
+
+/// How many events of one kind are passed on per second, for kinds that may come in floods.
+const FEW: u32 = 20;
+/// No limit: such events follow from work that takes a while itself.
+const ALL: u32 = u32::MAX;
+
+/// An event of a database.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// let mut options = esker::Options::default();
+/// options.on_event = Some(std::sync::Arc::new(|event: &esker::Event| {
+///     println!("{} {} {}", event.time, event.sequence, event.kind.name());
+///     println!("{}", event.to_json());
+/// }));
+/// esker::Db::open_with(&dir, options)?.close()?;
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The number of the event since the database was opened, from 1. The numbers ascend; a missing
+    /// number is an event that was dropped.
+    pub sequence: u64,
+    /// When it happened: milliseconds since the beginning of 1970 (UTC), by the system's clock.
+    pub time: u64,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+macro_rules! define_events {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident = $name:literal, $level:ident, $limit:ident {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        }
+    )*) => {
+        /// What happened in a database. No event contains a key or a value. More kinds and fields
+        /// may be added: end a pattern with `..`.
+        ///
+        /// In JSON a duration is a whole number of microseconds, and its name ends with `_us`.
+        ///
+        /// # Example
+        /// ```
+        /// # let dir = tempfile::tempdir().unwrap();
+        /// use esker::EventKind;
+        /// let mut options = esker::Options::default();
+        /// options.on_event = Some(std::sync::Arc::new(|event: &esker::Event| match &event.kind {
+        ///     EventKind::DeviceFull { .. } => println!("free some space"),
+        ///     EventKind::CorruptionFound { file, .. } => println!("{file} is damaged"),
+        ///     other => println!("{}", other.name()),
+        /// }));
+        /// esker::Db::open_with(&dir, options)?.close()?;
+        /// # Ok::<(), esker::Error>(())
+        /// ```
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum EventKind {
+            $($(#[$doc])* $variant { $($(#[$field_doc])* $field: $type,)* },)*
+        }
+
+        impl EventKind {
+            /// The name of the kind in files and in other languages, like `flush`.
+            ///
+            /// # Example
+            /// ```
+            /// let created = esker::EventKind::KeyspaceCreated { keyspace: "users".into() };
+            /// assert_eq!(created.name(), "keyspace_created");
+            /// ```
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)*
+                }
+            }
+
+            /// How many events of this kind are passed on per second.
+            pub(super) fn per_second(&self) -> u32 {
+                match self {
+                    $(Self::$variant { .. } => $limit,)*
+                }
+            }
+
+            /// Encodes the fields as members of a JSON object, each after a comma.
+            pub(super) fn encode_fields(&self, out: &mut String) {
+                match self {
+                    $(Self::$variant { $($field),* } => {
+                        $(Field::member($field, stringify!($field), out);)*
+                    })*
+                }
+            }
+
+            /// The names of all kinds, each with the names of its fields in JSON.
+            pub fn table() -> Vec<(&'static str, Vec<String>)> {
+                vec![$((
+                    $name,
+                    vec![$(format!("{}{}", stringify!($field), <$type as Field>::SUFFIX)),*],
+                )),*]
+            }
+        }
+
+        #[cfg(feature = "tracing")]
+        impl Event {
+            /// Passes the event on to the subscriber of `tracing`.
+            pub(crate) fn trace(&self) {
+                match &self.kind {
+                    $(EventKind::$variant { $($field),* } => tracing::event!(
+                        target: "esker",
+                        tracing::Level::$level,
+                        event = $name,
+                        sequence = self.sequence,
+                        time = self.time,
+                        $($field = Field::traced($field),)*
+                    ),)*
+                }
+            }
+        }
+    };
+}
+
+define_events! {
+    /// The database was opened.
+    DatabaseOpened = "database_opened", INFO, ALL {
+        /// Whether it was opened only for reading.
+        read_only: bool,
+        /// How long opening took.
+        duration: Duration,
+    }
+    /// The database was closed.
+    DatabaseClosed = "database_closed", INFO, ALL {
+        /// How long closing took.
+        duration: Duration,
+        /// The kind of the error that closing reported, if it did.
+        error: Option<&'static str>,
+    }
+    /// Recovery has read the manifest.
+    ManifestRead = "manifest_read", INFO, ALL {
+        /// The number of the manifest.
+        manifest: u64,
+        /// The keyspaces and branches' copies of keyspaces that have a tree.
+        trees: u64,
+        /// The run segments to which it refers.
+        segments: u64,
+        /// Whether its end was torn, as a crash may leave it.
+        torn: bool,
+        /// How long reading took.
+        duration: Duration,
+    }
+    /// Recovery has replayed the log.
+    LogReplayed = "log_replayed", INFO, ALL {
+        /// The log files.
+        files: u64,
+        /// The batches that were replayed.
+        batches: u64,
+        /// The bytes of log that were replayed.
+        bytes: u64,
+        /// Where the log ends.
+        end: u64,
+        /// Whether the log was closed in order.
+        clean: bool,
+        /// How long replaying took.
+        duration: Duration,
+    }
+    /// Recovery gave up a damaged end of the log, as [`Recovery::KeepPrefix`] asks.
+    ///
+    /// [`Recovery::KeepPrefix`]: crate::Recovery::KeepPrefix
+    LogCutOff = "log_cut_off", WARN, ALL {
+        /// The position up to which the log was kept.
+        end: u64,
+        /// What is damaged.
+        message: String,
+    }
+    /// A memtable set was flushed.
+    Flush = "flush", INFO, ALL {
+        /// The keyspaces with entries in it.
+        keyspaces: u64,
+        /// The bytes in memory that became free.
+        memtable_bytes: u64,
+        /// The bytes that were written.
+        bytes: u64,
+        /// The run segments that were written.
+        segments: u64,
+        /// How long it took.
+        duration: Duration,
+        /// The processor time of the thread, where the platform tells it.
+        processor: Option<Duration>,
+    }
+    /// A compaction began.
+    CompactionBegin = "compaction_begin", INFO, ALL {
+        /// Why: `due` or `requested`.
+        cause: &'static str,
+        /// The keyspace of the first partition.
+        keyspace: String,
+        /// The partitions, which may belong to several keyspaces.
+        partitions: u64,
+        /// The bytes of their runs.
+        bytes: u64,
+        /// The run segments of their runs.
+        segments: u64,
+    }
+    /// A compaction ended.
+    CompactionEnd = "compaction_end", INFO, ALL {
+        /// Why it ran: `due` or `requested`.
+        cause: &'static str,
+        /// The keyspace of the first partition.
+        keyspace: String,
+        /// The partitions.
+        partitions: u64,
+        /// The bytes of their runs before.
+        input_bytes: u64,
+        /// The run segments of their runs before.
+        input_segments: u64,
+        /// The bytes that were written.
+        output_bytes: u64,
+        /// The run segments that were written.
+        output_segments: u64,
+        /// The run segments that were adopted without rewriting them.
+        adopted: u64,
+        /// How long it took.
+        duration: Duration,
+        /// The processor time of the thread, where the platform tells it.
+        processor: Option<Duration>,
+        /// `done`, or the kind of the error.
+        outcome: &'static str,
+    }
+    /// Writers are slowed or stopped from now on.
+    WriteStallBegin = "write_stall_begin", WARN, FEW {
+        /// Why: `flush_debt`, `compaction_debt`, `memory` or `disk_full`.
+        cause: &'static str,
+        /// The bytes per second that writers may write; nothing: no such limit, they wait for space.
+        rate: Option<u64>,
+    }
+    /// Writers are no longer slowed or stopped for this cause.
+    WriteStallEnd = "write_stall_end", INFO, FEW {
+        /// Why they were: `flush_debt`, `compaction_debt`, `memory` or `disk_full`.
+        cause: &'static str,
+        /// The last rate, in bytes per second.
+        rate: Option<u64>,
+        /// How long it lasted.
+        duration: Duration,
+    }
+    /// Damage was found.
+    CorruptionFound = "corruption_found", ERROR, FEW {
+        /// The damaged file.
+        file: String,
+        /// Where in the file.
+        offset: u64,
+        /// The part of the format.
+        section: &'static str,
+        /// The keyspace, where known.
+        keyspace: Option<String>,
+        /// What is wrong.
+        message: String,
+    }
+    /// The device is full: the reserve is used, and writes of data are refused.
+    DeviceFull = "device_full", ERROR, FEW {
+        /// The bytes that are free on the device.
+        free: u64,
+    }
+    /// There is space again: writes are accepted.
+    SpaceAgain = "space_again", INFO, FEW {
+        /// The bytes that are free on the device.
+        free: u64,
+    }
+    /// Work in the background failed. It is tried again.
+    BackgroundFailed = "background_failed", WARN, FEW {
+        /// What failed: `flush`, `compaction`, `log sync` or `log file`.
+        work: &'static str,
+        /// The kind of the error.
+        error: &'static str,
+        /// Its message.
+        message: String,
+    }
+    /// Writing has ended after a failure, until the database is reopened.
+    WritingEnded = "writing_ended", ERROR, ALL {
+        /// The kind of the first error.
+        error: &'static str,
+        /// Its message.
+        message: String,
+    }
+    /// A snapshot is held for long; it keeps old versions of entries on the device.
+    SnapshotHeld = "snapshot_held", WARN, FEW {
+        /// The age of the oldest snapshot.
+        age: Duration,
+        /// The positions at which snapshots are held.
+        snapshots: u64,
+    }
+    /// An operation took longer than [`Options::slow_operation`](crate::Options::slow_operation).
+    SlowOperation = "slow_operation", WARN, FEW {
+        /// Which: `get`, `put`, `scan`, `sync`.
+        operation: &'static str,
+        /// How long it took.
+        duration: Duration,
+        /// What it waited for and how long, by cause.
+        waits: Vec<(&'static str, Duration)>,
+    }
+    /// A checkpoint was made.
+    CheckpointMade = "checkpoint_made", INFO, ALL {
+        /// Where.
+        path: String,
+        /// How long it took.
+        duration: Duration,
+    }
+    /// A keyspace was created.
+    KeyspaceCreated = "keyspace_created", INFO, FEW {
+        /// Its name.
+        keyspace: String,
+    }
+    /// A keyspace was dropped.
+    KeyspaceDropped = "keyspace_dropped", INFO, FEW {
+        /// Its name.
+        keyspace: String,
+    }
+    /// Events were dropped.
+    EventsLost = "events_lost", WARN, ALL {
+        /// How many.
+        count: u64,
+        /// `queue`: they came faster than they were taken. `file`: the file could not be written.
+        place: &'static str,
+    }
+    /// Events of a kind were not passed on because there were too many in a second.
+    EventsSuppressed = "events_suppressed", WARN, ALL {
+        /// The name of their kind.
+        kind: &'static str,
+        /// How many.
+        count: u64,
+    }
+}
