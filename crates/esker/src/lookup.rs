@@ -204,9 +204,13 @@ impl<O: DbOrder> Search<'_, O> {
                 return Ok(answer);
             }
             if T::RECORDS {
-                let filtered = table.filter_denies(id, hash).then_some(Outcome::FilterAbsent);
-                let covered = (cover > 0).then_some(Outcome::RangeDeleted);
-                recorder.step(state.memtable(n), covered.or(filtered));
+                let outcome = match table.filter_passes(id, hash) {
+                    _ if cover > 0 => Outcome::RangeDeleted,
+                    Some(false) => Outcome::FilterAbsent,
+                    Some(true) => Outcome::FalsePositive,
+                    None => Outcome::Absent,
+                };
+                recorder.step(state.memtable(n), Some(outcome));
             }
             // Seeded: a get finds an entry in a run that a range delete in memory hides.
             bug!("db_range_delete_in_memory_not_carried", continue);

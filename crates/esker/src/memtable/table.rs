@@ -162,9 +162,9 @@ impl<O: KeyOrder> Memtable<O> {
         Some(Found { seq: node.seq(), kind: node.kind(), value: node.value() })
     }
 
-    /// Whether the filter says that a key with this hash is absent; for reports.
-    pub fn filter_denies(&self, keyspace: KeyspaceId, hash: u64) -> bool {
-        self.bloom.place(keyspace, hash).is_some_and(|place| !self.bloom.may_contain(place))
+    /// Whether the filter lets a key with this hash pass; `None`: there is no filter. For reports.
+    pub fn filter_passes(&self, keyspace: KeyspaceId, hash: u64) -> Option<bool> {
+        self.bloom.place(keyspace, hash).map(|place| self.bloom.may_contain(place))
     }
 
     /// The newest sequence number less than `below` of a range tombstone that covers `key`; 0 if
