@@ -1,6 +1,6 @@
 //! Explanations of operations as JSON. Times are in microseconds.
 
-use super::micros;
+use super::units::micros;
 use esker::{BlockCounts, Explanation, SlowOperation, Source, Step};
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;

@@ -2,6 +2,7 @@
 //! are shown as text. The program and the C interface describe statistics by this one function.
 
 mod explain;
+mod units;
 
 pub use explain::explanation;
 
@@ -12,10 +13,7 @@ use esker::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-
-fn micros(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e3
-}
+use units::micros;
 
 fn level(level: &LevelShape) -> Value {
     json!({

@@ -130,14 +130,14 @@ impl Core {
         monitor: &Arc<Monitor>,
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
-        let (fs, log_start) = (options.fs.clone(), described.log_start);
+        let (fs, log_start, bus) = (options.fs.clone(), described.log_start, monitor.bus());
         // The pool keeps one memtable's worth of memory for the next memtable.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let log_directory = path.join(LOG_DIRECTORY);
         let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let (recovered, memtable_sets) =
-            replay_log(&log_directory, log_start, options, replay, monitor.bus())?;
-        let known = check_known(path, &described, &recovered, options.recovery, monitor.bus())?;
+            replay_log(&log_directory, log_start, options, replay, bus)?;
+        let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
         let (reserve, store) = begin(path, options, &mut described, &files, known)?;
         let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
@@ -169,9 +169,9 @@ impl Core {
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
-            pacer: Pacer::new(monitor.bus().clone()),
+            pacer: Pacer::new(bus.clone()),
             monitor: monitor.clone(),
-            slowest: Slowest::new(monitor.bus().clone(), options.slow_operation),
+            slowest: Slowest::new(bus.clone(), options.slow_operation),
             waits,
             reserve,
             relief: Default::default(),
@@ -191,8 +191,7 @@ impl Core {
             settings,
             files,
         });
-        core.after_recovery()?;
-        Ok(core)
+        core.after_recovery().map(|()| core)
     }
 
     /// Makes the replayed writes durable before the first new write (R7), and scores the
