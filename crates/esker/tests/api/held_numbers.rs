@@ -29,7 +29,7 @@ fn a_write_that_survives_a_power_cut_waits_for_a_sync() {
 #[test]
 fn a_write_beyond_the_prepared_log_waits_for_log_space() {
     let (_place, db) = fresh();
-    db.insert("large", vec![1; 1 << 20]).unwrap();
+    db.insert("large", vec![1; 400 << 10]).unwrap();
     let stats = db.stats();
     assert!(waited(&stats).contains(&"log_space"), "{:?}", stats.waits);
     assert!(stats.log_files_prepared >= 2);
@@ -83,8 +83,7 @@ fn iterators_are_counted_with_what_they_hold() {
     let mut iter = db.iter().unwrap();
     iter.next().unwrap().unwrap();
     let cursor = db.default_keyspace().cursor().unwrap();
-    let present = db.stats().held;
-    assert_eq!((present.iterators, present.oldest_state), (2, Duration::ZERO));
+    assert_eq!(db.stats().held.iterators, 2);
     db.flush().unwrap();
     let later = db.stats();
     assert_eq!(later.held.iterators, 2);
