@@ -180,3 +180,28 @@ fn decoded_statistics_are_those_of_the_database() {
     assert!(text.contains(",label=\"a \\\"label\\\"\\n\"} "), "{text}");
     assert!(text.contains(&format!("\nesker_puts_total {}\n", stats.puts)), "{text}");
 }
+
+#[test]
+fn blocks_that_are_evicted_while_they_are_read_are_counted() {
+    let (_place, db) = fresh();
+    let space = db.default_keyspace();
+    for number in 0..200 {
+        db.insert(key(number), vec![number as u8; 60 << 10]).unwrap();
+    }
+    db.compact().unwrap();
+    let read_all = || {
+        // More than the cache holds. The first are not read again: the cache would keep them.
+        for number in 10..200 {
+            db.get(key(number)).unwrap().unwrap();
+        }
+        db.stats()
+    };
+    let three = |take: &dyn Fn() -> Stats| {
+        let inner = |_: &[u8]| space.get_with(key(2), |_| take()).unwrap().unwrap();
+        let middle = |_: &[u8]| space.get_with(key(1), inner).unwrap().unwrap();
+        space.get_with(key(0), middle).unwrap().unwrap()
+    };
+    let stats = three(&read_all);
+    assert!(stats.held.evicted >= 3 * (60 << 10), "{:?} {:?}", stats.held, stats.memory);
+    assert!(stats.held.evicted <= stats.memory.cache);
+}
