@@ -216,3 +216,39 @@ fn each_wait_for_admission_has_its_cause() {
         core.close().unwrap();
     }
 }
+
+#[test]
+fn what_keeps_the_log_is_named() {
+    use crate::stats::report::LogHolder;
+    let (_directory, core) = open();
+    let default = core.catalog.lock().by_id(0).cloned().unwrap();
+    let spaces: [&KeyspaceState; 1] = [&default];
+    let payload = put(&default, b"k", b"v");
+    let holder = || core.stats(0).log.holder;
+    let seal = || {
+        core.write(&write(&payload, 1, &spaces)).unwrap();
+        assert!(core.seal(core.writable().unwrap(), &core.state_now()));
+    };
+    // While a test has the right to flush, no worker flushes.
+    let take_flush = || {
+        while !core.work.begin_flush() {
+            std::thread::yield_now();
+        }
+    };
+    assert_eq!(holder(), LogHolder::Nothing);
+    core.write(&write(&payload, 1, &spaces)).unwrap();
+    assert_eq!(holder(), LogHolder::Memtable);
+    take_flush();
+    seal();
+    assert_eq!(holder(), LogHolder::PendingFlush);
+    core.work.end_flush(None);
+    core.flush().unwrap();
+    assert_eq!(holder(), LogHolder::Nothing);
+    take_flush();
+    core.work.end_flush(Some(Error::Closed));
+    take_flush();
+    seal();
+    assert_eq!(holder(), LogHolder::FailedFlush);
+    core.work.end_flush(None);
+    core.close().unwrap();
+}
