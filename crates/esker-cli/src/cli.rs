@@ -6,8 +6,8 @@
 
 use crate::bench::{self, BenchArgs};
 use crate::commands::{
-    branch, checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair,
-    scan, stats, verify,
+    branch, checkpoint, compact, del, dump, events, get, import, inspect, keyspaces, load, put,
+    repair, scan, stats, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::{self, ShellArgs};
@@ -39,6 +39,7 @@ pub enum Command {
     Scan(scan::ScanArgs),
     Keyspaces(keyspaces::KeyspacesArgs),
     Stats(stats::StatsArgs),
+    Events(events::EventsArgs),
     Verify(verify::VerifyArgs),
     Branch(branch::BranchArgs),
     Checkpoint(checkpoint::CheckpointArgs),
@@ -99,6 +100,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Scan(args) => scan::run(&args, &mut out),
         Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
         Command::Stats(args) => stats::run(&args, &mut out),
+        Command::Events(args) => events::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
         Command::Branch(args) => branch::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
