@@ -32,7 +32,12 @@ fn events_are_printed_while_the_database_is_open_and_afterwards() {
     assert_eq!(kinds(&json).last().unwrap(), "database_closed");
     let lines = succeed(["events", text(&path)]);
     assert_eq!(lines.lines().count(), json.lines().count());
-    assert!(lines.contains(" flush  keyspaces=1  ") && !lines.contains("secret"), "{lines}");
+    assert!(
+        lines.contains(" flush  bytes=")
+            && lines.contains("  keyspaces=1  ")
+            && !lines.contains("secret"),
+        "{lines}"
+    );
     assert_eq!(fs::read(path.join("EVENTS")).unwrap(), before, "reading changes nothing");
 }
 
