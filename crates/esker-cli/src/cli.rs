@@ -6,8 +6,8 @@
 
 use crate::bench::{self, BenchArgs};
 use crate::commands::{
-    branch, checkpoint, compact, del, dump, explain, get, import, inspect, keyspaces, load, put,
-    repair, scan, stats, verify,
+    branch, checkpoint, compact, del, dump, events, explain, get, import, inspect, keyspaces, load,
+    put, repair, scan, stats, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::{self, ShellArgs};
@@ -40,6 +40,7 @@ pub enum Command {
     Keyspaces(keyspaces::KeyspacesArgs),
     Stats(stats::StatsArgs),
     Explain(explain::ExplainArgs),
+    Events(events::EventsArgs),
     Verify(verify::VerifyArgs),
     Branch(branch::BranchArgs),
     Checkpoint(checkpoint::CheckpointArgs),
@@ -101,6 +102,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
         Command::Stats(args) => stats::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
+        Command::Events(args) => events::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
         Command::Branch(args) => branch::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),

@@ -33,6 +33,7 @@ _Durability = Literal["buffered", "process", "disk"]
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Compare = Callable[[bytes, bytes], int]
 _Filter = Callable[[bytes, bytes], bool | Buffer | None]
+_Listener = Callable[[dict[str, Any]], object]
 _Merge = Callable[[bytes, bytes | None, list[bytes]], Buffer | None]
 
 __version__: Final[str]
@@ -209,6 +210,7 @@ class DB(Store):
         recovery: Literal["refuse", "keep-prefix"] = "refuse",
         merge_operators: dict[str, _Merge] | None = None,
         compaction_filters: dict[str, _Filter] | None = None,
+        on_event: _Listener | None = None,
     ) -> Self: ...
     @property
     def name(self) -> Any: ...

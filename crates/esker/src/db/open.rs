@@ -56,7 +56,7 @@ impl Core {
     }
 
     fn open_as(path: &Path, options: &Options, filling: bool) -> Result<Arc<Self>> {
-        let (monitor, since) = (Arc::new(Monitor::new(options)), Instant::now());
+        let (monitor, since) = (Arc::new(Monitor::new(options, filling)), Instant::now());
         let opened = Self::open_told(path, options, filling, &monitor);
         monitor.opened(options.read_only, since, &opened);
         opened

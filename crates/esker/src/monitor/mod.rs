@@ -64,10 +64,11 @@ impl fmt::Debug for Monitor {
 }
 
 impl Monitor {
-    /// The monitor that the options ask for; its thread does not run yet.
-    pub fn new(options: &Options) -> Self {
+    /// The monitor that the options ask for; its thread does not run yet. `filling`: the directory
+    /// is marked as unfinished, and gets no files that its filling does not need.
+    pub fn new(options: &Options, filling: bool) -> Self {
         let wanted = options.monitor.unwrap_or_else(|| options.fs.is_native());
-        let writes_files = wanted && !options.read_only;
+        let writes_files = wanted && !options.read_only && !filling;
         let listener = options.on_event.clone();
         let listened = writes_files || listener.is_some() || cfg!(feature = "tracing");
         let (bus, (thread, started)) = (Arc::new(EventBus::new(listened)), Default::default());

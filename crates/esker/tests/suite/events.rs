@@ -86,7 +86,7 @@ fn live(db: &Db) {
 }
 
 #[test]
-fn c12_the_listener_and_the_file_tell_the_same_in_order() {
+fn the_listener_and_the_file_tell_the_same_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let copy = dir.path().join("copy");
@@ -138,7 +138,7 @@ fn c12_the_listener_and_the_file_tell_the_same_in_order() {
 }
 
 #[test]
-fn c12_recovery_tells_what_it_replayed() {
+fn recovery_tells_what_it_replayed() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), small()).unwrap();
     db.insert("k", "v").unwrap();
@@ -157,7 +157,7 @@ fn c12_recovery_tells_what_it_replayed() {
 }
 
 #[test]
-fn c12_whatever_stands_at_the_names_the_database_works() {
+fn whatever_stands_at_the_names_the_database_works() {
     type Put = fn(&Path);
     let puts: [(&str, Put); 7] = [
         ("nothing", |_| {}),
@@ -184,7 +184,7 @@ fn c12_whatever_stands_at_the_names_the_database_works() {
             if what == "a directory" {
                 continue;
             }
-            Db::destroy(dir.path()).unwrap();
+            Db::destroy(dir.path(), &small()).unwrap();
             assert!(!path.exists(), "{what} at {name} is not removed");
         }
     }
@@ -196,16 +196,18 @@ fn works(path: &Path, what: &str) {
     db.close().unwrap();
     let mut options = small();
     options.read_only = true;
-    let before = fs::read(path.join("EVENTS")).ok();
+    // Reading a pipe would wait for ever.
+    let events = || path.join("EVENTS").is_file().then(|| fs::read(path.join("EVENTS")).unwrap());
+    let before = events();
     let db = Db::open_with(path, options).unwrap();
     assert_eq!(db.keyspace("users").unwrap().iter().unwrap().count(), 500, "{what}");
     db.close().unwrap();
-    assert_eq!(fs::read(path.join("EVENTS")).ok(), before, "{what}: a reader writes nothing");
+    assert_eq!(events(), before, "{what}: a reader writes nothing");
 }
 
 #[cfg(unix)]
 #[test]
-fn c12_links_and_pipes_at_the_name_are_not_followed() {
+fn links_and_pipes_at_the_name_are_not_followed() {
     use std::process::Command;
     let dir = tempfile::tempdir().unwrap();
     let elsewhere = dir.path().join("elsewhere");
@@ -228,7 +230,7 @@ fn c12_links_and_pipes_at_the_name_are_not_followed() {
 }
 
 #[test]
-fn c12_a_listener_that_panics_hears_the_rest() {
+fn a_listener_that_panics_hears_the_rest() {
     let dir = tempfile::tempdir().unwrap();
     let (mut options, kept) = listening(small());
     let (inner, count) = (options.on_event.take().unwrap(), Mutex::new(0));
@@ -246,7 +248,7 @@ fn c12_a_listener_that_panics_hears_the_rest() {
 }
 
 #[test]
-fn c12_a_listener_that_does_not_return_stops_no_call() {
+fn a_listener_that_does_not_return_stops_no_call() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = small();
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
@@ -267,7 +269,7 @@ fn c12_a_listener_that_does_not_return_stops_no_call() {
 }
 
 #[test]
-fn c12_an_open_that_fails_tells_the_listener_and_writes_nothing() {
+fn an_open_that_fails_tells_the_listener_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     Db::open_with(dir.path(), small()).unwrap().close().unwrap();
     let before = fs::read(dir.path().join("EVENTS")).unwrap();
@@ -281,7 +283,7 @@ fn c12_an_open_that_fails_tells_the_listener_and_writes_nothing() {
 }
 
 #[test]
-fn c12_damage_that_a_read_finds_is_an_event() {
+fn damage_that_a_read_finds_is_an_event() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), small()).unwrap();
     live(&db);
@@ -305,7 +307,7 @@ fn c12_damage_that_a_read_finds_is_an_event() {
 }
 
 #[test]
-fn c12_a_full_device_loses_events_and_no_write() {
+fn a_full_device_loses_events_and_no_write() {
     let disk = CrashFs::new();
     let mut options = Options::default();
     options.fs = disk.as_fs();
@@ -324,7 +326,7 @@ fn c12_a_full_device_loses_events_and_no_write() {
     kept.wait(|kind| matches!(kind, EventKind::DeviceFull { .. }).then_some(()));
     // What frees space works as ever, although the monitor has more to tell.
     for number in 0..stored {
-        db.delete(number.to_be_bytes()).unwrap();
+        db.remove(number.to_be_bytes()).unwrap();
         if number % 10 == 0 {
             db.flush().unwrap();
         }
@@ -341,7 +343,7 @@ fn c12_a_full_device_loses_events_and_no_write() {
 }
 
 #[test]
-fn c12_the_files_stay_small() {
+fn the_files_stay_small() {
     let dir = tempfile::tempdir().unwrap();
     // Names are the longest part of an event.
     let name = "k".repeat(200);
@@ -352,7 +354,7 @@ fn c12_the_files_stay_small() {
             let keyspace = db.keyspace(&name).unwrap();
             keyspace.insert("k", "v").unwrap();
             db.flush().unwrap();
-            keyspace.compact(..).unwrap();
+            db.compact().unwrap();
         }
         db.close().unwrap();
         for name in ["EVENTS", "EVENTS.1"] {
@@ -372,10 +374,10 @@ fn c12_the_files_stay_small() {
 
 #[test]
 fn a_snapshot_that_is_held_for_long_is_told_once() {
-    use esker_testkit::harness::ManualClock;
+    use esker_testkit::harness::HandClock;
     let dir = tempfile::tempdir().unwrap();
     let (mut options, kept) = listening(small());
-    let clock = Arc::new(ManualClock::default());
+    let clock = Arc::new(HandClock::default());
     options.clock = clock.clone();
     let db = Db::open_with(dir.path(), options).unwrap();
     let snapshot = db.snapshot().unwrap();
