@@ -4,7 +4,7 @@ use crate::bytes::Input;
 use crate::errors::{Failure, Result};
 use crate::keyspace::PrefixedDB;
 use crate::options::{Packing, Wanted, filters_from, merges_from, order_from};
-use crate::order::PyOrder;
+use crate::order::{PyListener, PyOrder};
 use crate::shared::{Shared, Space};
 use crate::store::Store;
 use crate::txn::Transaction;
@@ -112,7 +112,8 @@ impl DB {
         block_size=None, block_restart_interval=None, max_file_size=None, compression=Packing(Compression::Auto),
         bloom_filter_bits=None, comparator=None, comparator_name=None, memory=None,
         durability="process", sync_interval=5.0, read_only=false, workers=None,
-        recovery="refuse", merge_operators=None, compaction_filters=None))]
+        recovery="refuse", merge_operators=None, compaction_filters=None,
+        on_event=None))]
     #[allow(clippy::too_many_arguments)]
     fn new<'py>(
         py: Python<'py>,
@@ -138,6 +139,7 @@ impl DB {
         recovery: &str,
         merge_operators: Option<&Bound<'py, PyDict>>,
         compaction_filters: Option<&Bound<'py, PyDict>>,
+        on_event: Option<&Bound<'py, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = (paranoid_checks, write_buffer_size, max_open_files, lru_cache_size, block_size);
         let _ = (block_restart_interval, max_file_size, bloom_filter_bits);
@@ -155,6 +157,7 @@ impl DB {
             order: order.clone(),
             merges: merges_from(merge_operators)?,
             filters: filters_from(compaction_filters)?,
+            listener: on_event.map(|function| PyListener::new(function).map(Arc::new)).transpose()?,
         };
         let (path, options) = (path_of(name)?, wanted.options()?);
         let (db, keyspace) = py.detach(|| -> esker::Result<_> {

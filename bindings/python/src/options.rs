@@ -1,7 +1,7 @@
 //! The options of a database, as Python gives them.
 
 use crate::errors::{Failure, Result, invalid};
-use crate::order::{PyFilter, PyMerge, PyOrder};
+use crate::order::{PyFilter, PyListener, PyMerge, PyOrder};
 use esker::{Compression, Durability, Options, Recovery};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -109,6 +109,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) order: Option<Arc<PyOrder>>,
     pub(crate) merges: Vec<Arc<PyMerge>>,
     pub(crate) filters: Vec<Arc<PyFilter>>,
+    pub(crate) listener: Option<Arc<PyListener>>,
 }
 
 impl Wanted<'_> {
@@ -135,6 +136,7 @@ impl Wanted<'_> {
         if let Some(order) = &self.order {
             options.comparators.push(order.clone());
         }
+        options.on_event = self.listener.map(|listener| listener as _);
         options.merge_operators.extend(self.merges.into_iter().map(|merge| merge as _));
         options.compaction_filters.extend(self.filters.into_iter().map(|filter| filter as _));
         Ok(options)

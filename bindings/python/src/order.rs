@@ -1,7 +1,9 @@
-//! Custom comparators, merge operators and compaction filters that are Python functions.
+//! Custom comparators, merge operators, compaction filters and listeners that are Python functions.
 
 use crate::errors::Failure;
-use esker::{CompactionFilter, Comparator, Decision, MergeOperator, OperatorResult};
+use esker::{
+    CompactionFilter, Comparator, Decision, Event, EventListener, MergeOperator, OperatorResult,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList};
@@ -142,5 +144,36 @@ impl CompactionFilter for PyFilter {
         // The engine contains it, keeps the entries, calls no more, and reports it to the
         // compaction.
         self.decide(key, value).unwrap_or_else(|error| give_up(error, &self.function))
+    }
+}
+
+/// A listener: a function of a dict, which has the members of the event's JSON.
+pub(crate) struct PyListener {
+    function: Py<PyAny>,
+}
+
+impl PyListener {
+    /// The listener `function`.
+    pub(crate) fn new(function: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("'on_event' must be callable"));
+        }
+        Ok(Self { function: function.clone().unbind() })
+    }
+}
+
+impl EventListener for PyListener {
+    fn event(&self, event: &Event) {
+        Python::attach(|py| {
+            let function = self.function.bind(py);
+            let told = py
+                .import("json")
+                .and_then(|json| json.call_method1("loads", (event.to_json(),)))
+                .and_then(|event| function.call1((event,)));
+            // Nobody waits for the function, so its exception is shown.
+            if let Err(error) = told {
+                error.write_unraisable(py, Some(function));
+            }
+        });
     }
 }

@@ -379,10 +379,16 @@ impl Store {
         ArrowScan::new(&self.space, snapshot, &wish, (batch_rows, batch_bytes))
     }
 
-    /// Takes a snapshot: the state at this moment, which does not change.
-    fn snapshot(&self, py: Python<'_>) -> Result<Snapshot> {
+    /// Takes a snapshot: the state at this moment, which does not change. The statistics show its
+    /// label.
+    #[pyo3(signature = (*, label=None))]
+    fn snapshot(&self, py: Python<'_>, label: Option<&str>) -> Result<Snapshot> {
         self.space.shared.check()?;
-        Snapshot::new(&self.space, py.detach(|| self.space.db.snapshot())?)
+        let take = || match label {
+            Some(label) => self.space.db.snapshot_with_label(label),
+            None => self.space.db.snapshot(),
+        };
+        Snapshot::new(&self.space, py.detach(take)?)
     }
 
     /// Compacts the entries between two keys, so that they take less space.

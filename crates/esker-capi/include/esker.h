@@ -1172,6 +1172,13 @@ esker_code esker_wait_until_idle(const esker_db *db, esker_error **error);
 esker_code esker_stats(const esker_db *db, esker_value **json, esker_error **error);
 
 /**
+ * The database's statistics as text in the format OpenMetrics 1.0, for Prometheus and other
+ * collectors. The text goes to `text`; release it with `esker_value_free`. Names of metrics do not
+ * change; later versions may add some.
+ */
+esker_code esker_openmetrics(const esker_db *db, esker_value **text, esker_error **error);
+
+/**
  * The run segments of a keyspace, from old to new and in key order, as JSON: for each its file,
  * offset, bytes and entries, its age, its first and last key in hexadecimal, and whether it holds
  * range tombstones. Otherwise as `esker_stats`.

@@ -6,8 +6,8 @@
 
 use crate::bench::{self, BenchArgs};
 use crate::commands::{
-    branch, checkpoint, compact, del, dump, get, import, inspect, keyspaces, load, put, repair,
-    scan, serve_metrics, stats, top, verify,
+    branch, checkpoint, compact, del, dump, events, explain, get, import, inspect, keyspaces, load,
+    put, repair, scan, serve_metrics, stats, top, verify,
 };
 use crate::failure::{Failure, one_line};
 use crate::shell::{self, ShellArgs};
@@ -41,6 +41,8 @@ pub enum Command {
     Stats(stats::StatsArgs),
     Top(top::TopArgs),
     ServeMetrics(serve_metrics::ServeMetricsArgs),
+    Explain(explain::ExplainArgs),
+    Events(events::EventsArgs),
     Verify(verify::VerifyArgs),
     Branch(branch::BranchArgs),
     Checkpoint(checkpoint::CheckpointArgs),
@@ -107,6 +109,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Keyspaces(args) => keyspaces::run(&args, &mut out),
         Command::Stats(args) => stats::run(&args, &mut out),
         Command::ServeMetrics(args) => serve_metrics::run(&args, &mut out),
+        Command::Explain(args) => explain::run(&args, &mut out),
+        Command::Events(args) => events::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
         Command::Branch(args) => branch::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),

@@ -8,8 +8,8 @@ use crate::callbacks::{Context, esker_comparator, esker_destroy};
 use crate::code::esker_code;
 use crate::fault::{Result, esker_error, misuse};
 use crate::handle::kind;
-use esker::{Clock, Compression, Durability, Error, LogKind, Recovery};
-use std::ffi::c_void;
+use esker::{Clock, Compression, Durability, Error, Event, EventListener, LogKind, Recovery};
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -246,6 +246,50 @@ pub unsafe extern "C" fn esker_options_set_clock(
         let Some(now) = now else { return misuse("the clock is NULL: give one") };
         let mut options = exclusive(options)?;
         options.clock = Arc::new(CalledClock { now, context: Context::new(context, destroy) });
+        Ok(())
+    })
+}
+
+/// Is told about an event of a database: an object of JSON of `len` bytes, without a newline and
+/// without a zero at its end, valid during the call. Its members are described in
+/// docs/operations.md. One thread of the database calls it, for one event after the other; if
+/// opening fails, the thread that opens does. It must return (no `longjmp`, no exception), must
+/// not close the database, and must not free its last handle.
+// SAFETY: the giver of such a function promises that it may be called so (B4, B5).
+pub type esker_event_callback =
+    Option<unsafe extern "C" fn(context: *mut c_void, json: *const c_char, len: usize)>;
+
+/// A listener that calls C.
+struct CalledListener {
+    callback: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
+    context: Context,
+}
+
+impl EventListener for CalledListener {
+    fn event(&self, event: &Event) {
+        let json = event.to_json();
+        // SAFETY: the giver promises that it may be called so from any thread, and returns (B5).
+        unsafe { (self.callback)(self.context.pointer(), json.as_ptr().cast(), json.len()) }
+    }
+}
+
+/// Sets who is told about events: flushes, compactions, stalls of writers, damage and others. A slow
+/// callback delays later events, and closing, but no other call. `context` is passed to every call
+/// and destroyed after the last one; if this function fails, it is not destroyed.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_set_event_callback(
+    options: *mut esker_options,
+    callback: esker_event_callback,
+    context: *mut c_void,
+    destroy: esker_destroy,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let Some(callback) = callback else { return misuse("the callback is NULL: give one") };
+        let mut options = exclusive(options)?;
+        let context = Context::new(context, destroy);
+        options.on_event = Some(Arc::new(CalledListener { callback, context }));
         Ok(())
     })
 }

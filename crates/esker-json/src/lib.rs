@@ -1,6 +1,11 @@
 //! Reports as JSON: statistics, verify and repair. Times are in microseconds, sizes in bytes; paths
 //! are shown as text. The program and the C interface describe statistics by this one function.
 
+mod explain;
+mod units;
+
+pub use explain::explanation;
+
 use esker::repair::{Kept, Plan, Salvaged};
 use esker::{
     BranchUse, LevelShape, Metric, MetricKind, MetricUnit, Observed, Sample, SamplePart,
@@ -8,10 +13,7 @@ use esker::{
 };
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-fn micros(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e3
-}
+use units::micros;
 
 fn level(level: &LevelShape) -> Value {
     json!({
@@ -132,6 +134,7 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
         "write_amplification": stats.write_amplification(),
         "snapshots": stats.snapshots.iter().map(snapshot).collect::<Vec<_>>(),
         "branches": stats.branches.iter().map(branch).collect::<Vec<_>>(),
+        "slowest": stats.slowest.iter().map(|slow| explain::slow(slow, &name)).collect::<Vec<_>>(),
         "trees": stats.trees.iter().map(|shape| tree(shape, &name)).collect::<Vec<_>>(),
     });
     for metric in Metric::all().iter().filter(|metric| !metric.is_listed()) {

@@ -276,6 +276,11 @@ impl Pacer {
         before != mode && (mode == OPEN || before == STOPPED)
     }
 
+    /// How long ago the database was opened.
+    pub fn uptime(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
     /// Reports a change of the mode; each mode comes with its rate.
     fn tell(&self, before: (u8, f64), now: (u8, f64), duration: Duration) {
         let rate = |(mode, rate): (u8, f64)| {
@@ -288,11 +293,6 @@ impl Pacer {
         if let Some(cause) = cause(now.0) {
             self.events.emit(EventKind::WriteStallBegin { cause, rate: rate(now) });
         }
-    }
-
-    /// How long ago the database was opened.
-    pub fn uptime(&self) -> Duration {
-        self.epoch.elapsed()
     }
 
     /// Whether writers may go on without a call to the pacer.

@@ -40,6 +40,8 @@
 //! - Branches and named snapshots: [`Db::branch`], [`Db::snapshot_named`].
 //! - Copies of an open database: [`Db::checkpoint`].
 //! - Statistics: [`Db::stats`], [`Stats`], [`Db::verify`]; of another process: [`Observed`].
+//! - What one operation did: [`Db::explain_get`], [`Db::explain_scan`], [`Db::explain_put`],
+//!   [`Explanation`].
 //! - Events: [`Options::on_event`], [`Event`], [`EventKind`], [`EventListener`].
 //! - Errors: [`Error`], [`ErrorKind`], [`Corruption`].
 //! - Options: [`Options`]; most programs set none.
@@ -61,6 +63,7 @@ pub mod fs;
 mod sync;
 
 mod events;
+mod trace;
 mod waits;
 
 mod block;
@@ -96,6 +99,7 @@ mod recovery;
 #[cfg(not(loom))]
 mod stats;
 
+mod lookup;
 #[cfg(not(loom))]
 mod monitor;
 
@@ -123,14 +127,14 @@ pub mod guide {}
 
 #[cfg(not(loom))]
 pub use api::{
-    Append, Associative, AssociativeOperator, Batch, BranchUse, BytesWritten, Clock,
+    Append, Associative, AssociativeOperator, Batch, BlockCounts, BranchUse, BytesWritten, Clock,
     CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
-    Durability, Event, EventKind, EventListener, HeldUse, Iter, Keyspace, KeyspaceOptions, Latency,
-    LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse, MergeOperator, Metric, MetricKind,
-    MetricUnit, Observed, ObservedState, OperatorResult, Options, Pace, PaceMode, Problem,
-    Recovery, Sample, SamplePart, Savepoint, SegmentShape, Snapshot, SnapshotUse, Stalls, Stats,
-    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
-    WaitTimes,
+    Durability, Event, EventKind, EventListener, Explanation, HeldUse, Iter, Keyspace,
+    KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
+    MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
+    Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint,
+    SegmentShape, SlowOperation, Snapshot, SnapshotUse, Source, Stalls, Stats, Step, SystemClock,
+    Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport, WaitTime, WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

@@ -148,12 +148,21 @@ impl Waited {
 pub type Tally = [u64; CAUSES];
 
 thread_local! {
+    /// Whether the tally holds anything: one byte for calls that did not wait.
+    static WAITED: Cell<bool> = const { Cell::new(false) };
     static TALLY: Cell<Tally> = const { Cell::new([0; CAUSES]) };
 }
 
 /// What the calling thread waited for since the last call of this function.
 pub fn take_tally() -> Tally {
+    let _ = WAITED.try_with(|waited| waited.set(false));
     TALLY.try_with(Cell::take).unwrap_or_default()
+}
+
+/// Whether the calling thread waited since the last call of [`take_tally`].
+#[inline]
+pub fn has_waited() -> bool {
+    WAITED.with(Cell::get)
 }
 
 #[derive(Debug, Default)]
@@ -195,6 +204,7 @@ impl Waits {
         kept.nanos.fetch_add(nanos, Ordering::Relaxed);
         let bucket = BUCKETS_UPTO.partition_point(|upto| *upto < nanos);
         kept.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        let _ = WAITED.try_with(|waited| waited.set(true));
         let _ = TALLY.try_with(|tally| {
             let mut sums = tally.get();
             sums[cause as usize] = sums[cause as usize].saturating_add(nanos);

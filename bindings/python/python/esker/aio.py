@@ -323,9 +323,9 @@ class Store(_Reader):
         real = self._real.write_batch(transaction=transaction, sync=sync, durability=durability)
         return WriteBatch(self._pool, real, transaction)
 
-    async def snapshot(self) -> Snapshot:
-        """Takes a snapshot: the state at this moment."""
-        return Snapshot(self._pool, await self._call(self._real.snapshot))
+    async def snapshot(self, *, label: str | None = None) -> Snapshot:
+        """Takes a snapshot: the state at this moment. The statistics show its label."""
+        return Snapshot(self._pool, await self._call(self._real.snapshot, label=label))
 
     async def compact_range(
         self, *, start: Buffer | None = None, stop: Buffer | None = None
@@ -524,6 +524,10 @@ class DB(Store):
     async def stats(self) -> dict[str, Any]:
         """The database's statistics."""
         return await self._call(self.real.stats)
+
+    async def openmetrics(self) -> str:
+        """The statistics as text in the format OpenMetrics 1.0."""
+        return await self._call(self.real.openmetrics)
 
     async def verify(self) -> dict[str, Any]:
         """Reads everything that is stored and reports damage."""

@@ -209,6 +209,12 @@ static void upkeep(const esker_db *db, const esker_keyspace *ks) {
   CHECK(strlen(text) == length && text[0] == '{' && text[length - 1] == '}');
   CHECK(strstr(text, "\"puts\":") != NULL && strstr(text, "\"trees\":") != NULL);
   esker_value_free(json);
+  OK(esker_openmetrics(db, &json, &error));
+  text = esker_value_data(json, &length);
+  CHECK(strlen(text) == length && strstr(text, "# TYPE esker_puts counter\n") == text);
+  CHECK(length > 6 && strcmp(text + length - 6, "# EOF\n") == 0);
+  CHECK(strstr(text, "\nesker_pace_mode{esker_pace_mode=\"open\"} 1\n") != NULL);
+  esker_value_free(json);
   OK(esker_segments(ks, &json, &error));
   text = esker_value_data(json, NULL);
   CHECK(strstr(text, "\"smallest\":\"61\"") != NULL && strstr(text, "\"entries\":") != NULL);

@@ -211,6 +211,36 @@ static void clocks(const char *path) {
   CHECK(destroyed == before + 1);
 }
 
+static int events_told;
+static int closed_told;
+
+static void tell_event(void *context, const char *json, size_t len) {
+  char text[8192];
+  CHECK(context == &destroyed && len > 2 && len < sizeof text);
+  CHECK(json[0] == '{' && json[len - 1] == '}' && memchr(json, '\n', len) == NULL);
+  memcpy(text, json, len);
+  text[len] = 0;
+  events_told++;
+  closed_told += strstr(text, "\"event\":\"database_closed\"") != NULL;
+}
+
+/* The callback is told about each event, the last one before close returns. */
+static void events(const char *path) {
+  esker_options *options = esker_options_new();
+  esker_db *db = NULL;
+  int before = destroyed;
+  FAILS(ESKER_MISUSE, esker_options_set_event_callback(options, NULL, &destroyed, destroy, &error));
+  OK(esker_options_set_event_callback(options, tell_event, &destroyed, destroy, &error));
+  OK(esker_open(path, ESKER_NUL, options, &db, &error));
+  esker_options_free(options);
+  OK(esker_flush(db, &error));
+  OK(esker_close(db, &error));
+  /* Manifest read, log replayed, opened, closed. */
+  CHECK(events_told >= 4 && closed_told == 1);
+  esker_db_free(db);
+  CHECK(destroyed == before + 1);
+}
+
 static int backwards(void *context, const char *a, size_t a_len, const char *b, size_t b_len) {
   size_t shorter = a_len < b_len ? a_len : b_len;
   int result = shorter == 0 ? 0 : memcmp(b, a, shorter);
@@ -273,6 +303,7 @@ int main(int count, char **arguments) {
   esker_db_free(db);
   CHECK(destroyed == 2);
   clocks(below(arguments[1], "clock"));
+  events(below(arguments[1], "events"));
 
   /* Without the operator, its keyspace says what is missing when it is read. */
   OK(esker_open(path, ESKER_NUL, NULL, &db, &error));

@@ -8,6 +8,8 @@ pub mod checkpoint;
 pub mod compact;
 pub mod del;
 pub mod dump;
+pub mod events;
+pub mod explain;
 pub mod get;
 pub mod import;
 pub mod inspect;

@@ -10,6 +10,7 @@ mod commands;
 mod compare;
 mod damage;
 mod dump_load;
+mod events_command;
 mod experiment;
 mod import;
 mod kill_loop;

@@ -714,12 +714,13 @@ impl State {
     unsafe fn upkeep(&mut self, input: &mut Input) {
         let Some(Opened { handle: db, .. }) = self.database(input) else { return };
         let mut json = null_mut();
-        let done = match input.below(7) {
+        let done = match input.below(8) {
             0 => call!(esker_flush(db)),
             1 => call!(esker_compact(db)),
             2 => call!(esker_sync(db)),
             3 => call!(esker_wait_until_idle(db)),
             4 => call!(esker_stats(db, &mut json)),
+            6 => call!(esker_openmetrics(db, &mut json)),
             5 => {
                 let mut problems = 9;
                 let done = call!(esker_verify(db, &mut problems, &mut json));

@@ -133,3 +133,45 @@ fn nobody_moves_on_while_memory_is_full() {
     assert!(pacer.update_at(debts(90 * MIB, 0), at(1000)), "those who were stopped ask again");
     assert_eq!(pacer.admit_at(1, &mut waiting, at(1000)), Admission::Wait(WAIT_MAX));
 }
+
+#[test]
+fn each_change_of_the_cause_is_told() {
+    let bus = Arc::new(EventBus::new(true));
+    let pacer = Pacer::new(bus.clone());
+    let half = Debts { memtables: 60, budget: 100, bases: 100, ..Debts::default() };
+    let steps = [
+        Debts { memtables: 10, ..half },
+        half,
+        Debts { memtables: 70, ..half },
+        Debts { memtables: 100, ..half },
+        Debts { memtables: 10, deltas: 150, ..half },
+        Debts { memtables: 10, tight: true, ..half },
+        Debts { memtables: 10, ..half },
+    ];
+    for (second, debts) in steps.into_iter().enumerate() {
+        pacer.update_at(debts, Duration::from_secs(second as u64));
+    }
+    let mut events = Vec::new();
+    bus.take(&mut events, true);
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| match event.kind {
+            EventKind::WriteStallBegin { cause, rate } => (cause, rate.is_some(), None),
+            EventKind::WriteStallEnd { cause, rate, duration } => {
+                (cause, rate.is_some(), Some(duration.as_secs()))
+            }
+            _ => panic!("{event:?}"),
+        })
+        .collect();
+    let expected = [
+        ("flush_debt", true, None),
+        ("flush_debt", true, Some(2)),
+        ("memory", false, None),
+        ("memory", false, Some(1)),
+        ("compaction_debt", true, None),
+        ("compaction_debt", true, Some(1)),
+        ("disk_full", false, None),
+        ("disk_full", false, Some(1)),
+    ];
+    assert_eq!(told, expected);
+}

@@ -8,6 +8,7 @@ use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::db::{Write, check_key};
 use crate::stats::counters::WriteCounts;
+use crate::trace::{Phases, Untimed};
 use crate::wal::ops::Op;
 use crate::{Durability, Result, SegmentShape};
 use std::cell::RefCell;
@@ -118,15 +119,28 @@ impl Keyspace {
         value: impl AsRef<[u8]>,
         durability: Durability,
     ) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
+        self.put_followed(key.as_ref(), value.as_ref(), durability, &mut Untimed)
+    }
+
+    /// Inserts a value; `phases` follows the write.
+    #[inline]
+    pub(super) fn put_followed(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        durability: Durability,
+        phases: &mut impl Phases,
+    ) -> Result<()> {
         if let Some(expiry) = self.expiry() {
-            return self.write_special(Kind::ExpiringPut, key, Some(expiry), value, durability);
+            let special = (Kind::ExpiringPut, Some(expiry));
+            return self.write_special(special, key, value, durability, phases);
         }
         check_key(key)?;
         self.handle.core.check_value_len(value.len() as u64)?;
         let user_bytes = (key.len() + value.len()) as u64;
         let counts = WriteCounts { puts: 1, user_bytes, ..WriteCounts::default() };
-        self.write_one(&Op::Put { keyspace: self.state.id, key, value }, durability, counts)
+        let op = Op::Put { keyspace: self.state.id, key, value };
+        self.write_one(&op, durability, counts, phases)
     }
 
     /// Inserts a value that expires after `ttl`, counted from now. The keyspace's own time to
@@ -160,7 +174,8 @@ impl Keyspace {
     ) -> Result<()> {
         let (expiry, durability) = (self.expiry_after(ttl), self.handle.core.durability());
         let (key, value) = (key.as_ref(), value.as_ref());
-        self.write_special(Kind::ExpiringPut, key, Some(expiry), value, durability)
+        let special = (Kind::ExpiringPut, Some(expiry));
+        self.write_special(special, key, value, durability, &mut Untimed)
     }
 
     /// Writes an operand, which the keyspace's merge operator later applies to the value. So this
@@ -214,7 +229,7 @@ impl Keyspace {
         self.check_merge(operand.as_ref())?;
         let expiry = self.expiry();
         let kind = if expiry.is_some() { Kind::ExpiringMerge } else { Kind::Merge };
-        self.write_special(kind, key.as_ref(), expiry, operand.as_ref(), durability)
+        self.write_special((kind, expiry), key.as_ref(), operand.as_ref(), durability, &mut Untimed)
     }
 
     /// Sets the default time to live of writes to the keyspace; `None`: they never expire. The
@@ -287,11 +302,11 @@ impl Keyspace {
 
     fn write_special(
         &self,
-        kind: Kind,
+        (kind, expiry): (Kind, Option<Millis>),
         key: &[u8],
-        expiry: Option<Millis>,
         value: &[u8],
         durability: Durability,
+        phases: &mut impl Phases,
     ) -> Result<()> {
         check_key(key)?;
         let mut joined = Vec::new();
@@ -300,7 +315,7 @@ impl Keyspace {
         let user_bytes = (key.len() + value.len()) as u64;
         let counts = WriteCounts { puts: 1, user_bytes, ..WriteCounts::default() };
         let op = Op::Special { keyspace: self.state.id, kind, key, stored };
-        self.write_one(&op, durability, counts)
+        self.write_one(&op, durability, counts, phases)
     }
 
     /// Removes a key, if it exists.
@@ -341,21 +356,33 @@ impl Keyspace {
         check_key(key)?;
         let user_bytes = key.len() as u64;
         let counts = WriteCounts { deletes: 1, user_bytes, ..WriteCounts::default() };
-        self.write_one(&Op::Delete { keyspace: self.state.id, key }, durability, counts)
+        let op = Op::Delete { keyspace: self.state.id, key };
+        self.write_one(&op, durability, counts, &mut Untimed)
     }
 
-    fn write_one(&self, op: &Op<'_>, durability: Durability, counts: WriteCounts) -> Result<()> {
+    fn write_one<P: Phases>(
+        &self,
+        op: &Op<'_>,
+        durability: Durability,
+        counts: WriteCounts,
+        phases: &mut P,
+    ) -> Result<()> {
         PAYLOAD.with(|cell| {
             let mut payload = cell.take();
             payload.clear();
             op.encode(&mut payload);
-            let result = self.handle.core.write(&Write {
+            let write = Write {
                 payload: &payload,
                 operations: 1,
                 keyspaces: &[&self.state],
                 durability,
                 counts,
-            });
+            };
+            let core = &self.handle.core;
+            let result = match P::FOLLOWS {
+                true => core.write_followed(&write, None, phases),
+                false => core.write(&write),
+            };
             if payload.capacity() <= PAYLOAD_KEPT_BYTES {
                 cell.replace(payload);
             }

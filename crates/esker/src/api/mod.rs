@@ -9,6 +9,7 @@ mod branch;
 mod conditional;
 mod cursor;
 mod database;
+mod explain;
 mod handle;
 mod iterator;
 mod keyspace;
@@ -32,6 +33,7 @@ pub use crate::base::{
 pub use crate::db::{Problem, VerifyReport};
 pub use crate::events::{Event, EventKind, EventListener};
 pub use crate::monitor::statistics::{Observed, ObservedState};
+pub use crate::trace::{BlockCounts, Explanation, Outcome, SlowOperation, Source, Step, WaitTime};
 pub use batch::Batch;
 pub use cursor::Cursor;
 pub use database::Db;

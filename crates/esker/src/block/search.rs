@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 impl Block<'_> {
     /// The newest entry of `key` with a sequence number less than `below`. `tag` belongs to the
     /// key and is used where the block has tags.
-    #[inline]
+    #[inline(always)]
     pub fn get<O: KeyOrder>(&self, order: &O, key: &[u8], tag: u8, below: Seq) -> Option<usize> {
         if self.layout.tagged() {
             return self.get_tagged(key, tag, below);
@@ -16,7 +16,21 @@ impl Block<'_> {
         (found < self.count() && order.compare(self.rest(found), key).is_eq()).then_some(found)
     }
 
-    #[inline]
+    /// How many entries [`Self::get`] compared with the key before it had its answer, as far as
+    /// tags tell; for reports.
+    pub fn compared(&self, key: &[u8], tag: u8, found: Option<usize>) -> u64 {
+        if !self.layout.tagged() {
+            return u64::from(self.count().max(1).ilog2()) + 1;
+        }
+        if !key.starts_with(self.prefix()) {
+            return 0;
+        }
+        let searched = found.map_or(self.count(), |found| found + 1);
+        let tags = &self.bytes[self.tags_start()..][..searched];
+        tags.iter().filter(|of_entry| **of_entry == tag).count() as u64
+    }
+
+    #[inline(never)]
     fn get_tagged(&self, key: &[u8], tag: u8, below: Seq) -> Option<usize> {
         // Seeded: a get at a snapshot finds a newer version in a run.
         let below = if bug!("block_get_ignores_snapshots") { Seq::MAX } else { below };

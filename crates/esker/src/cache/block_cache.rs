@@ -3,14 +3,16 @@
 //! A block comes in through `load` or `insert`, which put its frame into a slot and into a queue
 //! under the lock of the slot's shard; it leaves when the shard evicts it or its segment goes.
 
-use super::counters::{Counters, Total};
+use super::counters::{Counters, ReadStats, Total};
 use super::frame::{FrameBuf, FramePin, Slot};
 use super::shard::Shard;
 use crate::error::Result;
 use crate::sync::pin;
 use crate::sync::primitives::Mutex;
+use crate::trace::Purpose;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Bytes of capacity per shard: a smaller shard is not worth its lock.
 const SHARD_BYTES: u64 = 16 << 20;
@@ -20,7 +22,7 @@ const SHARDS_MAX: u64 = 16;
 const FLIGHTS: usize = if cfg!(loom) { 1 } else { 1024 };
 
 /// Counters and contents of the cache.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CacheStats {
     /// Blocks that were found.
     pub hits: u64,
@@ -34,6 +36,8 @@ pub struct CacheStats {
     pub index_bytes: u64,
     /// Bytes read from files to fill frames.
     pub bytes_read: u64,
+    /// Reads from files.
+    pub reads: ReadStats,
 }
 
 /// A cache for the blocks of all runs of a database.
@@ -44,7 +48,6 @@ pub struct BlockCache {
     counters: Counters,
     allocated: Arc<Total>,
     index_bytes: Total,
-    bytes_read: Total,
 }
 
 impl BlockCache {
@@ -57,7 +60,6 @@ impl BlockCache {
             counters: Counters::default(),
             allocated: Arc::default(),
             index_bytes: Total::new(0),
-            bytes_read: Total::new(0),
         }
     }
 
@@ -73,13 +75,15 @@ impl BlockCache {
     /// The counters and contents of the cache. Exact when no thread uses it.
     pub fn stats(&self) -> CacheStats {
         let (hits, misses) = self.counters.sum();
+        let reads = self.counters.reads();
         CacheStats {
             hits,
             misses,
+            reads,
             bytes: self.shards.iter().map(|shard| shard.lock().bytes()).sum(),
             allocated: self.allocated.load(Ordering::Relaxed),
             index_bytes: self.index_bytes.load(Ordering::Relaxed),
-            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            bytes_read: reads.bytes.iter().sum(),
         }
     }
 
@@ -94,9 +98,9 @@ impl BlockCache {
         self.counters.hit();
     }
 
-    /// Counts bytes that were read from a file.
-    pub fn count_read(&self, bytes: u64) {
-        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    /// Counts a read of a file.
+    pub fn count_read(&self, purpose: Purpose, bytes: u64, took: Duration) {
+        self.counters.read(purpose, bytes, took);
     }
 
     /// Counts the memory of an index that was loaded.

@@ -32,5 +32,6 @@ mod slots;
 mod tests;
 
 pub use block_cache::{BlockCache, CacheStats};
+pub use counters::ReadStats;
 pub use frame::{FrameBuf, FramePin, FrameView};
 pub use slots::Slots;

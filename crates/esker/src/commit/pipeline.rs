@@ -3,7 +3,7 @@
 mod config;
 mod full;
 
-pub use config::{LogConfig, LogCounters};
+pub use config::{Class, LogConfig, LogCounters};
 
 use super::group::{Group, OnSync};
 use super::ring::{Refused, Ring, Ticket};
@@ -12,6 +12,7 @@ use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
 use crate::options::LogKind;
 use crate::sync::Latch;
+use crate::trace::{Phases, Untimed, WritePhase};
 use crate::waits::{Cause, Waits};
 use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
@@ -28,17 +29,6 @@ use std::time::Duration;
 const SLOTS: usize = 1024;
 /// The plain log's buffer is freed when a record made it larger than this.
 const BUFFER_KEPT: usize = 1 << 20;
-
-/// What a finished write survives (C1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Nothing: the write takes up positions, and is not logged (R13).
-    Buffered,
-    /// The end of the process.
-    Process,
-    /// Power loss.
-    Disk,
-}
 
 /// The write path: see the module's description.
 pub struct Pipeline {
@@ -141,9 +131,23 @@ impl Pipeline {
         check: impl FnOnce(Seq) -> Result<T>,
         apply: impl FnOnce(T, Seq) -> Result<()>,
     ) -> Result<Seq> {
+        self.write_followed(payload, operations, class, check, apply, &mut Untimed)
+    }
+
+    /// As [`Self::write`]; `phases` follows the write.
+    pub fn write_followed<T>(
+        &self,
+        payload: &[u8],
+        operations: u32,
+        class: Class,
+        check: impl FnOnce(Seq) -> Result<T>,
+        apply: impl FnOnce(T, Seq) -> Result<()>,
+        phases: &mut impl Phases,
+    ) -> Result<Seq> {
         self.latch.check()?;
         let len = self.measure(payload, operations, class)?;
         let mut pending = self.begin_write(len)?;
+        phases.ended(WritePhase::Reservation);
         let start = pending.ticket.start;
         let checked = match check(start) {
             Ok(checked) => checked,
@@ -153,11 +157,13 @@ impl Pipeline {
             }
         };
         pending.log(payload, operations, class)?;
+        phases.ended(WritePhase::Log);
         if let Err(error) = apply(checked, start) {
             pending.fail(error.clone());
             return Err(error.poisoning());
         }
         pending.stage = Stage::Applied;
+        phases.ended(WritePhase::Apply);
         let end = pending.ticket.end;
         drop(pending);
         if self.space.alarm(end)
@@ -166,11 +172,14 @@ impl Pipeline {
             wake();
         }
         self.wait_visible(end)?;
+        phases.ended(WritePhase::Publication);
         // Seeded: class Disk does not sync.
         bug!("commit_disk_class_ignored", return Ok(end));
         if class == Class::Disk {
-            let _wait = self.waits.begin(Cause::Sync);
+            let wait = self.waits.begin(Cause::Sync);
             self.sync(end)?;
+            drop(wait);
+            phases.ended(WritePhase::Sync);
         }
         Ok(end)
     }

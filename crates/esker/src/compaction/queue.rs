@@ -58,6 +58,8 @@ struct Inner {
     alone: HashSet<PartitionKey>,
     /// Why compactions that a caller waits for failed.
     failed: HashMap<PartitionKey, Error>,
+    /// The busy partitions whose compaction was requested.
+    requested: HashSet<PartitionKey>,
     flushing: bool,
     compacting: usize,
     flush_error: Option<Error>,
@@ -308,10 +310,17 @@ impl WorkQueue {
         inner.compacting += taken.len();
         inner.busy.extend(taken.iter().cloned());
         for key in &taken {
-            inner.forced.remove(key);
+            if inner.forced.remove(key) {
+                inner.requested.insert(key.clone());
+            }
             inner.candidates.remove(key);
         }
         taken
+    }
+
+    /// Whether the compaction of a partition that is under way was requested, not just due.
+    pub fn is_requested(&self, key: &PartitionKey) -> bool {
+        self.inner.lock().requested.contains(key)
     }
 
     /// Ends compactions; `error`: why they failed.
@@ -320,6 +329,7 @@ impl WorkQueue {
         inner.compacting -= keys.len();
         for key in keys {
             inner.busy.remove(key);
+            inner.requested.remove(key);
             inner.alone.remove(key);
             match error {
                 Some(

@@ -352,6 +352,7 @@ impl Core {
             work: &self.work,
             memory: self.settings.memory,
             now: self.now(),
+            slowest: &self.slowest,
         };
         sources.gather(branch, trees)
     }

@@ -22,6 +22,7 @@ use crate::db::core::Core;
 use crate::db::output::give_up;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, TreeEdit};
+use crate::monitor::Compacting;
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
 use std::cell::Cell;
@@ -54,6 +55,7 @@ struct Job<'p> {
     whole: bool,
     /// Whether the keyspace's compaction filter is called.
     filtering: bool,
+    told: &'p Compacting<'p>,
 }
 
 /// The partitions whose compactions are installed together. Only partitions whose results are
@@ -83,15 +85,31 @@ struct Output<'w> {
 impl Core {
     /// Compacts these partitions into one file.
     pub(super) fn compact_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
-        if self.compact_into_file(keys, true)? || self.compact_into_file(keys, false)? {
-            return Ok(());
-        }
-        Err(Error::invalid("compacting without filters was refused: a defect of the engine"))
+        let requested = keys.iter().any(|key| self.work.is_requested(key));
+        let first = keys.first().and_then(|(id, _)| self.catalog.lock().by_id(*id).cloned());
+        let keyspace = first.map(|keyspace| keyspace.name.clone()).unwrap_or_default();
+        let version = self.state_now().version.clone();
+        let told = Compacting::begin(&self.monitor, requested, keyspace, &version, keys);
+        drop(version);
+        let tries = [true, false].into_iter().map(|filtering| {
+            let done = self.compact_into_file(keys, filtering, &told);
+            done.map(|done| done.then_some(()))
+        });
+        let done = tries.filter_map(Result::transpose).next().unwrap_or_else(|| {
+            Err(Error::invalid("compacting without filters was refused: a defect of the engine"))
+        });
+        told.end(done.as_ref().err());
+        done
     }
 
     /// Compacts these partitions into one file. False: a snapshot was taken meanwhile that sees
     /// entries which filters removed or changed, and nothing was done (R21).
-    fn compact_into_file(&self, keys: &[PartitionKey], filtering: bool) -> Result<bool> {
+    fn compact_into_file(
+        &self,
+        keys: &[PartitionKey],
+        filtering: bool,
+        told: &Compacting<'_>,
+    ) -> Result<bool> {
         let started = Instant::now();
         let mut writer = None;
         let mut compacted = Vec::new();
@@ -105,7 +123,7 @@ impl Core {
             let Some(old) = old.inspect_err(|_| give_up(writer.take()))? else { continue };
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(&(*id, lower.clone()));
-            let job = Job { keyspace: &keyspace, old: &old, whole, filtering };
+            let job = Job { keyspace: &keyspace, old: &old, whole, filtering, told };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -128,10 +146,12 @@ impl Core {
         let background = &self.counters.background;
         if let Some(writer) = &writer {
             background.compaction_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
+            told.bytes.set(writer.bytes_written());
         }
         let count = compacted.len() as u64;
         let mut installed = true;
         let made = made_by(writer.as_ref(), &compacted);
+        told.segments.set(made.len() as u64);
         self.conclude(writer, made, || {
             installed = self.install_compactions(compacted)?;
             Ok(())
@@ -153,7 +173,7 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, Option<Vec<Seq>>)> {
-        let Job { keyspace, old, whole, filtering } = *job;
+        let Job { keyspace, old, whole, filtering, told } = *job;
         let gc = self.compaction_rule().at(Depth::Bottom);
         self.gate(Point::CompactionReads);
         let traits = keyspace.traits();
@@ -203,6 +223,7 @@ impl Core {
         self.trust(order)?;
         let adopted = &self.counters.background.segments_adopted;
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
+        told.adopted.set(told.adopted.get() + output.adopted);
         let respected = (output.filtered > 0).then(|| gc.snapshots().to_vec());
         Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
     }

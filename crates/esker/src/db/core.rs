@@ -26,6 +26,7 @@ use crate::state::current::Current;
 use crate::state::snapshots::Snapshots;
 use crate::stats::counters::Counters;
 use crate::sync::{Gates, Latch, Point, Signal};
+use crate::trace::Slowest;
 use crate::txn::Transactions;
 use crate::waits::Waits;
 use parking_lot::Mutex;
@@ -60,6 +61,8 @@ pub struct Core {
     /// Memory of flushed memtables, to be reused by new ones.
     pub(super) pool: Arc<ChunkPool>,
     pub(super) counters: Arc<Counters>,
+    /// The slowest operations.
+    pub(super) slowest: Slowest,
     /// What calls waited for.
     pub(super) waits: Arc<Waits>,
     pub(super) pacer: Pacer,

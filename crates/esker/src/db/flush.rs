@@ -22,8 +22,10 @@ use crate::db::core::Core;
 use crate::db::output::give_up;
 use crate::directory::reserve::Use;
 use crate::error::Result;
+use crate::events::EventKind;
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
 use crate::memtable::MemCursor;
+use crate::monitor::Watched;
 use crate::run::{Role, Run, RunWriter, Segment};
 use crate::state::memtables::{DbOrder, MemtableSet};
 use crate::sync::Point;
@@ -57,12 +59,22 @@ impl Core {
     fn flush_oldest_once(&self) -> Result<bool> {
         let wait = |end| self.pipeline.as_ref().map_or(Ok(()), |log| log.wait_visible(end));
         let Some(set) = self.state.flushable(wait)? else { return Ok(false) };
+        let watched = Watched::begin();
         let mut writer = None;
         let slices =
             self.write_slices(&set, &mut writer).inspect_err(|_| give_up(writer.take()))?;
         let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
         let made = slices.segments();
+        let (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);
         self.conclude(writer, made, || self.install_flush(&set, slices))?;
+        self.monitor.emit(EventKind::Flush {
+            keyspaces,
+            memtable_bytes: set.bytes(),
+            bytes,
+            segments,
+            duration: watched.took(),
+            processor: watched.processor(),
+        });
         self.counters.background.flushes.fetch_add(1, Ordering::Relaxed);
         self.counters.background.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         // A flush of almost nothing takes as long as its syncs, so it says nothing about a full

@@ -99,9 +99,11 @@ impl Core {
             return false;
         }
         way.claim.get_or_insert_with(|| self.reserve.claim());
+        let tight = self.reserve.is_tight();
         let given = self.reserve.give_up(what);
         if given {
             log::info!("the device is full: the reserve is used");
+            self.monitor.tell_space(self.reserve.free(), (tight, self.reserve.is_tight()));
             self.update_pace();
         }
         given
@@ -119,6 +121,7 @@ impl Core {
         let regained = self.reserve.is_tight() && self.reserve.restore();
         if regained {
             log::info!("there is space again: writes are accepted");
+            self.monitor.tell_space(self.reserve.free(), (true, false));
             self.update_pace();
         }
         regained

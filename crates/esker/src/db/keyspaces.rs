@@ -8,6 +8,7 @@ use crate::catalog::{
 use crate::commit::Class;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
+use crate::events::EventKind;
 use crate::manifest::Traits;
 use crate::wal::ops::Op;
 use std::sync::Arc;
@@ -158,6 +159,7 @@ impl Core {
                 Ok(())
             },
         )?;
+        self.monitor.emit(EventKind::KeyspaceCreated { keyspace: name.to_owned() });
         made.ok_or(Error::Closed)
     }
 
@@ -255,7 +257,9 @@ impl Core {
             Ok(())
         };
         let written = pipeline.write(&payload, 1, Class::Process, |_| Ok(()), apply);
-        written.map(|_| true).inspect_err(|_| state.unmark_dropped())
+        written.inspect_err(|_| state.unmark_dropped())?;
+        self.monitor.emit(EventKind::KeyspaceDropped { keyspace: name.to_owned() });
+        Ok(true)
     }
 }
 

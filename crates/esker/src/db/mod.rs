@@ -43,6 +43,6 @@ mod worker;
 mod write;
 
 pub use self::core::Core;
-pub use read::Seen;
+pub use crate::lookup::Seen;
 pub use verify::{Problem, VerifyReport};
 pub use write::{Write, check_key};

@@ -37,6 +37,7 @@ use crate::state::State;
 use crate::state::current::Current;
 use crate::stats::counters::{Counters, Timed};
 use crate::sync::Signal;
+use crate::trace::Slowest;
 use crate::txn::Transactions;
 use crate::waits::Waits;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl Core {
     }
 
     fn open_as(path: &Path, options: &Options, filling: bool) -> Result<Arc<Self>> {
-        let (monitor, since) = (Arc::new(Monitor::new(options)), Instant::now());
+        let (monitor, since) = (Arc::new(Monitor::new(options, filling)), Instant::now());
         let opened = Self::open_told(path, options, filling, &monitor);
         monitor.opened(options.read_only, since, &opened);
         opened
@@ -129,19 +130,18 @@ impl Core {
         monitor: &Arc<Monitor>,
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
-        let (fs, log_start) = (options.fs.clone(), described.log_start);
+        let (fs, log_start, bus) = (options.fs.clone(), described.log_start, monitor.bus());
         // The pool keeps one memtable's worth of memory for the next memtable.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let log_directory = path.join(LOG_DIRECTORY);
         let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let (recovered, memtable_sets) =
-            replay_log(&log_directory, log_start, options, replay, monitor.bus())?;
-        let known = check_known(path, &described, &recovered, options.recovery, monitor.bus())?;
+            replay_log(&log_directory, log_start, options, replay, bus)?;
+        let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
-        let latch = Arc::new(monitor.latch());
         let (reserve, store) = begin(path, options, &mut described, &files, known)?;
-        let (counters, waits) = (Arc::new(Counters::default()), Arc::<Waits>::default());
-        let end = recovered.end;
+        let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
+        let waits = Arc::<Waits>::default();
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
         let pipeline = if options.read_only {
@@ -169,8 +169,9 @@ impl Core {
             clock: SteadyClock::new(options.clock.clone()),
             cache: Arc::new(BlockCache::new(settings.cache_bytes)),
             counters,
-            pacer: Pacer::new(monitor.bus().clone()),
+            pacer: Pacer::new(bus.clone()),
             monitor: monitor.clone(),
+            slowest: Slowest::new(bus.clone(), options.slow_operation),
             waits,
             reserve,
             relief: Default::default(),
@@ -190,8 +191,7 @@ impl Core {
             settings,
             files,
         });
-        core.after_recovery()?;
-        Ok(core)
+        core.after_recovery().map(|()| core)
     }
 
     /// Makes the replayed writes durable before the first new write (R7), and scores the

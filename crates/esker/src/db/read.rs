@@ -18,88 +18,21 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::codec::hash_key;
-use crate::base::{Bytewise, KeyOrder, Kind, Moment, Seq, expired, split};
-use crate::cache::FramePin;
+use crate::base::{Bytewise, KeyOrder, Moment, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::core::Core;
 use crate::db::scan::Scan;
 use crate::error::Result;
 use crate::iter::Bounds;
-use crate::run::{Access, BlockRef, Probe};
-use crate::state::State;
+use crate::lookup::{Answer, Asked, Search, Seen};
+use crate::run::Access;
 use crate::state::memtables::DbOrder;
-use crate::stats::counters::{Counter, Counters, Timed};
+use crate::stats::counters::{Counter, Timed};
 use crate::sync::pin;
+use crate::trace::tally::Tally;
+use crate::trace::{Explanation, Outcome, Plain, Recorder, Recording, Source, Unwatched};
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// The result of an attempt.
-enum Answer<R> {
-    NeedsIo,
-    Absent,
-    /// The newest version is an operand.
-    Operand,
-    Present(R),
-}
-
-/// A point read in progress.
-struct Search<'a, O> {
-    order: &'a O,
-    keyspace: &'a KeyspaceState,
-    key: &'a [u8],
-    below: Seq,
-    /// A registered snapshot's moment.
-    at: Option<Moment>,
-}
-
-/// A value at the place where it was found; it stays there while `take` of [`Core::get`] runs.
-#[derive(Clone, Copy)]
-pub struct Seen<'a> {
-    bytes: &'a [u8],
-    /// The block that holds it; `None`: it is in memory that only the search protects.
-    block: Option<&'a BlockRef<'a>>,
-}
-
-impl<'a> Seen<'a> {
-    /// The value.
-    #[inline]
-    pub fn bytes(self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// Keeps the value for longer, by pinning its block or by a copy.
-    pub fn hold(self) -> Held {
-        let Some(block) = self.block else { return Held::Copy(self.bytes.to_vec()) };
-        let pin = block.pin();
-        let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
-        Held::Block { pin, range: (start, start + self.bytes.len()) }
-    }
-}
-
-/// A value that stays readable while this lives, without an epoch.
-#[derive(Debug)]
-pub enum Held {
-    /// In a cached block.
-    Block {
-        /// Keeps the block.
-        pin: FramePin,
-        /// Where the value stands in it.
-        range: (usize, usize),
-    },
-    /// Taken from a memtable, or folded from operands.
-    Copy(Vec<u8>),
-}
-
-impl Held {
-    /// The value.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Block { pin, range } => &pin.bytes()[range.0..range.1],
-            Self::Copy(bytes) => bytes,
-        }
-    }
-}
 
 impl Core {
     /// Looks a key up and hands its value to `take`, which must be the engine's own code and end
@@ -112,22 +45,69 @@ impl Core {
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
-        let at = keyspace.moment(at);
-        let lane = self.counters.lane();
-        let started = Counters::begin_in(lane, Counter::Gets);
-        let found = match &keyspace.order {
-            Order::Bytewise => self.get_ordered(&Bytewise, keyspace, key, at, take),
+        let asked = self.ask(keyspace, key, at);
+        if self.counters.count(asked.lane, Counter::Gets) {
+            return self.get_timed(asked, take);
+        }
+        self.get_recorded(asked, take, &mut Plain::default())
+    }
+
+    /// The rare get that is timed. It is a copy of the search, so that others hold no clock.
+    #[cold]
+    #[inline(never)]
+    fn get_timed<R>(
+        self: &Arc<Self>,
+        asked: Asked<'_>,
+        take: impl FnOnce(Seen<'_>) -> R,
+    ) -> Result<Option<R>> {
+        let (started, tally) = (self.counters.start(), Tally::now());
+        let found = self.get_recorded(asked, take, &mut Plain::default());
+        let took = self.counters.since(started);
+        self.counters.record(Timed::Get, took);
+        // A get that read a file has offered itself, with its steps.
+        if Tally::now().since(tally).bytes == 0 {
+            let name = &asked.keyspace.name;
+            let explain = || Explanation {
+                found: matches!(found, Ok(Some(_))),
+                ..Explanation::of("get", name, took)
+            };
+            self.slowest.offer("get", took, explain);
+        }
+        found
+    }
+
+    /// A get that says what it did.
+    pub fn explain_get(
+        self: &Arc<Self>,
+        keyspace: &Arc<KeyspaceState>,
+        key: &[u8],
+        at: Option<Moment>,
+    ) -> Result<Explanation> {
+        self.check_open()?;
+        let asked = self.ask(keyspace, key, at);
+        self.counters.count(asked.lane, Counter::Gets);
+        let mut recording = Recording::default();
+        let found = self.get_recorded(asked, |_| (), &mut recording)?.is_some();
+        let (time, steps) = recording.finish();
+        let explanation = Explanation::of("get", &keyspace.name, time).with_steps(steps);
+        Ok(Explanation { found, ..explanation })
+    }
+
+    #[inline(always)]
+    fn get_recorded<R, T: Recorder>(
+        self: &Arc<Self>,
+        asked: Asked<'_>,
+        take: impl FnOnce(Seen<'_>) -> R,
+        recorder: &mut T,
+    ) -> Result<Option<R>> {
+        match &asked.keyspace.order {
+            Order::Bytewise => self.get_ordered(&Bytewise, asked, take, recorder),
             Order::Custom(order) => {
-                let found = self.get_ordered(order, keyspace, key, at, take);
+                let found = self.get_ordered(order, asked, take, recorder);
                 self.trust(order).and(found)
             }
-            Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
-        };
-        if !matches!(found, Ok(Some(_))) && !cfg!(feature = "bench-no-stats") {
-            lane.add(Counter::GetsMissing as usize, 1);
+            Order::Missing(name) => Err(asked.failed(missing_order(&asked.keyspace.name, name))),
         }
-        self.counters.end(Timed::Get, started);
-        found
     }
 
     /// Fails, and ends all writing, if a custom comparator has panicked (R15).
@@ -135,153 +115,115 @@ impl Core {
         order.check().inspect_err(|error| self.latch.fail(error.clone()))
     }
 
-    #[inline]
-    fn get_ordered<O: DbOrder, R>(
+    #[inline(always)]
+    fn get_ordered<O: DbOrder, R, T: Recorder>(
         self: &Arc<Self>,
         order: &O,
-        keyspace: &Arc<KeyspaceState>,
-        key: &[u8],
-        at: Option<Moment>,
+        asked: Asked<'_>,
         take: impl FnOnce(Seen<'_>) -> R,
+        recorder: &mut T,
     ) -> Result<Option<R>> {
+        let at = asked.at;
         let mut take = Some(take);
         'cached: {
             let guard = pin();
             let state = self.state.load(&guard);
             let below = at.map_or_else(|| self.visible(), |at| at.seq);
-            let search = Search { order, keyspace, key, below, at };
-            match self.search(&search, state, Access::Cached(&guard), &mut take)? {
-                Answer::NeedsIo => break 'cached,
-                Answer::Operand => {}
-                Answer::Absent => return self.checked(keyspace, None),
-                Answer::Present(value) => return self.checked(keyspace, Some(value)),
+            let search = self.search(order, asked, below);
+            let answer = search.run(state, Access::Cached(&guard), &mut take, recorder);
+            match answer {
+                Ok(Answer::NeedsIo) => break 'cached,
+                Ok(Answer::Operand) => {}
+                Ok(Answer::Absent) => return asked.absent(),
+                Ok(Answer::Present(value)) => return asked.present(value),
+                Err(error) => return Err(asked.failed(error)),
             }
             drop(guard);
-            return self.get_folded(order, keyspace, key, at, take);
+            return self.get_folded(order, asked, take, recorder);
         }
+        self.get_reading(order, asked, take, recorder)
+    }
+
+    #[inline]
+    fn ask<'a>(
+        &'a self,
+        keyspace: &'a Arc<KeyspaceState>,
+        key: &'a [u8],
+        at: Option<Moment>,
+    ) -> Asked<'a> {
+        let (counters, at) = (&*self.counters, keyspace.moment(at));
+        Asked { keyspace, key, at, counters, lane: counters.lane() }
+    }
+
+    #[inline]
+    fn search<'a, O>(&'a self, order: &'a O, asked: Asked<'a>, below: Seq) -> Search<'a, O> {
+        Search { order, asked, below, clock: &self.clock, cache: &self.cache }
+    }
+
+    /// The search of a key for which something is not in memory. It is slow enough to record its
+    /// steps always.
+    #[cold]
+    #[inline(never)]
+    fn get_reading<O: DbOrder, R, T: Recorder>(
+        self: &Arc<Self>,
+        order: &O,
+        asked: Asked<'_>,
+        mut take: Option<impl FnOnce(Seen<'_>) -> R>,
+        recorder: &mut T,
+    ) -> Result<Option<R>> {
+        let Asked { keyspace, at, lane, .. } = asked;
+        let mut own = Recording::default();
+        let given = recorder.recording();
+        let is_explained = given.is_some();
+        let recording = given.unwrap_or(&mut own);
+        recording.restart();
         let state = self.state.load_arc();
         let below = at.map_or_else(|| self.visible(), |at| at.seq);
-        let search = Search { order, keyspace, key, below, at };
-        let answer = self.search(&search, &state, Access::Read, &mut take);
-        match answer.map_err(|error| error.in_keyspace(&keyspace.name, None))? {
-            Answer::Present(value) => {
-                self.counters.add(Counter::GetsElsewhere, 1);
-                self.checked(keyspace, Some(value))
+        let search = self.search(order, asked, below);
+        let answer = search.run(&state, Access::Read, &mut take, recording);
+        let answer = answer.map_err(|error| error.in_keyspace(&keyspace.name, None));
+        let found = match answer.inspect_err(|error| self.monitor.damage(error)) {
+            Ok(Answer::Present(value)) => {
+                self.counters.add_in(lane, Counter::GetsElsewhere, 1);
+                asked.present(value)
             }
-            Answer::Operand => self.get_folded(order, keyspace, key, at, take),
-            Answer::Absent | Answer::NeedsIo => self.checked(keyspace, None),
+            Ok(Answer::Operand) => self.get_folded(order, asked, take, recording),
+            Ok(Answer::Absent | Answer::NeedsIo) => asked.absent(),
+            Err(error) => Err(asked.failed(error)),
+        };
+        if !is_explained {
+            let (took, steps) = own.finish();
+            let explanation = Explanation::of("get", &keyspace.name, took).with_steps(steps);
+            let found = matches!(found, Ok(Some(_)));
+            self.slowest.offer("get", took, || Explanation { found, ..explanation });
         }
+        found
     }
 
     /// Looks up a key whose newest version is an operand.
     #[cold]
-    fn get_folded<O: DbOrder, R>(
+    fn get_folded<O: DbOrder, R, T: Recorder>(
         self: &Arc<Self>,
         order: &O,
-        keyspace: &Arc<KeyspaceState>,
-        key: &[u8],
-        at: Option<Moment>,
+        asked: Asked<'_>,
         take: Option<impl FnOnce(Seen<'_>) -> R>,
+        recorder: &mut T,
     ) -> Result<Option<R>> {
+        let Asked { keyspace, key, at, lane, .. } = asked;
         let (state, moment) = self.view(at);
         let low = Bound::Included(key.to_vec());
         let bounds = Bounds { high: low.clone(), low };
         let (core, order) = (self.clone(), order.clone());
-        let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds);
-        scan.find(key)?;
-        let found = if scan.valid() {
-            take.map(|take| take(Seen { bytes: scan.value(), block: None }))
-        } else {
-            None
-        };
-        if found.is_some() {
-            self.counters.add(Counter::GetsElsewhere, 1);
-        }
-        self.checked(keyspace, found)
-    }
-
-    /// Decides whether a value has expired.
-    #[cold]
-    fn take_expiring<R, F: FnOnce(Seen<'_>) -> R>(
-        &self,
-        stored: Seen<'_>,
-        at: Option<Moment>,
-        take: &mut Option<F>,
-    ) -> Answer<R> {
-        let (expiry, bytes) = split(Kind::ExpiringPut, stored.bytes);
-        if expired(expiry, at.map_or_else(|| self.now(), |at| at.time)) {
-            return Answer::Absent;
-        }
-        let value = Seen { bytes, ..stored };
-        take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
-    }
-
-    /// Fails a read that came after the drop of its keyspace, whatever the read found.
-    #[inline]
-    fn checked<R>(&self, keyspace: &KeyspaceState, found: Option<R>) -> Result<Option<R>> {
-        if keyspace.dropped_at().is_some() {
-            return Err(keyspace.dropped_error());
-        }
-        Ok(found)
-    }
-
-    #[inline]
-    fn search<O: DbOrder, R, F: FnOnce(Seen<'_>) -> R>(
-        &self,
-        search: &Search<'_, O>,
-        state: &State,
-        access: Access<'_>,
-        take: &mut Option<F>,
-    ) -> Result<Answer<R>> {
-        let Search { order, keyspace, key, below, at } = *search;
-        // Hands a found entry over, unless it is a delete or a range tombstone hides it.
-        let mut settle = |seq: Seq, kind: Kind, cover: Seq, value: Seen<'_>| {
-            if seq < cover {
-                return Answer::Absent;
+        let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds, Unwatched);
+        scan.find(key).map_err(|error| asked.failed(error))?;
+        let found = scan.valid();
+        recorder.step(Source::Operands, Some(if found { Outcome::Found } else { Outcome::Absent }));
+        match take.filter(|_| found) {
+            Some(take) => {
+                self.counters.add_in(lane, Counter::GetsElsewhere, 1);
+                asked.present(take(Seen::copied(scan.value())))
             }
-            match kind {
-                Kind::Put => {}
-                Kind::Delete => return Answer::Absent,
-                Kind::Merge | Kind::ExpiringMerge => return Answer::Operand,
-                Kind::ExpiringPut => return self.take_expiring(value, at, take),
-            }
-            take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
-        };
-        let hash = hash_key(key);
-        for set in &state.memtable_sets {
-            let id = keyspace.id_in(set.start);
-            let Some(table) = O::table(set, id) else { continue };
-            let cover = table.tombstone_seq(id, key, below);
-            if let Some(found) = table.get_hashed(id, key, hash, below) {
-                let value = Seen { bytes: found.value, block: None };
-                let answer = settle(found.seq, found.kind, cover, value);
-                if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
-                    self.counters.add(Counter::GetsElsewhere, 1);
-                }
-                return Ok(answer);
-            }
-            // Seeded: a get finds an entry in a run that a range delete in memory hides.
-            bug!("db_range_delete_in_memory_not_carried", continue);
-            if cover > 0 {
-                return Ok(Answer::Absent);
-            }
+            None => asked.absent(),
         }
-        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Answer::Absent) };
-        let partition = &tree.partitions()[tree.find(order, key)];
-        for run in partition.runs() {
-            let Some(cover) = run.tombstone_seq(order, key, below, access)? else {
-                return Ok(Answer::NeedsIo);
-            };
-            match run.get(order, key, hash, below, access, &self.cache)? {
-                Probe::NeedsIo => return Ok(Answer::NeedsIo),
-                Probe::Found(found) => {
-                    let value = Seen { bytes: found.value(), block: Some(&found.block) };
-                    return Ok(settle(found.seq, found.kind, cover, value));
-                }
-                Probe::Absent if cover > 0 => return Ok(Answer::Absent),
-                Probe::Absent => {}
-            }
-        }
-        Ok(Answer::Absent)
     }
 }

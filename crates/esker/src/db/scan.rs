@@ -17,11 +17,13 @@ use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
 use crate::sync::pin;
+use crate::trace::tally::Tally;
+use crate::trace::{Unwatched, Watcher};
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-type PartitionIter<O> = VisibleIter<AnyCursor<O>, O, AnyTombstones>;
+type PartitionIter<O, W> = VisibleIter<<W as Watcher>::Watched<AnyCursor<O>>, O, AnyTombstones>;
 
 /// The direction of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ enum Direction {
 
 /// An iterator over the entries of one keyspace that are visible at a position, in one direction at
 /// a time.
-pub struct Scan<O: DbOrder> {
+pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
     core: Arc<Core>,
     keyspace: Arc<KeyspaceState>,
     order: O,
@@ -42,7 +44,8 @@ pub struct Scan<O: DbOrder> {
     bounds: Bounds,
     /// The partition that `inner` covers.
     partition: usize,
-    inner: Option<PartitionIter<O>>,
+    inner: Option<PartitionIter<O, W>>,
+    watcher: W,
     memory_tombstones: Vec<AnyTombstones>,
     /// Entries shown since the counters were last updated.
     shown: u64,
@@ -50,15 +53,17 @@ pub struct Scan<O: DbOrder> {
     steps: u64,
 }
 
-impl<O: DbOrder> Drop for Scan<O> {
+impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
     fn drop(&mut self) {
         self.count_steps();
-        self.core.counters.add(Counter::Scanned, self.shown);
-        self.core.counters.add(Counter::Skipped, self.steps.saturating_sub(self.shown));
+        let counters = &self.core.counters;
+        let lane = counters.lane();
+        counters.add_in(lane, Counter::Scanned, self.shown);
+        counters.add_in(lane, Counter::Skipped, self.steps.saturating_sub(self.shown));
     }
 }
 
-impl<O: DbOrder> Scan<O> {
+impl<O: DbOrder, W: Watcher> Scan<O, W> {
     /// An iterator, not yet positioned, over the keys within `bounds` as of `at`. `at` was read
     /// after `state`, or is a registered snapshot.
     pub fn new(
@@ -68,6 +73,7 @@ impl<O: DbOrder> Scan<O> {
         state: Arc<State>,
         at: Moment,
         bounds: Bounds,
+        watcher: W,
     ) -> Self {
         let operator = keyspace.traits().operator.clone();
         let reading = Reading { at: at.seq, time: at.time, operator };
@@ -91,6 +97,7 @@ impl<O: DbOrder> Scan<O> {
             bounds,
             partition: 0,
             inner: None,
+            watcher,
             memory_tombstones,
             shown: 0,
             steps: 0,
@@ -133,6 +140,12 @@ impl<O: DbOrder> Scan<O> {
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.inner.as_ref().filter(|inner| inner.valid()).map_or(&[], |inner| inner.value())
+    }
+
+    /// The entries that the iterator skipped so far.
+    pub fn skipped(&self) -> u64 {
+        let steps = self.steps + self.inner.as_ref().map_or(0, |inner| inner.steps());
+        steps.saturating_sub(self.shown)
     }
 
     /// Fails if the comparator of the keys has failed.
@@ -189,13 +202,18 @@ impl<O: DbOrder> Scan<O> {
         &mut self,
         partition: usize,
         direction: Direction,
-        go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>,
+        go: impl FnOnce(&mut PartitionIter<O, W>) -> Result<()>,
     ) -> Result<()> {
-        let started = self.core.counters.begin(Counter::Seeks);
+        let counters = &self.core.counters;
+        let started = counters.begin(counters.lane(), Counter::Seeks);
+        let before = Tally::now();
         self.enter(partition)?;
         self.inner_move(go)?;
         self.skip_empty(direction)?;
-        self.core.counters.end(Timed::Scan, started);
+        let took = self.core.counters.end(Timed::Scan, started);
+        if took.is_some() || Tally::now().bytes != before.bytes {
+            self.core.slowest.offer_reads("scan", &self.keyspace.name, took, before);
+        }
         Ok(())
     }
 
@@ -215,7 +233,10 @@ impl<O: DbOrder> Scan<O> {
     }
 
     #[inline]
-    fn inner_move(&mut self, go: impl FnOnce(&mut PartitionIter<O>) -> Result<()>) -> Result<()> {
+    fn inner_move(
+        &mut self,
+        go: impl FnOnce(&mut PartitionIter<O, W>) -> Result<()>,
+    ) -> Result<()> {
         let Some(inner) = &mut self.inner else { return Ok(()) };
         let moved = go(inner);
         self.shown += u64::from(inner.valid());
@@ -227,7 +248,9 @@ impl<O: DbOrder> Scan<O> {
         let partition = &self.tree.partitions()[self.partition];
         let low = partition.lower.as_deref().unwrap_or_default();
         let high = partition.upper.as_deref().unwrap_or_default();
-        error.in_keyspace(&self.keyspace.name, Some((low, high)))
+        let error = error.in_keyspace(&self.keyspace.name, Some((low, high)));
+        self.core.monitor.damage(&error);
+        error
     }
 
     /// Moves on to neighbouring partitions while the present one has nothing to show.
@@ -278,22 +301,24 @@ impl<O: DbOrder> Scan<O> {
         let partition = self.tree.partitions()[index].clone();
         let mut sources =
             Vec::with_capacity(self.state.memtable_sets.len() + 1 + partition.deltas.len());
-        for set in &self.state.memtable_sets {
+        for (n, set) in self.state.memtable_sets.iter().enumerate() {
             let id = self.keyspace.id_in(set.start);
             let Some(table) = O::table(set, id) else { continue };
             let cursor = AnyCursor::Mem(table.cursor(id));
+            let cursor = self.watcher.watch(|| self.state.memtable(n), cursor);
             let seq_bound = set.sealed_at().unwrap_or(SEQ_MAX);
             sources.push(Source { cursor, seq_bound });
         }
         let mut tombstones = self.memory_tombstones.clone();
-        for run in partition.runs().filter(|run| !run.is_empty()) {
+        for (n, run) in partition.runs().enumerate().filter(|(_, run)| !run.is_empty()) {
             let fragments = run.fragments(&self.order);
             let fragments = fragments.map_err(|error| self.locate(error))?;
             tombstones.extend(fragments.into_iter().map(AnyTombstones::Run));
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
             let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);
-            sources.push(Source { cursor: AnyCursor::Run(cursor), seq_bound });
+            let cursor = self.watcher.watch(|| partition.source(index, n), AnyCursor::Run(cursor));
+            sources.push(Source { cursor, seq_bound });
         }
         let bounds = self.bounds_within(&partition);
         let order = self.order.clone();
@@ -358,9 +383,14 @@ impl Drop for Scope {
 impl Scope {
     /// A scan over the scope, not yet positioned.
     pub fn scan<O: DbOrder>(&self, order: O) -> Scan<O> {
+        self.watched(order, Unwatched)
+    }
+
+    /// A scan over the scope whose cursors `watcher` follows.
+    pub fn watched<O: DbOrder, W: Watcher>(&self, order: O, watcher: W) -> Scan<O, W> {
         let (core, keyspace, state) =
             (self.core.clone(), self.keyspace.clone(), self.state.clone());
-        Scan::new(core, keyspace, order, state, self.at, self.bounds.clone())
+        Scan::new(core, keyspace, order, state, self.at, self.bounds.clone(), watcher)
     }
 }
 

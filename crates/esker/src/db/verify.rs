@@ -97,6 +97,7 @@ impl Core {
         report.files = files.len() as u64;
         self.verify_small_files(&mut report);
         self.verify_log(&mut report)?;
+        report.problems.iter().for_each(|problem| self.monitor.damage(&problem.error));
         Ok(report)
     }
 

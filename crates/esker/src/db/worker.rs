@@ -131,7 +131,7 @@ impl Core {
         self.gate(Point::FlushBegins);
         let result = contain(|| self.flush_oldest());
         let done = matches!(result, Ok(true));
-        let failure = result.inspect_err(|e| log::warn!("flush failed: {e}")).err();
+        let failure = result.inspect_err(|error| self.report("flush", error)).err();
         if done {
             self.note_gain();
         }
@@ -165,7 +165,7 @@ impl Core {
         let yielded = self.work.yield_to_flush().is_err();
         if let Err(error) = &result {
             if !matches!(error, Error::Closed) {
-                log::warn!("compaction failed: {error}");
+                self.report("compaction", error);
             }
             // The compaction of these partitions is still due.
             self.rescore_partitions(&keys);
@@ -180,6 +180,12 @@ impl Core {
         let thinned =
             matches!(&result, Err(Error::DiskFull { .. })) && !yielded && self.thin_for(&keys);
         result.is_ok() || yielded || thinned
+    }
+
+    /// Reports that work in the background failed.
+    fn report(&self, work: &'static str, error: &Error) {
+        log::warn!("{work} failed: {error}");
+        self.monitor.failed(work, error);
     }
 
     /// Handles events during a failed compaction that `end_compactions` does not see: keyspaces
@@ -270,7 +276,7 @@ impl Core {
             if !self.reserve.is_tight()
                 && let Err(error) = pipeline.prepare_ahead()
             {
-                log::warn!("no log file could be prepared ahead of the writers: {error}");
+                self.report("log file", &error);
             }
             self.log_signal.wait_past(seen);
         }
@@ -296,7 +302,7 @@ impl Core {
                 if pipeline.synced() < visible
                     && let Err(error) = pipeline.sync(visible)
                 {
-                    log::error!("the log cannot be synced: {error}");
+                    self.report("log sync", &error);
                 }
                 synced_at = Instant::now();
                 continue;

@@ -24,10 +24,12 @@ use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::{Timed, WriteCounts};
 use crate::sync::{Point, pin};
+use crate::trace::{Phases, Untimed, WritePhase, WriteRecording, take_waits};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
 use crate::waits::Cause;
+use crate::waits::has_waited;
 use crate::wal::ops::{Op, Ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -139,7 +141,41 @@ impl Core {
 
     /// Writes a batch if nothing in `reads` was written since it was read. Otherwise it returns
     /// [`Error::Conflict`], and nothing is written (R20).
+    #[inline]
     pub fn write_if_unchanged(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
+        if cfg!(feature = "bench-no-stats") {
+            return self.write_followed(write, reads, &mut Untimed);
+        }
+        if write.durability == Durability::Disk {
+            return self.write_recorded(write, reads);
+        }
+        if has_waited() {
+            take_waits();
+        }
+        let end = self.write_followed(write, reads, &mut Untimed);
+        if has_waited() {
+            self.slowest.offer_waits("put", write.keyspaces.first().map_or("", |k| &k.name));
+        }
+        end
+    }
+
+    /// A write of class `Disk`: its sync takes so long that its phases are timed always.
+    #[inline(never)]
+    fn write_recorded(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
+        let mut recording = WriteRecording::default();
+        let end = self.write_followed(write, reads, &mut recording)?;
+        let name = write.keyspaces.first().map_or("", |keyspace| &keyspace.name);
+        self.slowest.offer_explained(recording.explain(name));
+        Ok(end)
+    }
+
+    /// As [`Self::write_if_unchanged`]; `phases` follows the write.
+    pub fn write_followed(
+        &self,
+        write: &Write<'_>,
+        reads: Option<&ReadSet>,
+        phases: &mut impl Phases,
+    ) -> Result<Seq> {
         let pipeline = self.writable()?;
         let mut custom = false;
         for keyspace in write.keyspaces {
@@ -165,12 +201,13 @@ impl Core {
         if let Some(Watch { reads, seen }) = watch {
             self.validate(reads, 0, seen, Which::All)?;
         }
-        let started = self.counters.begin_commit(write.counts);
+        let started = self.counters.begin_commit(&write.counts);
+        phases.ended(WritePhase::Admission);
         let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
         // This is the only caller, so the compiler keeps the whole write in one function.
         let mut way = Way::default();
         let end = loop {
-            match self.write_once(pipeline, write, watch, custom) {
+            match self.write_once(pipeline, write, watch, custom, phases) {
                 Ok(end) => break end,
                 // Nothing was reserved.
                 Err(Error::DiskFull { .. }) => self.find_way(write.frees(), &mut way)?,
@@ -214,15 +251,17 @@ impl Core {
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
         custom: bool,
+        phases: &mut impl Phases,
     ) -> Result<Seq> {
         if custom {
-            return self.write_custom(pipeline, write, watch);
+            return self.write_custom(pipeline, write, watch, phases);
         }
-        self.commit(pipeline, write, watch, |state, first| {
+        let apply = |state: &State, first| {
             let set = state.set_of(first);
             self.apply_all(set, write, first)?;
             Ok(set.bytes())
-        })
+        };
+        self.commit(pipeline, write, watch, apply, phases)
     }
 
     /// Reserves, logs, applies, publishes; then checks the fill of the memtable.
@@ -232,8 +271,9 @@ impl Core {
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
         apply: impl FnOnce(&State, Seq) -> Result<u64>,
+        phases: &mut impl Phases,
     ) -> Result<Seq> {
-        let class = class(write.durability);
+        let class = Class::of(write.durability);
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so a writer that reserved
             // after it sees the mark here.
@@ -258,11 +298,13 @@ impl Core {
             self.validate(reads, seen, seq, Which::Bytewise)
         };
         let mut bytes = 0;
-        let written = pipeline.write(write.payload, write.operations, class, check, |(), first| {
+        let apply = |(), first| {
             let guard = pin();
             bytes = apply(self.state.load(&guard), first)?;
             Ok(())
-        });
+        };
+        let (payload, operations) = (write.payload, write.operations);
+        let written = pipeline.write_followed(payload, operations, class, check, apply, phases);
         let Ok(end) = written else {
             self.make_room_after_refusal(pipeline);
             return written;
@@ -323,6 +365,7 @@ impl Core {
         pipeline: &Pipeline,
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
+        phases: &mut impl Phases,
     ) -> Result<Seq> {
         // A placed entry cannot be removed, so all refusals come first.
         let ops = Ops::new(write.payload).collect::<std::result::Result<Vec<_>, _>>();
@@ -330,7 +373,7 @@ impl Core {
         let ops = ops.ok_or_else(|| self.undecodable(pipeline.reserved()))?;
         let orders = orders_of(write.keyspaces)?;
         let order_of = |id| orders.iter().find(|(k, _)| *k == id).map(|(_, order)| *order);
-        pipeline.check_room(write.payload, write.operations, class(write.durability))?;
+        pipeline.check_room(write.payload, write.operations, Class::of(write.durability))?;
         // Seals take this lock too: between placing and publishing, the active set stays the same.
         let placing = self.placing.lock();
         if let Some(Watch { reads, seen }) = watch {
@@ -353,7 +396,7 @@ impl Core {
             pending.push(PendingEntry { table, pending: entry, index: index as u64 });
         }
         orders.iter().try_for_each(|(_, order)| self.trust(*order))?;
-        self.commit(pipeline, write, watch, |_, first| {
+        let apply = |_: &State, first| {
             for entry in pending {
                 entry.table.publish(entry.pending, first + entry.index);
             }
@@ -370,7 +413,8 @@ impl Core {
             }
             drop(placing);
             Ok(set.bytes())
-        })
+        };
+        self.commit(pipeline, write, watch, apply, phases)
     }
 
     /// Waits as the pacer decides; the error says why memory will not become free.
@@ -467,14 +511,6 @@ impl Core {
         if changed {
             self.room.notify();
         }
-    }
-}
-
-fn class(durability: Durability) -> Class {
-    match durability {
-        Durability::Buffered => Class::Buffered,
-        Durability::Process => Class::Process,
-        Durability::Disk => Class::Disk,
     }
 }
 

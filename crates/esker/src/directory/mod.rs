@@ -5,6 +5,7 @@
 //! filled. [`files`] gives out the numbers of run files and frees their space (R22). [`reserve`]
 //! keeps space for what must work on a full device (C7).
 
+pub mod copies;
 pub mod files;
 pub mod foreign;
 pub mod look;

@@ -4,7 +4,6 @@
 //! kind. Numbers are whole, durations are in microseconds, a field without a value is left out.
 //! Texts are cut at [`TEXT_MAX`] bytes, so a line has a bounded length.
 
-use super::kind::Event;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -158,28 +157,4 @@ fn text(text: &str, out: &mut String) {
         }
     }
     out.push('"');
-}
-
-impl Event {
-    /// The event as an object of JSON on one line, without a newline. A duration is in
-    /// microseconds, and its name ends with `_us`; texts are cut at 1,024 bytes.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// let mut options = esker::Options::default();
-    /// options.on_event = Some(std::sync::Arc::new(|event: &esker::Event| {
-    ///     assert!(event.to_json().starts_with("{\"time\":"));
-    /// }));
-    /// esker::Db::open_with(&dir, options)?.close()?;
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    pub fn to_json(&self) -> String {
-        let mut out = String::with_capacity(160);
-        let (time, sequence, name) = (self.time, self.sequence, self.kind.name());
-        let _ = write!(out, "{{\"time\":{time},\"seq\":{sequence},\"event\":\"{name}\"");
-        self.kind.encode_fields(&mut out);
-        out.push('}');
-        out
-    }
 }

@@ -6,6 +6,7 @@
 //! table of the same kinds, and a test compares the two.
 
 use super::json::Field;
+use std::fmt::Write;
 use std::time::Duration;
 
 /// How many events of one kind are passed on per second, for kinds that may come in floods.
@@ -36,6 +37,30 @@ pub struct Event {
     pub time: u64,
     /// What happened.
     pub kind: EventKind,
+}
+
+impl Event {
+    /// The event as an object of JSON on one line, without a newline. A duration is in
+    /// microseconds, and its name ends with `_us`; texts are cut at 1,024 bytes.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.on_event = Some(std::sync::Arc::new(|event: &esker::Event| {
+    ///     assert!(event.to_json().starts_with("{\"time\":"));
+    /// }));
+    /// esker::Db::open_with(&dir, options)?.close()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let mut out = String::with_capacity(160);
+        let (time, sequence, name) = (self.time, self.sequence, self.kind.name());
+        let _ = write!(out, "{{\"time\":{time},\"seq\":{sequence},\"event\":\"{name}\"");
+        self.kind.encode_fields(&mut out);
+        out.push('}');
+        out
+    }
 }
 
 macro_rules! define_events {
@@ -273,7 +298,7 @@ define_events! {
     }
     /// Work in the background failed. It is tried again.
     BackgroundFailed = "background_failed", WARN, FEW {
-        /// What failed: `flush`, `compaction`, `log_sync` or `log_file`.
+        /// What failed: `flush`, `compaction`, `log sync` or `log file`.
         work: &'static str,
         /// The kind of the error.
         error: &'static str,

@@ -146,7 +146,7 @@ impl<O: KeyOrder> Memtable<O> {
     }
 
     /// As [`Self::get`], for callers that know `hash_key(key)` already.
-    #[inline]
+    #[inline(always)]
     pub fn get_hashed(
         &self,
         keyspace: KeyspaceId,
@@ -160,6 +160,11 @@ impl<O: KeyOrder> Memtable<O> {
         let target = Target { keyspace, head: self.list.order.head(key), key, below };
         let node = self.list.seek(&target).filter(|node| self.list.has_key(*node, &target))?;
         Some(Found { seq: node.seq(), kind: node.kind(), value: node.value() })
+    }
+
+    /// Whether the filter lets a key with this hash pass; `None`: there is no filter. For reports.
+    pub fn filter_passes(&self, keyspace: KeyspaceId, hash: u64) -> Option<bool> {
+        self.bloom.place(keyspace, hash).map(|place| self.bloom.may_contain(place))
     }
 
     /// The newest sequence number less than `below` of a range tombstone that covers `key`; 0 if

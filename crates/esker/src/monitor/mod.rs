@@ -15,6 +15,7 @@
 
 mod events_file;
 pub mod statistics;
+mod work;
 
 use crate::error::{Error, Result};
 use crate::events::{Event, EventBus, EventKind, EventListener, corruption, message_of};
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+pub use work::{Compacting, Watched};
 
 /// How often the watch is called while something changes.
 const SECOND: Duration = Duration::from_secs(1);
@@ -64,10 +66,11 @@ impl fmt::Debug for Monitor {
 }
 
 impl Monitor {
-    /// The monitor that the options ask for; its thread does not run yet.
-    pub fn new(options: &Options) -> Self {
+    /// The monitor that the options ask for; its thread does not run yet. `filling`: the directory
+    /// is marked as unfinished, and gets no files that its filling does not need.
+    pub fn new(options: &Options, filling: bool) -> Self {
         let wanted = options.monitor.unwrap_or_else(|| options.fs.is_native());
-        let writes_files = wanted && !options.read_only;
+        let writes_files = wanted && !options.read_only && !filling;
         let listener = options.on_event.clone();
         let listened = writes_files || listener.is_some() || cfg!(feature = "tracing");
         let (bus, (thread, started)) = (Arc::new(EventBus::new(listened)), Default::default());
@@ -93,6 +96,16 @@ impl Monitor {
     #[cold]
     pub fn damage(&self, error: &Error) {
         corruption(error).into_iter().for_each(|kind| self.emit(kind));
+    }
+
+    /// Reports that the device became full or has space again; `tight`: whether writes were refused
+    /// before, and are now.
+    pub fn tell_space(&self, free: u64, tight: (bool, bool)) {
+        match tight {
+            (false, true) => self.emit(EventKind::DeviceFull { free }),
+            (true, false) => self.emit(EventKind::SpaceAgain { free }),
+            _ => {}
+        }
     }
 
     /// Reports that work in the background failed.

@@ -98,3 +98,33 @@ fn a_hard_link_elsewhere_is_not_changed() {
     assert_eq!(lines(&copy), ["of the copy"]);
     assert_eq!(lines(&path), [event(1, "").to_json()]);
 }
+
+#[test]
+fn failures_and_the_end_of_writing_are_told() {
+    use crate::error::Error;
+    let told: Arc<Mutex<Vec<Event>>> = Arc::default();
+    let keep = told.clone();
+    let mut options = Options::default();
+    options.monitor = Some(false);
+    options.on_event = Some(Arc::new(move |event: &Event| keep.lock().push(event.clone())));
+    let monitor = Monitor::new(&options, false);
+    let latch = monitor.latch();
+    let damage = Error::corruption(Path::new("data/1.run"), 7, "block", "it is torn");
+    monitor.failed("flush", &damage);
+    for (before, now) in [(false, false), (false, true), (true, true), (true, false)] {
+        monitor.tell_space(5, (before, now));
+    }
+    latch.fail(Error::Closed);
+    latch.fail(damage);
+    drop(monitor);
+    let kinds: Vec<EventKind> = told.lock().iter().map(|event| event.kind.clone()).collect();
+    let [found, failed, full, again, ended] = &kinds[..] else { panic!("{kinds:?}") };
+    assert!(matches!(found, EventKind::CorruptionFound { offset: 7, section: "block", .. }));
+    assert!(matches!(
+        failed,
+        EventKind::BackgroundFailed { work: "flush", error: "corruption", .. }
+    ));
+    assert_eq!(*full, EventKind::DeviceFull { free: 5 });
+    assert_eq!(*again, EventKind::SpaceAgain { free: 5 });
+    assert!(matches!(ended, EventKind::WritingEnded { error: "closed", .. }), "the first counts");
+}

@@ -12,6 +12,7 @@ use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
 use crate::block::{Block, Layout};
 use crate::cache::{BlockCache, FramePin};
 use crate::error::{Error, Result};
+use crate::trace::Purpose;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -113,6 +114,11 @@ impl<O: KeyOrder> RunCursor<O> {
         &self.run
     }
 
+    /// What its reads of files are for.
+    fn purpose(&self) -> Purpose {
+        if self.fill_cache { Purpose::Scan } else { Purpose::Compaction }
+    }
+
     #[inline]
     fn bytes(&self) -> &[u8] {
         match &self.source {
@@ -155,7 +161,7 @@ impl<O: KeyOrder> RunCursor<O> {
         self.valid = false;
         let run = Arc::clone(&self.run);
         let owner = &*run.segments[segment];
-        let index = owner.index(&self.cache)?;
+        let index = owner.index(&self.cache, self.purpose())?;
         let layout = if self.fill_cache {
             let pin = self.pin(owner, index, block, direction)?;
             let layout = *pin.block().layout();
@@ -179,7 +185,7 @@ impl<O: KeyOrder> RunCursor<O> {
         direction: Direction,
     ) -> Result<FramePin> {
         if !self.readahead || self.streak < 2 {
-            return owner.block(index, block);
+            return owner.block(index, block, Purpose::Scan);
         }
         let ahead = (1 << self.streak.min(8)).min(AHEAD_MAX);
         let range = match direction {
@@ -214,11 +220,10 @@ impl<O: KeyOrder> RunCursor<O> {
                 piece.bytes = Vec::new();
             }
             piece.bytes.resize(len, 0);
-            owner.file().read(&mut piece.bytes, offset, "block").inspect_err(|_| {
-                piece.bytes.clear();
-            })?;
+            let read = owner.file().read(&mut piece.bytes, offset, "block");
+            let took = read.inspect_err(|_| piece.bytes.clear())?;
             piece.offset = offset;
-            self.cache.count_read(len as u64);
+            self.cache.count_read(Purpose::Compaction, len as u64, took);
         }
         let start = (place.offset - piece.offset) as usize;
         let stored = &piece.bytes[start..start + place.len as usize];
@@ -245,7 +250,7 @@ impl<O: KeyOrder> RunCursor<O> {
             return Ok(Some((self.segment, self.block - 1)));
         }
         let Some(segment) = self.segment.checked_sub(1) else { return Ok(None) };
-        let blocks = self.run.segments[segment].index(&self.cache)?.places.len();
+        let blocks = self.run.segments[segment].index(&self.cache, self.purpose())?.places.len();
         Ok(Some((segment, blocks - 1)))
     }
 
@@ -266,7 +271,7 @@ impl<O: KeyOrder> RunCursor<O> {
     fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
         let run = Arc::clone(&self.run);
         let Some(segment) = run.fences.find(&self.order, key) else { return self.first_inner() };
-        let index = run.segments[segment].index(&self.cache)?;
+        let index = run.segments[segment].index(&self.cache, self.purpose())?;
         let mut block = index.first_block(&self.order, key).unwrap_or(0);
         self.enter(segment, block, Direction::Forward)?;
         loop {
@@ -286,7 +291,7 @@ impl<O: KeyOrder> RunCursor<O> {
     fn seek_before_inner(&mut self, key: &[u8]) -> Result<()> {
         let run = Arc::clone(&self.run);
         let Some(segment) = run.fences.find(&self.order, key) else { return Ok(()) };
-        let index = run.segments[segment].index(&self.cache)?;
+        let index = run.segments[segment].index(&self.cache, self.purpose())?;
         let block = index.first_block(&self.order, key).unwrap_or(0);
         self.enter(segment, block, Direction::Backward)?;
         // Every version of `key` is below the bound, so this is the newest one.
@@ -309,7 +314,7 @@ impl<O: KeyOrder> RunCursor<O> {
 
     fn last_inner(&mut self) -> Result<()> {
         let Some(segment) = self.run.segments.len().checked_sub(1) else { return Ok(()) };
-        let blocks = self.run.segments[segment].index(&self.cache)?.places.len();
+        let blocks = self.run.segments[segment].index(&self.cache, self.purpose())?.places.len();
         self.enter(segment, blocks - 1, Direction::Backward)?;
         self.show(self.count - 1, false);
         Ok(())

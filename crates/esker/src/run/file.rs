@@ -15,6 +15,7 @@ use super::header::{HEADER_BYTES, check_header, file_name};
 use crate::base::FileId;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File, Fs, OpenMode, is_out_of_descriptors, part};
+use crate::trace::tally;
 use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,6 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 /// The maximal number of files in use that the hand passes over, so that the cost of opening a file
 /// does not depend on how many are open.
@@ -154,9 +156,20 @@ impl RunFile {
         self.file.write().take()
     }
 
-    /// Fills `buffer` from `offset`; a file that ends before is damaged.
-    pub(super) fn read(&self, buffer: &mut [u8], offset: u64, section: &'static str) -> Result<()> {
-        read(&*self.file()?, &self.path, buffer, offset, section)
+    /// Fills `buffer` from `offset`; a file that ends before is damaged. Returns how long the read
+    /// took, and adds it to the thread's tally.
+    pub(super) fn read(
+        &self,
+        buffer: &mut [u8],
+        offset: u64,
+        section: &'static str,
+    ) -> Result<Duration> {
+        let file = self.file()?;
+        let began = Instant::now();
+        read(&*file, &self.path, buffer, offset, section)?;
+        let took = began.elapsed();
+        tally::add_read(buffer.len() as u64, took);
+        Ok(took)
     }
 
     /// Marks the file as one to which no durable state refers; the drop of the last reference

@@ -8,6 +8,7 @@ use crate::block::{Block, tag_of};
 use crate::cache::{BlockCache, FramePin, FrameView};
 use crate::error::Result;
 use crate::sync::Guard;
+use crate::trace::{FilterAnswer, Outcome, Purpose, Recorder};
 use std::sync::Arc;
 
 /// How a lookup may get its data.
@@ -91,40 +92,59 @@ pub enum Probe<'g> {
     Found(Found<'g>),
 }
 
+/// What a lookup looks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'k> {
+    /// The key.
+    pub key: &'k [u8],
+    /// `base::codec::hash_key(key)` (any number with a custom comparator).
+    pub hash: u64,
+    /// Versions with smaller sequence numbers count.
+    pub below: Seq,
+}
+
 impl Run {
-    /// The newest version of `key` with a sequence number less than `below`. `hash` is
-    /// `base::codec::hash_key(key)` (any number with a custom comparator). Range tombstones are not
-    /// applied.
-    #[inline]
-    pub fn get<'g, O: KeyOrder>(
+    /// The newest version of the wanted key. Range tombstones are not applied.
+    #[inline(always)]
+    pub fn get<'g, O: KeyOrder, T: Recorder>(
         &'g self,
         order: &O,
-        key: &[u8],
-        hash: u64,
-        below: Seq,
+        wanted: Wanted<'_>,
         access: Access<'g>,
         cache: &Arc<BlockCache>,
+        recorder: &mut T,
     ) -> Result<Probe<'g>> {
-        let Some(segment) = self.fences.find(order, key) else { return Ok(Probe::Absent) };
+        let Some(segment) = self.fences.find(order, wanted.key) else {
+            recorder.reason(Outcome::OutsideSegments);
+            return Ok(Probe::Absent);
+        };
         let segment = &*self.segments[segment];
+        if T::RECORDS {
+            recorder.segment(segment.meta().file, segment.meta().offset);
+        }
         let index = match (segment.index_cached(), access) {
             (Some(index), _) => index,
             (None, Access::Cached(_)) => return Ok(Probe::NeedsIo),
-            (None, Access::Read) => segment.index(cache)?,
+            (None, Access::Read) => segment.index(cache, Purpose::Get)?,
         };
-        if self.role == Role::Delta && !index.filter.may_contain(hash) {
+        let filtered = self.role == Role::Delta && !index.filter.is_empty();
+        if filtered && !index.filter.may_contain(wanted.hash) {
+            recorder.filter(FilterAnswer::Absent);
+            recorder.reason(Outcome::FilterAbsent);
             return Ok(Probe::Absent);
         }
-        let Some(first) = index.first_block(order, key) else { return Ok(Probe::Absent) };
-        let lookup = Lookup { order, key, hash, below, access, role: self.role, segment, index };
+        let Some(first) = index.first_block(order, wanted.key) else { return Ok(Probe::Absent) };
+        let mut lookup =
+            Lookup { order, wanted, access, role: self.role, segment, index, filtered, recorder };
         let mut probe = lookup.in_block(first)?;
         let mut block = first + 1;
         // Seeded: a get finds no version that lies in the second block of its key.
         bug!("run_versions_in_next_block_missed", return Ok(probe));
-        while matches!(probe, Probe::Absent) && index.continues(order, block, key) {
+        while matches!(probe, Probe::Absent) && index.continues(order, block, wanted.key) {
             probe = lookup.in_block(block)?;
             block += 1;
         }
+        lookup.judge_filter(&probe);
         Ok(probe)
     }
 
@@ -154,25 +174,27 @@ impl Run {
 }
 
 /// A lookup that has found its segment.
-struct Lookup<'a, 'g, O> {
+struct Lookup<'a, 'g, O, T> {
     order: &'a O,
-    key: &'a [u8],
-    hash: u64,
-    below: Seq,
+    wanted: Wanted<'a>,
     access: Access<'g>,
     role: Role,
     segment: &'g Segment,
     index: &'g Index,
+    /// Whether a filter let the lookup pass.
+    filtered: bool,
+    recorder: &'a mut T,
 }
 
-impl<'g, O: KeyOrder> Lookup<'_, 'g, O> {
+impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
     #[inline]
-    fn in_block(&self, i: usize) -> Result<Probe<'g>> {
+    fn in_block(&mut self, i: usize) -> Result<Probe<'g>> {
         let block = match self.access {
             Access::Cached(guard) => match self.index.slots.get(i, guard) {
                 Some(view) => {
                     view.prefetch();
                     view.touch();
+                    self.recorder.cached_block();
                     BlockRef::Epoch(view)
                 }
                 None if self.excluded() => return Ok(Probe::Absent),
@@ -183,23 +205,52 @@ impl<'g, O: KeyOrder> Lookup<'_, 'g, O> {
                 None => return Ok(Probe::Absent),
             },
         };
+        let Wanted { key, hash, below } = self.wanted;
         let found = {
             let block = block.block();
-            let found = block.get(self.order, self.key, tag_of(self.hash), self.below);
+            let found = block.get(self.order, key, tag_of(hash), below);
+            if T::RECORDS {
+                self.recorder.compared(block.compared(key, tag_of(hash), found));
+            }
             found.map(|entry| (block.version(entry), block.value_range(entry)))
         };
         let Some(((seq, kind), range)) = found else { return Ok(Probe::Absent) };
         Ok(Probe::Found(Found { seq, kind, block, range }))
     }
 
+    /// Says what the filter that let the lookup pass was worth.
+    #[inline]
+    fn judge_filter(&mut self, probe: &Probe<'_>) {
+        if !self.filtered {
+            return;
+        }
+        match probe {
+            Probe::Found(_) => self.recorder.filter(FilterAnswer::Found),
+            Probe::Absent => {
+                self.recorder.filter(FilterAnswer::FalsePositive);
+                self.recorder.reason(Outcome::FalsePositive);
+            }
+            Probe::NeedsIo => {}
+        }
+    }
+
     /// Whether the filter of a base, which was not checked before, says that the key is absent, so
     /// that no I/O is needed.
-    fn excluded(&self) -> bool {
-        self.role == Role::Base && !self.index.filter.may_contain(self.hash)
+    fn excluded(&mut self) -> bool {
+        let filter = &self.index.filter;
+        if self.role != Role::Base || filter.is_empty() {
+            return false;
+        }
+        self.filtered = filter.may_contain(self.wanted.hash);
+        if !self.filtered {
+            self.recorder.filter(FilterAnswer::Absent);
+            self.recorder.reason(Outcome::FilterAbsent);
+        }
+        !self.filtered
     }
 
     #[cold]
-    fn pin(&self, i: usize) -> Result<Option<FramePin>> {
+    fn pin(&mut self, i: usize) -> Result<Option<FramePin>> {
         if let Some(pin) = self.index.slots.pin(i) {
             pin.view().touch();
             self.index.slots.cache().count_hit();
@@ -208,6 +259,6 @@ impl<'g, O: KeyOrder> Lookup<'_, 'g, O> {
         if self.excluded() {
             return Ok(None);
         }
-        self.segment.block(self.index, i).map(Some)
+        self.segment.block(self.index, i, Purpose::Get).map(Some)
     }
 }

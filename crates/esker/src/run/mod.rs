@@ -35,7 +35,7 @@ mod writer;
 
 pub use cursor::RunCursor;
 pub use file::{OpenFiles, Reclaim, RunFile};
-pub use get::{Access, BlockRef, Found, Probe};
+pub use get::{Access, BlockRef, Found, Probe, Wanted};
 pub use header::{HEADER_BYTES, VERSION as FORMAT_VERSION, file_name, parse_run_name};
 pub use meta::{SegmentKind, SegmentMeta, Specials};
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};

@@ -9,11 +9,13 @@ use crate::base::rangedel::Fragments;
 use crate::block::{Codec, EncodedBlock, Encoder, Layout};
 use crate::cache::{BlockCache, FrameBuf, FramePin};
 use crate::error::{Error, IoContext, Result};
+use crate::trace::Purpose;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Buffers beyond this are not kept between reads.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
@@ -89,7 +91,7 @@ impl Segment {
         self.corrupt(place.offset, "block", error.0)
     }
 
-    pub(super) fn read_tail(&self) -> Result<Vec<u8>> {
+    pub(super) fn read_tail(&self) -> Result<(Vec<u8>, Duration)> {
         let offset = self.meta.tail_offset();
         let file_len = self.file.file()?.len().context("measure", self.file.path())?;
         // Checked before an allocation of the length that the manifest states.
@@ -97,8 +99,8 @@ impl Segment {
             return Err(self.corrupt(offset, "segment tail", "the file ends before the segment"));
         }
         let mut bytes = vec![0; self.meta.tail_len as usize];
-        self.file.read(&mut bytes, offset, "segment tail")?;
-        Ok(bytes)
+        let took = self.file.read(&mut bytes, offset, "segment tail")?;
+        Ok((bytes, took))
     }
 
     /// The index, if it is in memory.
@@ -108,7 +110,7 @@ impl Segment {
     }
 
     /// The index; read if it is not in memory. Do not call it inside an epoch.
-    pub(super) fn index(&self, cache: &Arc<BlockCache>) -> Result<&Index> {
+    pub(super) fn index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<&Index> {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
@@ -116,23 +118,23 @@ impl Segment {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
-        let index = self.read_index(cache)?;
+        let index = self.read_index(cache, purpose)?;
         Ok(self.index.get_or_init(|| index))
     }
 
-    pub(super) fn read_index(&self, cache: &Arc<BlockCache>) -> Result<Index> {
+    pub(super) fn read_index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<Index> {
         if self.meta.kind != SegmentKind::Data {
             return Err(self.corrupt_tail(DecodeError("range tombstones stand among data")));
         }
-        let bytes = self.read_tail()?;
-        cache.count_read(bytes.len() as u64);
+        let (bytes, took) = self.read_tail()?;
+        cache.count_read(purpose, bytes.len() as u64, took);
         let tail = Tail::parse(&bytes, &self.meta).map_err(|error| self.corrupt_tail(error))?;
         Index::decode(&tail, &self.meta, cache).map_err(|error| self.corrupt_tail(error))
     }
 
     /// Reads the index if it is not in memory, so that cached lookups can use it.
     pub fn load(&self, cache: &Arc<BlockCache>) -> Result<()> {
-        self.index(cache).map(|_| ())
+        self.index(cache, Purpose::Other).map(|_| ())
     }
 
     /// Whether all of its blocks are raw and `codec` would make them smaller, judged by the block
@@ -149,13 +151,13 @@ impl Segment {
         let index = match self.index.get() {
             Some(index) => index,
             None => {
-                read = self.read_index(cache)?;
+                read = self.read_index(cache, Purpose::Other)?;
                 &read
             }
         };
         let raw = index.places.iter().all(|place| place.codec == Codec::Raw);
         let shrinks = raw && {
-            let mut frame = self.read_block(index, index.places.len() / 2)?;
+            let mut frame = self.read_block(index, index.places.len() / 2, Purpose::Other)?;
             Encoder::default().shrinks(codec, frame.bytes_mut())
         };
         Ok(*self.shrinks.get_or_init(|| shrinks))
@@ -180,7 +182,7 @@ impl Segment {
         if order.compare(key, &self.meta.max_key).is_gt() {
             return Ok(self.meta.len);
         }
-        let index = self.index(cache)?;
+        let index = self.index(cache, Purpose::Other)?;
         let block = index.first_block(order, key).unwrap_or(0);
         Ok(index.places[block].offset - self.meta.offset)
     }
@@ -209,7 +211,7 @@ impl Segment {
         if self.meta.kind != SegmentKind::Tombstones {
             return Err(self.corrupt_tail(DecodeError("data stands among range tombstones")));
         }
-        let bytes = self.read_tail()?;
+        let (bytes, _) = self.read_tail()?;
         let decode = || {
             let tail = Tail::parse(&bytes, &self.meta)?;
             let mut reader = Reader::new(tail.index);
@@ -226,21 +228,22 @@ impl Segment {
     }
 
     /// Reads one block into a frame of its own.
-    pub(super) fn read_block(&self, index: &Index, i: usize) -> Result<FrameBuf> {
+    pub(super) fn read_block(&self, index: &Index, i: usize, purpose: Purpose) -> Result<FrameBuf> {
         let place = &index.places[i];
         let cache = index.slots.cache();
-        cache.count_read(u64::from(place.len));
         if place.codec == Codec::Raw {
             // Read in place; the trailer stays in the frame behind the block, unused.
             let mut frame = cache.frame(place.len as usize);
-            self.file.read(frame.bytes_mut(), place.offset, "block")?;
+            let took = self.file.read(frame.bytes_mut(), place.offset, "block")?;
+            cache.count_read(purpose, u64::from(place.len), took);
             let layout = self.check_raw(place, frame.bytes_mut());
             frame.set_layout(layout.map_err(|error| self.corrupt_block(place, error))?);
             return Ok(frame);
         }
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.resize(place.len as usize, 0);
-            self.file.read(scratch, place.offset, "block")?;
+            let took = self.file.read(scratch, place.offset, "block")?;
+            cache.count_read(purpose, u64::from(place.len), took);
             let frame = self.frame_from(place, scratch, cache);
             if scratch.capacity() > SCRATCH_BYTES_MAX {
                 *scratch = Vec::new();
@@ -301,8 +304,8 @@ impl Segment {
     }
 
     /// A pin of a block through the cache.
-    pub(super) fn block(&self, index: &Index, i: usize) -> Result<FramePin> {
-        index.slots.load(i, || self.read_block(index, i))
+    pub(super) fn block(&self, index: &Index, i: usize, purpose: Purpose) -> Result<FramePin> {
+        index.slots.load(i, || self.read_block(index, i, purpose))
     }
 
     /// A pin of block `wanted`; if it is not cached, the blocks of `ahead` (which includes it)
@@ -318,8 +321,8 @@ impl Segment {
             let len = index.places[ahead.end - 1].end() - first;
             let cache = index.slots.cache();
             let mut bytes = vec![0; len as usize];
-            self.file.read(&mut bytes, first, "block")?;
-            cache.count_read(len);
+            let took = self.file.read(&mut bytes, first, "block")?;
+            cache.count_read(Purpose::Scan, len, took);
             let frame = |i: usize| {
                 let place = &index.places[i];
                 let start = (place.offset - first) as usize;

@@ -50,7 +50,7 @@ impl Segment {
             };
             return Ok(SegmentCounts { entries, bytes_read: meta.len, ..SegmentCounts::default() });
         }
-        let bytes = self.read_tail()?;
+        let (bytes, _) = self.read_tail()?;
         // The index needs slots, but nothing is cached in them.
         let cache = Arc::new(BlockCache::new(0));
         let index = Tail::parse(&bytes, meta).and_then(|tail| Index::decode(&tail, meta, &cache));

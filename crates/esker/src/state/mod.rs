@@ -17,6 +17,7 @@ use crate::base::Seq;
 use crate::manifest::Version;
 use crate::state::memtables::MemtableSet;
 use crate::sync::primitives;
+use crate::trace::Source;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -39,6 +40,13 @@ impl State {
     /// A state of these parts, without iterators.
     pub fn of(memtable_sets: Vec<Arc<MemtableSet>>, version: Arc<Version>) -> Self {
         Self { memtable_sets, version, iterators: AtomicU32::new(0) }
+    }
+
+    /// What explanations call memtable set `n`, counted from the newest.
+    pub fn memtable(&self, n: usize) -> Source {
+        let of = self.memtable_sets.len() as u64;
+        let sealed = self.memtable_sets.get(n).is_some_and(|set| set.sealed_at().is_some());
+        Source::Memtable { number: n as u64 + 1, of, sealed }
     }
 
     /// Counts an iterator on this state that begins or ends.

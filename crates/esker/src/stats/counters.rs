@@ -1,25 +1,14 @@
 //! Statistics that are always on (R29).
 //!
 //! Counters are exact. Each thread adds to its own stripe, so nothing is shared on the hot path; a
-//! query sums the stripes. Only one call in [`SAMPLE_EVERY`] is timed, because two clock reads
-//! would cost a tenth of a fast get.
+//! query sums the stripes. Only about one call in 64 is timed ([`Stripes::tick`]), because two clock
+//! reads would cost a tenth of a fast get.
 
 use super::report::{Latency, Stats};
-use crate::sync::{Lane, Stripes};
+use crate::sync::{Histogram, Lane, Stripes, nanos_of};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// One call in this many is timed.
-pub const SAMPLE_EVERY: u64 = 64;
-
-/// Whether the call with this number is timed. The golden ratio spreads the numbers (Fibonacci
-/// hashing, Knuth). With regular distances, a program that alternates between two kinds of calls
-/// would have only one kind timed.
-#[inline]
-fn is_sampled(call: u64) -> bool {
-    call.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLE_EVERY
-}
 
 macro_rules! define_counters {
     (
@@ -45,6 +34,8 @@ macro_rules! define_counters {
             GetsElsewhere,
             /// Positionings of iterators.
             Seeks,
+            /// Batches of one put, which `Puts` and `Commits` do not count again.
+            SinglePuts,
         }
 
         /// Counters of the background work; they change rarely enough to be shared by all threads.
@@ -93,7 +84,7 @@ impl AddAssign for WriteCounts {
 }
 
 /// How many counters there are.
-pub const COUNTERS: usize = Counter::Seeks as usize + 1;
+pub const COUNTERS: usize = Counter::SinglePuts as usize + 1;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,150 +98,127 @@ pub enum Timed {
 
 const TIMED: usize = Timed::Sync as usize + 1;
 
-/// Buckets of a histogram: 16 per power of two of nanoseconds, up to about 36 minutes.
-const BUCKETS: usize = 16 * 41;
-
-#[derive(Debug)]
-struct Histogram {
-    buckets: Box<[AtomicU64]>,
-    max: AtomicU64,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), max: AtomicU64::new(0) }
-    }
-}
-
-/// The lower bound of bucket `index`, in nanoseconds.
-fn bucket_floor(index: usize) -> u64 {
-    match index {
-        0..16 => index as u64,
-        _ => (16 + (index as u64 & 15)) << (index / 16 - 1),
-    }
-}
-
-fn bucket_of(nanos: u64) -> usize {
-    if nanos < 16 {
-        return nanos as usize;
-    }
-    let shift = 59 - nanos.leading_zeros() as usize;
-    (16 * (shift + 1) + ((nanos >> shift) as usize & 15)).min(BUCKETS - 1)
-}
-
-impl Histogram {
-    fn record(&self, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::Relaxed);
-        self.max.fetch_max(nanos, Ordering::Relaxed);
-    }
-
-    fn summary(&self) -> Latency {
-        let counts: Vec<u64> = self.buckets.iter().map(|b| b.load(Ordering::Relaxed)).collect();
-        let samples: u64 = counts.iter().sum();
-        let max = self.max.load(Ordering::Relaxed);
-        let percentile = |permille: u64| {
-            let rank = (samples * permille).div_ceil(1000).max(1);
-            let mut seen = 0;
-            let reached = |count: &u64| {
-                seen += count;
-                seen >= rank
-            };
-            let bucket = counts.iter().position(reached).unwrap_or(0);
-            Duration::from_nanos(bucket_floor(bucket).min(max))
-        };
-        if samples == 0 {
-            return Latency::default();
-        }
-        let nanos = |(bucket, count): (usize, &u64)| bucket_floor(bucket).saturating_mul(*count);
-        let total = counts.iter().enumerate().map(nanos).fold(0, u64::saturating_add);
-        Latency {
-            samples,
-            p50: percentile(500),
-            p99: percentile(990),
-            p999: percentile(999),
-            max: Duration::from_nanos(max),
-            total: Duration::from_nanos(total),
-        }
-    }
-}
-
 /// All counters of a database.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
     calls: Stripes<COUNTERS>,
+    /// What [`Started`] counts from.
+    origin: Instant,
     histograms: [Histogram; TIMED],
     /// Counters of the background.
     pub background: Background,
 }
 
-/// The clock reading at the beginning of a call, if the call is timed.
-#[inline]
-fn sample(count: u64) -> Option<Instant> {
-    if is_sampled(count) { start_clock() } else { None }
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            calls: Stripes::default(),
+            origin: Instant::now(),
+            histograms: Default::default(),
+            background: Background::default(),
+        }
+    }
 }
 
-#[cold]
-fn start_clock() -> Option<Instant> {
-    Some(Instant::now())
+/// The counters of one thread.
+pub type CallLane<'a> = Lane<'a, COUNTERS>;
+
+/// When a call began, in nanoseconds since the counters were made; 0 if the call is not timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started(u64);
+
+impl Started {
+    const UNTIMED: Self = Self(0);
+
+    /// Whether the call is timed.
+    #[inline]
+    pub fn is_timed(self) -> bool {
+        self.0 != 0
+    }
 }
 
 impl Counters {
-    /// Counts a call and returns when it began, if it is timed.
+    /// The calling thread's counters, which a call takes once.
     #[inline]
-    pub fn begin(&self, call: Counter) -> Option<Instant> {
-        if cfg!(feature = "bench-no-stats") {
-            return None;
-        }
-        sample(self.calls.lane().add(call as usize, 1))
-    }
-
-    /// The calling thread's counters, for a call that counts more than once.
-    #[inline]
-    pub fn lane(&self) -> Lane<'_, COUNTERS> {
+    pub fn lane(&self) -> CallLane<'_> {
         self.calls.lane()
     }
 
-    /// Counts a call in a lane and returns when it began, if it is timed.
+    /// Adds to one counter of the calling thread, whose lane is known.
     #[inline]
-    pub fn begin_in(lane: Lane<'_, COUNTERS>, call: Counter) -> Option<Instant> {
-        if cfg!(feature = "bench-no-stats") {
-            return None;
+    pub fn add_in(&self, lane: CallLane<'_>, counter: Counter, n: u64) {
+        if !cfg!(feature = "bench-no-stats") {
+            self.calls.add(lane, counter as usize, n);
         }
-        sample(lane.add(call as usize, 1))
+    }
+
+    /// Counts a call and returns whether it is to be timed.
+    #[inline]
+    pub fn count(&self, lane: CallLane<'_>, call: Counter) -> bool {
+        !cfg!(feature = "bench-no-stats") && self.calls.tick(lane, call as usize)
+    }
+
+    /// Counts a call and returns when it began, if it is timed.
+    #[inline]
+    pub fn begin(&self, lane: CallLane<'_>, call: Counter) -> Started {
+        if self.count(lane, call) { self.start() } else { Started::UNTIMED }
+    }
+
+    /// Reads the clock for a call that is timed.
+    #[cold]
+    #[inline(never)]
+    pub fn start(&self) -> Started {
+        Started(nanos_of(self.origin.elapsed()) | 1)
     }
 
     /// Counts a committed batch and returns when it began, if it is timed.
-    #[inline]
-    pub fn begin_commit(&self, counts: WriteCounts) -> Option<Instant> {
-        let WriteCounts { puts, deletes, range_deletes, user_bytes } = counts;
+    #[inline(always)]
+    pub fn begin_commit(&self, counts: &WriteCounts) -> Started {
         if cfg!(feature = "bench-no-stats") {
-            return None;
+            return Started::UNTIMED;
         }
-        let lane = self.calls.lane();
-        lane.add(Counter::Puts as usize, puts);
-        lane.add(Counter::UserBytes as usize, user_bytes);
-        if deletes | range_deletes != 0 {
-            lane.add(Counter::Deletes as usize, deletes);
-            lane.add(Counter::RangeDeletes as usize, range_deletes);
+        let lane = self.lane();
+        self.add_in(lane, Counter::UserBytes, counts.user_bytes);
+        if counts.puts == 1 && counts.deletes | counts.range_deletes == 0 {
+            self.begin(lane, Counter::SinglePuts)
+        } else {
+            self.begin_batch(lane, counts)
         }
-        sample(lane.add(Counter::Commits as usize, 1))
+    }
+
+    #[inline(never)]
+    fn begin_batch(&self, lane: CallLane<'_>, counts: &WriteCounts) -> Started {
+        self.add_in(lane, Counter::Puts, counts.puts);
+        self.add_in(lane, Counter::Deletes, counts.deletes);
+        self.add_in(lane, Counter::RangeDeletes, counts.range_deletes);
+        self.begin(lane, Counter::Commits)
     }
 
     /// Adds to one counter of the calling thread.
     #[inline]
     pub fn add(&self, counter: Counter, n: u64) {
         if !cfg!(feature = "bench-no-stats") {
-            self.calls.lane().add(counter as usize, n);
+            self.add_in(self.lane(), counter, n);
         }
     }
 
-    /// Records the duration of a call that began at `started`.
+    /// Records and returns the duration of a call that began at `started`, if it is timed.
     #[inline]
-    pub fn end(&self, timed: Timed, started: Option<Instant>) {
-        if let Some(started) = started {
-            self.record(timed, started.elapsed());
-        }
+    pub fn end(&self, timed: Timed, started: Started) -> Option<Duration> {
+        if started.is_timed() { Some(self.end_timed(timed, started)) } else { None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_timed(&self, timed: Timed, started: Started) -> Duration {
+        let took = self.since(started);
+        self.record(timed, took);
+        took
+    }
+
+    /// The time since a timed call began.
+    pub fn since(&self, started: Started) -> Duration {
+        self.origin.elapsed().saturating_sub(Duration::from_nanos(started.0))
     }
 
     /// Records the duration of a call.
@@ -260,7 +228,14 @@ impl Counters {
 
     /// The sum of a counter over all threads.
     pub fn total(&self, counter: Counter) -> u64 {
-        self.calls.sum(counter as usize)
+        let sum = |counter| self.calls.sum(counter as usize);
+        let calls = |counter| self.calls.calls(counter as usize);
+        match counter {
+            Counter::Puts => sum(counter) + calls(Counter::SinglePuts),
+            Counter::Commits => calls(counter) + calls(Counter::SinglePuts),
+            Counter::Gets | Counter::Seeks => calls(counter),
+            _ => sum(counter),
+        }
     }
 
     /// A summary of what was timed.

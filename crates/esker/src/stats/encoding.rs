@@ -86,7 +86,8 @@ fn decode_metric(
 }
 
 impl Stats {
-    /// The statistics as bytes, from which [`Stats::decode`] makes them again.
+    /// The numbers of the statistics as bytes, from which [`Stats::decode`] makes them again:
+    /// everything but [`Stats::slowest`].
     ///
     /// # Example
     /// ```

@@ -22,6 +22,7 @@ use crate::memtable::ChunkPool;
 use crate::state::State;
 use crate::state::retired::Retired;
 use crate::state::snapshots::Snapshots;
+use crate::trace::{Purpose, Slowest};
 use crate::txn::Transactions;
 use crate::waits::{Cause, Waits};
 use parking_lot::Mutex;
@@ -36,6 +37,7 @@ const LISTED_MAX: usize = 64;
 pub struct Sources<'a> {
     pub counters: &'a Counters,
     pub waits: &'a Waits,
+    pub slowest: &'a Slowest,
     pub pacer: &'a Pacer,
     pub pipeline: Option<&'a Pipeline>,
     pub state: &'a State,
@@ -76,6 +78,14 @@ impl Sources<'_> {
             // elsewhere.
             cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
             cache_misses: cache.misses,
+            page_cache_reads: cache.reads.page_cache,
+            device_reads: cache.reads.device,
+            get_bytes_read: cache.reads.bytes_for(Purpose::Get),
+            scan_bytes_read: cache.reads.bytes_for(Purpose::Scan),
+            compaction_bytes_read: cache.reads.bytes_for(Purpose::Compaction),
+            page_cache_latency: cache.reads.page_cache_latency,
+            device_latency: cache.reads.device_latency,
+            slowest: self.slowest.list(),
             compaction_debt: self.work.debts().values().sum(),
             data_file_bytes: self.files.allocated_bytes(),
             log_file_bytes: self.pipeline.map_or(0, Pipeline::file_bytes),

@@ -83,8 +83,8 @@ impl MetricUnit {
 /// # db.insert("key", "value")?;
 /// let samples = db.stats().samples();
 /// let median = |sample: &&esker::Sample| sample.part == SamplePart::Quantile(500);
-/// // Four calls are timed: writes, point reads, iterators and syncs.
-/// assert_eq!(samples.iter().filter(median).count(), 4);
+/// // Timed are writes, point reads, iterators, syncs, and two kinds of reads from files.
+/// assert_eq!(samples.iter().filter(median).count(), 6);
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,37 +2,10 @@
 
 use super::held::{BranchUse, HeldUse, SnapshotUse};
 use crate::admission::PaceMode;
+pub use crate::sync::Latency;
+pub use crate::trace::SlowOperation;
 use crate::waits::{Cause, Waited};
 use std::time::Duration;
-
-/// A summary of sampled latencies (one call in 64 is timed, R29).
-///
-/// # Example
-/// ```
-/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
-/// for n in 0..1000_u32 {
-///     db.insert(n.to_be_bytes(), "...")?;
-/// }
-/// let puts = db.stats().put_latency;
-/// assert!(puts.samples > 0 && puts.p50 <= puts.p99 && puts.p99 <= puts.max);
-/// # Ok::<(), esker::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Latency {
-    /// How many calls were timed.
-    pub samples: u64,
-    /// The median.
-    pub p50: Duration,
-    /// The 99th percentile.
-    pub p99: Duration,
-    /// The 99.9th percentile.
-    pub p999: Duration,
-    /// The longest sampled latency.
-    pub max: Duration,
-    /// The sum of the sampled latencies, from their buckets: at most 1/16 too low.
-    pub total: Duration,
-}
 
 /// Bytes that the engine wrote, by cause.
 ///
@@ -403,6 +376,14 @@ macro_rules! define_stats {
             pub scan_latency: Latency,
             /// Latency of log syncs.
             pub sync_latency: Latency,
+            /// Latency of reads of blocks and indexes that the system's page cache served.
+            pub page_cache_latency: Latency,
+            /// Latency of reads of blocks and indexes from the device. Every one is timed.
+            pub device_latency: Latency,
+            /// The slowest operations of the last hour: at most 16 gets, 16 scans and 16 puts, each
+            /// from the slowest to the fastest. All operations that read files or sync the log are
+            /// considered, and one in 64 of the others.
+            pub slowest: Vec<SlowOperation>,
             /// Bytes written by cause.
             pub written: BytesWritten,
             /// Time that writers waited, by reason.

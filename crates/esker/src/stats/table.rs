@@ -38,6 +38,15 @@ macro_rules! metrics {
                 /// Entries that iterators skipped: deleted ones, older versions, and entries that
                 /// were written after the iterator's moment.
                 skipped = Skipped: counter count "esker_skipped_entries" in "db/scan.rs";
+                /// How often a Bloom filter said that the key of a point read is not in a run
+                /// segment, which saved the search of a block.
+                filter_absent = FilterAbsent: counter count "esker_filter_absent" in "lookup.rs";
+                /// How often a Bloom filter let a point read pass, and the run segment had no
+                /// version of the key that the read could see.
+                filter_false_positives = FilterFalsePositives: counter count
+                    "esker_filter_false_positives" in "lookup.rs";
+                /// How often a Bloom filter let a point read pass, and the key was there.
+                filter_found = FilterFound: counter count "esker_filter_found" in "lookup.rs";
             }
             // Counted by flushes and compactions, which are rare enough to share a counter.
             background {
@@ -71,6 +80,19 @@ macro_rules! metrics {
                 cache_hits: counter count "esker_cache_hits" in "cache/block_cache.rs";
                 /// Blocks read because they were not cached.
                 cache_misses: counter count "esker_cache_misses" in "cache/block_cache.rs";
+                /// Reads of blocks and indexes from files that were as fast as the system's page
+                /// cache.
+                page_cache_reads: counter count "esker_page_cache_reads" in "cache/counters.rs";
+                /// Reads of blocks and indexes from files that were slower, and so came from the
+                /// device.
+                device_reads: counter count "esker_device_reads" in "cache/counters.rs";
+                /// Bytes that point reads read from files.
+                get_bytes_read: counter bytes "esker_get_read_bytes" in "cache/counters.rs";
+                /// Bytes that iterators read from files.
+                scan_bytes_read: counter bytes "esker_scan_read_bytes" in "cache/counters.rs";
+                /// Bytes that flushes and compactions read from files.
+                compaction_bytes_read: counter bytes "esker_compaction_read_bytes"
+                    in "cache/counters.rs";
                 /// Bytes that compactions which are due have to read.
                 compaction_debt: gauge bytes "esker_compaction_debt_bytes"
                     in "compaction/queue.rs";
@@ -106,6 +128,14 @@ macro_rules! metrics {
                 /// Latency of log syncs; all are timed.
                 summary seconds "esker_sync_latency_seconds" [] in "commit/group.rs" {
                     sync_latency [];
+                }
+                /// Latency of reads of blocks and indexes from files, by where they came from: the
+                /// system's page cache (one read in 64 is recorded) or the device (all are).
+                summary seconds "esker_read_latency_seconds" [source] in "cache/counters.rs" {
+                    /// As fast as the system's page cache.
+                    page_cache_latency ["page_cache"];
+                    /// Slower.
+                    device_latency ["device"];
                 }
                 /// Bytes that the engine wrote, by purpose; `user`: what programs wrote, for
                 /// comparison.

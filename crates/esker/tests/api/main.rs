@@ -9,6 +9,7 @@ mod branches;
 mod checkpoints;
 mod cursors;
 mod durability;
+mod explain;
 mod filters;
 mod held;
 mod held_numbers;

@@ -5,6 +5,7 @@
 
 mod branches;
 mod checkpoint;
+mod events;
 mod front_page;
 mod golden;
 mod interrupted_open;

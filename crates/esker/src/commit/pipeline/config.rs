@@ -1,7 +1,7 @@
 //! The configuration of a log, and the calls that it makes.
 
 use crate::fs::Fs;
-use crate::options::LogKind;
+use crate::options::{Durability, LogKind};
 use crate::waits::Waits;
 use crate::wal::format::PAYLOAD_BYTES_MAX;
 use std::path::PathBuf;
@@ -67,4 +67,26 @@ pub struct LogCounters {
     pub files_prepared: u64,
     /// Log files that were recycled.
     pub files_recycled: u64,
+}
+
+/// What a finished write survives (C1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Nothing: the write takes up positions, and is not logged (R13).
+    Buffered,
+    /// The end of the process.
+    Process,
+    /// Power loss.
+    Disk,
+}
+
+impl Class {
+    /// The class of the writes of a durability class.
+    pub fn of(durability: Durability) -> Self {
+        match durability {
+            Durability::Buffered => Self::Buffered,
+            Durability::Process => Self::Process,
+            Durability::Disk => Self::Disk,
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::base::Comparator;
 use crate::error::ErrorKind;
 use crate::options::Options;
 use crate::stats::counters::WriteCounts;
+use crate::trace::Untimed;
 
 struct Reverse;
 
@@ -60,7 +61,7 @@ fn what_is_refused_behind_its_reservation_makes_the_log_no_longer_than_its_budge
             core.wait_for_admission(len, false).unwrap();
         }
         // As if the keyspace was dropped after the first check of it.
-        let refused = core.commit(pipeline, &write, None, |_, _| unreachable!());
+        let refused = core.commit(pipeline, &write, None, |_, _| unreachable!(), &mut Untimed);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::KeyspaceDropped);
         let allowed = core.settings.log_budget_bytes + len + 32;
         assert!(kept(&core) <= allowed, "round {round}: {} bytes of log", kept(&core));
@@ -81,14 +82,14 @@ fn a_flush_lets_the_log_go_though_nothing_is_in_memory() {
     let spaces: [&KeyspaceState; 1] = [&gone];
     let write = write(&payload, 1, &spaces);
     let pipeline = core.writable().unwrap();
-    core.commit(pipeline, &write, None, |_, _| unreachable!()).unwrap_err();
+    core.commit(pipeline, &write, None, |_, _| unreachable!(), &mut Untimed).unwrap_err();
     assert!(kept(&core) > 30_000 && core.state_now().active().is_empty());
     core.flush().unwrap();
     assert_eq!(core.store.lock().log_start, pipeline.reserved());
     let written = core.stats(0).written.manifest;
     core.flush().unwrap();
     assert_eq!(core.stats(0).written.manifest, written, "there is nothing more to let go");
-    core.commit(pipeline, &write, None, |_, _| unreachable!()).unwrap_err();
+    core.commit(pipeline, &write, None, |_, _| unreachable!(), &mut Untimed).unwrap_err();
     let end = pipeline.reserved();
     core.close().unwrap();
     assert_eq!(core.store.lock().log_start, end, "neither does a closed database keep it");
@@ -214,4 +215,40 @@ fn each_wait_for_admission_has_its_cause() {
         assert_eq!(core.stats(0).pace, Default::default());
         core.close().unwrap();
     }
+}
+
+#[test]
+fn what_keeps_the_log_is_named() {
+    use crate::stats::report::LogHolder;
+    let (_directory, core) = open();
+    let default = core.catalog.lock().by_id(0).cloned().unwrap();
+    let spaces: [&KeyspaceState; 1] = [&default];
+    let payload = put(&default, b"k", b"v");
+    let holder = || core.stats(0).log.holder;
+    let seal = || {
+        core.write(&write(&payload, 1, &spaces)).unwrap();
+        assert!(core.seal(core.writable().unwrap(), &core.state_now()));
+    };
+    // While a test has the right to flush, no worker flushes.
+    let take_flush = || {
+        while !core.work.begin_flush() {
+            std::thread::yield_now();
+        }
+    };
+    assert_eq!(holder(), LogHolder::Nothing);
+    core.write(&write(&payload, 1, &spaces)).unwrap();
+    assert_eq!(holder(), LogHolder::Memtable);
+    take_flush();
+    seal();
+    assert_eq!(holder(), LogHolder::PendingFlush);
+    core.work.end_flush(None);
+    core.flush().unwrap();
+    assert_eq!(holder(), LogHolder::Nothing);
+    take_flush();
+    core.work.end_flush(Some(Error::Closed));
+    take_flush();
+    seal();
+    assert_eq!(holder(), LogHolder::FailedFlush);
+    core.work.end_flush(None);
+    core.close().unwrap();
 }

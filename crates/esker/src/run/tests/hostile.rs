@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::base::codec::checksum;
+use crate::trace::{Plain, Purpose};
 use std::collections::BTreeMap;
 
 const CODECS: [Codec; 3] = [Codec::Raw, Codec::Lz4, Codec::Zstd];
@@ -31,9 +32,10 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
         let run = Arc::new(Run::new(role, segments(), Vec::new()));
         for entry in entries() {
             let (key, seq) = (&entry.0, entry.1);
-            let hash = hash_key(key);
-            let probe =
-                run.get(&Bytewise, key, hash, seq + 1, Access::Read, &world.cache).map(|probe| {
+            let wanted = Wanted { key, hash: hash_key(key), below: seq + 1 };
+            let probe = run
+                .get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain::default())
+                .map(|probe| {
                     let Probe::Found(found) = probe else {
                         assert!(expect.is_none(), "a silently missing key");
                         return;
@@ -126,7 +128,7 @@ fn a_swapped_block_is_noticed() {
     // The same contents in another file: everything is self-consistent but stands in the wrong
     // place. First one block only, then a whole segment.
     let (meta, twin) = (&metas[0], &twins[0]);
-    let block = world.segments(1, &metas)[0].index(&world.cache).unwrap().places[0];
+    let block = world.segments(1, &metas)[0].index(&world.cache, Purpose::Other).unwrap().places[0];
     for (range, section) in [
         (block.offset as usize..block.end() as usize, "block"),
         (meta.offset as usize..meta.end() as usize, "segment tail"),
@@ -175,7 +177,7 @@ fn a_block_with_a_forged_checksum_does_no_harm() {
         let whole = file.bytes.lock().clone();
         let places: BTreeMap<u64, u32> = {
             let segment = &world.segments(1, std::slice::from_ref(&honest))[0];
-            let index = segment.index(&world.cache).unwrap();
+            let index = segment.index(&world.cache, Purpose::Other).unwrap();
             index.places.iter().map(|place| (place.offset, place.len)).collect()
         };
         for (&offset, &len) in &places {

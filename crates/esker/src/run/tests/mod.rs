@@ -11,6 +11,7 @@ use crate::block::Codec;
 use crate::cache::BlockCache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Fs;
+use crate::trace::Plain;
 use memfs::MemFs;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -149,16 +150,17 @@ pub fn get<O: KeyOrder>(
     key: &[u8],
     below: Seq,
 ) -> Result<Option<(Seq, Kind, Vec<u8>)>> {
+    let wanted = Wanted { key, hash: hash_key(key), below };
     let cached = {
         let guard = crate::sync::pin();
         let access = Access::Cached(&guard);
-        match run.get(order, key, hash_key(key), below, access, &world.cache)? {
+        match run.get(order, wanted, access, &world.cache, &mut Plain::default())? {
             Probe::NeedsIo => None,
             Probe::Absent => Some(None),
             Probe::Found(f) => Some(Some((f.seq, f.kind, f.value().to_vec()))),
         }
     };
-    let read = match run.get(order, key, hash_key(key), below, Access::Read, &world.cache)? {
+    let read = match run.get(order, wanted, Access::Read, &world.cache, &mut Plain::default())? {
         Probe::NeedsIo => panic!("reading may do I/O"),
         Probe::Absent => None,
         Probe::Found(f) => Some((f.seq, f.kind, f.value().to_vec())),
@@ -203,7 +205,9 @@ fn cached_reads_do_no_io() {
             let guard = crate::sync::pin();
             let access = Access::Cached(&guard);
             let reads = file.reads.load(Relaxed);
-            let probe = run.get(&Bytewise, key, hash_key(key), 9, access, &world.cache).unwrap();
+            let wanted = Wanted { key, hash: hash_key(key), below: 9 };
+            let probe =
+                run.get(&Bytewise, wanted, access, &world.cache, &mut Plain::default()).unwrap();
             assert_eq!(file.reads.load(Relaxed), reads);
             format!("{:?}", std::mem::discriminant(&probe))
         };
@@ -239,8 +243,10 @@ fn dropping_a_run_empties_the_cache() {
         get(&world, &run, &Bytewise, format!("key{i:08}").as_bytes(), 1).unwrap().unwrap();
     }
     assert!(world.cache.stats().bytes > 10_000);
+    let key = b"key00000007";
+    let wanted = Wanted { key, hash: hash_key(key), below: 1 };
     let kept = match run
-        .get(&Bytewise, b"key00000007", hash_key(b"key00000007"), 1, Access::Read, &world.cache)
+        .get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain::default())
         .unwrap()
     {
         Probe::Found(found) => (found.range, found.block.into_pin()),

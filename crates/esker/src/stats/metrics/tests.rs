@@ -8,7 +8,9 @@ fn every_field_of_stats_is_in_the_table() {
     let shown = format!("{:#?}", distinct());
     let empty =
         |line: &&str| line.ends_with(": 0,") || line.ends_with(": 0ns,") || line.ends_with(": [],");
-    let missing: Vec<&str> = shown.lines().filter(empty).collect();
+    // The slowest operations are no numbers.
+    let fields = shown.lines().filter(|line| line.trim() != "slowest: [],");
+    let missing: Vec<&str> = fields.filter(empty).collect();
     assert!(missing.is_empty(), "these fields have no metric: {missing:#?}\nin {shown}");
 }
 

@@ -1,0 +1,331 @@
+//! The search of one key through the sources, from new to old: memtables, then the runs of the
+//! key's partition, until one of them has the key.
+//!
+//! The code is generic over a recorder. That of a plain read is empty but for the counts of filters,
+//! so the code that describes steps is compiled out of it.
+
+use crate::base::codec::hash_key;
+use crate::base::{Kind, Moment, Seq, SteadyClock, expired, split};
+use crate::cache::{BlockCache, FramePin};
+use crate::catalog::KeyspaceState;
+use crate::error::{Error, Result};
+use crate::run::{Access, BlockRef, Probe, Wanted};
+use crate::state::State;
+use crate::state::memtables::DbOrder;
+use crate::stats::counters::{CallLane, Counter, Counters};
+use crate::trace::{FilterAnswer, FilterCounts, Outcome, Recorder};
+use std::sync::Arc;
+
+/// The result of an attempt.
+pub enum Answer<R> {
+    /// A block or an index is not in memory.
+    NeedsIo,
+    /// There is no value.
+    Absent,
+    /// The newest version is an operand.
+    Operand,
+    /// What became of the value.
+    Present(R),
+}
+
+/// A point read: what is asked, and the lane that counts it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The keyspace.
+    pub keyspace: &'a Arc<KeyspaceState>,
+    /// The key.
+    pub key: &'a [u8],
+    /// A registered snapshot's moment.
+    pub at: Option<Moment>,
+    /// Count the read.
+    pub counters: &'a Counters,
+    /// The calling thread's counters.
+    pub lane: CallLane<'a>,
+}
+
+impl Asked<'_> {
+    /// The result of a read that found a value. A read that came after the drop of its keyspace
+    /// fails, whatever it found.
+    #[inline]
+    pub fn present<R>(self, value: R) -> Result<Option<R>> {
+        if self.keyspace.dropped_at().is_some() {
+            return Err(self.failed(self.keyspace.dropped_error()));
+        }
+        Ok(Some(value))
+    }
+
+    /// The result of a read that found nothing.
+    #[inline]
+    pub fn absent<R>(self) -> Result<Option<R>> {
+        if self.keyspace.dropped_at().is_some() {
+            return Err(self.failed(self.keyspace.dropped_error()));
+        }
+        self.counters.add_in(self.lane, Counter::GetsMissing, 1);
+        Ok(None)
+    }
+
+    /// Counts a read that failed as one that found nothing.
+    #[cold]
+    pub fn failed(self, error: Error) -> Error {
+        self.counters.add_in(self.lane, Counter::GetsMissing, 1);
+        error
+    }
+}
+
+/// A point read in progress.
+pub struct Search<'a, O> {
+    /// The order of the keys.
+    pub order: &'a O,
+    /// What is looked for.
+    pub asked: Asked<'a>,
+    /// Entries with smaller sequence numbers are seen.
+    pub below: Seq,
+    /// The time, where there is no such moment.
+    pub clock: &'a SteadyClock,
+    /// The cache.
+    pub cache: &'a Arc<BlockCache>,
+}
+
+/// A value at the place where it was found; it stays there while the caller's function runs.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    bytes: &'a [u8],
+    /// The block that holds it; `None`: it is in memory that only the search protects.
+    block: Option<&'a BlockRef<'a>>,
+}
+
+impl<'a> Seen<'a> {
+    /// A value that lies outside of blocks.
+    pub fn copied(bytes: &'a [u8]) -> Self {
+        Self { bytes, block: None }
+    }
+
+    /// The value.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Keeps the value for longer, by pinning its block or by a copy.
+    pub fn hold(self) -> Held {
+        let Some(block) = self.block else { return Held::Copy(self.bytes.to_vec()) };
+        let pin = block.pin();
+        let start = self.bytes.as_ptr() as usize - pin.bytes().as_ptr() as usize;
+        Held::Block { pin, range: (start, start + self.bytes.len()) }
+    }
+}
+
+/// A value that stays readable while this lives, without an epoch.
+#[derive(Debug)]
+pub enum Held {
+    /// In a cached block.
+    Block {
+        /// Keeps the block.
+        pin: FramePin,
+        /// Where the value stands in it.
+        range: (usize, usize),
+    },
+    /// Taken from a memtable, or folded from operands.
+    Copy(Vec<u8>),
+}
+
+impl Held {
+    /// The value.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Block { pin, range } => &pin.bytes()[range.0..range.1],
+            Self::Copy(bytes) => bytes,
+        }
+    }
+}
+
+/// An entry that a search found.
+struct Hit<'a> {
+    seq: Seq,
+    kind: Kind,
+    /// The newest range tombstone that covers the key.
+    cover: Seq,
+    value: Seen<'a>,
+}
+
+impl<O: DbOrder> Search<'_, O> {
+    /// How a step ended that found an entry.
+    fn outcome<R>(&self, hit: &Hit<'_>, answer: &Answer<R>) -> Outcome {
+        match (hit.kind, answer) {
+            _ if hit.seq < hit.cover => Outcome::RangeDeleted,
+            (Kind::Delete, _) => Outcome::Deleted,
+            (_, Answer::Operand) => Outcome::Operand,
+            (_, Answer::Present(_)) => Outcome::Found,
+            _ => Outcome::Expired,
+        }
+    }
+
+    /// Records the steps that the search did not reach: memtables from `set` on, and runs from
+    /// `run` on.
+    fn not_reached<T: Recorder>(&self, state: &State, set: usize, run: usize, recorder: &mut T) {
+        for set in set..state.memtable_sets.len() {
+            recorder.step(state.memtable(set), Some(Outcome::NotReached));
+        }
+        let Some(tree) = state.version.tree(self.asked.keyspace.id) else { return };
+        let number = tree.find(self.order, self.asked.key);
+        let partition = &tree.partitions()[number];
+        for run in run..=partition.deltas.len() {
+            recorder.step(partition.source(number, run), Some(Outcome::NotReached));
+        }
+    }
+
+    /// Searches `state`, and hands the value to `take`. All plain reads share one copy of it for
+    /// each kind of value; so it is called, and what it calls is part of it.
+    #[inline(never)]
+    pub fn run<R, F: FnOnce(Seen<'_>) -> R, T: Recorder>(
+        &self,
+        state: &State,
+        access: Access<'_>,
+        take: &mut Option<F>,
+        recorder: &mut T,
+    ) -> Result<Answer<R>> {
+        let Search { asked: Asked { keyspace, key, .. }, below, .. } = *self;
+        let hash = hash_key(key);
+        for (n, set) in state.memtable_sets.iter().enumerate() {
+            let id = keyspace.id_in(set.start);
+            let Some(table) = O::table(set, id) else { continue };
+            let cover = table.tombstone_seq(id, key, below);
+            if let Some(found) = table.get_hashed(id, key, hash, below) {
+                let value = Seen { bytes: found.value, block: None };
+                let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
+                let answer = self.settle(&hit, take);
+                if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
+                    self.asked.counters.add_in(self.asked.lane, Counter::GetsElsewhere, 1);
+                }
+                if T::RECORDS {
+                    recorder.step(state.memtable(n), Some(self.outcome(&hit, &answer)));
+                    self.not_reached(state, n + 1, 0, recorder);
+                }
+                return Ok(answer);
+            }
+            if T::RECORDS {
+                let outcome = match table.filter_passes(id, hash) {
+                    _ if cover > 0 => Outcome::RangeDeleted,
+                    Some(false) => Outcome::FilterAbsent,
+                    Some(true) => Outcome::FalsePositive,
+                    None => Outcome::Absent,
+                };
+                recorder.step(state.memtable(n), Some(outcome));
+            }
+            // Seeded: a get finds an entry in a run that a range delete in memory hides.
+            bug!("db_range_delete_in_memory_not_carried", continue);
+            if cover > 0 {
+                if T::RECORDS {
+                    self.not_reached(state, n + 1, 0, recorder);
+                }
+                return Ok(Answer::Absent);
+            }
+        }
+        self.search_runs(Wanted { key, hash, below }, (state, access), take, recorder)
+    }
+
+    #[inline(always)]
+    fn search_runs<R, F: FnOnce(Seen<'_>) -> R, T: Recorder>(
+        &self,
+        wanted: Wanted<'_>,
+        (state, access): (&State, Access<'_>),
+        take: &mut Option<F>,
+        recorder: &mut T,
+    ) -> Result<Answer<R>> {
+        let Search { order, asked: Asked { keyspace, .. }, .. } = *self;
+        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Answer::Absent) };
+        let number = tree.find(order, wanted.key);
+        let partition = &tree.partitions()[number];
+        for (n, run) in partition.runs().enumerate() {
+            let Some(cover) = run.tombstone_seq(order, wanted.key, wanted.below, access)? else {
+                return Ok(Answer::NeedsIo);
+            };
+            match run.get(order, wanted, access, self.cache, recorder)? {
+                Probe::NeedsIo => return Ok(Answer::NeedsIo),
+                Probe::Found(found) => {
+                    self.count_filters(recorder);
+                    let value = Seen { bytes: found.value(), block: Some(&found.block) };
+                    let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
+                    let answer = self.settle(&hit, take);
+                    if T::RECORDS {
+                        let outcome = self.outcome(&hit, &answer);
+                        recorder.step(partition.source(number, n), Some(outcome));
+                        self.not_reached(state, usize::MAX, n + 1, recorder);
+                    }
+                    return Ok(answer);
+                }
+                Probe::Absent => {
+                    if T::RECORDS {
+                        let outcome = (cover > 0).then_some(Outcome::RangeDeleted);
+                        recorder.step(partition.source(number, n), outcome);
+                    }
+                    if cover > 0 {
+                        if T::RECORDS {
+                            self.not_reached(state, usize::MAX, n + 1, recorder);
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+        self.count_filters(recorder);
+        Ok(Answer::Absent)
+    }
+
+    /// Hands a found entry over, unless it is a delete or a range tombstone hides it.
+    #[inline(always)]
+    fn settle<R, F: FnOnce(Seen<'_>) -> R>(
+        &self,
+        hit: &Hit<'_>,
+        take: &mut Option<F>,
+    ) -> Answer<R> {
+        if hit.seq < hit.cover {
+            return Answer::Absent;
+        }
+        match hit.kind {
+            Kind::Put => {}
+            Kind::Delete => return Answer::Absent,
+            Kind::Merge | Kind::ExpiringMerge => return Answer::Operand,
+            Kind::ExpiringPut => return self.take_expiring(hit.value, take),
+        }
+        take.take().map_or(Answer::Absent, |take| Answer::Present(take(hit.value)))
+    }
+
+    /// Decides whether a value has expired.
+    #[cold]
+    fn take_expiring<R, F: FnOnce(Seen<'_>) -> R>(
+        &self,
+        stored: Seen<'_>,
+        take: &mut Option<F>,
+    ) -> Answer<R> {
+        let (expiry, bytes) = split(Kind::ExpiringPut, stored.bytes);
+        if expired(expiry, self.asked.at.map_or_else(|| self.clock.now(), |at| at.time)) {
+            return Answer::Absent;
+        }
+        let value = Seen { bytes, ..stored };
+        take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
+    }
+
+    /// Adds what the filters answered, if any was asked.
+    #[inline]
+    fn count_filters<T: Recorder>(&self, recorder: &T) {
+        let filters = recorder.filters();
+        if !filters.is_empty() {
+            self.add_filters(filters);
+        }
+    }
+
+    #[inline(never)]
+    fn add_filters(&self, filters: FilterCounts) {
+        for (answer, counter) in [
+            (FilterAnswer::Absent, Counter::FilterAbsent),
+            (FilterAnswer::FalsePositive, Counter::FilterFalsePositives),
+            (FilterAnswer::Found, Counter::FilterFound),
+        ] {
+            let count = filters.of(answer);
+            if count > 0 {
+                self.asked.counters.add_in(self.asked.lane, counter, count);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What one operation did: the steps of a read or a write, and the slowest operations.
+//!
+//! The code that searches is generic over a [`Recorder`]. Plain reads pass [`Plain`], whose
+//! functions are empty but for the answers of filters, which it counts in a register; a read that
+//! is explained passes [`Recording`], which keeps a [`Step`] for each source. So one code serves
+//! both, and a plain read pays nothing for the other. Scans are generic over a [`Watcher`], which
+//! wraps the cursors of their sources, and writes over [`Phases`].
+//!
+//! Reads of files are rare and slow enough to be timed always. Each adds to a tally of its thread
+//! ([`tally`]); the difference of two tallies is what a step read.
+//!
+//! [`Slowest`] keeps the slowest operations of the last hour, without keys and values.
+
+mod display;
+mod explanation;
+mod phases;
+mod recorder;
+mod slowest;
+pub mod tally;
+mod watcher;
+
+pub use explanation::{BlockCounts, Explanation, Outcome, Source, Step, WaitTime};
+pub use phases::{Phases, Untimed, WritePhase, WriteRecording, take_waits};
+pub use recorder::{FilterAnswer, FilterCounts, Plain, Recorder, Recording};
+pub use slowest::{SlowOperation, Slowest};
+pub use tally::Purpose;
+pub use watcher::{Unwatched, Watcher, Watching};
