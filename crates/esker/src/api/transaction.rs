@@ -248,6 +248,7 @@ impl Transaction {
         let one_at_a_time = self.locking.lock();
         let locked = core.locks().lock(&request);
         drop(one_at_a_time);
+        core.note_waits("lock", keyspace.name());
         order.custom().map_or(Ok(()), |order| core.trust(order))?;
         locked.map(drop)
     }

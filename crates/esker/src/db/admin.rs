@@ -31,8 +31,10 @@ impl Core {
         bug!("db_sync_leaves_buffered_writes", return pipeline.sync(visible));
         self.flush_buffered()?;
         let wait = self.waits.begin(Cause::Sync);
-        pipeline.sync(visible)?;
+        let synced = pipeline.sync(visible);
         drop(wait);
+        self.note_waits("sync", "");
+        synced?;
         self.record_log()
     }
 

@@ -24,7 +24,7 @@ use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::{Timed, WriteCounts};
 use crate::sync::{Point, pin};
-use crate::trace::{Phases, Untimed, WritePhase, WriteRecording, take_waits};
+use crate::trace::{Explanation, Phases, Untimed, WritePhase, WriteRecording, take_waits};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
@@ -159,14 +159,23 @@ impl Core {
         end
     }
 
+    /// Offers what the calling thread has just waited for as an operation of its own, so that it is
+    /// not taken for a part of the thread's next write.
+    pub(crate) fn note_waits(&self, operation: &'static str, keyspace: &str) {
+        if has_waited() {
+            self.slowest.offer_waits(operation, keyspace);
+        }
+    }
+
     /// A write of class `Disk`: its sync takes so long that its phases are timed always.
     #[inline(never)]
     fn write_recorded(&self, write: &Write<'_>, reads: Option<&ReadSet>) -> Result<Seq> {
         let mut recording = WriteRecording::default();
-        let end = self.write_followed(write, reads, &mut recording)?;
+        let end = self.write_followed(write, reads, &mut recording);
         let name = write.keyspaces.first().map_or("", |keyspace| &keyspace.name);
-        self.slowest.offer_explained(recording.explain(name));
-        Ok(end)
+        let found = end.is_ok();
+        self.slowest.offer_explained(Explanation { found, ..recording.explain(name) });
+        end
     }
 
     /// As [`Self::write_if_unchanged`]; `phases` follows the write.
@@ -232,8 +241,11 @@ impl Core {
         let pipeline = self.writable()?;
         let position = token & !NOT_LOGGED;
         if token == position {
-            let _wait = self.waits.begin(Cause::Sync);
-            return pipeline.sync(position);
+            let wait = self.waits.begin(Cause::Sync);
+            let synced = pipeline.sync(position);
+            drop(wait);
+            self.note_waits("sync", "");
+            return synced;
         }
         // Seeded: a wait for a write of class Buffered returns at once, and a crash loses the
         // write.

@@ -328,7 +328,7 @@ define_events! {
     }
     /// An operation took longer than [`Options::slow_operation`](crate::Options::slow_operation).
     SlowOperation = "slow_operation", WARN, FEW {
-        /// Which: `get`, `put`, `scan`, `sync`.
+        /// Which: `get`, `put`, `scan`, `sync`, or `lock` for a transaction's wait.
         operation: &'static str,
         /// How long it took.
         duration: Duration,

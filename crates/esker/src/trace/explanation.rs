@@ -22,7 +22,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// `get`, `scan` or `put`.
+    /// `get`, `scan` or `put`; of [`crate::Stats::slowest`] also `sync`, a wait for a sync that the
+    /// program asked for, and `lock`, a wait of a transaction for a lock.
     pub operation: &'static str,
     /// The name of the keyspace.
     pub keyspace: String,

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod branches;
+mod causes;
 mod checkpoint;
 mod events;
 mod front_page;
