@@ -546,6 +546,15 @@ typedef void (*esker_change)(void *context,
 typedef uint64_t (*esker_clock)(void *context);
 
 /**
+ * Is told about an event of a database: an object of JSON of `len` bytes, without a newline and
+ * without a zero at its end, valid during the call. Its members are described in
+ * docs/operations.md. One thread of the database calls it, for one event after the other; if
+ * opening fails, the thread that opens does. It must return (no `longjmp`, no exception), must
+ * not close the database, and must not free its last handle.
+ */
+typedef void (*esker_event_callback)(void *context, const char *json, size_t len);
+
+/**
  * The body of a transaction. If it returns 0, the transaction is committed; after any other number
  * nothing of it is written. If it returns `ESKER_CONFLICT` or `ESKER_DEADLOCK`, as calls in it
  * may, it is called again with a new transaction; so it may be called more than once. `error` is
@@ -1346,6 +1355,17 @@ esker_code esker_options_set_clock(esker_options *options,
                                    void *context,
                                    esker_destroy destroy,
                                    esker_error **error);
+
+/**
+ * Sets who is told about events: flushes, compactions, stalls of writers, damage and others. A slow
+ * callback delays later events, and closing, but no other call. `context` is passed to every call
+ * and destroyed after the last one; if this function fails, it is not destroyed.
+ */
+esker_code esker_options_set_event_callback(esker_options *options,
+                                            esker_event_callback callback,
+                                            void *context,
+                                            esker_destroy destroy,
+                                            esker_error **error);
 
 /**
  * Frees options. NULL is fine. Databases opened with them are not affected.

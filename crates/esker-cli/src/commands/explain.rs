@@ -13,7 +13,8 @@ use std::ops::Bound;
 #[derive(Debug, Args)]
 #[command(
     after_help = "The command opens the database itself, so its caches are empty: a get reads \
-    what a get of a running program may find in memory.\n\nExample:\n  esker explain DIR get user:1"
+    what a get of a running program may find in memory.\n\nExample:\n  esker explain DIR get user:1",
+    mut_arg("json", |arg| arg.global(true))
 )]
 pub struct ExplainArgs {
     #[command(flatten)]

@@ -125,6 +125,13 @@ macro_rules! define_events {
             }
 
             /// The names of all kinds, each with the names of its fields in JSON.
+            ///
+            /// # Example
+            /// ```
+            /// let table = esker::EventKind::table();
+            /// let (_, fields) = table.iter().find(|(name, _)| *name == "device_full").unwrap();
+            /// assert_eq!(fields, &["free"]);
+            /// ```
             pub fn table() -> Vec<(&'static str, Vec<String>)> {
                 vec![$((
                     $name,

@@ -181,8 +181,9 @@ fn fields(path: &Path) -> Vec<(PathBuf, String, String)> {
         let fields = esker::internals::inspect::file(&path).unwrap();
         fields.into_iter().map(move |(field, value)| (path.clone(), field, value))
     };
-    // The reserve has no content.
-    let files = bytes_of(path).into_keys().filter(|path| !path.ends_with("reserve"));
+    // The reserve has no content, and the events are text.
+    let shows = |path: &PathBuf| !path.ends_with("reserve") && !path.ends_with("EVENTS");
+    let files = bytes_of(path).into_keys().filter(shows);
     files.flat_map(shown).collect()
 }
 
