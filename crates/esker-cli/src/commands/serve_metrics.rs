@@ -9,9 +9,11 @@
 use crate::ctrl_c;
 use crate::failure::Failure;
 use crate::live::openmetrics;
+use crate::output;
 use clap::Args;
 use esker::Observed;
 use esker_bench::Interrupt;
+use serde_json::json;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,9 @@ pub struct ServeMetricsArgs {
     /// The address and port; port 0: any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
     listen: SocketAddr,
+    /// Print the address of the metrics as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -45,8 +50,12 @@ pub fn run(args: &ServeMetricsArgs, out: &mut impl Write) -> Result<(), Failure>
     let asked = server.clone();
     ctrl_c::listen(&interrupt, move || asked.unblock())
         .map_err(|error| Failure::Negative(error.to_string()))?;
-    let address = server.server_addr();
-    writeln!(out, "http://{address}/metrics")?;
+    let url = format!("http://{}/metrics", server.server_addr());
+    if args.json {
+        output::json_line(out, &json!({ "url": url }))?;
+    } else {
+        writeln!(out, "{url}")?;
+    }
     out.flush()?;
     while !interrupt.asked() {
         // Interrupted waits return without a request.

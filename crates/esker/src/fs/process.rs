@@ -53,7 +53,7 @@ impl Process {
         }
         match started(self.id) {
             // A process that has ended keeps its id until its parent has asked how.
-            Some((state, _)) if matches!(state, b'Z' | b'X' | b'x') => Fate::Ended,
+            Some((b'Z' | b'X' | b'x', _)) => Fate::Ended,
             Some((_, started)) if started == self.started => Fate::Runs,
             Some(_) => Fate::Ended,
             // The system may hide the processes of other users.
