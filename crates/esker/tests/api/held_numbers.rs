@@ -42,7 +42,7 @@ fn a_transaction_that_waits_for_a_lock_is_counted() {
     options.pessimistic = true;
     options.lock_timeout = Duration::from_millis(1);
     let space = db.default_keyspace();
-    let first = db.begin_with(options.clone()).unwrap();
+    let first = db.begin_with(options).unwrap();
     first.insert(&space, "k", "1").unwrap();
     assert!(waited(&db.stats()).is_empty());
     let second = db.begin_with(options).unwrap();
