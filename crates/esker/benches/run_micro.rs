@@ -11,8 +11,10 @@ use esker::internals::base::{Bytewise, Cursor, Kind};
 use esker::internals::block::Codec;
 use esker::internals::cache::BlockCache;
 use esker::internals::run::{
-    Access, Probe, Role, Run, RunCursor, RunFile, RunWriter, Segment, SegmentMeta, WriterOptions,
+    Access, Probe, Role, Run, RunCursor, RunFile, RunWriter, Segment, SegmentMeta, Wanted,
+    WriterOptions,
 };
+use esker::internals::trace::Plain;
 use esker_testkit::mix;
 use std::hint::black_box;
 use std::path::Path;
@@ -90,7 +92,8 @@ fn gets(run: &Run, cache: &Arc<BlockCache>, keys: &[[u8; 16]], what: &str) -> Re
         let key = &keys[(mix(i) % keys.len() as u64) as usize];
         let guard = crossbeam_epoch::pin();
         let access = Access::Cached(&guard);
-        match run.get(&Bytewise, key, hash_key(key), 1, access, cache)? {
+        let wanted = Wanted { key, hash: hash_key(key), below: 1 };
+        match run.get(&Bytewise, wanted, access, cache, &mut Plain::default())? {
             Probe::Found(entry) => {
                 sum += u64::from(entry.value()[0]);
                 found += 1;

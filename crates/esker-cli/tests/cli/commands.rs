@@ -145,6 +145,25 @@ fn checkpoint_makes_a_second_database() {
 }
 
 #[test]
+fn explain_says_what_one_operation_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = text(&path);
+    succeed(["put", db, "k", "v"]);
+    let put = succeed(["explain", db, "put", "l", "w", "--durability", "disk"]);
+    assert!(put.contains("sync of the log: done") && put.contains("waited for sync"), "{put}");
+    assert_eq!(succeed(["get", db, "l"]), "w\n");
+    let get = succeed(["explain", db, "get", "0x6b"]);
+    assert!(get.starts_with("get in keyspace default, found: "), "{get}");
+    let json = succeed(["explain", db, "get", "absent", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["found"], &json["operation"]), (&false.into(), &"get".into()));
+    let scan = succeed(["explain", db, "scan", "l", "--limit", "5"]);
+    assert!(scan.contains("1 entries, 0 stepped over"), "{scan}");
+    assert_eq!(run(["explain", db, "get", "k", "--keyspace", "none"]).status.code(), Some(1));
+}
+
+#[test]
 fn branch_lists_makes_and_drops() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");

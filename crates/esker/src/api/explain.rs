@@ -28,8 +28,8 @@ impl Keyspace {
     /// db.flush()?;
     /// let explanation = fruit.explain_get("apple")?;
     /// let outcomes: Vec<Outcome> = explanation.steps.iter().map(|step| step.outcome).collect();
-    /// // The memtable is empty, the only delta has the key, and the base is not searched.
-    /// assert_eq!(outcomes, [Outcome::FilterAbsent, Outcome::Found, Outcome::NotReached]);
+    /// // The memtable is empty, and the only run has the key.
+    /// assert_eq!(outcomes, [Outcome::FilterAbsent, Outcome::Found]);
     /// println!("{explanation}");
     /// # Ok::<(), esker::Error>(())
     /// ```
@@ -153,7 +153,7 @@ impl Snapshot {
     /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
     /// let before = db.snapshot()?;
     /// db.insert("apple", "red")?;
-    /// assert!(!before.explain_get(db.default_keyspace(), "apple")?.found);
+    /// assert!(!before.explain_get(&db.default_keyspace(), "apple")?.found);
     /// assert!(db.explain_get("apple")?.found);
     /// # Ok::<(), esker::Error>(())
     /// ```

@@ -145,7 +145,8 @@ fn micros(duration: &Duration) -> u64 {
 /// Encodes a text, cut at [`TEXT_MAX`] bytes.
 fn text(text: &str, out: &mut String) {
     out.push('"');
-    for character in text[..text.floor_char_boundary(TEXT_MAX)].chars() {
+    let fits = |(at, character): &(usize, char)| at + character.len_utf8() <= TEXT_MAX;
+    for (_, character) in text.char_indices().take_while(fits) {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
             '\n' => out.push_str("\\n"),

@@ -46,6 +46,12 @@ impl fmt::Debug for Metric {
     }
 }
 
+/// Called with the values of the labels and a field.
+type VisitField<'v> = dyn FnMut(&[&str], &dyn Field) + 'v;
+
+/// Called with the name of a field, the values of the labels, and the part and number of a sample.
+type VisitNumber<'v> = dyn FnMut(&'static str, &[&str], SamplePart, u64) + 'v;
+
 /// The numbers of a metric.
 pub(super) enum Points {
     /// Fields of `Stats` and its structures.
@@ -54,7 +60,7 @@ pub(super) enum Points {
     Each {
         /// The list, and the field of its elements.
         field: &'static str,
-        walk: fn(&Stats, &mut dyn FnMut(&[&str], &dyn Field)),
+        walk: fn(&Stats, &mut VisitField<'_>),
         place: for<'d> fn(&'d mut Draft, &[&str]) -> Option<&'d mut dyn Field>,
     },
 }
@@ -315,11 +321,7 @@ impl Metric {
 
     /// Calls `visit` with the field, the values of the labels, and the part and number of every
     /// sample of the metric.
-    pub(super) fn visit(
-        &self,
-        stats: &Stats,
-        visit: &mut dyn FnMut(&'static str, &[&str], SamplePart, u64),
-    ) {
+    pub(super) fn visit(&self, stats: &Stats, visit: &mut VisitNumber<'_>) {
         match &self.points {
             Points::Fixed(points) => {
                 for point in *points {

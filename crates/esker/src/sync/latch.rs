@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
+type Tell = Box<dyn Fn(&Error) + Send + Sync>;
+
 /// Remembers the first failure after which no write may be accepted (contract C2, R8).
 ///
 /// There is one per database. It never opens again: only reopening the database, which reads the
@@ -12,7 +14,7 @@ use crate::error::{Error, Result};
 pub struct Latch {
     failure: OnceLock<Error>,
     /// Is told the first failure.
-    on_failure: Option<Box<dyn Fn(&Error) + Send + Sync>>,
+    on_failure: Option<Tell>,
 }
 
 impl std::fmt::Debug for Latch {

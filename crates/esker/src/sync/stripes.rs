@@ -62,7 +62,7 @@ fn learn_number() -> usize {
 /// A counter of calls after one more call, and whether this call is timed.
 #[inline]
 fn ticked(now: u64) -> (u64, bool) {
-    if now % CALL == 0 { (drawn(now), true) } else { (now + CALL - 1, false) }
+    if now.is_multiple_of(CALL) { (drawn(now), true) } else { (now + CALL - 1, false) }
 }
 
 /// A counter of calls after a timed call. The golden ratio spreads the distances (Fibonacci hashing,

@@ -31,7 +31,8 @@ const KINDS: [&str; 5] = ["get", "scan", "put", "sync", "lock"];
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
-/// db.insert_durably("apple", "red")?;
+/// db.default_keyspace().insert_with("apple", "red", esker::Durability::Disk)?;
+/// assert_eq!(db.stats().slowest.len(), 1);
 /// for slow in db.stats().slowest {
 ///     println!("{:?}: {}", slow.when, slow.explanation);
 /// }
