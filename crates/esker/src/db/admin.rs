@@ -13,6 +13,7 @@ use crate::manifest::{Partition, Tree};
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stats::gather::Sources;
+use crate::stats::measured::Remeasured;
 use crate::sync::Point;
 use crate::waits::Cause;
 use std::ops::Bound;
@@ -330,11 +331,17 @@ impl Core {
 
     /// What the database knows about itself; empty in a forked child (R26).
     pub fn stats(&self, branch: KeyspaceId) -> Stats {
-        self.stats_of(branch, usize::MAX)
+        self.stats_of(branch, usize::MAX, &mut Remeasured::default())
     }
 
-    /// Like [`Self::stats`], with the shapes of at most so many trees.
-    pub(super) fn stats_of(&self, branch: KeyspaceId, trees: usize) -> Stats {
+    /// Like [`Self::stats`], with the shapes of at most so many trees; `remeasured`: some numbers
+    /// may be those of an earlier call.
+    pub(super) fn stats_of(
+        &self,
+        branch: KeyspaceId,
+        trees: usize,
+        remeasured: &mut Remeasured,
+    ) -> Stats {
         if self.is_forked() {
             return Stats::default();
         }
@@ -356,6 +363,7 @@ impl Core {
             now: self.now(),
             slowest: &self.slowest,
         };
-        sources.gather(branch, trees)
+        let measured = remeasured.look(|| sources.measure());
+        sources.gather(branch, trees, measured)
     }
 }

@@ -30,7 +30,7 @@ impl Core {
             data: files.values().map(bytes).sum(),
             log: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
             snapshots,
-            branches: held_by_branches(&state, &self.catalog.lock()),
+            branches: held_by_branches(&state, &self.catalog.lock()).0,
             checkpoints: files
                 .iter()
                 .filter(|f| self.has_other_names(*f.0))

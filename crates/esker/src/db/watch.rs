@@ -11,6 +11,7 @@ use crate::events::EventKind;
 use crate::monitor::Watch;
 use crate::monitor::statistics::{StatisticsFile, TREES_MAX};
 use crate::stats::counters::Counter;
+use crate::stats::measured::Remeasured;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,13 +26,20 @@ pub(super) struct Watching {
     /// The time of the last snapshot that was reported.
     reported: Option<Millis>,
     statistics: Option<StatisticsFile>,
+    remeasured: Remeasured,
 }
 
 impl Watching {
     pub(super) fn new(core: Arc<Core>) -> Self {
         let file = || StatisticsFile::new(&core.fs, &core.path, core.id());
         let statistics = core.monitor.writes_files().then(file);
-        Self { core, seen: (0, 0, 0), reported: None, statistics }
+        Self {
+            core,
+            seen: (0, 0, 0),
+            reported: None,
+            statistics,
+            remeasured: Remeasured::default(),
+        }
     }
 }
 
@@ -45,10 +53,11 @@ impl Watch for Watching {
             let (age, snapshots) = (Duration::from_millis(age), snapshots as u64);
             core.monitor.emit(EventKind::SnapshotHeld { age, snapshots });
         }
+        let remeasured = &mut self.remeasured;
         if let Some(file) = &mut self.statistics {
             file.keep(end, !core.reserve.is_tight(), || {
                 let keyspaces = core.catalog.lock().live(DEFAULT_KEYSPACE_ID).count();
-                (core.stats_of(DEFAULT_KEYSPACE_ID, TREES_MAX), keyspaces)
+                (core.stats_of(DEFAULT_KEYSPACE_ID, TREES_MAX, remeasured), keyspaces)
             });
             let failures = &core.counters.background.statistics_failures;
             failures.store(file.failures(), Ordering::Relaxed);

@@ -372,14 +372,15 @@ impl Files {
         self.open.in_use()
     }
 
-    /// Bytes that the device holds for all run files.
-    pub fn allocated_bytes(&self) -> u64 {
-        let Ok(entries) = self.fs.list(&self.directory) else { return 0 };
+    /// Bytes that the device holds for all run files, and how many files were measured.
+    pub fn allocated(&self) -> (u64, u64) {
+        let Ok(entries) = self.fs.list(&self.directory) else { return (0, 0) };
         let allocated = |name: &str| {
             let path = self.directory.join(name);
             self.fs.open(&path, crate::fs::OpenMode::Read).and_then(|file| file.allocated()).ok()
         };
-        entries.iter().filter_map(|entry| allocated(&entry.name)).sum()
+        let bytes = entries.iter().filter_map(|entry| allocated(&entry.name)).sum();
+        (bytes, entries.len() as u64)
     }
 }
 

@@ -8,18 +8,21 @@ use crate::catalog::{Catalog, DEFAULT_KEYSPACE_ID};
 use crate::state::State;
 use std::collections::HashMap;
 
-/// Bytes of segments that only one branch refers to, by branch, the largest first.
-pub fn held_by_branches(state: &State, catalog: &Catalog) -> Vec<(String, u64)> {
+/// Bytes of segments that only one branch refers to, by branch, the largest first; and how many
+/// segments were looked at.
+pub fn held_by_branches(state: &State, catalog: &Catalog) -> (Vec<(String, u64)>, u64) {
     if catalog.branches().all(|branch| branch.id == DEFAULT_KEYSPACE_ID) {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     // `None`: several branches refer to it.
+    let mut segments = 0;
     let mut owners: HashMap<(FileId, u64), (u64, Option<u64>)> = HashMap::new();
     for (id, tree) in state.version.trees() {
         let Some(branch) = catalog.by_id(*id).map(|keyspace| keyspace.home.branch) else {
             continue;
         };
         for segment in tree.partitions().iter().flat_map(|partition| partition.segments()) {
+            segments += 1;
             let meta = segment.meta();
             let owner =
                 owners.entry((meta.file, meta.offset)).or_insert((meta.len, Some(branch.into())));
@@ -40,5 +43,5 @@ pub fn held_by_branches(state: &State, catalog: &Catalog) -> Vec<(String, u64)> 
     });
     let mut named: Vec<_> = named.collect();
     named.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
-    named
+    (named, segments)
 }

@@ -4,9 +4,9 @@
 //! numbers of different parts may be slightly off. Nothing here reads a file; the directory of run
 //! files is asked for their sizes.
 
-use super::branches::held_by_branches;
 use super::counters::{Counter, Counters, Timed};
 use super::held::{BranchUse, HeldUse, SnapshotUse};
+use super::measured::Measured;
 use super::report::{
     BytesWritten, LogHolder, LogUse, MemoryUse, Pace, Stalls, Stats, TreeShape, WaitTimes,
 };
@@ -60,14 +60,20 @@ fn load(value: &AtomicU64) -> u64 {
 }
 
 impl Sources<'_> {
+    /// Measures what takes work in proportion to the size of the database.
+    pub fn measure(&self) -> Measured {
+        Measured::now(self.files, self.state, self.catalog)
+    }
+
     /// The statistics, with the shapes of at most so many trees of one branch.
-    pub fn gather(&self, branch: KeyspaceId, trees: usize) -> Stats {
+    pub fn gather(&self, branch: KeyspaceId, trees: usize, measured: Measured) -> Stats {
         let total = |counter| self.counters.total(counter);
         let log = self.pipeline.map(Pipeline::counters).unwrap_or_default();
         let cache = self.cache.stats();
         let gets_found = || total(Counter::Gets).saturating_sub(total(Counter::GetsMissing));
         let (files_open, files_open_max) = self.files.open_run_files();
-        let (trees, branches) = self.trees(branch, trees);
+        let Measured { data_file_bytes, branches, .. } = measured;
+        let branches = branches.into_iter().take(LISTED_MAX);
         let (held, held_memory) = self.held();
         let waits = self.wait_times();
         let mut stats = Stats {
@@ -87,7 +93,7 @@ impl Sources<'_> {
             device_latency: cache.reads.device_latency,
             slowest: self.slowest.list(),
             compaction_debt: self.work.debts().values().sum(),
-            data_file_bytes: self.files.allocated_bytes(),
+            data_file_bytes,
             log_file_bytes: self.pipeline.map_or(0, Pipeline::file_bytes),
             log_files_prepared: log.files_prepared,
             log_files_recycled: log.files_recycled,
@@ -114,8 +120,8 @@ impl Sources<'_> {
             },
             held: HeldUse { evicted: cache.allocated.saturating_sub(cache.bytes), ..held },
             snapshots: self.listed_snapshots(),
-            branches,
-            trees,
+            branches: branches.map(|(name, data)| BranchUse { name, data }).collect(),
+            trees: self.trees(branch, trees),
             ..Stats::default()
         };
         self.counters.read_into(&mut stats);
@@ -200,8 +206,8 @@ impl Sources<'_> {
         listed.map(snapshot).collect()
     }
 
-    /// The shapes of the trees of a branch, and what only branches and named snapshots hold.
-    fn trees(&self, branch: KeyspaceId, most: usize) -> (Vec<TreeShape>, Vec<BranchUse>) {
+    /// The shapes of the trees of a branch.
+    fn trees(&self, branch: KeyspaceId, most: usize) -> Vec<TreeShape> {
         let debts = self.work.debts();
         let catalog = self.catalog.lock();
         let shape = |keyspace: &std::sync::Arc<crate::catalog::KeyspaceState>| {
@@ -209,8 +215,6 @@ impl Sources<'_> {
             let compaction_debt = debts.get(&keyspace.id).copied().unwrap_or(0);
             TreeShape { compaction_debt, ..tree_shape(&keyspace.name, tree) }
         };
-        let trees = catalog.live(branch).take(most).map(shape).collect();
-        let held = held_by_branches(self.state, &catalog).into_iter().take(LISTED_MAX);
-        (trees, held.map(|(name, data)| BranchUse { name, data }).collect())
+        catalog.live(branch).take(most).map(shape).collect()
     }
 }

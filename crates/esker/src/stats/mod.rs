@@ -11,6 +11,7 @@ pub mod gather;
 pub mod held;
 pub mod kinds;
 mod lists;
+pub mod measured;
 pub mod metrics;
 mod openmetrics;
 pub mod report;

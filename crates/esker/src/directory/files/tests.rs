@@ -74,10 +74,10 @@ fn a_dead_slice_is_punched_out_and_small_ones_are_left() {
     let path = place.make(1);
     Reclaim::slice(&*place.files, 1, 0, PUNCH_BYTES_MIN - 1);
     assert!(!place.files.has_garbage());
-    let before = place.files.allocated_bytes();
+    let before = place.files.allocated().0;
     Reclaim::slice(&*place.files, 1, 0, 512 << 10);
     place.files.collect();
-    assert!(place.files.allocated_bytes() <= before - (256 << 10));
+    assert!(place.files.allocated().0 <= before - (256 << 10));
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!((bytes.len(), bytes[0], bytes[512 << 10]), (1 << 20, 0, 7));
 }
@@ -100,14 +100,14 @@ fn what_a_checkpoint_kept_is_given_back_when_it_is_gone() {
     std::fs::hard_link(&path, &other).unwrap();
     Reclaim::slice(&*place.files, 1, 0, 512 << 10);
     place.files.collect();
-    let before = place.files.allocated_bytes();
+    let before = place.files.allocated().0;
     std::fs::remove_file(&other).unwrap();
     let seen = place.work.epoch();
     place.files.try_again(usize::MAX);
     place.work.wait_past(seen);
     place.files.collect();
     assert!(!place.files.has_postponed());
-    assert!(place.files.allocated_bytes() <= before - (256 << 10));
+    assert!(place.files.allocated().0 <= before - (256 << 10));
 }
 
 #[test]
