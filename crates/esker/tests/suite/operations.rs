@@ -83,4 +83,4 @@ fn metrics_that_the_text_names_exist() {
 }
 
 /// The functions of the C interface that the text names.
-const C: [&str; 2] = ["esker_stats", "esker_openmetrics"];
+const C: [&str; 3] = ["esker_stats", "esker_openmetrics", "esker_options_set_event_callback"];
