@@ -1,7 +1,7 @@
 //! Explanations of operations as JSON. Times are in microseconds.
 
 use super::units::micros;
-use esker::{BlockCounts, Explanation, SlowOperation, Source, Step};
+use esker::{BlockCounts, Explanation, SlowOperation, Step, StepSource};
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;
 
@@ -64,26 +64,26 @@ fn step(step: &Step) -> Value {
         "entries": step.entries,
     });
     value["source"] = match step.source {
-        Source::Memtable { number, of, sealed } => {
+        StepSource::Memtable { number, of, sealed } => {
             value["number"] = number.into();
             value["of"] = of.into();
             value["sealed"] = sealed.into();
             "memtable"
         }
-        Source::Run { partition, age, file, segment } => {
+        StepSource::Run { partition, age, file, segment } => {
             value["partition"] = partition.into();
             value["age"] = age.into();
             value["file"] = file.into();
             value["segment"] = segment.into();
             "run"
         }
-        Source::Operands => "operands",
-        Source::Admission => "admission",
-        Source::Reservation => "reservation",
-        Source::Log => "log",
-        Source::Apply => "apply",
-        Source::Publication => "publication",
-        Source::Sync => "sync",
+        StepSource::Operands => "operands",
+        StepSource::Admission => "admission",
+        StepSource::Reservation => "reservation",
+        StepSource::Log => "log",
+        StepSource::Apply => "apply",
+        StepSource::Publication => "publication",
+        StepSource::Sync => "sync",
         _ => "other",
     }
     .into();

@@ -67,7 +67,7 @@ fn do_seeks(db: &Db, calls: usize) {
 
 fn main() {
     let temporary = tempfile::tempdir().unwrap();
-    let given = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).next_back();
+    let given = std::env::args().skip(1).rfind(|argument| !argument.starts_with("--"));
     let dir = given.map_or(temporary.path().join("db"), Into::into);
     let _ = std::fs::remove_dir_all(&dir);
     let mut options = Options::default();

@@ -133,8 +133,9 @@ pub use api::{
     KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
     MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
     Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint,
-    SegmentShape, SlowOperation, Snapshot, SnapshotUse, Source, Stalls, Stats, Step, SystemClock,
-    Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport, WaitTime, WaitTimes,
+    SegmentShape, SlowOperation, Snapshot, SnapshotUse, Stalls, Stats, Step, StepSource,
+    SystemClock, Transaction, TransactionIter, TransactionOptions, TreeShape, VerifyReport,
+    WaitTime, WaitTimes,
 };
 pub use error::{ConflictCause, Corruption, Error, ErrorKind, Result, Shortage, SpaceHeld};
 #[cfg(not(loom))]

@@ -125,7 +125,7 @@ impl Keyspace {
     /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
     /// # let fruit = db.keyspace("fruit")?;
     /// let explanation = fruit.explain_put("apple", "red")?;
-    /// assert_eq!(explanation.steps[0].source, esker::Source::Admission);
+    /// assert_eq!(explanation.steps[0].source, esker::StepSource::Admission);
     /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"red"[..]));
     /// println!("{explanation}");
     /// # Ok::<(), esker::Error>(())

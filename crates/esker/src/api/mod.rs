@@ -33,7 +33,9 @@ pub use crate::base::{
 pub use crate::db::{Problem, VerifyReport};
 pub use crate::events::{Event, EventKind, EventListener};
 pub use crate::monitor::statistics::{Observed, ObservedState};
-pub use crate::trace::{BlockCounts, Explanation, Outcome, SlowOperation, Source, Step, WaitTime};
+pub use crate::trace::{
+    BlockCounts, Explanation, Outcome, SlowOperation, Step, StepSource, WaitTime,
+};
 pub use batch::Batch;
 pub use cursor::Cursor;
 pub use database::Db;

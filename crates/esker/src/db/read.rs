@@ -30,7 +30,7 @@ use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
 use crate::sync::pin;
 use crate::trace::tally::Tally;
-use crate::trace::{Explanation, Outcome, Plain, Recorder, Recording, Source, Unwatched};
+use crate::trace::{Explanation, Outcome, Plain, Recorder, Recording, StepSource, Unwatched};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -217,7 +217,8 @@ impl Core {
         let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds, Unwatched);
         scan.find(key).map_err(|error| asked.failed(error))?;
         let found = scan.valid();
-        recorder.step(Source::Operands, Some(if found { Outcome::Found } else { Outcome::Absent }));
+        recorder
+            .step(StepSource::Operands, Some(if found { Outcome::Found } else { Outcome::Absent }));
         match take.filter(|_| found) {
             Some(take) => {
                 self.counters.add_in(lane, Counter::GetsElsewhere, 1);

@@ -16,7 +16,7 @@ use crate::base::{KeyOrder, KeyspaceId};
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, PartitionRecord, RunRecord, TreeEdit, TreePiece};
 use crate::run::{Role, Run, Segment, SegmentMeta};
-use crate::trace::Source;
+use crate::trace::StepSource;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -86,9 +86,9 @@ impl Partition {
     }
 
     /// What explanations call run `n` of the partition with this number, counted from the newest.
-    pub fn source(&self, number: usize, n: usize) -> Source {
+    pub fn source(&self, number: usize, n: usize) -> StepSource {
         let age = self.deltas.len().saturating_sub(n) as u64;
-        Source::Run { partition: number as u64, age, file: None, segment: None }
+        StepSource::Run { partition: number as u64, age, file: None, segment: None }
     }
 
     /// Every segment that this partition refers to.

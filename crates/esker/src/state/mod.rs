@@ -17,7 +17,7 @@ use crate::base::Seq;
 use crate::manifest::Version;
 use crate::state::memtables::MemtableSet;
 use crate::sync::primitives;
-use crate::trace::Source;
+use crate::trace::StepSource;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -43,10 +43,10 @@ impl State {
     }
 
     /// What explanations call memtable set `n`, counted from the newest.
-    pub fn memtable(&self, n: usize) -> Source {
+    pub fn memtable(&self, n: usize) -> StepSource {
         let of = self.memtable_sets.len() as u64;
         let sealed = self.memtable_sets.get(n).is_some_and(|set| set.sealed_at().is_some());
-        Source::Memtable { number: n as u64 + 1, of, sealed }
+        StepSource::Memtable { number: n as u64 + 1, of, sealed }
     }
 
     /// Counts an iterator on this state that begins or ends.

@@ -1,9 +1,9 @@
 //! An explanation as text of several lines.
 
-use super::explanation::{BlockCounts, Explanation, Outcome, Source, Step};
+use super::explanation::{BlockCounts, Explanation, Outcome, Step, StepSource};
 use std::fmt;
 
-impl fmt::Display for Source {
+impl fmt::Display for StepSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Memtable { number, of, sealed } => {

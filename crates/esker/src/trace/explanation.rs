@@ -64,7 +64,7 @@ pub struct Explanation {
 #[non_exhaustive]
 pub struct Step {
     /// Where the operation looked, or what it did.
-    pub source: Source,
+    pub source: StepSource,
     /// How the step ended.
     pub outcome: Outcome,
     /// The blocks that it used.
@@ -82,17 +82,17 @@ pub struct Step {
 ///
 /// # Example
 /// ```
-/// use esker::Source;
+/// use esker::StepSource;
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
 /// db.insert("apple", "red")?;
 /// let step = &db.explain_get("apple")?.steps[0];
-/// assert_eq!(step.source, Source::Memtable { number: 1, of: 1, sealed: false });
+/// assert_eq!(step.source, StepSource::Memtable { number: 1, of: 1, sealed: false });
 /// assert_eq!(step.source.to_string(), "memtable 1 of 1");
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Source {
+pub enum StepSource {
     /// A memtable.
     Memtable {
         /// 1 for the newest.

@@ -19,7 +19,7 @@ mod slowest;
 pub mod tally;
 mod watcher;
 
-pub use explanation::{BlockCounts, Explanation, Outcome, Source, Step, WaitTime};
+pub use explanation::{BlockCounts, Explanation, Outcome, Step, StepSource, WaitTime};
 pub use phases::{Phases, Untimed, WritePhase, WriteRecording, take_waits};
 pub use recorder::{FilterAnswer, FilterCounts, Plain, Recorder, Recording};
 pub use slowest::{SlowOperation, Slowest};

@@ -1,6 +1,6 @@
 //! What follows a write through its phases.
 
-use super::explanation::{BlockCounts, Explanation, Outcome, Source, Step, WaitTime};
+use super::explanation::{BlockCounts, Explanation, Outcome, Step, StepSource, WaitTime};
 use crate::waits::{Cause, take_tally};
 use std::time::{Duration, Instant};
 
@@ -60,12 +60,12 @@ impl Phases for WriteRecording {
 
     fn ended(&mut self, phase: WritePhase) {
         let source = match phase {
-            WritePhase::Admission => Source::Admission,
-            WritePhase::Reservation => Source::Reservation,
-            WritePhase::Log => Source::Log,
-            WritePhase::Apply => Source::Apply,
-            WritePhase::Publication => Source::Publication,
-            WritePhase::Sync => Source::Sync,
+            WritePhase::Admission => StepSource::Admission,
+            WritePhase::Reservation => StepSource::Reservation,
+            WritePhase::Log => StepSource::Log,
+            WritePhase::Apply => StepSource::Apply,
+            WritePhase::Publication => StepSource::Publication,
+            WritePhase::Sync => StepSource::Sync,
         };
         let now = Instant::now();
         let time = now - self.phase_began;

@@ -1,6 +1,6 @@
 //! What follows a point read through its sources.
 
-use super::explanation::{Outcome, Source, Step};
+use super::explanation::{Outcome, Step, StepSource};
 use super::tally::Tally;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub trait Recorder {
     /// Why the present source has nothing; [`Outcome::Absent`] if nobody says.
     fn reason(&mut self, _outcome: Outcome) {}
     /// The present source is done.
-    fn step(&mut self, _source: Source, _outcome: Option<Outcome>) {}
+    fn step(&mut self, _source: StepSource, _outcome: Option<Outcome>) {}
     /// The recorder of steps, if this is one.
     fn recording(&mut self) -> Option<&mut Recording> {
         None
@@ -166,14 +166,14 @@ impl Recorder for Recording {
         self.reason = Some(outcome);
     }
 
-    fn step(&mut self, source: Source, outcome: Option<Outcome>) {
+    fn step(&mut self, source: StepSource, outcome: Option<Outcome>) {
         let (now, (began, tally)) = (Instant::now(), self.step_began);
         let read = Tally::now().since(tally);
         let mut blocks = read.blocks;
         blocks.cached += self.cached;
         let source = match (source, self.place) {
-            (Source::Run { partition, age, .. }, Some((file, segment))) => {
-                Source::Run { partition, age, file: Some(file), segment: Some(segment) }
+            (StepSource::Run { partition, age, .. }, Some((file, segment))) => {
+                StepSource::Run { partition, age, file: Some(file), segment: Some(segment) }
             }
             (source, _) => source,
         };

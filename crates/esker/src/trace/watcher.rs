@@ -1,6 +1,6 @@
 //! What follows a scan: a wrapper around the cursor of each source.
 
-use super::explanation::{Outcome, Source, Step};
+use super::explanation::{Outcome, Step, StepSource};
 use super::tally::Tally;
 use crate::base::{Cursor, Kind, Seq};
 use crate::error::Result;
@@ -13,7 +13,7 @@ pub trait Watcher {
     /// A followed cursor.
     type Watched<C: Cursor>: Cursor;
     /// Follows the cursor of `source`.
-    fn watch<C: Cursor>(&self, source: impl FnOnce() -> Source, cursor: C) -> Self::Watched<C>;
+    fn watch<C: Cursor>(&self, source: impl FnOnce() -> StepSource, cursor: C) -> Self::Watched<C>;
 }
 
 /// Follows nothing: the cursors stay what they are.
@@ -24,7 +24,7 @@ impl Watcher for Unwatched {
     type Watched<C: Cursor> = C;
 
     #[inline]
-    fn watch<C: Cursor>(&self, _: impl FnOnce() -> Source, cursor: C) -> C {
+    fn watch<C: Cursor>(&self, _: impl FnOnce() -> StepSource, cursor: C) -> C {
         cursor
     }
 }
@@ -43,7 +43,7 @@ impl Watching {
 impl Watcher for Watching {
     type Watched<C: Cursor> = Watched<C>;
 
-    fn watch<C: Cursor>(&self, source: impl FnOnce() -> Source, cursor: C) -> Watched<C> {
+    fn watch<C: Cursor>(&self, source: impl FnOnce() -> StepSource, cursor: C) -> Watched<C> {
         let mut steps = self.0.borrow_mut();
         let step = steps.len();
         steps.push(Step {

@@ -7,7 +7,7 @@ use esker::Outcome::{
 };
 use esker::{
     Cause, CounterU64, Db, Durability, Event, EventKind, EventListener, Explanation,
-    KeyspaceOptions, Options, Outcome, Source,
+    KeyspaceOptions, Options, Outcome, StepSource,
 };
 use esker_testkit::Rng;
 use esker_testkit::crashfs::CrashFs;
@@ -58,7 +58,7 @@ fn outcomes_in_memtables() {
     counts.merge("f", CounterU64::encode(1)).unwrap();
     let folded = counts.explain_get("f").unwrap();
     assert_eq!(outcomes(&folded), [Operand, Found]);
-    assert_eq!(folded.steps[1].source, Source::Operands);
+    assert_eq!(folded.steps[1].source, StepSource::Operands);
     assert!(folded.found);
     assert_eq!(db.explain_get("a").unwrap().steps[0].source.to_string(), "memtable 1 of 1");
 }
@@ -94,9 +94,9 @@ fn outcomes_in_runs() {
     // Cached, the base is searched without asking its filter.
     explain(100);
     assert_eq!(outcomes(&db.explain_get(key(100) + "x").unwrap())[3], Absent);
-    let ages: Vec<Source> = explain(100).steps.iter().map(|step| step.source).collect();
-    assert!(matches!(ages[1], Source::Run { partition: 0, age: 2, file: None, segment: None }));
-    assert!(matches!(ages[3], Source::Run { age: 0, file: Some(_), segment: Some(_), .. }));
+    let ages: Vec<StepSource> = explain(100).steps.iter().map(|step| step.source).collect();
+    assert!(matches!(ages[1], StepSource::Run { partition: 0, age: 2, file: None, segment: None }));
+    assert!(matches!(ages[3], StepSource::Run { age: 0, file: Some(_), segment: Some(_), .. }));
     let step = &explain(100).steps[3];
     assert_eq!((step.blocks.cached, step.bytes_read), (1, 0));
     assert!(step.entries >= 1, "{step:?}");
@@ -137,7 +137,7 @@ fn a_memtable_whose_filter_is_wrong_is_named() {
     let wrong = |number: &usize| {
         let explanation = db.explain_get(key(*number)).unwrap();
         let step = &explanation.steps[0];
-        matches!(step.source, Source::Memtable { .. }) && step.outcome == FalsePositive
+        matches!(step.source, StepSource::Memtable { .. }) && step.outcome == FalsePositive
     };
     assert!((300..400_000).any(|number| wrong(&number)), "a filter that is never wrong");
 }
@@ -251,8 +251,8 @@ fn an_explained_scan_counts_what_the_statistics_count() {
     assert_eq!(after.scan_bytes_read - before.scan_bytes_read, scan.bytes_read);
     let entries: u64 = scan.steps.iter().map(|step| step.entries).sum();
     assert!(entries >= scan.entries + scan.stepped_over, "{scan}");
-    assert!(scan.steps.iter().any(|step| matches!(step.source, Source::Memtable { .. })));
-    assert!(scan.steps.iter().any(|step| matches!(step.source, Source::Run { age: 0, .. })));
+    assert!(scan.steps.iter().any(|step| matches!(step.source, StepSource::Memtable { .. })));
+    assert!(scan.steps.iter().any(|step| matches!(step.source, StepSource::Run { age: 0, .. })));
     // A plain scan of the same range returns the same.
     let plain = db.range(&key(100)[..]..&key(1400)[..]).unwrap().take(1000).count();
     assert_eq!(plain as u64, scan.entries);
@@ -291,7 +291,7 @@ fn a_put_names_a_slow_sync() {
     let db = on_disk(&faults, options);
     slow(&faults, Op::SyncData, "log");
     let put = db.explain_put("a", "1").unwrap();
-    let sync = put.steps.iter().find(|step| step.source == Source::Sync).unwrap();
+    let sync = put.steps.iter().find(|step| step.source == StepSource::Sync).unwrap();
     assert!(sync.time >= SLOW && waited(&put, Cause::Sync) >= SLOW, "{put}");
 }
 
@@ -370,7 +370,10 @@ fn slow_operations_are_kept_and_are_events() {
     assert!(get.time >= SLOW && get.blocks.device > 0 && outcomes(&get).contains(&Found), "{get}");
     assert!(scan.time >= SLOW && scan.blocks.device > 0, "{scan}");
     assert!(put.time >= SLOW && waited(&put, Cause::Sync) >= SLOW, "{put}");
-    assert!(put.steps.iter().any(|step| step.source == Source::Sync && step.time >= SLOW), "{put}");
+    assert!(
+        put.steps.iter().any(|step| step.source == StepSource::Sync && step.time >= SLOW),
+        "{put}"
+    );
     let shown = format!("{slowest:?}");
     assert!(!shown.contains("secret") && !shown.contains("key00"), "{shown}");
     // Many more than are kept.

@@ -5,7 +5,7 @@
 
 use super::options;
 use esker::{
-    Cause, Clock, Db, Durability, ErrorKind, Event, EventKind, Explanation, Options, Source,
+    Cause, Clock, Db, Durability, ErrorKind, Event, EventKind, Explanation, Options, StepSource,
     TransactionOptions,
 };
 use esker_testkit::faultfs::{Effect, Op, Rule};
@@ -104,7 +104,7 @@ fn a_slow_disk_is_named() {
     let explanation = db.explain_put("key", "value").unwrap();
     assert!(waited(&explanation, Cause::Sync), "{explanation}");
     let slowest = explanation.steps.iter().max_by_key(|step| step.time).unwrap();
-    assert_eq!(slowest.source, Source::Sync, "{explanation}");
+    assert_eq!(slowest.source, StepSource::Sync, "{explanation}");
     db.insert("key", "other").unwrap();
     let stats = db.stats();
     assert!(stats.waits.sync.count >= 2 && stats.stalls.sync >= 2 * SLOW);
@@ -136,7 +136,7 @@ fn too_little_memory_is_named() {
             break explanation;
         }
     };
-    assert_eq!(explanation.steps[0].source, Source::Admission);
+    assert_eq!(explanation.steps[0].source, StepSource::Admission);
     let waits = db.stats().waits;
     assert!(waits.flush_debt.count + waits.memory.count > 0);
     let stopped = metric(&db, "esker_wait_seconds_count{cause=\"memory\"}");
