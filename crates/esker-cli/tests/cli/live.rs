@@ -64,12 +64,10 @@ fn a_killed_process_is_recognised() {
     let mut shell = writer(&path, 50);
     let process = shell.child.id();
     shell.child.kill().unwrap();
-    // Not yet waited for: its id still exists.
-    while json_of(&["stats", db, "--last", "--json"])["observed"]["state"] == "live" {}
+    shell.child.wait().unwrap();
     let last = json_of(&["stats", db, "--last", "--json"]);
     assert_eq!(last["observed"]["state"], "ended");
     assert_eq!((&last["observed"]["process"], &last["puts"]), (&process.into(), &50.into()));
-    shell.child.wait().unwrap();
     let top = succeed(["top", db, "--once"]);
     let named = format!("process {process} ended without closing it");
     assert!(top.lines().next().unwrap().contains(&named), "{top}");
