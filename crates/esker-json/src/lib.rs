@@ -158,9 +158,9 @@ pub fn stats(stats: &Stats, name: impl Fn(&str) -> String) -> Value {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let mut options = esker::Options::default();
 /// # options.monitor = Some(true);
-/// let db = esker::Db::open_with(&dir, options)?;
+/// esker::Db::open_with(&dir, options)?.close()?;
 /// let observed = esker_json::observed(&esker::Observed::read(&dir)?);
-/// assert_eq!(observed["state"], "live");
+/// assert_eq!(observed["state"], "closed");
 /// assert_eq!(observed["process"], std::process::id());
 /// # Ok::<(), esker::Error>(())
 /// ```

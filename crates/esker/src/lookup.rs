@@ -213,7 +213,7 @@ impl<O: DbOrder> Search<'_, O> {
                 recorder.step(state.memtable(n), Some(outcome));
             }
             // Seeded: a get finds an entry in a run that a range delete in memory hides.
-            bug!("db_range_delete_in_memory_not_carried", continue);
+            bug!("lookup_range_delete_in_memory_not_carried", continue);
             if cover > 0 {
                 if T::RECORDS {
                     self.not_reached(state, n + 1, 0, recorder);

@@ -72,10 +72,12 @@ impl ObservedState {
 /// # options.monitor = Some(true);
 /// // In one process:
 /// let db = esker::Db::open_with(&dir, options)?;
-/// // In another one:
+/// db.insert("apple", "red")?;
+/// db.close()?;
+/// // In another one; before the close, the state would be `Live` from the first second on.
 /// let observed = esker::Observed::read(&dir)?;
-/// assert_eq!(observed.state, esker::ObservedState::Live);
-/// println!("{} puts by process {}", observed.stats.puts, observed.process);
+/// assert_eq!(observed.state, esker::ObservedState::Closed);
+/// assert_eq!(observed.stats.puts, 1);
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -155,7 +157,7 @@ impl Observed {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let mut options = esker::Options::default();
     /// # options.monitor = Some(true);
-    /// # let db = esker::Db::open_with(&dir, options)?;
+    /// # esker::Db::open_with(&dir, options)?.close()?;
     /// assert!(!esker::Observed::read(&dir)?.trees_left_out());
     /// # Ok::<(), esker::Error>(())
     /// ```
