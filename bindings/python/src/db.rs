@@ -157,7 +157,9 @@ impl DB {
             order: order.clone(),
             merges: merges_from(merge_operators)?,
             filters: filters_from(compaction_filters)?,
-            listener: on_event.map(|function| PyListener::new(function).map(Arc::new)).transpose()?,
+            listener: on_event
+                .map(|function| PyListener::new(function).map(Arc::new))
+                .transpose()?,
         };
         let (path, options) = (path_of(name)?, wanted.options()?);
         let (db, keyspace) = py.detach(|| -> esker::Result<_> {

@@ -99,6 +99,7 @@ mod recovery;
 #[cfg(not(loom))]
 mod stats;
 
+#[cfg(not(loom))]
 mod lookup;
 #[cfg(not(loom))]
 mod monitor;
