@@ -34,8 +34,6 @@ fn on(disk: &CrashFs) -> Options {
     options.fs = disk.as_fs();
     options.memory = Some(32 << 20);
     options.workers = Some(1);
-    // The files about the database may take neither the space nor the writes (C12).
-    options.monitor = Some(true);
     options
 }
 
@@ -171,6 +169,12 @@ enum End {
 fn fill_and_empty(mut disk: CrashFs, bytes: u64, way: Way, end: End) {
     let what = format!("{bytes} bytes, {way:?}, {end:?}");
     disk.set_capacity(Some(bytes));
+    let on = |disk: &CrashFs| {
+        let mut options = on(disk);
+        // The files that tell about the database may take neither the space nor the writes (C12).
+        options.monitor = Some(end == End::Close);
+        options
+    };
     let mut db = Db::open_with(PATH, on(&disk)).unwrap();
     let count = fill_disk(&disk, &db, bytes, &what);
     if end != End::None {
