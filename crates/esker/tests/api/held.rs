@@ -89,6 +89,9 @@ fn a_queue_pops_at_the_end_as_at_the_start() {
         }
         windows.push(db.stats().skipped - before);
     }
-    let (first, last) = (windows[1], windows[windows.len() - 1]);
+    // How many are passed also depends on how soon the background comes to its work, so the least of
+    // some windows counts: if dead entries stayed, every later window would pass more of them.
+    let least = |windows: &[u64]| windows.iter().copied().min().unwrap_or(0);
+    let (first, last) = (least(&windows[1..4]), least(&windows[5..]));
     assert!(last <= 2 * first + 3000, "dead entries passed in each window: {windows:?}");
 }
