@@ -12,7 +12,7 @@ use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
 use crate::options::LogKind;
 use crate::sync::Latch;
-use crate::trace::{Phases, Untimed, WritePhase};
+use crate::trace::{Phases, StepSource, Untimed};
 use crate::waits::{Cause, Waits};
 use crate::wal::format::{
     ALIGNMENT, OperationsPrefix, PAYLOAD_BYTES_MAX, RECORD_HEADER_LEN, operations_prefix,
@@ -147,7 +147,7 @@ impl Pipeline {
         self.latch.check()?;
         let len = self.measure(payload, operations, class)?;
         let mut pending = self.begin_write(len)?;
-        phases.ended(WritePhase::Reservation);
+        phases.ended(StepSource::Reservation);
         let start = pending.ticket.start;
         let checked = match check(start) {
             Ok(checked) => checked,
@@ -157,13 +157,13 @@ impl Pipeline {
             }
         };
         pending.log(payload, operations, class)?;
-        phases.ended(WritePhase::Log);
+        phases.ended(StepSource::Log);
         if let Err(error) = apply(checked, start) {
             pending.fail(error.clone());
             return Err(error.poisoning());
         }
         pending.stage = Stage::Applied;
-        phases.ended(WritePhase::Apply);
+        phases.ended(StepSource::Apply);
         let end = pending.ticket.end;
         drop(pending);
         if self.space.alarm(end)
@@ -172,14 +172,14 @@ impl Pipeline {
             wake();
         }
         self.wait_visible(end)?;
-        phases.ended(WritePhase::Publication);
+        phases.ended(StepSource::Publication);
         // Seeded: class Disk does not sync.
         bug!("commit_disk_class_ignored", return Ok(end));
         if class == Class::Disk {
             let wait = self.waits.begin(Cause::Sync);
             self.sync(end)?;
             drop(wait);
-            phases.ended(WritePhase::Sync);
+            phases.ended(StepSource::Sync);
         }
         Ok(end)
     }

@@ -24,7 +24,7 @@ use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::{Timed, WriteCounts};
 use crate::sync::{Point, pin};
-use crate::trace::{Explanation, Phases, Untimed, WritePhase, WriteRecording, take_waits};
+use crate::trace::{Explanation, Phases, StepSource, Untimed, WriteRecording, take_waits};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
@@ -211,7 +211,7 @@ impl Core {
             self.validate(reads, 0, seen, Which::All)?;
         }
         let started = self.counters.begin_commit(&write.counts);
-        phases.ended(WritePhase::Admission);
+        phases.ended(StepSource::Admission);
         let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
         // This is the only caller, so the compiler keeps the whole write in one function.
         let mut way = Way::default();

@@ -4,30 +4,13 @@ use super::explanation::{BlockCounts, Explanation, Outcome, Step, StepSource, Wa
 use crate::waits::{Cause, take_tally};
 use std::time::{Duration, Instant};
 
-/// The phases of a write, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WritePhase {
-    /// Waiting for admission.
-    Admission,
-    /// Reserving log bytes and sequence numbers.
-    Reservation,
-    /// Copying the record to the log.
-    Log,
-    /// Inserting into the memtable.
-    Apply,
-    /// Publishing.
-    Publication,
-    /// Syncing the log.
-    Sync,
-}
-
-/// Follows one write.
+/// Follows one write through its phases: those of [`StepSource`] from `Admission` on, in that order.
 pub trait Phases {
     /// Whether it does anything.
     const FOLLOWS: bool;
     /// A phase has ended.
     #[inline]
-    fn ended(&mut self, _phase: WritePhase) {}
+    fn ended(&mut self, _phase: StepSource) {}
 }
 
 /// Follows nothing.
@@ -58,15 +41,7 @@ impl Default for WriteRecording {
 impl Phases for WriteRecording {
     const FOLLOWS: bool = true;
 
-    fn ended(&mut self, phase: WritePhase) {
-        let source = match phase {
-            WritePhase::Admission => StepSource::Admission,
-            WritePhase::Reservation => StepSource::Reservation,
-            WritePhase::Log => StepSource::Log,
-            WritePhase::Apply => StepSource::Apply,
-            WritePhase::Publication => StepSource::Publication,
-            WritePhase::Sync => StepSource::Sync,
-        };
+    fn ended(&mut self, source: StepSource) {
         let now = Instant::now();
         let time = now - self.phase_began;
         self.phase_began = now;
