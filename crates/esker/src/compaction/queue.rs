@@ -23,8 +23,23 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Names a partition: its keyspace and its lower bound.
-pub type PartitionKey = (KeyspaceId, Option<Vec<u8>>);
+/// Names a partition, or a span of a tier.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartitionKey {
+    /// Its keyspace.
+    pub keyspace: KeyspaceId,
+    /// The row in which it is: 0 for partitions, otherwise the number of the tier (S14).
+    pub tier: usize,
+    /// Its lower bound.
+    pub lower: Option<Vec<u8>>,
+}
+
+impl PartitionKey {
+    /// Names a partition.
+    pub fn of_partition(keyspace: KeyspaceId, lower: Option<Vec<u8>>) -> Self {
+        Self { keyspace, tier: 0, lower }
+    }
+}
 
 /// When deltas are scored, a base smaller than this fraction of a partition counts as that large.
 const BASE_FLOOR_DIVISOR: u64 = 16;
@@ -135,7 +150,7 @@ impl Inner {
         }
         if score >= 1.0 {
             let bytes = partition.base.bytes() + partition.delta_bytes();
-            let key = (keyspace, partition.lower.clone());
+            let key = PartitionKey::of_partition(keyspace, partition.lower.clone());
             self.candidates.insert(key, Candidate { score, bytes });
         }
     }
@@ -182,14 +197,14 @@ impl WorkQueue {
         time: Millis,
     ) {
         let mut inner = self.inner.lock();
-        inner.candidates.retain(|(id, _), _| *id != keyspace);
+        inner.candidates.retain(|key, _| key.keyspace != keyspace);
         inner.expiries.remove(&keyspace);
         let Some(tree) = tree else {
-            inner.forced.retain(|(id, _)| *id != keyspace);
-            inner.whole.retain(|(id, _)| *id != keyspace);
-            inner.damaged.retain(|(id, _), _| *id != keyspace);
-            inner.alone.retain(|(id, _)| *id != keyspace);
-            inner.failed.retain(|(id, _), _| *id != keyspace);
+            inner.forced.retain(|key| key.keyspace != keyspace);
+            inner.whole.retain(|key| key.keyspace != keyspace);
+            inner.damaged.retain(|key, _| key.keyspace != keyspace);
+            inner.alone.retain(|key| key.keyspace != keyspace);
+            inner.failed.retain(|key, _| key.keyspace != keyspace);
             inner.still.remove(&keyspace);
             return;
         };
@@ -206,7 +221,7 @@ impl WorkQueue {
     pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
         let mut inner = self.inner.lock();
         for partition in &moved.gone {
-            inner.candidates.remove(&(keyspace, partition.lower.clone()));
+            inner.candidates.remove(&PartitionKey::of_partition(keyspace, partition.lower.clone()));
         }
         if inner.still.contains(&keyspace) {
             return;
@@ -214,7 +229,9 @@ impl WorkQueue {
         for partition in &moved.come {
             if partition.runs().all(|run| run.is_empty()) {
                 // The damaged data is gone.
-                inner.damaged.remove(&(keyspace, partition.lower.clone()));
+                inner
+                    .damaged
+                    .remove(&PartitionKey::of_partition(keyspace, partition.lower.clone()));
             }
             inner.score(keyspace, partition, settings, time);
         }
@@ -391,17 +408,18 @@ impl WorkQueue {
         // Seeded: a partition whose comparator was missing is never compacted again.
         bug!("compaction_late_comparator_resumes_no_compaction", return);
         let mut inner = self.inner.lock();
-        inner.damaged.retain(|(id, _), error| {
-            !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(id))
+        inner.damaged.retain(|key, error| {
+            !(matches!(error, Error::ComparatorMissing { .. }) && keyspaces.contains(&key.keyspace))
         });
         drop(inner);
         self.signal.notify();
     }
 
-    /// Whether a compaction of this partition is under way.
-    pub fn is_busy(&self, keyspace: KeyspaceId, lower: Option<&[u8]>) -> bool {
+    /// Whether a compaction of this partition, or a push of this span, is under way.
+    pub fn is_busy(&self, keyspace: KeyspaceId, tier: usize, lower: Option<&[u8]>) -> bool {
         let inner = self.inner.lock();
-        !inner.busy.is_empty() && inner.busy.contains(&(keyspace, lower.map(<[u8]>::to_vec)))
+        let key = || PartitionKey { keyspace, tier, lower: lower.map(<[u8]>::to_vec) };
+        !inner.busy.is_empty() && inner.busy.contains(&key())
     }
 
     /// Takes the right to flush; only one thread at a time has it.
@@ -503,8 +521,8 @@ impl WorkQueue {
     /// Bytes that the due compactions will have to read and write, by keyspace.
     pub fn debts(&self) -> HashMap<KeyspaceId, u64> {
         let mut debts = HashMap::new();
-        for ((keyspace, _), candidate) in &self.inner.lock().candidates {
-            *debts.entry(*keyspace).or_default() += candidate.bytes;
+        for (key, candidate) in &self.inner.lock().candidates {
+            *debts.entry(key.keyspace).or_default() += candidate.bytes;
         }
         debts
     }

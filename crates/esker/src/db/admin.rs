@@ -205,7 +205,7 @@ impl Core {
                 }
                 Order::Missing(_) => Vec::new(),
             };
-            let chosen = chosen.into_iter().map(|lower| (*id, lower));
+            let chosen = chosen.into_iter().map(|lower| PartitionKey::of_partition(*id, lower));
             if let Some(filter) = filter {
                 // The filter sees all entries, including those that a compaction would take over by
                 // reference.

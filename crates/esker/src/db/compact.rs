@@ -86,7 +86,7 @@ impl Core {
     /// Compacts these partitions into one file.
     pub(super) fn compact_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
         let requested = keys.iter().any(|key| self.work.is_requested(key));
-        let first = keys.first().and_then(|(id, _)| self.catalog.lock().by_id(*id).cloned());
+        let first = keys.first().and_then(|key| self.catalog.lock().by_id(key.keyspace).cloned());
         let keyspace = first.map(|keyspace| keyspace.name.clone()).unwrap_or_default();
         let version = self.state_now().version.clone();
         let told = Compacting::begin(&self.monitor, requested, keyspace, &version, keys);
@@ -114,7 +114,7 @@ impl Core {
         let mut writer = None;
         let mut compacted = Vec::new();
         let mut delta_bytes = 0;
-        for (id, lower) in keys {
+        for key @ PartitionKey { keyspace: id, lower, .. } in keys {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
             let Some(keyspace) = keyspace else { continue };
             let version = self.state_now().version.clone();
@@ -122,7 +122,7 @@ impl Core {
             let old = partition_at(&keyspace, tree, lower.as_deref());
             let Some(old) = old.inspect_err(|_| give_up(writer.take()))? else { continue };
             delta_bytes += old.delta_bytes();
-            let whole = self.work.is_whole(&(*id, lower.clone()));
+            let whole = self.work.is_whole(key);
             let job = Job { keyspace: &keyspace, old: &old, whole, filtering, told };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
@@ -331,7 +331,9 @@ impl Core {
                 compacted.iter().filter_map(|compacted| compacted.filtered_under.clone());
             change.respects =
                 respected.reduce(|a, b| a.into_iter().filter(|seq| b.contains(seq)).collect());
-            let key = |compacted: &Compacted| (compacted.keyspace.id, compacted.old.lower.clone());
+            let key = |compacted: &Compacted| {
+                PartitionKey::of_partition(compacted.keyspace.id, compacted.old.lower.clone())
+            };
             let mut batch =
                 Batch { own: compacted.iter().map(key).collect(), to_come: Default::default() };
             batch.to_come.clone_from(&batch.own);
@@ -395,8 +397,9 @@ impl Core {
             // A partition that became small is joined with a small neighbour that is not busy.
             for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
                 let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
-                let neighbour = (id, pair[usize::from(left == at)].lower.clone());
-                let busy = self.work.is_busy(id, neighbour.1.as_deref());
+                let neighbour = pair[usize::from(left == at)].lower.clone();
+                let busy = self.work.is_busy(id, 0, neighbour.as_deref());
+                let neighbour = PartitionKey::of_partition(id, neighbour);
                 if (busy && !batch.own.contains(&neighbour)) || batch.to_come.contains(&neighbour) {
                     continue;
                 }

@@ -282,7 +282,7 @@ impl Core {
         tree: &Tree,
         slices: &[Slice],
     ) -> (Tree, Vec<TreeEdit>) {
-        let busy = |p: &Partition| self.work.is_busy(id, p.lower.as_deref());
+        let busy = |p: &Partition| self.work.is_busy(id, 0, p.lower.as_deref());
         let (tree, mut edits) = with_slices(order, tree, slices, busy, &self.settings);
         let (tree, splits) = partitioning::split_full(order, tree, &self.settings, busy);
         edits.extend(splits);

@@ -27,7 +27,7 @@ use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
-use crate::manifest::Draft;
+use crate::manifest::{Draft, Partition};
 use crate::state::State;
 use crate::waits::Cause;
 use std::sync::Arc;
@@ -267,7 +267,10 @@ impl Core {
     /// Called with the error of a compaction. If space was missing, and a partition is so large
     /// that its parts would need less, the parts are compacted one after the other instead.
     pub(super) fn cut_up_for_room(&self, keys: &[PartitionKey], error: Error) -> Result<()> {
-        let ([(id, lower)], Error::DiskFull { .. }) = (keys, &error) else { return Err(error) };
+        let ([PartitionKey { keyspace: id, lower, .. }], Error::DiskFull { .. }) = (keys, &error)
+        else {
+            return Err(error);
+        };
         if self.work.yield_to_flush().is_err() {
             return Err(error);
         }
@@ -292,7 +295,8 @@ impl Core {
             if cut.len() < 2 {
                 return Ok(None);
             }
-            parts = cut.iter().map(|part| (*id, part.lower.clone())).collect();
+            let key = |part: &Partition| PartitionKey::of_partition(*id, part.lower.clone());
+            parts = cut.iter().map(key).collect();
             let mut change = Change::default();
             let edit = partitioning::replace_edit(old, 1, &cut.iter().collect::<Vec<_>>());
             change.edit.trees.push((*id, edit));

@@ -193,10 +193,11 @@ impl Core {
     /// registered.
     fn after_failed_compactions(&self, keys: &[PartitionKey], error: &Error) {
         let state = self.state_now();
-        let gone = keys.iter().map(|(id, _)| *id).filter(|id| state.version.tree(*id).is_none());
+        let gone =
+            keys.iter().map(|key| key.keyspace).filter(|id| state.version.tree(*id).is_none());
         gone.for_each(|id| self.rescore(id, None));
         if matches!(error, Error::ComparatorMissing { .. }) {
-            let ids = keys.iter().map(|(id, _)| *id);
+            let ids = keys.iter().map(|key| key.keyspace);
             let usable = self.catalog.lock().with_known_order(ids);
             self.work.comparator_arrived(&usable);
         }
@@ -238,7 +239,7 @@ impl Core {
     }
 
     fn rescore_partitions(&self, keys: &[PartitionKey]) {
-        let mut ids: Vec<_> = keys.iter().map(|(id, _)| *id).collect();
+        let mut ids: Vec<_> = keys.iter().map(|key| key.keyspace).collect();
         ids.dedup();
         self.rescore_trees(&ids);
     }

@@ -68,9 +68,9 @@ impl<'m> Compacting<'m> {
     ) -> Self {
         let cause = if requested { "requested" } else { "due" };
         let inputs = || {
-            keys.iter().filter_map(|(id, lower)| {
-                let mut partitions = version.tree(*id)?.partitions().iter();
-                partitions.find(|partition| partition.lower == *lower)
+            keys.iter().filter_map(|key| {
+                let mut partitions = version.tree(key.keyspace)?.partitions().iter();
+                partitions.find(|partition| partition.lower == key.lower)
             })
         };
         let bytes = |partition: &Partition| partition.base.bytes() + partition.delta_bytes();

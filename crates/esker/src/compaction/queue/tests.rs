@@ -4,7 +4,7 @@ use crate::run::Role;
 use std::path::Path;
 
 fn key(number: u8) -> PartitionKey {
-    (0, Some(vec![number]))
+    PartitionKey::of_partition(0, Some(vec![number]))
 }
 
 fn work() -> WorkQueue {
@@ -26,12 +26,12 @@ fn a_forced_compaction_is_pending_until_it_ended() {
     work.force(keys.clone());
     assert!(work.forced_pending(&keys).unwrap());
     assert_eq!(work.take_compactions(), keys);
-    assert!(work.is_busy(0, Some(&[1])));
+    assert!(work.is_busy(0, 0, Some(&[1])));
     assert!(work.forced_pending(&keys).unwrap());
     assert!(work.take_compactions().is_empty(), "one worker at a time compacts a partition");
     work.end_compactions(&keys, None);
     assert!(!work.forced_pending(&keys).unwrap());
-    assert!(!work.is_busy(0, Some(&[1])) && work.is_quiet());
+    assert!(!work.is_busy(0, 0, Some(&[1])) && work.is_quiet());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_change_is_judged_by_the_partitions_that_it_moved() {
     assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
     work.moved(0, &moved, &settings, 0);
     let taken = work.take_compactions();
-    assert_eq!(taken, [(0, Some(b"m".to_vec()))]);
+    assert_eq!(taken, [PartitionKey::of_partition(0, Some(b"m".to_vec()))]);
     work.end_compactions(&taken, Some(&damage()));
     work.moved(0, &moved, &settings, 0);
     assert!(work.take_compactions().is_empty(), "a damaged one is left alone");
@@ -154,7 +154,7 @@ fn a_compaction_that_lacked_a_comparator_may_be_tried_when_that_comes() {
         keyspace: keyspace.to_owned(),
         comparator: "order".to_owned(),
     };
-    let key = |keyspace| (keyspace, None);
+    let key = |keyspace| PartitionKey::of_partition(keyspace, None);
     for (number, error) in [(1, missing("one")), (2, missing("two")), (3, damage())] {
         work.force([key(number)]);
         let taken = work.take_compactions();
