@@ -1,9 +1,11 @@
-//! Adding the output of a flush to a tree. Pure: nothing here does I/O.
+//! Adding the output of a flush or a push to a row. Pure: nothing here does I/O.
 //!
 //! 1. A partition gets one delta at most, however many slices overlap it. The edit names a slice
-//!    once for all neighbours that get it.
-//! 2. If the flush hides everything older in a partition from every reader, the partition becomes
-//!    empty at once, and empty neighbours are joined. Nothing is read, and no tombstone stays.
+//!    once for all neighbours that get the same part of it.
+//! 2. If the slices hide everything older in a partition from every reader, the partition becomes
+//!    empty at once, and empty neighbours are joined, unless a span begins between them. Nothing is
+//!    read, and no tombstone stays. A span never becomes empty that way: what its tombstones hide
+//!    may lie in the rows below.
 //! 3. The work is proportional to the slices and the partitions that they overlap, apart from one
 //!    copy of the array of partitions.
 
@@ -12,10 +14,10 @@ use crate::base::{KeyOrder, Seq};
 use crate::compaction::partitioning;
 use crate::manifest::{Partition, Tree, TreeEdit};
 use crate::options::settings::Settings;
-use crate::run::{Role, Run};
+use crate::run::{Role, Run, Segment};
 use std::sync::Arc;
 
-/// The output of a flush for neighbouring partitions.
+/// The output of a flush or a push for neighbouring partitions.
 #[derive(Debug)]
 pub struct Slice {
     /// The lower bound of these partitions.
@@ -61,13 +63,23 @@ impl Part {
     }
 }
 
+/// Whether two runs refer to the same segments.
+fn is_same(a: &Run, b: &Run) -> bool {
+    let same = |a: &[Arc<Segment>], b: &[Arc<Segment>]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+    };
+    same(a.segments(), b.segments()) && same(a.tombstones(), b.tombstones())
+}
+
 /// The slices by partition, ascending. If bounds moved since the slices were written, a slice
 /// belongs to several partitions, or a partition gets several slices.
-fn parts<O: KeyOrder>(order: &O, tree: &Tree, slices: &[Slice]) -> Vec<Part> {
+fn parts<O: KeyOrder>(order: &O, row: &Tree, slices: &[Slice]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for slice in slices {
-        let first = slice.lower.as_deref().map_or(0, |lower| tree.find(order, lower));
-        for (at, partition) in tree.partitions().iter().enumerate().skip(first) {
+        let first = slice.lower.as_deref().map_or(0, |lower| row.find(order, lower));
+        // Neighbours that get the same part share it.
+        let mut last: Option<Arc<Run>> = None;
+        for (at, partition) in row.partitions().iter().enumerate().skip(first) {
             let (lower, upper) = (partition.lower.as_deref(), partition.upper.as_deref());
             let end = slice.upper.as_deref();
             if let (Some(lower), Some(end)) = (lower, end)
@@ -79,6 +91,8 @@ fn parts<O: KeyOrder>(order: &O, tree: &Tree, slices: &[Slice]) -> Vec<Part> {
             let Some(run) = partitioning::part_of(order, &slice.run, lower, upper) else {
                 continue;
             };
+            let run = last.filter(|last| is_same(last, &run)).unwrap_or(run);
+            last = Some(run.clone());
             if let Some(part) = parts.last_mut().filter(|part| part.at == at) {
                 part.runs.push(run);
                 part.hides_below = 0;
@@ -131,9 +145,11 @@ impl Output {
         self.partitions.push(Arc::new(new));
     }
 
-    /// Rule 2, for a partition that gets no newer entries.
-    fn empty(&mut self, old: &Arc<Partition>) {
-        if let Some(row) = &mut self.emptied {
+    /// Rule 2, for a partition that gets no newer entries. `begins`: a span begins with it.
+    fn empty(&mut self, old: &Arc<Partition>, begins: bool) {
+        // Seeded: partitions of two spans become one, and the tiers no longer nest.
+        let begins = begins && !bug!("compaction_emptied_across_spans");
+        if let Some(row) = self.emptied.as_mut().filter(|_| !begins) {
             row.count += 1;
             row.upper.clone_from(&old.upper);
             return;
@@ -162,24 +178,38 @@ impl Output {
     }
 }
 
-/// The tree with the slices of a flush in their partitions, and the edits that record it. While a
-/// partition is being compacted (`busy`), only deltas may be added to it.
+/// The row to which slices are added.
+#[derive(Clone, Copy)]
+pub struct Place<'p> {
+    /// The row.
+    pub row: &'p Tree,
+    /// Its number: 0 for partitions.
+    pub tier: usize,
+    /// The row above it.
+    pub above: Option<&'p Tree>,
+    /// Whether a partition is being compacted: then only deltas may be added to it.
+    pub busy: &'p dyn Fn(&Partition) -> bool,
+    /// Sizes.
+    pub settings: &'p Settings,
+}
+
+/// The row with the slices in its partitions, and the edits that record it.
 pub fn with_slices<O: KeyOrder>(
     order: &O,
-    tree: &Tree,
+    place: Place<'_>,
     slices: &[Slice],
-    busy: impl Fn(&Partition) -> bool,
-    settings: &Settings,
-) -> (Tree, Vec<TreeEdit>) {
-    let old = tree.partitions();
+) -> (Vec<Arc<Partition>>, Vec<TreeEdit>) {
+    let Place { row, tier, above, busy, settings } = place;
+    let old = row.partitions();
     let partitions = Vec::with_capacity(old.len());
     let mut output = Output { partitions, edits: Vec::new(), delta: None, emptied: None };
     let mut next = 0;
-    for part in parts(order, tree, slices) {
+    for part in parts(order, row, slices) {
         output.keep(&old[next..part.at]);
         next = part.at + 1;
         let (partition, run) = (&old[part.at], part.run());
-        let busy = busy(partition);
+        // A span takes only runs, as a busy partition does.
+        let busy = tier > 0 || busy(partition);
         if busy || !part.hides(partition) {
             if output.repeat_delta(partition, &run) {
                 continue;
@@ -190,7 +220,8 @@ pub fn with_slices<O: KeyOrder>(
             output.change(new, edit);
             output.delta = Some(run).filter(|_| added);
         } else if run.segments().is_empty() {
-            output.empty(partition);
+            let begins = |above: &Tree| above.position(order, partition.lower.as_deref()).is_some();
+            output.empty(partition, above.is_some_and(begins));
         } else {
             let (new, edit) = renewed(order, partition, &run, settings);
             output.change(new, edit);
@@ -198,7 +229,7 @@ pub fn with_slices<O: KeyOrder>(
     }
     output.keep(&old[next..]);
     output.close();
-    (Tree::new(output.partitions), output.edits)
+    (output.partitions, output.edits)
 }
 
 /// A partition that holds only the entries of `run`, which hides everything older.

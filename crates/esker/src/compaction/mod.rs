@@ -10,7 +10,8 @@
 //!
 //! This module also decides what is due and where results go. [`queue`] knows the partitions that
 //! are due and the work under way. [`partitioning`] has the rules by which partitions take in runs,
-//! split and join. [`flush_targets`] and [`flush_slices`] add the output of a flush to a tree.
+//! split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`] writes it, and
+//! [`flush_slices`] adds it to a row.
 //! [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for
 //! [`ThinStream`].
 //!
@@ -25,6 +26,7 @@ pub mod inputs;
 pub mod partitioning;
 mod plan;
 pub mod queue;
+pub mod slicing;
 mod stream;
 mod thin;
 pub mod thin_candidates;

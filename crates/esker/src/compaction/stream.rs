@@ -17,7 +17,14 @@ use super::gc::{Verdict, VersionGc};
 use crate::base::{Cursor, Filter, KeyOrder, Kind, Operator, Seq};
 use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
+use std::cell::Cell;
 use std::sync::Arc;
+
+/// Entries, and bytes of values, of one step.
+const STEP_ENTRIES: usize = 8192;
+const STEP_BYTES: usize = 1 << 20;
+/// Entries between two checks of the number of bytes.
+const STRIDE: usize = 32;
 
 /// Merges sources and hands over the entries that survive.
 #[derive(Debug)]
@@ -128,6 +135,23 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         }
         self.end_key(out)?;
         Ok(false)
+    }
+
+    /// As [`Self::step`], for about 2 ms of work.
+    pub fn advance(&mut self, out: &mut impl Out) -> Result<bool> {
+        let bytes = Cell::new(0);
+        let mut out = |key: &[u8], seq, kind, value: &[u8]| {
+            bytes.set(bytes.get() + value.len());
+            out(key, seq, kind, value)
+        };
+        let mut entries = 0;
+        while entries < STEP_ENTRIES && bytes.get() < STEP_BYTES {
+            if !self.step(&mut out, STRIDE)? {
+                return Ok(false);
+            }
+            entries += STRIDE;
+        }
+        Ok(true)
     }
 
     #[inline]

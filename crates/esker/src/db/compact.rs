@@ -25,18 +25,11 @@ use crate::manifest::{Draft, Partition, Tree, TreeEdit};
 use crate::monitor::Compacting;
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
-use std::cell::Cell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// Entries, and bytes of values, between two calls of `between_steps`: about 2 ms of work.
-const STEP_ENTRIES: usize = 8192;
-const STEP_BYTES: usize = 1 << 20;
-/// Entries between two checks of the number of bytes.
-const STRIDE: usize = 32;
 
 /// The result for one partition.
 struct Compacted {
@@ -297,18 +290,10 @@ impl Core {
                 .with_filter(traits.filter.clone().filter(|_| filtering))
                 .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, true)?;
-        let bytes = Cell::new(0);
-        let mut out = |key: &[u8], seq, kind, value: &[u8]| {
-            bytes.set(bytes.get() + value.len());
-            writer.add(order, key, seq, kind, value)
-        };
-        let mut entries = 0;
-        while stream.step(&mut out, STRIDE)? {
-            entries += STRIDE;
-            if entries >= STEP_ENTRIES || bytes.get() >= STEP_BYTES {
-                (entries, _) = (0, bytes.take());
-                self.between_steps()?;
-            }
+        let mut out =
+            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
+        while stream.advance(&mut out)? {
+            self.between_steps()?;
         }
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;

@@ -11,30 +11,26 @@
 //! 5. A failed flush leaves nothing behind; the next attempt takes a new file. The file stays only
 //!    if it is unknown whether the manifest refers to it; the next open then decides.
 
-use crate::base::rangedel::{Cutter, Fragments};
-use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId, Moment, SEQ_MAX};
+use crate::base::{Bytewise, KeyOrder, KeyspaceId, Moment};
 use crate::catalog::{KeyspaceState, Order, missing_order};
-use crate::compaction::flush_slices::{Slice, with_slices};
-use crate::compaction::flush_targets::{FlushTarget, flush_targets};
-use crate::compaction::{CompactionRule, CompactionStream, Depth, partitioning};
+use crate::compaction::flush_slices::{Place, Slice, with_slices};
+use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, write_slices};
+use crate::compaction::{CompactionRule, partitioning};
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::give_up;
+use crate::db::output::{SlicesFile, give_up};
 use crate::directory::reserve::Use;
 use crate::error::Result;
 use crate::events::EventKind;
+use crate::iter::LoserTree;
 use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
-use crate::memtable::MemCursor;
 use crate::monitor::Watched;
-use crate::run::{Role, Run, RunWriter, Segment};
+use crate::run::{RunWriter, Segment};
 use crate::state::memtables::{DbOrder, MemtableSet};
 use crate::sync::Point;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Entries in one step of a flush's stream.
-const STEP_ENTRIES: usize = 4096;
 
 /// The output of a flush: slices by keyspace, in key order.
 #[derive(Default)]
@@ -143,69 +139,26 @@ impl Core {
         let Some(table) = O::table(set, id) else { return Ok(Vec::new()) };
         let operator = readers.first().map(|reader| reader.traits().operator.clone());
         let Some(operator) = operator else { return Ok(Vec::new()) };
-        let upper = rule.clone().at(Depth::Upper);
-        let tombstones = Arc::new(upper.surviving(order, &table.fragments(id)));
-        let found = flush_targets(order, tree, &mut table.cursor(id), Cutter::new(&tombstones))?;
-        let mut cutter = Cutter::new(&tombstones);
-        let mut slices = Vec::new();
-        for FlushTarget { partitions, has_entries } in found {
-            let partitions = &tree.partitions()[partitions];
-            let [first, ..] = partitions else { continue };
-            let last = partitions.last().unwrap_or(first);
-            let (lower, upper) = (first.lower.clone(), last.upper.clone());
+        let open = || vec![table.cursor(id)];
+        let material = Material { open: &open, tombstones: table.fragments(id), operator, rule };
+        let within = 0..tree.partitions().len();
+        let targets = Targets { row: tree, tier: 0, within };
+        let goal = |partitions: &[Arc<Partition>], cursor: Option<&mut LoserTree<_, O>>| {
             // Sets are flushed from oldest to newest, so nothing lies below an empty partition. If
             // several readers share the slice, other trees may hold hidden entries that are not
             // compacted away yet.
-            let empty = readers.len() == 1
+            let bottom = readers.len() == 1
                 && partitions.iter().all(|partition| partition.runs().all(|run| run.is_empty()));
-            // Seeded: a flush drops deletes although older entries lie below.
-            let empty = empty || bug!("db_flush_is_always_at_the_bottom");
-            let depth = if empty { Depth::Bottom } else { Depth::Upper };
-            let gc = rule.clone().at(depth);
-            let removed = cutter.cut(order, lower.as_deref(), upper.as_deref());
-            let hides_below = if gc.is_seen_by_all(removed.max_seq()) {
-                removed.covers_all(order, lower.as_deref(), upper.as_deref(), SEQ_MAX)
-            } else {
-                0
+            let settled = match (partitions, cursor) {
+                ([partition], Some(cursor)) => lies_clear(order, partition, cursor)?,
+                _ => false,
             };
-            let survivors = if empty { gc.surviving(order, &removed) } else { removed };
-            let writer = self.writer(writer, false)?;
-            let mut segments = Vec::new();
-            if has_entries {
-                let settled = hides_below > 0 || lies_clear(order, first, &mut table.cursor(id))?;
-                writer.set_options(self.writer_options(settled))?;
-                let cursors = vec![table.cursor(id)];
-                let stream =
-                    CompactionStream::new(order.clone(), cursors, vec![tombstones.clone()], gc)
-                        .with_operator(operator.clone())
-                        .within(lower.clone(), upper.clone());
-                segments = self.write_entries(order, writer, stream)?;
-            }
-            // Seeded: a flush loses range deletes.
-            let survivors =
-                if bug!("db_flush_loses_range_deletes") { Fragments::default() } else { survivors };
-            writer.add_tombstones::<O>(&survivors)?;
-            let run = Run::new(Role::Delta, segments, self.take_segments(writer));
-            if !run.is_empty() {
-                slices.push(Slice { lower, upper, run: Arc::new(run), hides_below });
-            }
-        }
+            Ok(Goal { bottom, settled })
+        };
+        let mut output = SlicesFile { core: self, writer, yields: false };
+        let slices = write_slices(order, &material, targets, goal, &mut output)?;
         self.trust(order)?;
         Ok(slices)
-    }
-
-    fn write_entries<O: KeyOrder>(
-        &self,
-        order: &O,
-        writer: &mut RunWriter,
-        mut stream: CompactionStream<MemCursor<O>, O, Arc<Fragments>>,
-    ) -> Result<Vec<Arc<Segment>>> {
-        let mut out =
-            |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
-        while stream.step(&mut out, STEP_ENTRIES)? {}
-        self.note_compaction(&stream.counts());
-        writer.cut()?;
-        Ok(self.take_segments(writer))
     }
 
     /// Installs the flushed data in the tree and releases the log before it.
@@ -283,31 +236,11 @@ impl Core {
         slices: &[Slice],
     ) -> (Tree, Vec<TreeEdit>) {
         let busy = |p: &Partition| self.work.is_busy(id, 0, p.lower.as_deref());
-        let (tree, mut edits) = with_slices(order, tree, slices, busy, &self.settings);
-        let (tree, splits) = partitioning::split_full(order, tree, &self.settings, busy);
+        let settings = &self.settings;
+        let place = Place { row: tree, tier: 0, above: None, busy: &busy, settings };
+        let (row, mut edits) = with_slices(order, place, slices);
+        let (tree, splits) = partitioning::split_full(order, Tree::new(row), settings, busy);
         edits.extend(splits);
         (tree, edits)
     }
-}
-
-/// Whether no run of a partition has keys between the cursor's first and last key there. If so, the
-/// base adopts the cursor's entries, so the flush compresses them.
-fn lies_clear<O: KeyOrder>(
-    order: &O,
-    partition: &Partition,
-    cursor: &mut MemCursor<O>,
-) -> Result<bool> {
-    if !partition.deltas.is_empty() {
-        return Ok(false);
-    }
-    cursor.seek_start(partition.lower.as_deref())?;
-    let first = cursor.key().to_vec();
-    match &partition.upper {
-        Some(upper) => cursor.seek_before(upper)?,
-        None => cursor.seek_to_last()?,
-    }
-    let segments = partition.base.segments();
-    let next = segments.partition_point(|s| order.compare(&s.meta().max_key, &first).is_lt());
-    let clear = |next: &Arc<Segment>| order.compare(cursor.key(), &next.meta().min_key).is_lt();
-    Ok(cursor.valid() && segments.get(next).is_none_or(clear))
 }

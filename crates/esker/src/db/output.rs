@@ -4,6 +4,7 @@
 //! the file is removed, unless the manifest may refer to it.
 
 use crate::compaction::CompactionCounts;
+use crate::compaction::slicing::Output;
 use crate::db::core::Core;
 use crate::error::{IoContext, Result};
 use crate::run::{RunWriter, Segment};
@@ -87,6 +88,37 @@ impl Core {
         }
         self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
+    }
+}
+
+/// The file that slices are written to.
+pub(super) struct SlicesFile<'c> {
+    pub core: &'c Core,
+    pub writer: &'c mut Option<RunWriter>,
+    /// Whether a flush goes first between steps.
+    pub yields: bool,
+}
+
+impl Output for SlicesFile<'_> {
+    fn begin(&mut self, settled: bool) -> Result<()> {
+        let options = self.core.writer_options(settled);
+        self.writer()?.set_options(options)
+    }
+
+    fn writer(&mut self) -> Result<&mut RunWriter> {
+        self.core.writer(self.writer, false)
+    }
+
+    fn segments(&mut self) -> Vec<Arc<Segment>> {
+        self.writer.as_mut().map(|writer| self.core.take_segments(writer)).unwrap_or_default()
+    }
+
+    fn pause(&mut self) -> Result<()> {
+        if self.yields { self.core.between_steps() } else { Ok(()) }
+    }
+
+    fn note(&mut self, counts: &CompactionCounts) {
+        self.core.note_compaction(counts);
     }
 }
 

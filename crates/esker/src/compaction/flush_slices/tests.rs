@@ -35,7 +35,10 @@ fn data(lower: &str, upper: &str, spans: &[(&str, &str)]) -> Slice {
 /// The tree that `with_slices` makes, after a check that the edits say the same.
 fn place(tree: &Tree, slices: &[Slice], busy: &[&str]) -> (Tree, Vec<TreeEdit>) {
     let is_busy = |p: &Partition| busy.iter().any(|lower| p.lower == key(lower));
-    let (new, edits) = with_slices(&Bytewise, tree, slices, is_busy, &settings());
+    let settings = settings();
+    let place = Place { row: tree, tier: 0, above: None, busy: &is_busy, settings: &settings };
+    let (new, edits) = with_slices(&Bytewise, place, slices);
+    let new = Tree::new(new);
     let before = Version::default()
         .with_trees(vec![(0, Some(Arc::new(Tree::new(tree.partitions().to_vec()))))]);
     let edit = crate::manifest::Edit {

@@ -39,7 +39,8 @@ fn found(count: usize, keys: &[&str], ranges: &[(&str, &str)]) -> Vec<(Range<usi
     let order = Counting::default();
     let fragments = Fragments::build(&order, removed(ranges));
     let cutter = Cutter::new(&fragments);
-    let found = flush_targets(&order, &tree(count), &mut cursor(&order, keys), cutter).unwrap();
+    let found =
+        flush_targets(&order, &tree(count), 0..count, &mut cursor(&order, keys), cutter).unwrap();
     found.into_iter().map(|stretch| (stretch.partitions, stretch.has_entries)).collect()
 }
 
@@ -79,7 +80,8 @@ fn the_search_for_what_is_touched_costs_little_in_a_wide_tree() {
         let tree = tree(count);
         let mut cursor = cursor(&order, &["0500", "0700x"]);
         let before = order.count();
-        let found = flush_targets(&order, &tree, &mut cursor, Cutter::new(&fragments)).unwrap();
+        let found =
+            flush_targets(&order, &tree, 0..count, &mut cursor, Cutter::new(&fragments)).unwrap();
         assert!(found.len() <= 6, "{found:?}");
         counts.push(order.count() - before);
     }
@@ -101,7 +103,8 @@ fn cutting_many_ranges_costs_in_proportion_to_partitions_and_ranges() {
         let tree = tree(count);
         let before = order.count();
         let cutter = Cutter::new(&fragments);
-        let found = flush_targets(&order, &tree, &mut cursor(&order, &[]), cutter).unwrap();
+        let found =
+            flush_targets(&order, &tree, 0..count, &mut cursor(&order, &[]), cutter).unwrap();
         assert_eq!(found.len(), count);
         let mut cutter = Cutter::new(&fragments);
         let mut pieces = 0;
