@@ -17,6 +17,7 @@
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+pub mod choice;
 mod counts;
 pub mod flush_slices;
 pub mod flush_targets;
@@ -33,6 +34,6 @@ pub mod thin_candidates;
 
 pub use counts::CompactionCounts;
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};
-pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan};
+pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan, written_bytes};
 pub use stream::CompactionStream;
 pub use thin::{Stretch, ThinStream};

@@ -28,7 +28,9 @@ mod tests;
 use super::gc::VersionGc;
 use crate::base::{KeyOrder, Seq};
 use crate::iter::Tombstones;
+use crate::run::Segment;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A segment as the plan sees it: a closed key interval and a few facts.
 #[derive(Debug, Clone)]
@@ -163,6 +165,28 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
         .into_iter()
         .map(|group| group.into_piece(sources.len()))
         .collect()
+}
+
+/// About how many bytes a compaction of these pieces writes; `unsettled`: segments that are rewritten
+/// because compression makes them smaller.
+pub fn written_bytes(
+    pieces: &[Piece<Arc<Segment>>],
+    unsettled: impl Fn(&Segment) -> bool,
+) -> f64 {
+    let written = |piece: &Piece<Arc<Segment>>| match piece {
+        Piece::Drop(_) => 0.0,
+        Piece::Reuse(segment) if unsettled(segment) => segment.meta().len as f64,
+        Piece::Reuse(_) => 0.0,
+        Piece::Rewrite(runs) => {
+            let metas = || runs.iter().flatten().map(|segment| segment.meta());
+            let (bytes, entries) =
+                metas().fold((0, 0), |(b, e), meta| (b + meta.len, e + meta.entries));
+            // A delete and the entry that it hides are both dropped.
+            let gone = 2 * metas().map(|meta| meta.deletes).sum::<u64>();
+            bytes as f64 * entries.saturating_sub(gone) as f64 / entries.max(1) as f64
+        }
+    };
+    pieces.iter().map(written).sum()
 }
 
 /// Rule 4, from left to right: each group is joined with the previous group where that is allowed.

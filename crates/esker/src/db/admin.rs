@@ -1,22 +1,24 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
 use crate::admission::relief::PASSING_TRIES;
-use crate::base::{Bytewise, Filter, KeyOrder, KeyspaceId, Seq};
+use crate::base::{Bytewise, Filter, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
+use crate::compaction::choice::{choose, is_smaller_compacted};
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::events::EventKind;
 use crate::iter::Bounds;
-use crate::manifest::{Partition, Tree};
+use crate::manifest::Partition;
+use crate::run::Segment;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stats::gather::Sources;
 use crate::stats::measured::Remeasured;
 use crate::sync::Point;
 use crate::waits::Cause;
-use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -187,6 +189,8 @@ impl Core {
         let state = self.state_now();
         let mut keys: Vec<PartitionKey> = Vec::new();
         let mut filters = Vec::new();
+        let no_snapshots = self.snapshots.list().is_empty();
+        let time = self.earliest_time();
         for (id, tree) in state.version.trees() {
             if keyspace.is_some_and(|keyspace| keyspace.id != *id) {
                 continue;
@@ -197,9 +201,13 @@ impl Core {
             }
             let filter = owner.traits().filter.clone();
             let whole = filter.is_some();
+            let gains = |p: &Partition| {
+                let unsettled = |segment: &Arc<Segment>| self.is_unsettled(segment);
+                whole || is_smaller_compacted(p, no_snapshots, time, unsettled)
+            };
             let chosen = match &owner.order {
-                Order::Bytewise => self.choose(&Bytewise, tree, bounds, whole),
-                Order::Custom(order) => self.choose(order, tree, bounds, whole),
+                Order::Bytewise => choose(&Bytewise, tree, bounds, gains),
+                Order::Custom(order) => choose(order, tree, bounds, gains),
                 Order::Missing(name) if keyspace.is_some() => {
                     return Err(missing_order(&owner.name, name));
                 }
@@ -222,47 +230,6 @@ impl Core {
             }
             self.wait_for_work(seen)?;
         }
-    }
-
-    /// The lower bounds of the partitions within `bounds` that a compaction could make smaller;
-    /// `whole`: of all partitions within `bounds`.
-    fn choose<O: KeyOrder>(
-        &self,
-        order: &O,
-        tree: &Tree,
-        bounds: &Bounds,
-        whole: bool,
-    ) -> Vec<Option<Vec<u8>>> {
-        let no_snapshots = self.snapshots.list().is_empty();
-        let time = self.earliest_time();
-        let begins_within = |p: &Partition| match (&bounds.high, &p.lower) {
-            (Bound::Included(high), Some(lower)) => order.compare(lower, high).is_le(),
-            (Bound::Excluded(high), Some(lower)) => order.compare(lower, high).is_lt(),
-            _ => true,
-        };
-        let ends_within = |p: &Partition| match (&bounds.low, &p.upper) {
-            (Bound::Included(low) | Bound::Excluded(low), Some(upper)) => {
-                order.compare(low, upper).is_lt()
-            }
-            _ => true,
-        };
-        let gains = |p: &Partition| {
-            let base = &p.base;
-            let metas = || base.segments().iter().map(|segment| segment.meta());
-            let old_versions =
-                metas().any(|m| m.deletes > 0 || m.shadowed || m.specials.operands > 0);
-            let expired = metas().any(|m| m.specials.any_expired(time));
-            whole
-                || expired
-                || !p.deltas.is_empty()
-                || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
-                || base.segments().iter().any(|segment| self.is_unsettled(segment))
-        };
-        tree.partitions()
-            .iter()
-            .filter(|p| begins_within(p) && ends_within(p) && gains(p))
-            .map(|p| p.lower.clone())
-            .collect()
     }
 
     /// Closes the database for all handles: ends the threads, flushes, marks the end of the log.

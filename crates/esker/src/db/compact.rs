@@ -15,7 +15,7 @@ use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::inputs::{all_within, sources};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::{
-    CompactionStream, Depth, Piece, PlanLimits, VersionGc, partitioning, plan,
+    CompactionStream, Depth, Piece, PlanLimits, VersionGc, partitioning, plan, written_bytes,
 };
 use crate::db::change::Change;
 use crate::db::core::Core;
@@ -180,7 +180,7 @@ impl Core {
             segment_bytes: u64::from(self.settings.segment_bytes),
         };
         let pieces = plan(order, &sources, &tombstones, &gc, limits);
-        self.check_compaction_fits(&pieces)?;
+        self.check_fits(written_bytes(&pieces, |segment| self.is_unsettled(segment)))?;
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
             match piece {
@@ -221,23 +221,9 @@ impl Core {
         Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
     }
 
-    /// Fails if what a compaction may write does not fit into the free space. The compaction then
-    /// does not begin, so the space stays for work that needs less (C7).
-    fn check_compaction_fits(&self, pieces: &[Piece<Arc<Segment>>]) -> Result<()> {
-        let written = |piece: &Piece<Arc<Segment>>| match piece {
-            Piece::Drop(_) => 0.0,
-            Piece::Reuse(segment) if self.is_unsettled(segment) => segment.meta().len as f64,
-            Piece::Reuse(_) => 0.0,
-            Piece::Rewrite(runs) => {
-                let metas = || runs.iter().flatten().map(|segment| segment.meta());
-                let (bytes, entries) =
-                    metas().fold((0, 0), |(b, e), meta| (b + meta.len, e + meta.entries));
-                // A delete and the entry that it hides are both dropped.
-                let gone = 2 * metas().map(|meta| meta.deletes).sum::<u64>();
-                bytes as f64 * entries.saturating_sub(gone) as f64 / entries.max(1) as f64
-            }
-        };
-        let bytes: f64 = pieces.iter().map(written).sum();
+    /// Fails if what a compaction or push may write does not fit into the free space. It then does
+    /// not begin, so the space stays for work that needs less (C7).
+    pub(super) fn check_fits(&self, bytes: f64) -> Result<()> {
         loop {
             let free = self.reserve.free();
             if bytes <= free as f64 {
