@@ -70,7 +70,8 @@ fn step(step: &Step) -> Value {
             value["sealed"] = sealed.into();
             "memtable"
         }
-        StepSource::Run { partition, age, file, segment } => {
+        StepSource::Run { tier, partition, age, file, segment } => {
+            value["tier"] = tier.into();
             value["partition"] = partition.into();
             value["age"] = age.into();
             value["file"] = file.into();

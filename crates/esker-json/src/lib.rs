@@ -42,6 +42,7 @@ pub fn tree(tree: &TreeShape, name: impl Fn(&str) -> String) -> Value {
         "partitions": tree.partitions,
         "base": level(&tree.base),
         "deltas": tree.deltas.iter().map(level).collect::<Vec<_>>(),
+        "tiers": tree.tiers.iter().map(level).collect::<Vec<_>>(),
         "compaction_debt": tree.compaction_debt,
     })
 }

@@ -1,5 +1,6 @@
-//! The search of one key through the sources, from new to old: memtables, then the runs of the
-//! key's partition, until one of them has the key.
+//! The search of one key through the sources, from new to old: memtables, the pending runs of the
+//! spans that hold the key, from the top tier down, then the runs of its partition, until one of
+//! them has the key.
 //!
 //! The code is generic over a recorder. That of a plain read is empty but for the counts of filters,
 //! so the code that describes steps is compiled out of it.
@@ -15,6 +16,9 @@ use crate::state::memtables::DbOrder;
 use crate::stats::counters::{CallLane, Counter, Counters};
 use crate::trace::{FilterAnswer, FilterCounts, Outcome, Recorder};
 use std::sync::Arc;
+
+/// The first run of the newest row: a search that found its answer in memory reached no run.
+const ALL_RUNS: (usize, usize) = (usize::MAX, 0);
 
 /// The result of an attempt.
 pub enum Answer<R> {
@@ -161,16 +165,26 @@ impl<O: DbOrder> Search<'_, O> {
     }
 
     /// Records the steps that the search did not reach: memtables from `set` on, and runs from
-    /// `run` on.
-    fn not_reached<T: Recorder>(&self, state: &State, set: usize, run: usize, recorder: &mut T) {
+    /// `run` of `tier` on.
+    fn not_reached<T: Recorder>(
+        &self,
+        state: &State,
+        set: usize,
+        (tier, run): (usize, usize),
+        recorder: &mut T,
+    ) {
         for set in set..state.memtable_sets.len() {
             recorder.step(state.memtable(set), Some(Outcome::NotReached));
         }
         let Some(tree) = state.version.tree(self.asked.keyspace.id) else { return };
-        let number = tree.find(self.order, self.asked.key);
-        let partition = &tree.partitions()[number];
-        for run in run..=partition.deltas.len() {
-            recorder.step(partition.source(number, run), Some(Outcome::NotReached));
+        for (at, row) in tree.rows().iter().enumerate().rev() {
+            let number = row.find(self.order, self.asked.key);
+            let partition = &row.partitions()[number];
+            for n in 0..partition.runs_in(at).count() {
+                if at < tier || (at == tier && n >= run) {
+                    recorder.step(partition.source(at, number, n), Some(Outcome::NotReached));
+                }
+            }
         }
     }
 
@@ -199,7 +213,7 @@ impl<O: DbOrder> Search<'_, O> {
                 }
                 if T::RECORDS {
                     recorder.step(state.memtable(n), Some(self.outcome(&hit, &answer)));
-                    self.not_reached(state, n + 1, 0, recorder);
+                    self.not_reached(state, n + 1, ALL_RUNS, recorder);
                 }
                 return Ok(answer);
             }
@@ -216,7 +230,7 @@ impl<O: DbOrder> Search<'_, O> {
             bug!("lookup_range_delete_in_memory_not_carried", continue);
             if cover > 0 {
                 if T::RECORDS {
-                    self.not_reached(state, n + 1, 0, recorder);
+                    self.not_reached(state, n + 1, ALL_RUNS, recorder);
                 }
                 return Ok(Answer::Absent);
             }
@@ -234,36 +248,44 @@ impl<O: DbOrder> Search<'_, O> {
     ) -> Result<Answer<R>> {
         let Search { order, asked: Asked { keyspace, .. }, .. } = *self;
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Answer::Absent) };
-        let number = tree.find(order, wanted.key);
-        let partition = &tree.partitions()[number];
-        for (n, run) in partition.runs().enumerate() {
-            let Some(cover) = run.tombstone_seq(order, wanted.key, wanted.below, access)? else {
-                return Ok(Answer::NeedsIo);
-            };
-            match run.get(order, wanted, access, self.cache, recorder)? {
-                Probe::NeedsIo => return Ok(Answer::NeedsIo),
-                Probe::Found(found) => {
-                    self.count_filters(recorder);
-                    let value = Seen { bytes: found.value(), block: Some(&found.block) };
-                    let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
-                    let answer = self.settle(&hit, take);
-                    if T::RECORDS {
-                        let outcome = self.outcome(&hit, &answer);
-                        recorder.step(partition.source(number, n), Some(outcome));
-                        self.not_reached(state, usize::MAX, n + 1, recorder);
-                    }
-                    return Ok(answer);
-                }
-                Probe::Absent => {
-                    if T::RECORDS {
-                        let outcome = (cover > 0).then_some(Outcome::RangeDeleted);
-                        recorder.step(partition.source(number, n), outcome);
-                    }
-                    if cover > 0 {
+        // Seeded: a get does not see what the tiers hold.
+        let rows = if bug!("lookup_tiers_not_searched") { &tree.rows()[..1] } else { tree.rows() };
+        'rows: for (tier, row) in rows.iter().enumerate().rev() {
+            let number = row.find(order, wanted.key);
+            let partition = &row.partitions()[number];
+            for (n, run) in partition.runs_in(tier).enumerate() {
+                let Some(cover) = run.tombstone_seq(order, wanted.key, wanted.below, access)?
+                else {
+                    return Ok(Answer::NeedsIo);
+                };
+                match run.get(order, wanted, access, self.cache, recorder)? {
+                    Probe::NeedsIo => return Ok(Answer::NeedsIo),
+                    Probe::Found(found) => {
+                        self.count_filters(recorder);
+                        let value = Seen { bytes: found.value(), block: Some(&found.block) };
+                        let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
+                        let answer = self.settle(&hit, take);
                         if T::RECORDS {
-                            self.not_reached(state, usize::MAX, n + 1, recorder);
+                            let outcome = self.outcome(&hit, &answer);
+                            recorder.step(partition.source(tier, number, n), Some(outcome));
+                            self.not_reached(state, usize::MAX, (tier, n + 1), recorder);
                         }
-                        break;
+                        return Ok(answer);
+                    }
+                    Probe::Absent => {
+                        if T::RECORDS {
+                            let outcome = (cover > 0).then_some(Outcome::RangeDeleted);
+                            recorder.step(partition.source(tier, number, n), outcome);
+                        }
+                        // Seeded: a range delete in a tier hides nothing below the tier.
+                        let ends = cover > 0
+                            && !(tier > 0 && bug!("lookup_range_delete_in_tier_not_carried"));
+                        if ends {
+                            if T::RECORDS {
+                                self.not_reached(state, usize::MAX, (tier, n + 1), recorder);
+                            }
+                            break 'rows;
+                        }
                     }
                 }
             }

@@ -123,13 +123,14 @@ pub fn with_delta<O: KeyOrder>(
         let edit = replace_edit(old, 1, &[&new]);
         return (Arc::new(new), edit);
     }
-    let edit = TreeEdit::AddDelta { lower, count: 1, run: run_record(&run) };
+    let edit = TreeEdit::AddDelta { tier: 0, lower, count: 1, run: run_record(&run) };
     (Arc::new(old.with_delta(run)), edit)
 }
 
 /// The edit that replaces `count` partitions from `first` by `new`.
 pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> TreeEdit {
     TreeEdit::Replace {
+        tier: 0,
         lower: first.lower.clone(),
         count,
         partitions: new.iter().map(|partition| partition.record()).collect(),
@@ -160,7 +161,7 @@ pub fn split_full<O: KeyOrder>(
         edits.push(replace_edit(old, 1, &parts.iter().collect::<Vec<_>>()));
         partitions.extend(parts.into_iter().map(Arc::new));
     }
-    (Tree::new(partitions), edits)
+    (tree.with_partitions(partitions), edits)
 }
 
 fn is_full(base: &Run, settings: &Settings) -> bool {

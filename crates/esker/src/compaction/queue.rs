@@ -220,18 +220,21 @@ impl WorkQueue {
     /// these partitions, not on the tree.
     pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
         let mut inner = self.inner.lock();
-        for partition in &moved.gone {
-            inner.candidates.remove(&PartitionKey::of_partition(keyspace, partition.lower.clone()));
+        for (tier, partition) in &moved.gone {
+            let (tier, lower) = (*tier, partition.lower.clone());
+            inner.candidates.remove(&PartitionKey { keyspace, tier, lower });
         }
         if inner.still.contains(&keyspace) {
             return;
         }
-        for partition in &moved.come {
-            if partition.runs().all(|run| run.is_empty()) {
+        for (tier, partition) in &moved.come {
+            if partition.is_empty() {
                 // The damaged data is gone.
-                inner
-                    .damaged
-                    .remove(&PartitionKey::of_partition(keyspace, partition.lower.clone()));
+                let (tier, lower) = (*tier, partition.lower.clone());
+                inner.damaged.remove(&PartitionKey { keyspace, tier, lower });
+            }
+            if *tier > 0 {
+                continue;
             }
             inner.score(keyspace, partition, settings, time);
         }

@@ -362,7 +362,7 @@ impl Core {
         let mut edits =
             vec![partitioning::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
         let count = parts.len();
-        tree.replace(at, 1, parts.into_iter().map(Arc::new).collect());
+        tree.replace(0, at, 1, parts.into_iter().map(Arc::new).collect());
         if count == 1 {
             let id = compacted.keyspace.id;
             // A partition that became small is joined with a small neighbour that is not busy.
@@ -378,7 +378,7 @@ impl Core {
                     partitioning::joined(order, &pair[0], &pair[1], &self.settings)
                 {
                     edits.push(partitioning::replace_edit(&pair[0], 2, &[&joined]));
-                    tree.replace(left, 2, vec![Arc::new(joined)]);
+                    tree.replace(0, left, 2, vec![Arc::new(joined)]);
                     break;
                 }
             }

@@ -239,7 +239,8 @@ impl Core {
         let settings = &self.settings;
         let place = Place { row: tree, tier: 0, above: None, busy: &busy, settings };
         let (row, mut edits) = with_slices(order, place, slices);
-        let (tree, splits) = partitioning::split_full(order, Tree::new(row), settings, busy);
+        let (tree, splits) =
+            partitioning::split_full(order, tree.with_partitions(row), settings, busy);
         edits.extend(splits);
         (tree, edits)
     }

@@ -301,7 +301,7 @@ impl Core {
             let edit = partitioning::replace_edit(old, 1, &cut.iter().collect::<Vec<_>>());
             change.edit.trees.push((*id, edit));
             let mut draft = Draft::of(tree);
-            draft.replace(at, 1, cut.into_iter().map(Arc::new).collect());
+            draft.replace(0, at, 1, cut.into_iter().map(Arc::new).collect());
             change.trees.push((*id, Some(Arc::new(draft.finish()))));
             Ok(Some(change))
         })?;

@@ -1,5 +1,5 @@
 //! The path of a scan: one partition after another, each with one merging iterator over the
-//! memtables and the partition's runs.
+//! memtables, the pending runs of the spans above the partition, and the partition's runs.
 //!
 //! An iterator owns the state that it was made with (memtables and version), so it holds no lock,
 //! and everything it needs stays. It never stops early without an error (C3). If the merge operator
@@ -310,15 +310,21 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             sources.push(Source { cursor, seq_bound });
         }
         let mut tombstones = self.memory_tombstones.clone();
-        for (n, run) in partition.runs().enumerate().filter(|(_, run)| !run.is_empty()) {
-            let fragments = run.fragments(&self.order);
-            let fragments = fragments.map_err(|error| self.locate(error))?;
-            tombstones.extend(fragments.into_iter().map(AnyTombstones::Run));
-            let seq_bound = run.max_seq() + 1;
-            let order = self.order.clone();
-            let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);
-            let cursor = self.watcher.watch(|| partition.source(index, n), AnyCursor::Run(cursor));
-            sources.push(Source { cursor, seq_bound });
+        let tree = self.tree.clone();
+        for (tier, row) in tree.rows().iter().enumerate().rev() {
+            // Seeded: a scan does not see what the tiers hold.
+            bug!("db_tiers_not_scanned", {
+                if tier > 0 {
+                    continue;
+                }
+            });
+            let number = match &partition.lower {
+                _ if tier == 0 => index,
+                Some(lower) => row.find(&self.order, lower),
+                None => 0,
+            };
+            let holder = &row.partitions()[number];
+            self.add_runs((tier, number, holder), &mut sources, &mut tombstones)?;
         }
         let bounds = self.bounds_within(&partition);
         let order = self.order.clone();
@@ -327,14 +333,40 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         Ok(())
     }
 
+    /// Adds the runs of a partition, or of the span of a tier that holds it.
+    fn add_runs(
+        &self,
+        (tier, number, holder): (usize, usize, &Partition),
+        sources: &mut Vec<Source<W::Watched<AnyCursor<O>>>>,
+        tombstones: &mut Vec<AnyTombstones>,
+    ) -> Result<()> {
+        for (n, run) in holder.runs_in(tier).enumerate().filter(|(_, run)| !run.is_empty()) {
+            let fragments = run.fragments(&self.order);
+            let fragments = fragments.map_err(|error| self.locate(error))?;
+            tombstones.extend(fragments.into_iter().map(AnyTombstones::Run));
+            let seq_bound = run.max_seq() + 1;
+            let order = self.order.clone();
+            let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);
+            let source = || holder.source(tier, number, n);
+            let cursor = self.watcher.watch(source, AnyCursor::Run(cursor));
+            sources.push(Source { cursor, seq_bound });
+        }
+        Ok(())
+    }
+
     /// Adds the entries that the present partition's iterator skipped.
     fn count_steps(&mut self) {
         self.steps += self.inner.as_ref().map_or(0, |inner| inner.steps());
     }
 
-    /// The bounds, cut to the partition: its segments may extend beyond it.
+    /// The bounds, cut to the partition: its segments, and the runs of the spans above it, may
+    /// extend beyond it.
     fn bounds_within(&self, partition: &Partition) -> Bounds {
         let mut bounds = self.bounds.clone();
+        // Seeded: a scan shows what spans hold beside a partition once for each partition.
+        if !self.tree.tiers().is_empty() {
+            bug!("db_tiers_scanned_unclipped", return bounds);
+        }
         if let Some(lower) = &partition.lower {
             let inside = match &bounds.low {
                 Bound::Included(low) | Bound::Excluded(low) => {

@@ -4,6 +4,7 @@ use crate::base::{Bytewise, Cursor, KeyOrder};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::core::Core;
 use crate::error::Result;
+use crate::manifest::Row;
 use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::report::SegmentShape;
@@ -47,7 +48,7 @@ impl Core {
         let state = self.state_now();
         let mut sum = size_in_memory(order, &state, keyspace, low, high)?;
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(sum) };
-        for partition in tree.partitions() {
+        for partition in tree.all() {
             // A segment may extend beyond its partition; the neighbours count the other parts.
             let low = later(order, low, partition.lower.as_deref());
             let high = earlier(order, high, partition.upper.as_deref());
@@ -71,12 +72,18 @@ impl Core {
         Ok(sum)
     }
 
-    /// The segments of a keyspace, partition after partition, in each from new to old.
+    /// The segments of a keyspace: those of the tiers from the top one down, then those of the
+    /// partitions; in each tier span after span, then partition after partition, and in each of
+    /// these from new to old.
     pub fn segments(&self, keyspace: &KeyspaceState) -> Result<Vec<SegmentShape>> {
         self.check_open()?;
         let state = self.state_now();
         let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Vec::new()) };
-        Ok(tree.partitions().iter().flat_map(|partition| segments_of(partition)).collect())
+        let rows = tree.rows().iter().enumerate().rev();
+        let of_row = |(tier, row): (usize, &Row)| {
+            row.partitions().iter().flat_map(|part| segments_of(tier, part)).collect::<Vec<_>>()
+        };
+        Ok(rows.flat_map(of_row).collect())
     }
 }
 

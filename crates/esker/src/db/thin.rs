@@ -307,7 +307,7 @@ impl Core {
                 let new = replaced(old, segment, segments);
                 let edit = partitioning::replace_edit(old, 1, &[&new]);
                 change.edit.trees.push((keyspace.id, edit));
-                draft.replace(at, 1, vec![Arc::new(new)]);
+                draft.replace(0, at, 1, vec![Arc::new(new)]);
             }
             change.trees.push((keyspace.id, Some(Arc::new(draft.finish()))));
             installed = true;

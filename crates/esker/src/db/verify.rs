@@ -80,7 +80,7 @@ impl Core {
         for (id, tree) in state.version.trees() {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
             let Some(keyspace) = keyspace else { continue };
-            for segment in tree.partitions().iter().flat_map(|partition| partition.segments()) {
+            for segment in tree.all().flat_map(|partition| partition.segments()) {
                 self.check_open()?;
                 if !seen.insert((segment.meta().file, segment.meta().offset)) {
                     continue;

@@ -92,36 +92,53 @@ fn show_edit(edit: &Edit, name: &str, fields: &mut Fields) {
         let name = format!("{name}.tree[{i}]");
         fields.add(format!("{name}.keyspace"), id);
         match change {
-            TreeEdit::Share { pieces } => {
+            TreeEdit::Share { tier, pieces } => {
+                show_tier(*tier, &name, fields);
                 fields.add(format!("{name}.kind"), "share");
                 for (i, piece) in pieces.iter().enumerate() {
                     show_piece(piece, &format!("{name}.piece[{i}]"), fields);
                 }
             }
-            TreeEdit::AddDelta { lower, count, run } => {
+            TreeEdit::Tier { tier, spans } => {
+                fields.add(format!("{name}.kind"), "tier");
+                show_tier(*tier, &name, fields);
+                show_partitions(spans, &format!("{name}.span"), fields);
+            }
+            TreeEdit::AddDelta { tier, lower, count, run } => {
+                show_tier(*tier, &name, fields);
                 fields.add(format!("{name}.kind"), "add delta");
                 fields.add(format!("{name}.lower"), bound(lower.as_deref()));
                 fields.add(format!("{name}.count"), count);
                 show_run(run, &format!("{name}.delta"), fields);
             }
-            TreeEdit::Replace { lower, count, partitions } => {
+            TreeEdit::Replace { tier, lower, count, partitions } => {
+                show_tier(*tier, &name, fields);
                 fields.add(format!("{name}.kind"), "replace");
                 fields.add(format!("{name}.lower"), bound(lower.as_deref()));
                 fields.add(format!("{name}.count"), count);
-                for (i, partition) in partitions.iter().enumerate() {
-                    show_partition(partition, &format!("{name}.partition[{i}]"), fields);
-                }
+                show_partitions(partitions, &format!("{name}.partition"), fields);
             }
         }
+    }
+}
+
+/// The row that a change is about, unless it is that of partitions.
+fn show_tier(tier: usize, name: &str, fields: &mut Fields) {
+    if tier > 0 {
+        fields.add(format!("{name}.tier"), tier);
+    }
+}
+
+fn show_partitions(partitions: &[PartitionRecord], name: &str, fields: &mut Fields) {
+    for (i, partition) in partitions.iter().enumerate() {
+        show_partition(partition, &format!("{name}[{i}]"), fields);
     }
 }
 
 fn show_piece(piece: &TreePiece, name: &str, fields: &mut Fields) {
     match piece {
         TreePiece::Own(partitions) => {
-            for (i, partition) in partitions.iter().enumerate() {
-                show_partition(partition, &format!("{name}.partition[{i}]"), fields);
-            }
+            show_partitions(partitions, &format!("{name}.partition"), fields);
         }
         TreePiece::Of { keyspace, first, count } => {
             let value = format!("{count} partitions from number {first} of keyspace {keyspace}");

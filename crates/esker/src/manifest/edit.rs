@@ -4,7 +4,7 @@ use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::KEYSPACES_MAX;
 use crate::base::{FileId, KeyspaceId, Millis, Seq};
 use crate::manifest::fields::{put_key, read_key, read_list, read_name};
-use crate::manifest::{BranchRecord, Home};
+use crate::manifest::{BranchRecord, Home, TIERS_MAX};
 use crate::run::SegmentMeta;
 
 /// A keyspace as the manifest knows it.
@@ -52,9 +52,11 @@ pub struct PartitionRecord {
 /// A change of one keyspace's tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreeEdit {
-    /// Adds a delta on top of `count` neighbouring partitions, the first of which begins at
-    /// `lower`.
+    /// Adds a delta on top of `count` neighbouring partitions of a row, the first of which begins
+    /// at `lower`. For spans it is their newest pending run.
     AddDelta {
+        /// The row: 0 is that of partitions.
+        tier: usize,
         /// The first of them.
         lower: Option<Vec<u8>>,
         /// How many.
@@ -62,8 +64,10 @@ pub enum TreeEdit {
         /// The new, newest delta of each.
         run: RunRecord,
     },
-    /// Replaces `count` neighbouring partitions, the first of which begins at `lower`.
+    /// Replaces `count` neighbouring partitions of a row, the first of which begins at `lower`.
     Replace {
+        /// The row: 0 is that of partitions.
+        tier: usize,
         /// The first replaced partition.
         lower: Option<Vec<u8>>,
         /// How many are replaced.
@@ -71,8 +75,19 @@ pub enum TreeEdit {
         /// The partitions that take their place.
         partitions: Vec<PartitionRecord>,
     },
-    /// The tree consists of these pieces, some of them shared with other trees.
+    /// Sets a whole tier: the top one or another that is there, or a new one above them. Without
+    /// spans, it removes the top tier.
+    Tier {
+        /// Which.
+        tier: usize,
+        /// Its spans, in key order.
+        spans: Vec<PartitionRecord>,
+    },
+    /// A row of the tree consists of these pieces, some of them shared with other trees. A row of
+    /// partitions begins a tree without tiers.
     Share {
+        /// The row: 0 is that of partitions.
+        tier: usize,
         /// In key order.
         pieces: Vec<TreePiece>,
     },
@@ -83,7 +98,8 @@ pub enum TreeEdit {
 pub enum TreePiece {
     /// Partitions that no earlier tree has.
     Own(Vec<PartitionRecord>),
-    /// Partitions of another keyspace's tree, as the changes before this one leave it.
+    /// Partitions of the same row of another keyspace's tree, as the changes before this one leave
+    /// it.
     Of {
         /// The other keyspace.
         keyspace: KeyspaceId,
@@ -128,6 +144,10 @@ mod tag {
     pub const ADD_DELTA: u8 = 6;
     pub const REPLACE: u8 = 7;
     pub const TRAITS: u8 = 8;
+    pub const TIER: u8 = 9;
+    pub const ADD_RUN: u8 = 10;
+    pub const REPLACE_SPANS: u8 = 11;
+    pub const SHARE_SPANS: u8 = 12;
     pub const BRANCH: u8 = 16;
     pub const HOME: u8 = 17;
     pub const BRANCH_DROPPED: u8 = 18;
@@ -255,31 +275,32 @@ impl Edit {
     fn encode_trees(&self, out: &mut Vec<u8>) {
         for (id, change) in &self.trees {
             match change {
-                TreeEdit::Share { pieces } => {
-                    out.push(tag::SHARE);
-                    put_varint(out, u64::from(*id));
+                TreeEdit::Share { tier, pieces } => {
+                    put_place(out, (tag::SHARE, tag::SHARE_SPANS), *id, *tier);
                     put_varint(out, pieces.len() as u64);
                     pieces.iter().for_each(|piece| piece.encode(out));
                 }
-                TreeEdit::AddDelta { lower, count, run } => {
-                    let many = *count != 1;
-                    out.push(if many { tag::ADD_DELTA_TO_MANY } else { tag::ADD_DELTA });
+                TreeEdit::Tier { tier, spans } => {
+                    out.push(tag::TIER);
                     put_varint(out, u64::from(*id));
+                    put_varint(out, *tier as u64);
+                    put_partitions(out, spans);
+                }
+                TreeEdit::AddDelta { tier, lower, count, run } => {
+                    let many = *count != 1 || *tier > 0;
+                    let plain = if many { tag::ADD_DELTA_TO_MANY } else { tag::ADD_DELTA };
+                    put_place(out, (plain, tag::ADD_RUN), *id, *tier);
                     put_key(out, lower.as_deref());
                     if many {
                         put_varint(out, *count as u64);
                     }
                     run.encode(out);
                 }
-                TreeEdit::Replace { lower, count, partitions } => {
-                    out.push(tag::REPLACE);
-                    put_varint(out, u64::from(*id));
+                TreeEdit::Replace { tier, lower, count, partitions } => {
+                    put_place(out, (tag::REPLACE, tag::REPLACE_SPANS), *id, *tier);
                     put_key(out, lower.as_deref());
                     put_varint(out, *count as u64);
-                    put_varint(out, partitions.len() as u64);
-                    for partition in partitions {
-                        partition.encode(out);
-                    }
+                    put_partitions(out, partitions);
                 }
             }
         }
@@ -322,32 +343,65 @@ impl Edit {
             tag::BRANCH => self.branches.push(BranchRecord::decode(reader)?),
             tag::HOME => self.homes.push((id(reader)?, Home::decode(reader)?)),
             tag::BRANCH_DROPPED => self.branches_dropped.push(id(reader)?),
-            tag::SHARE => {
-                let id = id(reader)?;
-                let pieces = read_list(reader, 2, TreePiece::decode)?;
-                self.trees.push((id, TreeEdit::Share { pieces }));
-            }
             tag::DROPPED => self.dropped.push(id(reader)?),
-            tag::ADD_DELTA | tag::ADD_DELTA_TO_MANY => {
-                let id = id(reader)?;
-                let lower = read_key(reader)?;
-                let many = tag == tag::ADD_DELTA_TO_MANY;
-                let count = if many { reader.varint_max(u64::from(u32::MAX))? as usize } else { 1 };
-                if many && count < 2 {
-                    return Err(DecodeError("a delta for many partitions is for fewer than two"));
-                }
-                let run = RunRecord::decode(reader)?;
-                self.trees.push((id, TreeEdit::AddDelta { lower, count, run }));
-            }
-            tag::REPLACE => {
-                let id = id(reader)?;
-                let lower = read_key(reader)?;
-                let count = reader.varint_max(u64::from(u32::MAX))? as usize;
-                let partitions = read_list(reader, 4, PartitionRecord::decode)?;
-                self.trees.push((id, TreeEdit::Replace { lower, count, partitions }));
-            }
-            _ => return Err(DecodeError("an edit has a field that is not known")),
+            _ => self.trees.push(decode_tree(tag, reader)?),
         }
         Ok(())
     }
+}
+
+/// Appends a tag, a keyspace and, except for the row of partitions, a row.
+fn put_place(out: &mut Vec<u8>, (plain, of_tier): (u8, u8), id: KeyspaceId, tier: usize) {
+    out.push(if tier == 0 { plain } else { of_tier });
+    put_varint(out, u64::from(id));
+    if tier > 0 {
+        put_varint(out, tier as u64);
+    }
+}
+
+fn put_partitions(out: &mut Vec<u8>, partitions: &[PartitionRecord]) {
+    put_varint(out, partitions.len() as u64);
+    partitions.iter().for_each(|partition| partition.encode(out));
+}
+
+fn read_tier(reader: &mut Reader<'_>) -> Decoded<usize> {
+    match reader.varint_max(TIERS_MAX as u64)? {
+        0 => Err(DecodeError("an edit names the row of partitions as a tier")),
+        tier => Ok(tier as usize),
+    }
+}
+
+/// The change of a tree that has this tag.
+fn decode_tree(tag: u8, reader: &mut Reader<'_>) -> Decoded<(KeyspaceId, TreeEdit)> {
+    let read_count = |reader: &mut Reader<'_>| Ok(reader.varint_max(u64::from(u32::MAX))? as usize);
+    let read_partitions = |reader: &mut Reader<'_>| read_list(reader, 4, PartitionRecord::decode);
+    if !matches!(
+        tag,
+        tag::SHARE | tag::ADD_DELTA | tag::ADD_DELTA_TO_MANY | tag::REPLACE | tag::TIER
+            ..=tag::SHARE_SPANS
+    ) {
+        return Err(DecodeError("an edit has a field that is not known"));
+    }
+    let id = reader.varint_max(u64::from(u32::MAX))? as KeyspaceId;
+    let of_tier = matches!(tag, tag::TIER..=tag::SHARE_SPANS);
+    let tier = if of_tier { read_tier(reader)? } else { 0 };
+    let change = match tag {
+        tag::SHARE | tag::SHARE_SPANS => {
+            TreeEdit::Share { tier, pieces: read_list(reader, 2, TreePiece::decode)? }
+        }
+        tag::TIER => TreeEdit::Tier { tier, spans: read_partitions(reader)? },
+        tag::REPLACE | tag::REPLACE_SPANS => {
+            let (lower, count) = (read_key(reader)?, read_count(reader)?);
+            TreeEdit::Replace { tier, lower, count, partitions: read_partitions(reader)? }
+        }
+        _ => {
+            let lower = read_key(reader)?;
+            let count = if tag == tag::ADD_DELTA { 1 } else { read_count(reader)? };
+            if tag == tag::ADD_DELTA_TO_MANY && count < 2 {
+                return Err(DecodeError("a delta for many partitions is for fewer than two"));
+            }
+            TreeEdit::AddDelta { tier, lower, count, run: RunRecord::decode(reader)? }
+        }
+    };
+    Ok((id, change))
 }

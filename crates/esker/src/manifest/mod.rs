@@ -1,8 +1,9 @@
 //! The description of the database: an immutable version of the trees in memory, and the manifest,
 //! its durable log.
 //!
-//! 1. A [`Version`] is an immutable tree of partitions per keyspace. A change makes a new version
-//!    that shares all unchanged parts; readers keep the old version as long as they need it.
+//! 1. A [`Version`] has an immutable [`Tree`] per keyspace: a row of partitions and the tiers above
+//!    it. A change makes a new version that shares all unchanged parts; readers keep the old version
+//!    as long as they need it.
 //! 2. Each change is also an [`Edit`], which is appended to `MANIFEST-n` and synced *before* the
 //!    new version is published and before any file that it drops is deleted (R3, R22).
 //! 3. Two superblocks name the manifest and state how far it and the log were durable. A retired
@@ -14,33 +15,42 @@
 //!    further writes until the database is reopened (C2).
 
 mod branch;
+mod draft;
 mod edit;
 mod fields;
 mod known;
 mod log;
 mod name;
+mod partition;
 mod reach_record;
 mod record;
 mod recovered;
+mod row;
 mod scan;
 mod search;
+mod sharing;
 mod store;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod version;
 
 pub use branch::{BranchKind, BranchRecord, Home};
+pub use draft::Draft;
 pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
 pub use known::{EndMark, Known, Reach};
 pub use log::{Manifest, begins_like_one, read, read_records};
 pub use name::{manifest_name, parse_manifest_name};
+pub use partition::{Partition, run_record};
 pub use reach_record::{ReachRecord, Wanted};
 pub use recovered::Recovered;
+pub use row::Row;
 pub use scan::{Content, Piece, Scan, scan};
 pub use store::{Dead, Moved, Store, Totals};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock, Superblocks};
-pub use version::{Draft, Partition, Tree, Trees, Version, check_tree, misfit, run_record};
+pub use tree::{TIERS_MAX, Tree, check_tree};
+pub use version::{Trees, Version, misfit};
 
 /// The format version that this build writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 2;

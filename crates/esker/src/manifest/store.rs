@@ -1,11 +1,11 @@
 //! The durable description of the trees: the manifest, and what its trees refer to.
 //!
-//! The store counts how many trees have each partition, and how many partitions refer to each run
-//! segment. A run segment with no reference left is *dead*; so is a file without live segments. The
+//! The store counts how many trees have each partition or span, and how many of these refer to each
+//! run segment. A run segment with no reference left is *dead*; so is a file without live segments. The
 //! owner of the store gives their space back only after the edit that dropped them is synced (R22).
 
 use super::log::Manifest;
-use super::version::{Partition, Tree, Version};
+use super::{Partition, Tree, Version};
 use crate::base::{FileId, KeyspaceId, Seq};
 use crate::run::{RunFile, Segment};
 use std::collections::{HashMap, HashSet};
@@ -18,20 +18,39 @@ pub struct Store {
     pub manifest: Manifest,
     /// Where the log must begin.
     pub log_start: Seq,
-    /// How many trees have each partition, by its address: branches share them (R24).
+    /// How many trees have each partition or span, by its address: branches share them (R24).
     partitions: HashMap<usize, u32>,
     segments: HashMap<(FileId, u64), u32>,
     files: HashMap<FileId, (u32, Arc<RunFile>)>,
     totals: Totals,
 }
 
-/// Sums over all partitions, each once.
+/// Sums over all partitions and spans, each once.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Totals {
     /// Bytes of bases.
     pub base_bytes: u64,
     /// Bytes of deltas.
     pub delta_bytes: u64,
+    /// Bytes of the pending runs of spans. A run segment counts once for each span that refers to
+    /// it.
+    pub pending_bytes: u64,
+}
+
+impl Totals {
+    fn add(&mut self, tier: usize, partition: &Partition) {
+        self.base_bytes += partition.base.bytes();
+        *self.above(tier) += partition.delta_bytes();
+    }
+
+    fn remove(&mut self, tier: usize, partition: &Partition) {
+        self.base_bytes -= partition.base.bytes();
+        *self.above(tier) -= partition.delta_bytes();
+    }
+
+    fn above(&mut self, tier: usize) -> &mut u64 {
+        if tier == 0 { &mut self.delta_bytes } else { &mut self.pending_bytes }
+    }
 }
 
 impl Store {
@@ -46,7 +65,9 @@ impl Store {
             totals: Totals::default(),
         };
         for (_, tree) in version.trees() {
-            tree.partitions().iter().for_each(|partition| store.add(partition));
+            for (tier, row) in tree.rows().iter().enumerate() {
+                row.partitions().iter().for_each(|partition| store.add(tier, partition));
+            }
         }
         store
     }
@@ -56,7 +77,7 @@ impl Store {
         self.files.contains_key(&file.id())
     }
 
-    /// Sums over all partitions.
+    /// Sums over all partitions and spans.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -66,7 +87,7 @@ impl Store {
         self.segments.contains_key(&(segment.meta().file, segment.meta().offset))
     }
 
-    /// Whether these partitions are all that refer to a segment, and each is in one tree.
+    /// Whether these partitions and spans are all that refer to a segment, and each is in one tree.
     pub fn is_referred_by(&self, segment: &Segment, partitions: &[Arc<Partition>]) -> bool {
         // Seeded: what a branch shares is written again for its parent, and no space returns.
         bug!("manifest_shared_segment_is_thinned", return true);
@@ -77,15 +98,14 @@ impl Store {
             && partitions.iter().all(|partition| trees(partition) == Some(&1))
     }
 
-    fn add(&mut self, partition: &Partition) {
+    fn add(&mut self, tier: usize, partition: &Partition) {
         // No other partition has this address as long as some tree has this one.
         let trees = self.partitions.entry(std::ptr::from_ref(partition).addr()).or_default();
         *trees += 1;
         if *trees > 1 {
             return;
         }
-        self.totals.base_bytes += partition.base.bytes();
-        self.totals.delta_bytes += partition.delta_bytes();
+        self.totals.add(tier, partition);
         for segment in partition.segments() {
             let count =
                 self.segments.entry((segment.meta().file, segment.meta().offset)).or_default();
@@ -98,7 +118,7 @@ impl Store {
     }
 
     /// Takes the references of a partition away and collects what has no reference left.
-    fn remove(&mut self, partition: &Partition, dead: &mut Dead) {
+    fn remove(&mut self, tier: usize, partition: &Partition, dead: &mut Dead) {
         // Seeded: dropping a branch gives back what its parent still refers to.
         bug!(
             "manifest_shared_partitions_not_counted",
@@ -112,8 +132,7 @@ impl Store {
             }
             self.partitions.remove(&address);
         }
-        self.totals.base_bytes -= partition.base.bytes();
-        self.totals.delta_bytes -= partition.delta_bytes();
+        self.totals.remove(tier, partition);
         for segment in partition.segments() {
             let key = (segment.meta().file, segment.meta().offset);
             let Some(count) = self.segments.get_mut(&key) else { continue };
@@ -154,29 +173,48 @@ impl Store {
         let mut dead = Dead::default();
         let mut all = Vec::new();
         for (id, tree) in trees {
-            let old = before.tree(*id).map_or(&[][..], |tree| tree.partitions());
-            let new = tree.as_ref().map_or(&[][..], |tree| tree.partitions());
-            let moved = Moved::between(old, new);
-            moved.come.iter().for_each(|partition| self.add(partition));
-            moved.gone.iter().for_each(|partition| self.remove(partition, &mut dead));
+            let moved = Moved::between_trees(before.tree(*id).map(AsRef::as_ref), tree.as_deref());
+            moved.come.iter().for_each(|(tier, partition)| self.add(*tier, partition));
+            for (tier, partition) in &moved.gone {
+                self.remove(*tier, partition, &mut dead);
+            }
             all.push((*id, tree.as_ref().map(|_| moved)));
         }
         (dead, all)
     }
 }
 
-/// How the partitions of a tree differ from those of another.
+/// How the partitions and spans of a tree differ from those of another, each with its row.
 #[derive(Debug, Default)]
 pub struct Moved {
     /// Those that the first has alone.
-    pub gone: Vec<Arc<Partition>>,
+    pub gone: Vec<(usize, Arc<Partition>)>,
     /// Those that the second has alone.
-    pub come: Vec<Arc<Partition>>,
+    pub come: Vec<(usize, Arc<Partition>)>,
 }
 
 impl Moved {
-    /// The difference from `old` to `new`. Their common beginning and end are only compared.
+    /// The difference from `old` to `new`, which are partitions.
     pub fn between(old: &[Arc<Partition>], new: &[Arc<Partition>]) -> Self {
+        let mut moved = Self::default();
+        moved.add_row(0, old, new);
+        moved
+    }
+
+    /// The difference from tree `old` to tree `new`; `None`: there is no tree.
+    pub fn between_trees(old: Option<&Tree>, new: Option<&Tree>) -> Self {
+        let rows = |tree: Option<&Tree>| tree.map_or(0, |tree| tree.rows().len());
+        let mut moved = Self::default();
+        // Seeded: the pending runs of spans are not counted, and their files are removed.
+        let all = if bug!("manifest_spans_not_counted") { 1 } else { usize::MAX };
+        for tier in 0..rows(old).max(rows(new)).min(all) {
+            moved.add_row(tier, partitions_of(old, tier), partitions_of(new, tier));
+        }
+        moved
+    }
+
+    /// The difference of a row. Its common beginning and end are only compared.
+    fn add_row(&mut self, tier: usize, old: &[Arc<Partition>], new: &[Arc<Partition>]) {
         let same = |(a, b): &(&Arc<Partition>, &Arc<Partition>)| Arc::ptr_eq(a, b);
         let before = old.iter().zip(new).take_while(same).count();
         let (old, new) = (&old[before..], &new[before..]);
@@ -184,8 +222,15 @@ impl Moved {
         let (old, new) = (&old[..old.len() - behind], &new[..new.len() - behind]);
         let alone = |one: &[Arc<Partition>], other: &[Arc<Partition>]| {
             let known: HashSet<_> = other.iter().map(Arc::as_ptr).collect();
-            one.iter().filter(|p| !known.contains(&Arc::as_ptr(p))).cloned().collect()
+            let alone = one.iter().filter(|p| !known.contains(&Arc::as_ptr(p)));
+            alone.map(|p| (tier, p.clone())).collect::<Vec<_>>()
         };
-        Self { gone: alone(old, new), come: alone(new, old) }
+        self.gone.extend(alone(old, new));
+        self.come.extend(alone(new, old));
     }
+}
+
+/// The partitions of a row that may not be there.
+fn partitions_of(tree: Option<&Tree>, tier: usize) -> &[Arc<Partition>] {
+    tree.and_then(|tree| tree.row(tier)).map_or(&[][..], |row| row.partitions())
 }

@@ -37,7 +37,12 @@ fn partition(lower: Option<&str>, base: RunRecord, deltas: Vec<RunRecord>) -> Pa
 }
 
 fn replace(lower: Option<&str>, count: usize, partitions: Vec<PartitionRecord>) -> TreeEdit {
-    TreeEdit::Replace { lower: lower.map(|key| key.as_bytes().to_vec()), count, partitions }
+    TreeEdit::Replace {
+        tier: 0,
+        lower: lower.map(|key| key.as_bytes().to_vec()),
+        count,
+        partitions,
+    }
 }
 
 fn one(keyspace: KeyspaceId, change: TreeEdit) -> Edit {
@@ -70,9 +75,9 @@ fn whole_edit() -> Edit {
     edit.dropped = vec![2];
     let tombstones = SegmentMeta { kind: SegmentKind::Tombstones, ..meta(9, "", "q") };
     let run = RunRecord { segments: Vec::new(), tombstones: vec![tombstones] };
-    edit.trees.push((4, TreeEdit::AddDelta { lower: Some(b"m".to_vec()), count: 1, run }));
+    edit.trees.push((4, TreeEdit::AddDelta { tier: 0, lower: Some(b"m".to_vec()), count: 1, run }));
     let (lower, run) = (None, RunRecord::default());
-    edit.trees.push((4, TreeEdit::AddDelta { lower, count: 2, run }));
+    edit.trees.push((4, TreeEdit::AddDelta { tier: 0, lower, count: 2, run }));
     edit
 }
 
@@ -153,7 +158,7 @@ fn bounds_with_equal_first_bytes_are_told_apart() {
 fn a_new_delta_lies_on_top_of_the_old_ones() {
     let version = apply(&Version::default(), &two_partitions()).unwrap();
     let (lower, run) = (Some(b"m".to_vec()), run(&[(8, "p", "q")]));
-    let add = TreeEdit::AddDelta { lower, count: 1, run };
+    let add = TreeEdit::AddDelta { tier: 0, lower, count: 1, run };
     let next = apply(&version, &one(0, add)).unwrap();
     let files = |version: &Version| -> Vec<u64> {
         let deltas = &version.tree(0).unwrap().partitions()[1].deltas;
@@ -176,7 +181,10 @@ fn a_delta_for_neighbours_is_one_run() {
     let version = apply(&Version::default(), &one(0, replace(None, 1, parts))).unwrap();
     let add = |lower: &str, count| {
         let lower = Some(lower.as_bytes().to_vec());
-        apply(&version, &one(0, TreeEdit::AddDelta { lower, count, run: run(&[(8, "b", "c")]) }))
+        apply(
+            &version,
+            &one(0, TreeEdit::AddDelta { tier: 0, lower, count, run: run(&[(8, "b", "c")]) }),
+        )
     };
     let next = add("b", 2).unwrap();
     let deltas: Vec<_> =
@@ -199,13 +207,18 @@ fn the_changes_of_an_edit_cost_in_proportion_to_the_tree() {
         for at in 0..count {
             let change = if at % 3 == 0 {
                 let part = PartitionRecord { lower: lower(at), ..PartitionRecord::default() };
-                TreeEdit::Replace { lower: lower(at), count: 1, partitions: vec![part] }
+                TreeEdit::Replace { tier: 0, lower: lower(at), count: 1, partitions: vec![part] }
             } else {
-                TreeEdit::AddDelta { lower: lower(at), count: 1, run: RunRecord::default() }
+                TreeEdit::AddDelta {
+                    tier: 0,
+                    lower: lower(at),
+                    count: 1,
+                    run: RunRecord::default(),
+                }
             };
             draft.apply(&change, &mut |_| unreachable!("the runs are empty")).unwrap();
         }
-        assert!(draft.steps <= count, "{} steps for {count} partitions", draft.steps);
+        assert!(draft.steps() <= count, "{} steps for {count} partitions", draft.steps());
         assert_eq!(draft.finish().partitions().len(), count);
     }
 }

@@ -69,7 +69,7 @@ impl<'m> Compacting<'m> {
         let cause = if requested { "requested" } else { "due" };
         let inputs = || {
             keys.iter().filter_map(|key| {
-                let mut partitions = version.tree(key.keyspace)?.partitions().iter();
+                let mut partitions = version.tree(key.keyspace)?.row(key.tier)?.partitions().iter();
                 partitions.find(|partition| partition.lower == key.lower)
             })
         };

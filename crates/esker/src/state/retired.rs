@@ -128,7 +128,7 @@ impl Seen {
             if !self.is_new(tree) {
                 continue;
             }
-            for partition in tree.partitions() {
+            for partition in tree.all() {
                 if self.is_new(partition) {
                     let runs = partition.runs();
                     let segments =

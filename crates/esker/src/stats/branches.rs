@@ -21,7 +21,7 @@ pub fn held_by_branches(state: &State, catalog: &Catalog) -> (Vec<(String, u64)>
         let Some(branch) = catalog.by_id(*id).map(|keyspace| keyspace.home.branch) else {
             continue;
         };
-        for segment in tree.partitions().iter().flat_map(|partition| partition.segments()) {
+        for segment in tree.all().flat_map(|partition| partition.segments()) {
             segments += 1;
             let meta = segment.meta();
             let owner =

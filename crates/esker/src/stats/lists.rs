@@ -95,6 +95,8 @@ impl Entity for BranchUse {
 const BASE: &str = "base";
 /// The label of a delta begins with this; its number follows.
 const DELTA: &str = "delta_";
+/// The label of a tier begins with this; its number follows.
+const TIER: &str = "tier_";
 
 impl Entity for LevelShape {
     fn walk(stats: &Stats, visit: &mut dyn FnMut(&[&str], &Self)) {
@@ -102,6 +104,9 @@ impl Entity for LevelShape {
             visit(&[&tree.keyspace, BASE], &tree.base);
             for (age, delta) in tree.deltas.iter().enumerate() {
                 visit(&[&tree.keyspace, &format!("{DELTA}{age}")], delta);
+            }
+            for (below, tier) in tree.tiers.iter().enumerate() {
+                visit(&[&tree.keyspace, &format!("{TIER}{}", below + 1)], tier);
             }
         }
     }
@@ -112,11 +117,14 @@ impl Entity for LevelShape {
         if *level == BASE {
             return Some(&mut tree.base);
         }
-        let age: usize = level.strip_prefix(DELTA)?.parse().ok()?;
-        // Deltas come in order, so a number cannot make more of them than there are samples.
-        if age == tree.deltas.len() {
-            tree.deltas.push(LevelShape::default());
+        let (levels, at) = match level.strip_prefix(TIER) {
+            Some(tier) => (&mut tree.tiers, tier.parse::<usize>().ok()?.checked_sub(1)?),
+            None => (&mut tree.deltas, level.strip_prefix(DELTA)?.parse().ok()?),
+        };
+        // Levels come in order, so a number cannot make more of them than there are samples.
+        if at == levels.len() {
+            levels.push(LevelShape::default());
         }
-        tree.deltas.get_mut(age)
+        levels.get_mut(at)
     }
 }

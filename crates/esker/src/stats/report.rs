@@ -275,11 +275,14 @@ pub struct TreeShape {
     pub base: LevelShape,
     /// Bytes and entries of all deltas, from the newest (first) to the oldest.
     pub deltas: Vec<LevelShape>,
+    /// The runs that wait in each tier, from tier 1, which is directly above the partitions, to the
+    /// top one. Empty while the tree is so small that it needs no tiers.
+    pub tiers: Vec<LevelShape>,
     /// Bytes that compactions of the keyspace which are due have to read.
     pub compaction_debt: u64,
 }
 
-/// One level of a tree, over all partitions.
+/// One level of a tree, over all partitions, or a tier, over all its spans.
 ///
 /// # Example
 /// ```
@@ -319,7 +322,9 @@ pub struct LevelShape {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentShape {
-    /// 0: in a partition's base; 1: in its oldest delta, and so on.
+    /// The tier that refers to it; 0: a partition does.
+    pub tier: u64,
+    /// 0: in a partition's base; 1: in its oldest delta, or in the oldest run of a span, and so on.
     pub age: u64,
     /// The number of the file that holds it.
     pub file: u64,

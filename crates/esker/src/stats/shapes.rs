@@ -19,6 +19,12 @@ pub fn tree_shape(keyspace: &str, tree: Option<&Tree>) -> TreeShape {
             add_level(&mut shape.deltas[age], delta);
         }
     }
+    for row in tree.into_iter().flat_map(|tree| tree.tiers()) {
+        let mut tier = LevelShape::default();
+        let spans = row.partitions().iter();
+        spans.flat_map(|span| &span.deltas).for_each(|run| add_level(&mut tier, run));
+        shape.tiers.push(tier);
+    }
     shape
 }
 
@@ -31,20 +37,21 @@ fn add_level(level: &mut LevelShape, run: &Run) {
     }
 }
 
-/// The run segments of a partition, from the newest run to the base.
-pub fn segments_of(partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
+/// The run segments of a partition, or of a span of a tier, from the newest run to the oldest.
+pub fn segments_of(tier: usize, partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
     let oldest = partition.deltas.len() as u64;
     let of_run = move |(at, run): (usize, &Run)| {
-        let age = oldest - at as u64;
+        let place = (tier as u64, oldest - at as u64);
         let all = run.segments().iter().chain(run.tombstones());
-        all.map(|segment| segment_shape(age, segment)).collect::<Vec<_>>()
+        all.map(|segment| segment_shape(place, segment)).collect::<Vec<_>>()
     };
-    partition.runs().map(|run| run.as_ref()).enumerate().flat_map(of_run)
+    partition.runs_in(tier).map(|run| run.as_ref()).enumerate().flat_map(of_run)
 }
 
-fn segment_shape(age: u64, segment: &Segment) -> SegmentShape {
+fn segment_shape((tier, age): (u64, u64), segment: &Segment) -> SegmentShape {
     let meta = segment.meta();
     SegmentShape {
+        tier,
         age,
         file: meta.file,
         offset: meta.offset,

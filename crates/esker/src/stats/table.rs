@@ -287,7 +287,8 @@ macro_rules! metrics {
                         in "compaction/queue.rs";
                 }
                 LevelShape levels [keyspace, level] {
-                    /// Runs of a level: `base`, or `delta_0` (the newest), `delta_1` and so on.
+                    /// Runs of a level: `base`, `delta_0` (the newest), `delta_1` and so on, or
+                    /// the pending runs of `tier_1` (above the partitions), `tier_2` and so on.
                     runs: gauge count "esker_level_runs" in "stats/shapes.rs";
                     /// Run segments of a level.
                     segments: gauge count "esker_level_segments" in "stats/shapes.rs";

@@ -10,11 +10,11 @@ impl fmt::Display for StepSource {
                 let sealed = if sealed { ", sealed" } else { "" };
                 write!(f, "memtable {number} of {of}{sealed}")
             }
-            Self::Run { partition, age, file, segment } => {
-                write!(f, "partition {partition}, ")?;
-                match age {
-                    0 => write!(f, "base")?,
-                    age => write!(f, "delta {age}")?,
+            Self::Run { tier, partition, age, file, segment } => {
+                match (tier, age) {
+                    (0, 0) => write!(f, "partition {partition}, base")?,
+                    (0, age) => write!(f, "partition {partition}, delta {age}")?,
+                    (tier, age) => write!(f, "tier {tier}, span {partition}, run {age}")?,
                 }
                 match (file, segment) {
                     (Some(file), Some(segment)) => write!(f, ", file {file} at {segment}"),

@@ -104,9 +104,11 @@ pub enum StepSource {
     },
     /// A run.
     Run {
-        /// The number of its partition, from 0 in key order.
+        /// The tier; 0: it is a run of a partition.
+        tier: u64,
+        /// The number of its partition, or of its span in the tier, from 0 in key order.
         partition: u64,
-        /// 0: the partition's base; 1: its oldest delta, and so on.
+        /// 0: the partition's base; 1: its oldest delta, or the oldest run of a span, and so on.
         age: u64,
         /// The number of the file that holds the run segment; `None` where the step used no single
         /// run segment.

@@ -172,8 +172,9 @@ impl Recorder for Recording {
         let mut blocks = read.blocks;
         blocks.cached += self.cached;
         let source = match (source, self.place) {
-            (StepSource::Run { partition, age, .. }, Some((file, segment))) => {
-                StepSource::Run { partition, age, file: Some(file), segment: Some(segment) }
+            (StepSource::Run { tier, partition, age, .. }, Some((file, segment))) => {
+                let (file, segment) = (Some(file), Some(segment));
+                StepSource::Run { tier, partition, age, file, segment }
             }
             (source, _) => source,
         };

@@ -95,7 +95,10 @@ fn outcomes_in_runs() {
     explain(100);
     assert_eq!(outcomes(&db.explain_get(key(100) + "x").unwrap())[3], Absent);
     let ages: Vec<StepSource> = explain(100).steps.iter().map(|step| step.source).collect();
-    assert!(matches!(ages[1], StepSource::Run { partition: 0, age: 2, file: None, segment: None }));
+    assert!(matches!(
+        ages[1],
+        StepSource::Run { tier: 0, partition: 0, age: 2, file: None, segment: None }
+    ));
     assert!(matches!(ages[3], StepSource::Run { age: 0, file: Some(_), segment: Some(_), .. }));
     let step = &explain(100).steps[3];
     assert_eq!((step.blocks.cached, step.bytes_read), (1, 0));

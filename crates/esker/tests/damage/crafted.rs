@@ -55,7 +55,7 @@ fn describe(disk: &CrashFs, change: impl FnOnce(SegmentMeta, &mut Edit)) {
                 TreeEdit::Replace { partitions, .. } => {
                     partitions.iter().flat_map(|p| p.deltas.iter().chain([&p.base])).collect()
                 }
-                TreeEdit::Share { .. } => Vec::new(),
+                TreeEdit::Share { .. } | TreeEdit::Tier { .. } => Vec::new(),
             };
             segment = runs.iter().find_map(|run| run.segments.first().cloned()).or(segment);
         }
@@ -72,7 +72,7 @@ fn run_of(segments: Vec<SegmentMeta>) -> RunRecord {
 }
 
 fn tree_of(partitions: Vec<PartitionRecord>) -> TreeEdit {
-    TreeEdit::Replace { lower: None, count: 1, partitions }
+    TreeEdit::Replace { tier: 0, lower: None, count: 1, partitions }
 }
 
 fn partition(lower: Option<Vec<u8>>, base: RunRecord) -> PartitionRecord {

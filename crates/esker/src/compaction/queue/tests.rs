@@ -105,7 +105,7 @@ fn a_change_is_judged_by_the_partitions_that_it_moved() {
     let unchanged = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), old.clone()]);
     assert!(unchanged.gone.is_empty() && unchanged.come.is_empty());
     let moved = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), due.clone()]);
-    assert!(Arc::ptr_eq(&moved.gone[0], &old) && Arc::ptr_eq(&moved.come[0], &due));
+    assert!(Arc::ptr_eq(&moved.gone[0].1, &old) && Arc::ptr_eq(&moved.come[0].1, &due));
     assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
     work.moved(0, &moved, &settings, 0);
     let taken = work.take_compactions();
