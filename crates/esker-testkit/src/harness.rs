@@ -1,6 +1,7 @@
 //! Applies writes of the model to a database, and reads a database back as a model.
 
 use crate::model::{Folded, Joined, Model, NAMES, Op, is_folded, merges};
+use esker::internals::options::SmallTiers;
 use esker::{
     Associative, AssociativeOperator, Batch, Clock, Compression, Db, Durability, Iter, Keyspace,
     KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction, TransactionOptions,
@@ -44,6 +45,17 @@ pub fn small_options(rng: &mut Rng) -> Options {
     options.workers = Some(1 + rng.below(2) as usize);
     know_the_model(&mut options);
     options
+}
+
+/// Gives the database tiers of some shape, or none, and partitions so small that there are many.
+pub fn with_tiers(options: &mut Options, rng: &mut Rng) {
+    options.partition_bytes = pick(rng, &[4 << 10, 8 << 10]);
+    options.segment_bytes = pick(rng, &[1 << 10, 2 << 10]);
+    options.small_tiers = Some(SmallTiers {
+        count: rng.below(5) as usize,
+        fan_out: 2 + rng.below(3) as usize,
+        runs: 1 + rng.below(4) as usize,
+    });
 }
 
 /// The same small sizes in every run: little data makes many runs and partitions.

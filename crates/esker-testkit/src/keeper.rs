@@ -77,7 +77,14 @@ fn begins(point: Point) -> bool {
 }
 
 fn is_compaction(point: Point) -> bool {
-    matches!(point, Point::CompactionReads | Point::CompactionSteps | Point::CompactionInstalls)
+    matches!(
+        point,
+        Point::CompactionReads
+            | Point::CompactionSteps
+            | Point::CompactionInstalls
+            | Point::PushReads
+            | Point::PushInstalls
+    )
 }
 
 /// The name of the calling thread, if it is one that is held.

@@ -27,7 +27,7 @@ mod withheld;
 
 use crate::CrashFs;
 use crate::harness::{
-    self, HandClock, keyspace, read_all, read_snapshot, read_some, small_options,
+    self, HandClock, keyspace, read_all, read_snapshot, read_some, small_options, with_tiers,
 };
 use crate::keeper::Keeper;
 use crate::model::{COUNTERS, Model, Op, SLOTS, is_folded};
@@ -79,6 +79,8 @@ pub struct Machine {
     withheld: Withheld,
     checkpoint: Option<Checkpoint>,
     one_worker: bool,
+    /// Whether its trees have tiers.
+    tiers: bool,
     /// What the background did in earlier lives of the database.
     trace: (u64, u64),
     /// The checkpoint that was made last.
@@ -110,6 +112,7 @@ impl Machine {
             withheld: Withheld::default(),
             checkpoint: None,
             one_worker: false,
+            tiers: [0, 2].contains(&(seed % 5)),
             trace: (0, 0),
             copy: None,
             make: Generator::new(seed, keys),
@@ -139,6 +142,9 @@ impl Machine {
     fn open(&mut self) {
         self.trace = self.trace();
         let mut options = small_options(&mut self.options);
+        if self.tiers {
+            with_tiers(&mut options, &mut self.options);
+        }
         options.fs = self.disk.as_fs();
         options.clock = self.clock.clone();
         if self.withheld.comparator {

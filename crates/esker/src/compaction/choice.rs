@@ -6,7 +6,7 @@
 
 use crate::base::{KeyOrder, Millis};
 use crate::iter::Bounds;
-use crate::manifest::{Partition, Tree};
+use crate::manifest::{Partition, Row};
 use crate::run::Segment;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The lower bounds of the partitions within `bounds` that `gains` accepts.
 pub fn choose<O: KeyOrder>(
     order: &O,
-    row: &Tree,
+    row: &Row,
     bounds: &Bounds,
     gains: impl Fn(&Partition) -> bool,
 ) -> Vec<Option<Vec<u8>>> {

@@ -12,7 +12,7 @@
 use crate::base::rangedel::{compare_ends, compare_starts};
 use crate::base::{KeyOrder, Seq};
 use crate::compaction::partitioning;
-use crate::manifest::{Partition, Tree, TreeEdit};
+use crate::manifest::{Partition, Row, TreeEdit};
 use crate::options::settings::Settings;
 use crate::run::{Role, Run, Segment};
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub struct Slice {
     /// Between the bounds, everything older than this is hidden from every reader, and the
     /// tombstones say nothing else; 0: unknown.
     pub hides_below: Seq,
+    /// Whether deletes were dropped, because nothing older lay below the bounds.
+    pub bottom: bool,
 }
 
 /// The parts of slices that belong to one partition.
@@ -73,7 +75,7 @@ fn is_same(a: &Run, b: &Run) -> bool {
 
 /// The slices by partition, ascending. If bounds moved since the slices were written, a slice
 /// belongs to several partitions, or a partition gets several slices.
-fn parts<O: KeyOrder>(order: &O, row: &Tree, slices: &[Slice]) -> Vec<Part> {
+fn parts<O: KeyOrder>(order: &O, row: &Row, slices: &[Slice]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for slice in slices {
         let first = slice.lower.as_deref().map_or(0, |lower| row.find(order, lower));
@@ -182,11 +184,11 @@ impl Output {
 #[derive(Clone, Copy)]
 pub struct Place<'p> {
     /// The row.
-    pub row: &'p Tree,
+    pub row: &'p Row,
     /// Its number: 0 for partitions.
     pub tier: usize,
     /// The row above it.
-    pub above: Option<&'p Tree>,
+    pub above: Option<&'p Row>,
     /// Whether a partition is being compacted: then only deltas may be added to it.
     pub busy: &'p dyn Fn(&Partition) -> bool,
     /// Sizes.
@@ -214,13 +216,16 @@ pub fn with_slices<O: KeyOrder>(
             if output.repeat_delta(partition, &run) {
                 continue;
             }
-            let (new, edit) =
+            let (new, mut edit) =
                 partitioning::with_delta(order, partition, run.clone(), busy, settings);
+            if let TreeEdit::AddDelta { tier: row, .. } = &mut edit {
+                *row = tier;
+            }
             let added = matches!(edit, TreeEdit::AddDelta { .. });
             output.change(new, edit);
             output.delta = Some(run).filter(|_| added);
         } else if run.segments().is_empty() {
-            let begins = |above: &Tree| above.position(order, partition.lower.as_deref()).is_some();
+            let begins = |above: &Row| above.position(order, partition.lower.as_deref()).is_some();
             output.empty(partition, above.is_some_and(begins));
         } else {
             let (new, edit) = renewed(order, partition, &run, settings);

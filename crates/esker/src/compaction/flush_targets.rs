@@ -9,7 +9,7 @@
 use crate::base::rangedel::{Cutter, compare_ends};
 use crate::base::{Cursor, KeyOrder, SEQ_MAX};
 use crate::error::Result;
-use crate::manifest::{Partition, Tree};
+use crate::manifest::{Partition, Row};
 use std::ops::Range;
 
 /// Neighbouring partitions that get one slice.
@@ -26,7 +26,7 @@ pub struct FlushTarget {
 /// partitions are passed over.
 pub fn flush_targets<O: KeyOrder>(
     order: &O,
-    row: &Tree,
+    row: &Row,
     within: Range<usize>,
     cursor: &mut impl Cursor,
     mut removed: Cutter<'_>,
@@ -67,7 +67,7 @@ pub fn flush_targets<O: KeyOrder>(
 /// completely.
 fn fragment_end<O: KeyOrder>(
     order: &O,
-    row: &Tree,
+    row: &Row,
     first: &Partition,
     removed: &Cutter<'_>,
 ) -> usize {

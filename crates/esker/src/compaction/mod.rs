@@ -26,11 +26,13 @@ mod gc;
 pub mod inputs;
 pub mod partitioning;
 mod plan;
+pub mod policy;
 pub mod queue;
 pub mod slicing;
 mod stream;
 mod thin;
 pub mod thin_candidates;
+pub mod tiers;
 
 pub use counts::CompactionCounts;
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};

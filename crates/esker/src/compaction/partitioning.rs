@@ -10,7 +10,7 @@
 //!    tombstones.
 
 use crate::base::KeyOrder;
-use crate::manifest::{Partition, Tree, TreeEdit, run_record};
+use crate::manifest::{Partition, TreeEdit, run_record};
 use crate::options::settings::Settings;
 use crate::run::{Role, Run, Segment, SegmentMeta};
 use std::sync::Arc;
@@ -129,8 +129,13 @@ pub fn with_delta<O: KeyOrder>(
 
 /// The edit that replaces `count` partitions from `first` by `new`.
 pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> TreeEdit {
+    replace_in(0, first, count, new)
+}
+
+/// As [`replace_edit`], for a row.
+pub fn replace_in(tier: usize, first: &Partition, count: usize, new: &[&Partition]) -> TreeEdit {
     TreeEdit::Replace {
-        tier: 0,
+        tier,
         lower: first.lower.clone(),
         count,
         partitions: new.iter().map(|partition| partition.record()).collect(),
@@ -141,18 +146,18 @@ pub fn replace_edit(first: &Partition, count: usize, new: &[&Partition]) -> Tree
 /// it. (Partitions with deltas are split by their next compaction.)
 pub fn split_full<O: KeyOrder>(
     order: &O,
-    tree: Tree,
+    row: Vec<Arc<Partition>>,
     settings: &Settings,
     busy: impl Fn(&Partition) -> bool,
-) -> (Tree, Vec<TreeEdit>) {
+) -> (Vec<Arc<Partition>>, Vec<TreeEdit>) {
     let too_big =
         |p: &Arc<Partition>| p.deltas.is_empty() && is_full(&p.base, settings) && !busy(p);
-    if !tree.partitions().iter().any(too_big) {
-        return (tree, Vec::new());
+    if !row.iter().any(too_big) {
+        return (row, Vec::new());
     }
     let mut partitions = Vec::new();
     let mut edits = Vec::new();
-    for old in tree.partitions() {
+    for old in &row {
         if !too_big(old) {
             partitions.push(old.clone());
             continue;
@@ -161,7 +166,7 @@ pub fn split_full<O: KeyOrder>(
         edits.push(replace_edit(old, 1, &parts.iter().collect::<Vec<_>>()));
         partitions.extend(parts.into_iter().map(Arc::new));
     }
-    (tree.with_partitions(partitions), edits)
+    (partitions, edits)
 }
 
 fn is_full(base: &Run, settings: &Settings) -> bool {
@@ -236,7 +241,7 @@ pub fn cut_up<O: KeyOrder>(order: &O, old: &Partition, settings: &Settings) -> V
 }
 
 /// The partitions, each with the parts of `deltas` that overlap it.
-fn under_deltas<O: KeyOrder>(
+pub(super) fn under_deltas<O: KeyOrder>(
     order: &O,
     mut partitions: Vec<Partition>,
     deltas: &[Arc<Run>],

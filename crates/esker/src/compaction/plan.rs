@@ -169,10 +169,7 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
 
 /// About how many bytes a compaction of these pieces writes; `unsettled`: segments that are rewritten
 /// because compression makes them smaller.
-pub fn written_bytes(
-    pieces: &[Piece<Arc<Segment>>],
-    unsettled: impl Fn(&Segment) -> bool,
-) -> f64 {
+pub fn written_bytes(pieces: &[Piece<Arc<Segment>>], unsettled: impl Fn(&Segment) -> bool) -> f64 {
     let written = |piece: &Piece<Arc<Segment>>| match piece {
         Piece::Drop(_) => 0.0,
         Piece::Reuse(segment) if unsettled(segment) => segment.meta().len as f64,

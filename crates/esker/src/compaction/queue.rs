@@ -12,6 +12,7 @@
 //! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
 //!    have expired.
 
+use super::tiers;
 use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::{DELTAS_MAX, LAZINESS, Settings};
 
@@ -137,11 +138,16 @@ impl Inner {
     fn score(
         &mut self,
         keyspace: KeyspaceId,
-        partition: &Partition,
+        (tier, partition): (usize, &Partition),
         settings: &Settings,
         time: Millis,
     ) {
-        let score = compaction_score(partition, settings).max(expiry_score(partition, time));
+        let due = if tier == 0 {
+            compaction_score(partition, settings)
+        } else {
+            tiers::push_score(partition, settings)
+        };
+        let score = due.max(expiry_score(partition, time));
         let segments = partition.runs().flat_map(|run| run.segments());
         let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
         if let Some(next) = expiries.filter(|expiry| *expiry > time).min() {
@@ -150,7 +156,7 @@ impl Inner {
         }
         if score >= 1.0 {
             let bytes = partition.base.bytes() + partition.delta_bytes();
-            let key = PartitionKey::of_partition(keyspace, partition.lower.clone());
+            let key = PartitionKey { keyspace, tier, lower: partition.lower.clone() };
             self.candidates.insert(key, Candidate { score, bytes });
         }
     }
@@ -211,8 +217,10 @@ impl WorkQueue {
         if inner.still.contains(&keyspace) {
             return;
         }
-        let partitions = tree.partitions().iter();
-        partitions.for_each(|partition| inner.score(keyspace, partition, settings, time));
+        for (tier, row) in tree.rows().iter().enumerate() {
+            let partitions = row.partitions().iter();
+            partitions.for_each(|part| inner.score(keyspace, (tier, part), settings, time));
+        }
         self.wake(inner);
     }
 
@@ -228,15 +236,13 @@ impl WorkQueue {
             return;
         }
         for (tier, partition) in &moved.come {
-            if partition.is_empty() {
+            let tier = *tier;
+            if partition.runs().all(|run| run.is_empty()) {
                 // The damaged data is gone.
-                let (tier, lower) = (*tier, partition.lower.clone());
+                let lower = partition.lower.clone();
                 inner.damaged.remove(&PartitionKey { keyspace, tier, lower });
             }
-            if *tier > 0 {
-                continue;
-            }
-            inner.score(keyspace, partition, settings, time);
+            inner.score(keyspace, (tier, partition), settings, time);
         }
         self.wake(inner);
     }
@@ -294,7 +300,8 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Takes the compactions that come next, the most urgent first; small ones are taken together.
+    /// Takes the compactions or the pushes that come next, the most urgent first; small ones are
+    /// taken together.
     pub fn take_compactions(&self) -> Vec<PartitionKey> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
@@ -308,11 +315,13 @@ impl WorkQueue {
             let bytes = inner.candidates.get(key).map_or(PACK_BYTES / 64, |c| c.bytes);
             due.push((f64::INFINITY, bytes, key.clone()));
         }
-        due.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // Of equals the deeper come first: what is pushed needs room below.
+        due.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.tier.cmp(&b.2.tier)));
         let mut taken: Vec<PartitionKey> = Vec::new();
         let mut bytes = 0;
         let mut chosen = HashSet::new();
-        for (_, size, key) in due {
+        let pushes = due.first().is_some_and(|(_, _, key)| key.tier > 0);
+        for (_, size, key) in due.into_iter().filter(|(_, _, key)| (key.tier > 0) == pushes) {
             let alone = inner.alone.contains(&key);
             if !taken.is_empty()
                 && (alone || bytes + size > PACK_BYTES || taken.len() >= PACK_COUNT)

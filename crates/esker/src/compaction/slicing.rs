@@ -19,7 +19,7 @@ use crate::base::rangedel::{Cutter, Fragments};
 use crate::base::{Cursor, KeyOrder, Operator, SEQ_MAX};
 use crate::error::Result;
 use crate::iter::LoserTree;
-use crate::manifest::{Partition, Tree};
+use crate::manifest::{Partition, Row};
 use crate::run::{Role, Run, RunWriter, Segment};
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Material<'m, C> {
 /// The partitions of a row that slices are made for.
 pub struct Targets<'t> {
     /// The row.
-    pub row: &'t Tree,
+    pub row: &'t Row,
     /// Its number: 0 for partitions.
     pub tier: usize,
     /// Those of its partitions that may get slices.
@@ -124,7 +124,7 @@ pub fn write_slices<O: KeyOrder, C: Cursor>(
         }
         let run = Run::new(Role::Delta, segments, lists);
         if !run.is_empty() {
-            slices.push(Slice { lower, upper, run: Arc::new(run), hides_below });
+            slices.push(Slice { lower, upper, run: Arc::new(run), hides_below, bottom });
         }
     }
     Ok(slices)

@@ -6,6 +6,7 @@ use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
 use crate::compaction::choice::{choose, is_smaller_compacted};
 use crate::compaction::queue::PartitionKey;
+use crate::compaction::tiers::TIERS_MAX;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::events::EventKind;
@@ -186,6 +187,7 @@ impl Core {
         }
         self.flush()?;
         self.files.try_again(usize::MAX);
+        self.drain_tiers(branch, keyspace, bounds)?;
         let state = self.state_now();
         let mut keys: Vec<PartitionKey> = Vec::new();
         let mut filters = Vec::new();
@@ -206,8 +208,8 @@ impl Core {
                 whole || is_smaller_compacted(p, no_snapshots, time, unsettled)
             };
             let chosen = match &owner.order {
-                Order::Bytewise => choose(&Bytewise, tree, bounds, gains),
-                Order::Custom(order) => choose(order, tree, bounds, gains),
+                Order::Bytewise => choose(&Bytewise, &tree.rows()[0], bounds, gains),
+                Order::Custom(order) => choose(order, &tree.rows()[0], bounds, gains),
                 Order::Missing(name) if keyspace.is_some() => {
                     return Err(missing_order(&owner.name, name));
                 }
@@ -222,14 +224,60 @@ impl Core {
             }
             keys.extend(chosen);
         }
+        self.force_and_wait(&keys)?;
+        filters.iter().try_for_each(Filter::check)
+    }
+
+    /// Requests work on these partitions or spans and waits for its end.
+    fn force_and_wait(&self, keys: &[PartitionKey]) -> Result<()> {
         self.work.force(keys.iter().cloned());
         loop {
             let seen = self.work.done().epoch();
-            if !self.work.forced_pending(&keys)? {
-                return filters.iter().try_for_each(Filter::check);
+            if !self.work.forced_pending(keys)? {
+                return Ok(());
             }
             self.wait_for_work(seen)?;
         }
+    }
+
+    /// Pushes what the tiers above the partitions of `bounds` hold, from the top down, apart from
+    /// what is flushed meanwhile.
+    fn drain_tiers(
+        &self,
+        branch: KeyspaceId,
+        keyspace: Option<&KeyspaceState>,
+        bounds: &Bounds,
+    ) -> Result<()> {
+        let until = self.state_now().active().start;
+        let old = |p: &Partition| p.deltas.iter().any(|run| run.max_seq() < until);
+        for tier in (1..=TIERS_MAX).rev() {
+            loop {
+                let state = self.state_now();
+                let mut keys = Vec::new();
+                for (id, tree) in state.version.trees() {
+                    let owner = self.catalog.lock().by_id(*id).cloned();
+                    let owner = owner.filter(|owner| {
+                        owner.home.branch == branch
+                            && owner.frozen_at.is_none()
+                            && keyspace.is_none_or(|keyspace| keyspace.id == *id)
+                    });
+                    let (Some(owner), Some(row)) = (owner, tree.row(tier)) else { continue };
+                    let lowers = match &owner.order {
+                        Order::Bytewise => choose(&Bytewise, row, bounds, old),
+                        Order::Custom(order) => choose(order, row, bounds, old),
+                        Order::Missing(_) => Vec::new(),
+                    };
+                    let key = |lower| PartitionKey { keyspace: *id, tier, lower };
+                    keys.extend(lowers.into_iter().map(key));
+                }
+                drop(state);
+                if keys.is_empty() {
+                    break;
+                }
+                self.force_and_wait(&keys)?;
+            }
+        }
+        Ok(())
     }
 
     /// Closes the database for all handles: ends the threads, flushes, marks the end of the log.

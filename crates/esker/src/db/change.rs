@@ -11,6 +11,7 @@
 //!    cut off again.
 
 use crate::base::{KeyspaceId, Seq};
+use crate::compaction::tiers::Rows;
 use crate::db::core::Core;
 use crate::directory::reserve::Use;
 use crate::error::Result;
@@ -33,6 +34,15 @@ pub struct Change {
     /// The snapshots that the change respects, if it removes entries that other snapshots would
     /// see. If there are other snapshots, the change is not made (R21).
     pub respects: Option<Vec<Seq>>,
+}
+
+impl Change {
+    /// Puts the rows of a tree in place.
+    pub fn put_rows(&mut self, id: KeyspaceId, rows: Rows) {
+        let (tree, edits) = rows.finish();
+        self.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
+        self.trees.push((id, Some(Arc::new(tree))));
+    }
 }
 
 impl Core {

@@ -11,11 +11,12 @@
 //! 5. A failed flush leaves nothing behind; the next attempt takes a new file. The file stays only
 //!    if it is unknown whether the manifest refers to it; the next open then decides.
 
-use crate::base::{Bytewise, KeyOrder, KeyspaceId, Moment};
+use crate::base::{Bytewise, KeyspaceId, Moment};
 use crate::catalog::{KeyspaceState, Order, missing_order};
-use crate::compaction::flush_slices::{Place, Slice, with_slices};
+use crate::compaction::flush_slices::Slice;
+use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, write_slices};
-use crate::compaction::{CompactionRule, partitioning};
+use crate::compaction::{CompactionRule, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::{SlicesFile, give_up};
@@ -23,7 +24,7 @@ use crate::directory::reserve::Use;
 use crate::error::Result;
 use crate::events::EventKind;
 use crate::iter::LoserTree;
-use crate::manifest::{Edit, Partition, Tree, TreeEdit, Version};
+use crate::manifest::{Edit, Partition, Tree, Version};
 use crate::monitor::Watched;
 use crate::run::{RunWriter, Segment};
 use crate::state::memtables::{DbOrder, MemtableSet};
@@ -32,16 +33,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The output of a flush: slices by keyspace, in key order.
+/// The output of a flush: slices by keyspace, in key order, and the row for which they were cut.
 #[derive(Default)]
 struct Slices {
-    by_keyspace: BTreeMap<KeyspaceId, Vec<Slice>>,
+    by_keyspace: BTreeMap<KeyspaceId, (usize, Vec<Slice>)>,
 }
 
 impl Slices {
     /// Every segment that was written.
     fn segments(&self) -> Vec<Arc<Segment>> {
-        let runs = self.by_keyspace.values().flatten().map(|slice| &slice.run);
+        let runs = self.by_keyspace.values().flat_map(|(_, slices)| slices).map(|slice| &slice.run);
         runs.flat_map(|run| run.segments().iter().chain(run.tombstones())).cloned().collect()
     }
 }
@@ -56,13 +57,27 @@ impl Core {
         let wait = |end| self.pipeline.as_ref().map_or(Ok(()), |log| log.wait_visible(end));
         let Some(set) = self.state.flushable(wait)? else { return Ok(false) };
         let watched = Watched::begin();
-        let mut writer = None;
-        let slices =
-            self.write_slices(&set, &mut writer).inspect_err(|_| give_up(writer.take()))?;
-        let bytes = writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
-        let made = slices.segments();
-        let (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);
-        self.conclude(writer, made, || self.install_flush(&set, slices))?;
+        let mut bytes = 0;
+        let (mut keyspaces, mut segments) = (0, 0);
+        // What was written for the partitions may be refused at the install; what is written for the
+        // top tier is not.
+        for to_top in [false, true] {
+            let mut writer = None;
+            let slices = self
+                .write_slices(&set, to_top, &mut writer)
+                .inspect_err(|_| give_up(writer.take()))?;
+            bytes += writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
+            let made = slices.segments();
+            (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);
+            let mut installed = true;
+            self.conclude(writer, made, || {
+                installed = self.install_flush(&set, slices)?;
+                Ok(())
+            })?;
+            if installed {
+                break;
+            }
+        }
         self.monitor.emit(EventKind::Flush {
             keyspaces,
             memtable_bytes: set.bytes(),
@@ -83,8 +98,14 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes everything in `set` to one file, which is created for the first entry.
-    fn write_slices(&self, set: &MemtableSet, writer: &mut Option<RunWriter>) -> Result<Slices> {
+    /// Writes everything in `set` to one file, which is created for the first entry; `to_top`: for
+    /// the top rows.
+    fn write_slices(
+        &self,
+        set: &MemtableSet,
+        to_top: bool,
+        writer: &mut Option<RunWriter>,
+    ) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
         let (_, dropped) = self.catalog.lock().pending_before(end);
@@ -109,13 +130,14 @@ impl Core {
             // The tree is read after the reader was found: a branch that was made a moment ago has
             // its tree by then. Otherwise a tree with entries would be taken for an empty one.
             let tree = self.state_now().version.tree(keyspace.id).cloned().unwrap_or_default();
+            let into = (&*tree, to_top);
             let written = match &keyspace.order {
                 Order::Bytewise => {
-                    self.write_keyspace(&Bytewise, &readers, id, set, (&tree, &rule), writer)?
+                    self.write_keyspace(&Bytewise, &readers, (id, set), into, &rule, writer)?
                 }
                 Order::Custom(order) => {
                     let written =
-                        self.write_keyspace(order, &readers, id, set, (&tree, &rule), writer);
+                        self.write_keyspace(order, &readers, (id, set), into, &rule, writer);
                     // Entries that the writer refused as out of order may result from a panic
                     // (R15).
                     self.trust(order).and(written)?
@@ -131,26 +153,34 @@ impl Core {
         &self,
         order: &O,
         readers: &[Arc<KeyspaceState>],
-        id: KeyspaceId,
-        set: &MemtableSet,
-        (tree, rule): (&Tree, &CompactionRule),
+        (id, set): (KeyspaceId, &MemtableSet),
+        (tree, to_top): (&Tree, bool),
+        rule: &CompactionRule,
         writer: &mut Option<RunWriter>,
-    ) -> Result<Vec<Slice>> {
-        let Some(table) = O::table(set, id) else { return Ok(Vec::new()) };
+    ) -> Result<(usize, Vec<Slice>)> {
+        let nothing = Ok((0, Vec::new()));
+        let Some(table) = O::table(set, id) else { return nothing };
         let operator = readers.first().map(|reader| reader.traits().operator.clone());
-        let Some(operator) = operator else { return Ok(Vec::new()) };
+        let Some(operator) = operator else { return nothing };
         let open = || vec![table.cursor(id)];
-        let material = Material { open: &open, tombstones: table.fragments(id), operator, rule };
-        let within = 0..tree.partitions().len();
-        let targets = Targets { row: tree, tier: 0, within };
+        let tombstones = table.fragments(id);
+        let sizes = (set.bytes(), &self.settings);
+        let mut look = LoserTree::new(order.clone(), open());
+        let tier = match tree.tiers().len() {
+            top if to_top => top,
+            _ => tiers::route(order, tree, &mut look, &tombstones, sizes)?,
+        };
+        let Some(row) = tree.row(tier) else { return nothing };
+        let material = Material { open: &open, tombstones, operator, rule };
+        let targets = Targets { row, tier, within: 0..row.partitions().len() };
         let goal = |partitions: &[Arc<Partition>], cursor: Option<&mut LoserTree<_, O>>| {
             // Sets are flushed from oldest to newest, so nothing lies below an empty partition. If
             // several readers share the slice, other trees may hold hidden entries that are not
             // compacted away yet.
-            let bottom = readers.len() == 1
-                && partitions.iter().all(|partition| partition.runs().all(|run| run.is_empty()));
+            let bottom =
+                readers.len() == 1 && tier == 0 && tiers::is_empty_below(order, tree, partitions);
             let settled = match (partitions, cursor) {
-                ([partition], Some(cursor)) => lies_clear(order, partition, cursor)?,
+                ([partition], Some(cursor)) if tier == 0 => lies_clear(order, partition, cursor)?,
                 _ => false,
             };
             Ok(Goal { bottom, settled })
@@ -158,11 +188,12 @@ impl Core {
         let mut output = SlicesFile { core: self, writer, yields: false };
         let slices = write_slices(order, &material, targets, goal, &mut output)?;
         self.trust(order)?;
-        Ok(slices)
+        Ok((tier, slices))
     }
 
-    /// Installs the flushed data in the tree and releases the log before it.
-    fn install_flush(&self, set: &Arc<MemtableSet>, slices: Slices) -> Result<()> {
+    /// Installs the flushed data in the tree and releases the log before it. False: something was
+    /// written for partitions to which the path is not clear any more, and nothing was done.
+    fn install_flush(&self, set: &Arc<MemtableSet>, slices: Slices) -> Result<bool> {
         let end = set.sealed_at().unwrap_or(set.start);
         self.gate(Point::FlushInstalls);
         // Seeded: the log is released before the manifest refers to the run that replaces it.
@@ -170,6 +201,7 @@ impl Core {
             "db_log_released_before_the_edit",
             drop(self.pipeline.as_ref().map(|pipeline| pipeline.release_before(end)))
         );
+        let (mut installed, mut surplus) = (true, Vec::new());
         self.change(|state, _| {
             let (created, dropped) = self.catalog.lock().pending_before(end);
             let mut change = Change { flushed: Some(set.clone()), ..Change::default() };
@@ -177,10 +209,16 @@ impl Core {
                 // Branches that were made while the slices were written share this set too (R24).
                 let readers = self.catalog.lock().readers_of(*id, set.start);
                 for reader in readers {
-                    if dropped.contains(&reader.id) || slices.is_empty() {
+                    if dropped.contains(&reader.id) || slices.1.is_empty() {
                         continue;
                     }
-                    self.add_to_tree(&reader, &state.version, slices, &mut change)?;
+                    let Some(left) =
+                        self.add_to_tree(&reader, &state.version, slices, &mut change)?
+                    else {
+                        installed = false;
+                        return Ok(None);
+                    };
+                    surplus.extend(left);
                 }
             }
             change.trees.extend(dropped.iter().map(|id| (*id, None)));
@@ -193,6 +231,10 @@ impl Core {
             change.edit.next_keyspace = Some(self.catalog.lock().next_id());
             Ok(Some(change))
         })?;
+        if !installed {
+            return Ok(false);
+        }
+        self.force_surplus(surplus);
         self.gate(Point::FlushInstalled);
         self.catalog.lock().forget_before(end);
         if let Some(pipeline) = &self.pipeline
@@ -201,47 +243,43 @@ impl Core {
             // The flush is done; a log file that stays only takes space.
             log::warn!("released log files could not be removed yet: {error}");
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Adds the slices to the tree of a keyspace.
+    /// Adds the slices to the tree of a keyspace; `None`: they cannot be added there. Returns the spans
+    /// of a tier that is not wanted any more.
     fn add_to_tree(
         &self,
         keyspace: &KeyspaceState,
         version: &Version,
-        slices: &[Slice],
+        (tier, slices): &(usize, Vec<Slice>),
         change: &mut Change,
-    ) -> Result<()> {
+    ) -> Result<Option<Vec<PartitionKey>>> {
         let id = keyspace.id;
         let tree = version.tree(id).cloned().unwrap_or_default();
-        let (tree, edits) = match &keyspace.order {
-            Order::Bytewise => self.add_slices(&Bytewise, id, &tree, slices),
-            Order::Custom(order) => self.add_slices(order, id, &tree, slices),
+        let busy = |tier: usize, p: &Partition| self.work.is_busy(id, tier, p.lower.as_deref());
+        let grows = keyspace.frozen_at.is_none();
+        let rules = tiers::Rules { busy: &busy, grows, settings: &self.settings };
+        let slices = (*tier, &slices[..]);
+        let added = match &keyspace.order {
+            Order::Bytewise => tiers::with_flush(&Bytewise, &tree, slices, rules),
+            Order::Custom(order) => {
+                let added = tiers::with_flush(order, &tree, slices, rules);
+                self.trust(order)?;
+                added
+            }
             Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
         };
-        if let Order::Custom(order) = &keyspace.order {
-            self.trust(order)?;
-        }
-        change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
-        change.trees.push((id, Some(Arc::new(tree))));
-        Ok(())
+        let Some(rows) = added else { return Ok(None) };
+        let surplus = rows.surplus(id);
+        change.put_rows(id, rows);
+        Ok(Some(surplus))
     }
 
-    /// Adds the slices to their partitions, and splits partitions that became too big.
-    fn add_slices<O: KeyOrder>(
-        &self,
-        order: &O,
-        id: KeyspaceId,
-        tree: &Tree,
-        slices: &[Slice],
-    ) -> (Tree, Vec<TreeEdit>) {
-        let busy = |p: &Partition| self.work.is_busy(id, 0, p.lower.as_deref());
-        let settings = &self.settings;
-        let place = Place { row: tree, tier: 0, above: None, busy: &busy, settings };
-        let (row, mut edits) = with_slices(order, place, slices);
-        let (tree, splits) =
-            partitioning::split_full(order, tree.with_partitions(row), settings, busy);
-        edits.extend(splits);
-        (tree, edits)
+    /// Requests pushes of spans in tiers that are not wanted any more.
+    pub(super) fn force_surplus(&self, surplus: Vec<PartitionKey>) {
+        if !surplus.is_empty() {
+            self.work.force(surplus);
+        }
     }
 }

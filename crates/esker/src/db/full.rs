@@ -21,16 +21,14 @@ use crate::admission::relief::{Moment, PASSING_TRIES, Way};
 use crate::base::Bytewise;
 use crate::catalog::Order;
 use crate::commit::Pipeline;
-use crate::compaction::partitioning;
 use crate::compaction::queue::PartitionKey;
+use crate::compaction::tiers::Rows;
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition};
 use crate::state::State;
 use crate::waits::Cause;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -267,7 +265,7 @@ impl Core {
     /// Called with the error of a compaction. If space was missing, and a partition is so large
     /// that its parts would need less, the parts are compacted one after the other instead.
     pub(super) fn cut_up_for_room(&self, keys: &[PartitionKey], error: Error) -> Result<()> {
-        let ([PartitionKey { keyspace: id, lower, .. }], Error::DiskFull { .. }) = (keys, &error)
+        let ([PartitionKey { keyspace: id, tier, lower }], Error::DiskFull { .. }) = (keys, &error)
         else {
             return Err(error);
         };
@@ -280,35 +278,30 @@ impl Core {
             let (Some(owner), Some(tree)) = (owner, state.version.tree(*id)) else {
                 return Ok(None);
             };
-            let at = tree.partitions().iter().position(|partition| partition.lower == *lower);
-            let Some(at) = at else { return Ok(None) };
-            let old = &tree.partitions()[at];
+            let mut rows = Rows::of(tree);
+            let lower = lower.as_deref();
             let cut = match &owner.order {
-                Order::Bytewise => partitioning::cut_up(&Bytewise, old, &self.settings),
+                Order::Bytewise => rows.cut_up(&Bytewise, *tier, lower, &self.settings),
                 Order::Custom(order) => {
-                    let cut = partitioning::cut_up(order, old, &self.settings);
+                    let cut = rows.cut_up(order, *tier, lower, &self.settings);
                     self.trust(order)?;
                     cut
                 }
                 Order::Missing(_) => Vec::new(),
             };
-            if cut.len() < 2 {
+            if cut.is_empty() {
                 return Ok(None);
             }
-            let key = |part: &Partition| PartitionKey::of_partition(*id, part.lower.clone());
-            parts = cut.iter().map(key).collect();
+            let key = |lower| PartitionKey { keyspace: *id, tier: *tier, lower };
+            parts = cut.into_iter().map(key).collect();
             let mut change = Change::default();
-            let edit = partitioning::replace_edit(old, 1, &cut.iter().collect::<Vec<_>>());
-            change.edit.trees.push((*id, edit));
-            let mut draft = Draft::of(tree);
-            draft.replace(0, at, 1, cut.into_iter().map(Arc::new).collect());
-            change.trees.push((*id, Some(Arc::new(draft.finish()))));
+            change.put_rows(*id, rows);
             Ok(Some(change))
         })?;
         if parts.is_empty() {
             return Err(error);
         }
-        log::info!("a partition is compacted in {} parts for want of space", parts.len());
+        log::info!("a partition or span is rewritten in {} parts for want of space", parts.len());
         self.relief.cuts.fetch_add(1, Ordering::AcqRel);
         self.work.force(parts);
         Ok(())

@@ -32,6 +32,7 @@ mod held;
 pub mod keyspaces;
 mod open;
 mod output;
+mod push;
 mod read;
 mod record;
 pub mod scan;

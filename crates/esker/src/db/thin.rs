@@ -108,7 +108,7 @@ impl Core {
     /// Thins the segments of partitions whose compaction finds no room. Returns whether a segment
     /// became smaller.
     pub(super) fn thin_for(&self, keys: &[PartitionKey]) -> bool {
-        let [PartitionKey { keyspace: id, lower, .. }] = keys else { return false };
+        let [PartitionKey { keyspace: id, tier: 0, lower }] = keys else { return false };
         let state = self.state_now();
         let partition = state.version.tree(*id).and_then(|tree| {
             tree.partitions().iter().find(|partition| partition.lower == *lower).cloned()

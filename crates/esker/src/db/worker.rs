@@ -159,7 +159,9 @@ impl Core {
             return false;
         }
         self.gate(Point::CompactionBegins);
-        let result = contain(|| self.compact_partitions(&keys))
+        let pushes = keys.iter().any(|key| key.tier > 0);
+        let run = || if pushes { self.push_spans(&keys) } else { self.compact_partitions(&keys) };
+        let result = contain(run)
             .or_else(|error| self.cut_up_for_room(&keys, error))
             .map_err(|error| self.name_holders(error));
         let yielded = self.work.yield_to_flush().is_err();

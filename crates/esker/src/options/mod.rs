@@ -224,6 +224,22 @@ pub struct Options {
     /// Holds the background work at named points, for tests. Default: none.
     #[doc(hidden)]
     pub gates: Option<Arc<dyn Gates>>,
+    /// Gives every keyspace tiers of this shape, for tests: tiers arise by themselves only in large
+    /// databases.
+    #[doc(hidden)]
+    pub small_tiers: Option<SmallTiers>,
+}
+
+/// The shape of tiers in tests.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallTiers {
+    /// How many tiers there are.
+    pub count: usize,
+    /// How many children a span begins with.
+    pub fan_out: usize,
+    /// At how many runs a span is due.
+    pub runs: usize,
 }
 
 impl Default for Options {
@@ -253,6 +269,7 @@ impl Default for Options {
             slow_operation: Duration::from_millis(100),
             monitor: None,
             gates: None,
+            small_tiers: None,
         }
     }
 }

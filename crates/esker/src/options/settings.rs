@@ -11,7 +11,7 @@
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::block::Codec;
 use crate::error::{Error, Result};
-use crate::options::{Compression, Durability, Options};
+use crate::options::{Compression, Durability, Options, SmallTiers};
 use std::time::Duration;
 
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub durability: Durability,
     /// Longest time that a logged write stays unsynced.
     pub sync_interval: Option<Duration>,
+    /// Tiers of a given shape, for tests.
+    pub small_tiers: Option<SmallTiers>,
 }
 
 impl Settings {
@@ -105,6 +107,7 @@ impl Settings {
             compression: options.compression,
             durability: options.durability,
             sync_interval: options.sync_interval,
+            small_tiers: options.small_tiers,
         })
     }
 

@@ -44,7 +44,7 @@ macro_rules! define_counters {
             $($(#[doc = $background_doc])* pub $background: AtomicU64,)*
             /// Bytes that flushes wrote.
             pub flush_bytes: AtomicU64,
-            /// Bytes that compactions wrote.
+            /// Bytes that compactions and pushes wrote.
             pub compaction_bytes: AtomicU64,
             /// Bytes of the manifest.
             pub manifest_bytes: AtomicU64,

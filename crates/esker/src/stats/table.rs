@@ -54,6 +54,10 @@ macro_rules! metrics {
                 flushes: counter count "esker_flushes" in "db/flush.rs";
                 /// Compactions done.
                 compactions: counter count "esker_compactions" in "db/compact.rs";
+                /// Spans of tiers whose runs were pushed to the row below.
+                pushes: counter count "esker_pushes" in "db/push.rs";
+                /// Bytes that pushes wrote; the bytes of compactions contain them.
+                bytes_pushed: counter bytes "esker_pushed_bytes" in "db/push.rs";
                 /// Operands that flushes and compactions applied to a value or combined with
                 /// another operand, and the values that they were applied to.
                 operands_folded: counter count "esker_operands_folded" in "compaction/counts.rs";
@@ -146,7 +150,7 @@ macro_rules! metrics {
                     written.log ["log"];
                     /// Flushes of memtables.
                     written.flush ["flush"];
-                    /// Compactions.
+                    /// Compactions, and pushes from tier to tier.
                     written.compaction ["compaction"];
                     /// The manifest and superblocks.
                     written.manifest ["manifest"];

@@ -30,6 +30,12 @@ pub enum Point {
     CompactionSteps,
     /// The file of a compaction is written and synced; no manifest names it.
     CompactionInstalls,
+    /// A push knows its span, and reads nothing yet.
+    PushReads,
+    /// The file of a push is written and synced; no manifest names it.
+    PushInstalls,
+    /// The manifest records a push, and readers see it.
+    PushInstalled,
     /// A worker is about to release space.
     SpaceReturns,
     /// The log is about to be synced because it has waited for long.

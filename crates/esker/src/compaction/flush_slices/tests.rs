@@ -1,7 +1,7 @@
 use super::*;
 use crate::base::Bytewise;
 use crate::compaction::partitioning::tests::{partition, run, segment, segment_of, settings};
-use crate::manifest::Version;
+use crate::manifest::{Tree, Version};
 use crate::run::{Segment, SegmentKind};
 
 /// Partitions of one small segment each, with bounds `00`, `01` and so on.
@@ -24,19 +24,20 @@ fn key(text: &str) -> Option<Vec<u8>> {
 fn removal(lower: &str, upper: &str, hides_below: Seq) -> Slice {
     let list = segment_of(lower, upper, 100, 0, SegmentKind::Tombstones);
     let run = Arc::new(Run::new(Role::Delta, Vec::new(), vec![list]));
-    Slice { lower: key(lower), upper: key(upper), run, hides_below }
+    Slice { lower: key(lower), upper: key(upper), run, hides_below, bottom: false }
 }
 
 fn data(lower: &str, upper: &str, spans: &[(&str, &str)]) -> Slice {
     let run = run(Role::Delta, spans);
-    Slice { lower: key(lower), upper: key(upper), run, hides_below: 0 }
+    Slice { lower: key(lower), upper: key(upper), run, hides_below: 0, bottom: false }
 }
 
 /// The tree that `with_slices` makes, after a check that the edits say the same.
 fn place(tree: &Tree, slices: &[Slice], busy: &[&str]) -> (Tree, Vec<TreeEdit>) {
     let is_busy = |p: &Partition| busy.iter().any(|lower| p.lower == key(lower));
     let settings = settings();
-    let place = Place { row: tree, tier: 0, above: None, busy: &is_busy, settings: &settings };
+    let place =
+        Place { row: &tree.rows()[0], tier: 0, above: None, busy: &is_busy, settings: &settings };
     let (new, edits) = with_slices(&Bytewise, place, slices);
     let new = Tree::new(new);
     let before = Version::default()
@@ -102,6 +103,7 @@ fn what_was_written_after_a_removal_takes_the_place_of_what_it_removed() {
         upper: key("0002"),
         run: Arc::new(Run::new(Role::Delta, entries, vec![list])),
         hides_below: 3,
+        bottom: false,
     };
     let (new, edits) = place(&tree(3), &[slice], &[]);
     let partition = &new.partitions()[1];

@@ -6,7 +6,7 @@ use crate::memtable::{MemCursor, Memtable};
 use std::sync::Arc;
 
 /// `count` partitions; the lower bound of number `i` is `i` in four digits.
-fn tree(count: usize) -> Tree {
+fn tree(count: usize) -> Row {
     let bound =
         |number: usize| (number > 0 && number < count).then(|| format!("{number:04}").into_bytes());
     let one = |number: usize| Partition {
@@ -14,7 +14,7 @@ fn tree(count: usize) -> Tree {
         upper: bound(number + 1),
         ..Partition::default()
     };
-    Tree::new((0..count).map(|number| Arc::new(one(number))).collect())
+    Row::new((0..count).map(|number| Arc::new(one(number))).collect())
 }
 
 fn removed(ranges: &[(&str, &str)]) -> Vec<RangeTombstone> {

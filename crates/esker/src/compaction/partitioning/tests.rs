@@ -141,10 +141,10 @@ fn only_partitions_without_deltas_are_split_at_once() {
     let delta = vec![run(Role::Delta, &[("p", "q")])];
     let (lower, base) = (Some(b"o".to_vec()), run(Role::Base, &MANY));
     let with_deltas = Arc::new(Partition { lower, upper: None, base, deltas: delta });
-    let tree = Tree::new(vec![full, with_deltas.clone()]);
-    let (tree, edits) = split_full(&Bytewise, tree, &settings(), |_| false);
-    assert_eq!((tree.partitions().len(), edits.len()), (3, 1));
-    assert!(Arc::ptr_eq(&tree.partitions()[2], &with_deltas));
+    let row = vec![full, with_deltas.clone()];
+    let (row, edits) = split_full(&Bytewise, row, &settings(), |_| false);
+    assert_eq!((row.len(), edits.len()), (3, 1));
+    assert!(Arc::ptr_eq(&row[2], &with_deltas));
 }
 
 #[test]

@@ -166,3 +166,21 @@ fn a_compaction_that_lacked_a_comparator_may_be_tried_when_that_comes() {
     assert!(work.forced_pending(&[key(2)]).is_err(), "its comparator has not come");
     assert!(work.forced_pending(&[key(3)]).is_err(), "damage stays");
 }
+
+#[test]
+fn spans_and_partitions_with_one_lower_bound_are_told_apart() {
+    let work = work();
+    let of = |tier| PartitionKey { keyspace: 0, tier, lower: Some(vec![1]) };
+    work.force([of(0), of(1), of(2)]);
+    let first = work.take_compactions();
+    assert_eq!(first, [of(0)], "of equals the deepest; pushes are other work");
+    assert!(work.is_busy(0, 0, Some(&[1])) && !work.is_busy(0, 1, Some(&[1])));
+    let second = work.take_compactions();
+    assert_eq!(second, [of(1), of(2)], "small pushes are taken together");
+    work.end_compactions(&second, Some(&damage()));
+    work.end_compactions(&first, None);
+    assert_eq!(work.take_compactions(), [of(1)], "each is tried alone");
+    work.end_compactions(&[of(1)], Some(&damage()));
+    assert_eq!(work.take_compactions(), [of(2)]);
+    assert!(work.forced_pending(&[of(1)]).is_err() && work.forced_pending(&[of(0)]).is_ok());
+}
