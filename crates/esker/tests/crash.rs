@@ -107,6 +107,9 @@ fn watch(disk: &CrashFs, progress: &Arc<Progress>, seed: u64, every: u64, most: 
 
 fn open(disk: &CrashFs, rng: &mut Rng) -> esker::Result<Db> {
     let mut options = small_options(rng);
+    if rng.percent(35) {
+        harness::with_tiers(&mut options, rng);
+    }
     options.fs = disk.as_fs();
     options.sync_interval = None;
     // The files about the database change nothing of what survives (C12).

@@ -22,7 +22,11 @@ use std::io;
 const PATH: &str = "/db";
 
 fn options(fs: &FaultFs, seed: u64) -> Options {
-    let mut options = small_options(&mut Rng::new(seed));
+    let mut rng = Rng::new(seed);
+    let mut options = small_options(&mut rng);
+    if rng.percent(35) {
+        harness::with_tiers(&mut options, &mut rng);
+    }
     options.fs = fs.as_fs();
     options.sync_interval = None;
     options.workers = Some(1);

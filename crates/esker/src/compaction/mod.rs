@@ -26,7 +26,6 @@ mod gc;
 pub mod inputs;
 pub mod partitioning;
 mod plan;
-pub mod policy;
 pub mod queue;
 pub mod slicing;
 mod stream;

@@ -5,12 +5,14 @@
 //!    small.
 //! 2. A base that exceeds its size by half is split at segment bounds. Every part refers to the
 //!    deltas that overlap it.
-//! 3. Two small neighbours are joined, if no segment extends from one into the other.
+//! 3. Two small neighbours are joined, if no segment extends from one into the other, and no span
+//!    of a tier begins between them.
 //! 4. A partition sees those segments of a run that overlap it, including segments of range
 //!    tombstones.
 
 use crate::base::KeyOrder;
-use crate::manifest::{Partition, TreeEdit, run_record};
+use crate::base::rangedel::compare_starts;
+use crate::manifest::{Draft, Partition, TreeEdit, run_record};
 use crate::options::settings::Settings;
 use crate::run::{Role, Run, Segment, SegmentMeta};
 use std::sync::Arc;
@@ -285,6 +287,62 @@ pub fn joined<O: KeyOrder>(
         base: chain(Role::Base, Some(&left.base), Some(&right.base)),
         deltas,
     })
+}
+
+/// Whether a span of tier 1 begins with a partition, which then stays apart from the one before.
+pub fn begins_span<O: KeyOrder>(
+    order: &O,
+    spans: Option<&[Arc<Partition>]>,
+    partition: &Partition,
+) -> bool {
+    // Seeded: partitions of two spans are joined, and the tiers no longer nest.
+    bug!("compaction_join_across_spans", return false);
+    let lower = partition.lower.as_deref();
+    spans.is_some_and(|spans| {
+        spans.binary_search_by(|s| compare_starts(order, s.lower.as_deref(), lower)).is_ok()
+    })
+}
+
+/// Puts a new base in place of that of `old`, under the deltas that arrived since, and returns the
+/// edits; `None`: the partition was changed in another way. `apart`: a partition that must not be
+/// joined with others.
+pub fn put_in_place<O: KeyOrder>(
+    order: &O,
+    tree: &mut Draft,
+    (old, base): (&Partition, Run),
+    settings: &Settings,
+    apart: impl Fn(Option<&[u8]>) -> bool,
+) -> Option<Vec<TreeEdit>> {
+    let at = tree.position(order, old.lower.as_deref())?;
+    let now = tree.partitions()[at].clone();
+    let newer = now.deltas.len().checked_sub(old.deltas.len())?;
+    if !Arc::ptr_eq(&now.base, &old.base) {
+        return None;
+    }
+    let newer = &now.deltas[..newer];
+    // Seeded: deltas that were flushed during a compaction are lost.
+    let newer = if bug!("compaction_loses_newer_deltas") { &newer[..0] } else { newer };
+    let parts = after_compaction(order, &now, base, newer, settings);
+    let mut edits = vec![replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
+    let count = parts.len();
+    tree.replace(0, at, 1, parts.into_iter().map(Arc::new).collect());
+    if count > 1 {
+        return Some(edits);
+    }
+    // A partition that became small is joined with a small neighbour that is not busy.
+    for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
+        let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
+        let neighbour = pair[usize::from(left == at)].lower.as_deref();
+        if apart(neighbour) || begins_span(order, tree.row(1), &pair[1]) {
+            continue;
+        }
+        if let Some(joined) = joined(order, &pair[0], &pair[1], settings) {
+            edits.push(replace_edit(&pair[0], 2, &[&joined]));
+            tree.replace(0, left, 2, vec![Arc::new(joined)]);
+            break;
+        }
+    }
+    Some(edits)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
 //!    have expired.
 
-use super::tiers;
+use super::policy;
 use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::{DELTAS_MAX, LAZINESS, Settings};
 
@@ -120,6 +120,15 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
     by_bytes.max(by_count)
 }
 
+/// How urgent the push of a span is; below 1 it can wait.
+pub fn push_score(span: &Partition, settings: &Settings) -> f64 {
+    if let Some(small) = settings.small_tiers {
+        return span.deltas.len() as f64 / small.runs.max(1) as f64;
+    }
+    let stagger = policy::stagger(span.lower.as_deref());
+    policy::span_due(span.deltas.len(), span.delta_bytes(), 1, stagger)
+}
+
 /// How urgent the compaction of a partition is because of entries that have expired at `time`;
 /// below 1 it can wait. A quarter of dead space is too much. A segment counts only if everything in
 /// it that can expire has expired: other segments would have to be rewritten again soon.
@@ -145,7 +154,7 @@ impl Inner {
         let due = if tier == 0 {
             compaction_score(partition, settings)
         } else {
-            tiers::push_score(partition, settings)
+            push_score(partition, settings)
         };
         let score = due.max(expiry_score(partition, time));
         let segments = partition.runs().flat_map(|run| run.segments());

@@ -4,8 +4,8 @@
 //! rewriting the segment (`thin`) confirms or refutes.
 
 use crate::base::{FileId, KeyOrder, KeyspaceId, Seq};
-use crate::manifest::Partition;
-use crate::run::Segment;
+use crate::manifest::{Partition, Tree};
+use crate::run::{Run, Segment};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -112,4 +112,34 @@ pub fn look_at<O: KeyOrder>(
     }
     looks.retain(|look| look.newest > look.known.unwrap_or(0));
     looks
+}
+
+/// The partitions of a tree that refer to a segment.
+pub fn referring<O: KeyOrder>(order: &O, tree: &Tree, key: &ThinKey) -> Vec<Arc<Partition>> {
+    let refers = |part: &&Arc<Partition>| {
+        part.runs().flat_map(|run| run.segments()).any(|segment| is(segment, key))
+    };
+    let first = tree.find(order, &key.min_key);
+    // These partitions are neighbours, since a segment is one range of keys.
+    tree.partitions()[first..].iter().take_while(refers).cloned().collect()
+}
+
+/// The present indexes of partitions that were taken.
+pub fn places<O: KeyOrder>(order: &O, tree: &Tree, parts: &[Arc<Partition>]) -> Option<Vec<usize>> {
+    parts.iter().map(|part| tree.position(order, part.lower.as_deref())).collect()
+}
+
+/// The partition with `segments` in place of one segment.
+pub fn replaced(old: &Partition, gone: &Arc<Segment>, segments: &[Arc<Segment>]) -> Partition {
+    let change = |run: &Arc<Run>| {
+        let Some(at) = run.segments().iter().position(|segment| Arc::ptr_eq(segment, gone)) else {
+            return run.clone();
+        };
+        let mut all = run.segments().to_vec();
+        all.splice(at..=at, segments.iter().cloned());
+        Arc::new(Run::new(run.role(), all, run.tombstones().to_vec()))
+    };
+    let deltas = old.deltas.iter().map(change).filter(|run| !run.is_empty()).collect();
+    let (lower, upper) = (old.lower.clone(), old.upper.clone());
+    Partition { lower, upper, base: change(&old.base), deltas }
 }

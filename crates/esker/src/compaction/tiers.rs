@@ -27,11 +27,6 @@ use crate::run::Run;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A tree has no more tiers.
-pub const TIERS_MAX: usize = 4;
-/// A span with more children is split.
-const CHILDREN_MAX: usize = 24;
-
 /// A range of keys with both ends: `None` has no bound, and the last key is in the range.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent<'k> {
@@ -105,20 +100,6 @@ pub fn holds_operands<O: KeyOrder>(order: &O, tree: &Tree, partition: &Partition
     let (low, high) = (partition.lower.as_deref(), partition.upper.as_deref());
     pending(order, tree, Extent { low, high })
         .any(|run| run.segments().iter().any(|segment| segment.meta().specials.operands > 0))
-}
-
-/// Whether a span of tier 1 begins with a partition, which then stays apart from the one before.
-pub fn begins_span<O: KeyOrder>(
-    order: &O,
-    spans: Option<&[Arc<Partition>]>,
-    partition: &Partition,
-) -> bool {
-    // Seeded: partitions of two spans are joined, and the tiers no longer nest.
-    bug!("compaction_join_across_spans", return false);
-    let lower = partition.lower.as_deref();
-    spans.is_some_and(|spans| {
-        spans.binary_search_by(|s| compare_starts(order, s.lower.as_deref(), lower)).is_ok()
-    })
 }
 
 /// A span without the runs that a push has read, which must still be its oldest ones; `None`: they
@@ -322,6 +303,27 @@ impl Rows {
     }
 }
 
+/// What a push made: its tier, its span as it began, and the slices for the row below.
+pub type PushedRuns<'p> = (usize, &'p Partition, &'p [Slice]);
+
+/// The rows of a tree with the results of pushes; `None`: a span was changed in another way.
+pub fn with_pushes<'p, O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    pushed: impl Iterator<Item = PushedRuns<'p>>,
+    rules: Rules<'_>,
+) -> Option<Rows> {
+    let mut rows = Rows::of(tree);
+    for (tier, old, slices) in pushed {
+        if !rows.take_pushed(order, tier, old) {
+            return None;
+        }
+        rows.add(order, tier - 1, slices, rules);
+    }
+    rows.reshape(order, rules);
+    Some(rows)
+}
+
 /// The parts of a span that have so many of its children, each with the runs that reach into it.
 fn split<O: KeyOrder>(
     order: &O,
@@ -356,16 +358,7 @@ fn groups(children: &[Arc<Partition>], settings: &Settings) -> Vec<usize> {
 
 /// A span with more children is split.
 fn children_max(settings: &Settings) -> usize {
-    settings.small_tiers.map_or(CHILDREN_MAX, |small| 2 * small.fan_out.max(1))
-}
-
-/// How urgent the push of a span is; below 1 it can wait.
-pub fn push_score(span: &Partition, settings: &Settings) -> f64 {
-    if let Some(small) = settings.small_tiers {
-        return span.deltas.len() as f64 / small.runs.max(1) as f64;
-    }
-    let stagger = policy::stagger(span.lower.as_deref());
-    policy::span_due(span.deltas.len(), span.delta_bytes(), 0, stagger)
+    settings.small_tiers.map_or(policy::CHILDREN_MAX, |small| 2 * small.fan_out.max(1))
 }
 
 /// The row for which a flush is cut: that of the partitions, if the flush touches few of them and

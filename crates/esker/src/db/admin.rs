@@ -5,8 +5,8 @@ use crate::base::{Bytewise, Filter, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
 use crate::compaction::choice::{choose, is_smaller_compacted};
+use crate::compaction::policy::TIERS_MAX;
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::tiers::TIERS_MAX;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::events::EventKind;
@@ -250,31 +250,29 @@ impl Core {
     ) -> Result<()> {
         let until = self.state_now().active().start;
         let old = |p: &Partition| p.deltas.iter().any(|run| run.max_seq() < until);
-        for tier in (1..=TIERS_MAX).rev() {
-            loop {
-                let state = self.state_now();
-                let mut keys = Vec::new();
-                for (id, tree) in state.version.trees() {
-                    let owner = self.catalog.lock().by_id(*id).cloned();
-                    let owner = owner.filter(|owner| {
-                        owner.home.branch == branch
-                            && owner.frozen_at.is_none()
-                            && keyspace.is_none_or(|keyspace| keyspace.id == *id)
-                    });
-                    let (Some(owner), Some(row)) = (owner, tree.row(tier)) else { continue };
-                    let lowers = match &owner.order {
-                        Order::Bytewise => choose(&Bytewise, row, bounds, old),
-                        Order::Custom(order) => choose(order, row, bounds, old),
-                        Order::Missing(_) => Vec::new(),
-                    };
-                    let key = |lower| PartitionKey { keyspace: *id, tier, lower };
-                    keys.extend(lowers.into_iter().map(key));
-                }
-                drop(state);
-                if keys.is_empty() {
-                    break;
-                }
-                self.force_and_wait(&keys)?;
+        let mut tier = TIERS_MAX;
+        while tier > 0 {
+            let mut keys = Vec::new();
+            for (id, tree) in self.state_now().version.trees() {
+                let owner = self.catalog.lock().by_id(*id).cloned();
+                let owner = owner.filter(|owner| {
+                    owner.home.branch == branch
+                        && owner.frozen_at.is_none()
+                        && keyspace.is_none_or(|keyspace| keyspace.id == *id)
+                });
+                let (Some(owner), Some(row)) = (owner, tree.row(tier)) else { continue };
+                let lowers = match &owner.order {
+                    Order::Bytewise => choose(&Bytewise, row, bounds, old),
+                    Order::Custom(order) => choose(order, row, bounds, old),
+                    Order::Missing(_) => Vec::new(),
+                };
+                let key = |lower| PartitionKey { keyspace: *id, tier, lower };
+                keys.extend(lowers.into_iter().map(key));
+            }
+            // A span may have been split meanwhile: it is looked for until there is none.
+            match keys.is_empty() {
+                true => tier -= 1,
+                false => self.force_and_wait(&keys)?,
             }
         }
         Ok(())

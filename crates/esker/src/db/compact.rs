@@ -13,16 +13,17 @@ use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::inputs::{all_within, sources};
+use crate::compaction::partitioning::put_in_place;
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::tiers::{self, Rows, Rules};
 use crate::compaction::{
-    CompactionStream, Depth, Piece, PlanLimits, VersionGc, partitioning, plan, written_bytes,
+    CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan, written_bytes,
 };
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::give_up;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Tree, TreeEdit};
+use crate::manifest::{Draft, Partition, Tree};
 use crate::monitor::Compacting;
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
@@ -324,15 +325,27 @@ impl Core {
                         None => continue,
                     },
                 };
+                // Only partitions whose results are installed may be joined with others.
+                let apart = |lower: Option<&[u8]>| {
+                    let key = PartitionKey::of_partition(id, lower.map(<[u8]>::to_vec));
+                    let busy = self.work.is_busy(id, 0, lower) && !batch.own.contains(&key);
+                    busy || batch.to_come.contains(&key)
+                };
+                let (old, base) = (&result.old, result.base);
+                let settings = &self.settings;
                 let edits = match &result.keyspace.order {
-                    Order::Bytewise => self.put_in_place(&Bytewise, draft, result, &batch)?,
+                    Order::Bytewise => put_in_place(&Bytewise, draft, (old, base), settings, apart),
                     Order::Custom(order) => {
-                        self.put_in_place(&order.clone(), draft, result, &batch)?
+                        let edits = put_in_place(order, draft, (old, base), settings, apart);
+                        self.trust(order)?;
+                        edits
                     }
                     Order::Missing(name) => {
                         return Err(missing_order(&result.keyspace.name, name));
                     }
                 };
+                let what = "a partition changed while being compacted: a defect of the engine";
+                let edits = edits.ok_or_else(|| Error::invalid(what))?;
                 change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
             }
             for (id, (keyspace, draft)) in drafts {
@@ -371,59 +384,6 @@ impl Core {
             Order::Missing(_) => {}
         }
         Ok(())
-    }
-
-    fn put_in_place<O: KeyOrder>(
-        &self,
-        order: &O,
-        tree: &mut Draft,
-        compacted: Compacted,
-        batch: &Batch,
-    ) -> Result<Vec<TreeEdit>> {
-        let old = &compacted.old;
-        let place = tree.position(order, old.lower.as_deref());
-        let now = place.map(|at| (at, tree.partitions()[at].clone()));
-        let Some((at, now)) = now.filter(|(_, now)| {
-            Arc::ptr_eq(&now.base, &old.base) && now.deltas.len() >= old.deltas.len()
-        }) else {
-            let what = "a partition changed while being compacted: a defect of the engine";
-            return Err(Error::invalid(what));
-        };
-        let newer = &now.deltas[..now.deltas.len() - old.deltas.len()];
-        // Seeded: deltas that were flushed during a compaction are lost.
-        let newer = if bug!("db_compaction_loses_newer_deltas") { &newer[..0] } else { newer };
-        let parts =
-            partitioning::after_compaction(order, &now, compacted.base, newer, &self.settings);
-        let mut edits =
-            vec![partitioning::replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
-        let count = parts.len();
-        tree.replace(0, at, 1, parts.into_iter().map(Arc::new).collect());
-        if count == 1 {
-            let id = compacted.keyspace.id;
-            // A partition that became small is joined with a small neighbour that is not busy.
-            for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
-                let Some(pair) = tree.partitions().get(left..left + 2) else { continue };
-                let neighbour = pair[usize::from(left == at)].lower.clone();
-                let busy = self.work.is_busy(id, 0, neighbour.as_deref());
-                let neighbour = PartitionKey::of_partition(id, neighbour);
-                let busy = busy && !batch.own.contains(&neighbour);
-                if busy
-                    || batch.to_come.contains(&neighbour)
-                    || tiers::begins_span(order, tree.row(1), &pair[1])
-                {
-                    continue;
-                }
-                if let Some(joined) =
-                    partitioning::joined(order, &pair[0], &pair[1], &self.settings)
-                {
-                    edits.push(partitioning::replace_edit(&pair[0], 2, &[&joined]));
-                    tree.replace(0, left, 2, vec![Arc::new(joined)]);
-                    break;
-                }
-            }
-        }
-        self.trust(order)?;
-        Ok(edits)
     }
 }
 

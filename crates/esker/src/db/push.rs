@@ -15,7 +15,7 @@ use crate::compaction::flush_slices::Slice;
 use crate::compaction::inputs::all_within;
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::{Goal, Material, Targets, write_slices};
-use crate::compaction::tiers::{self, Rows, Rules};
+use crate::compaction::tiers::{self, Rules, with_pushes};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::{SlicesFile, give_up};
@@ -157,14 +157,25 @@ impl Core {
                 let keyspace = &of_tree[0].keyspace;
                 // The keyspace may have been dropped meanwhile.
                 let Some(tree) = state.version.tree(keyspace.id) else { continue };
+                let busy = |tier: usize, p: &Partition| {
+                    // These pushes end with this change.
+                    let ends = |pushed: &Pushed| pushed.tier == tier && pushed.old.lower == p.lower;
+                    self.work.is_busy(keyspace.id, tier, p.lower.as_deref())
+                        && !of_tree.iter().any(ends)
+                };
+                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
+                let runs = of_tree.iter().map(|one| (one.tier, &*one.old, &one.slices[..]));
                 let rows = match &keyspace.order {
-                    Order::Bytewise => self.with_pushes(&Bytewise, tree, of_tree),
+                    Order::Bytewise => with_pushes(&Bytewise, tree, runs, rules),
                     Order::Custom(order) => {
-                        let rows = self.with_pushes(order, tree, of_tree);
-                        self.trust(order).and(rows)
+                        let rows = with_pushes(order, tree, runs, rules);
+                        self.trust(order)?;
+                        rows
                     }
-                    Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
-                }?;
+                    Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+                };
+                let what = "a span changed while being pushed: a defect of the engine";
+                let rows = rows.ok_or_else(|| Error::invalid(what))?;
                 surplus.extend(rows.surplus(keyspace.id));
                 change.put_rows(keyspace.id, rows);
             }
@@ -173,26 +184,6 @@ impl Core {
         self.force_surplus(surplus);
         self.gate(Point::PushInstalled);
         Ok(())
-    }
-
-    fn with_pushes<O: KeyOrder>(&self, order: &O, tree: &Tree, pushed: &[Pushed]) -> Result<Rows> {
-        let mut rows = Rows::of(tree);
-        let id = pushed[0].keyspace.id;
-        let busy = |tier: usize, p: &Partition| {
-            // These pushes end with this change.
-            let ends = |pushed: &Pushed| pushed.tier == tier && pushed.old.lower == p.lower;
-            self.work.is_busy(id, tier, p.lower.as_deref()) && !pushed.iter().any(ends)
-        };
-        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-        for Pushed { tier, old, slices, .. } in pushed {
-            if !rows.take_pushed(order, *tier, old) {
-                let what = "a span changed while being pushed: a defect of the engine";
-                return Err(Error::invalid(what));
-            }
-            rows.add(order, *tier - 1, slices, rules);
-        }
-        rows.reshape(order, rules);
-        Ok(rows)
     }
 }
 

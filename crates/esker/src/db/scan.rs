@@ -367,27 +367,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         if !self.tree.tiers().is_empty() {
             bug!("db_tiers_scanned_unclipped", return bounds);
         }
-        if let Some(lower) = &partition.lower {
-            let inside = match &bounds.low {
-                Bound::Included(low) | Bound::Excluded(low) => {
-                    self.order.compare(low, lower).is_lt()
-                }
-                Bound::Unbounded => true,
-            };
-            if inside {
-                bounds.low = Bound::Included(lower.clone());
-            }
-        }
-        if let Some(upper) = &partition.upper {
-            let inside = match &bounds.high {
-                Bound::Included(high) => self.order.compare(upper, high).is_le(),
-                Bound::Excluded(high) => self.order.compare(upper, high).is_lt(),
-                Bound::Unbounded => true,
-            };
-            if inside {
-                bounds.high = Bound::Excluded(upper.clone());
-            }
-        }
+        bounds.narrow(&self.order, partition.lower.as_deref(), partition.upper.as_deref());
         bounds
     }
 }

@@ -18,14 +18,16 @@ use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::thin_candidates::{Look, ThinKey, Thinned, is, look_at, overlap};
+use crate::compaction::thin_candidates::{
+    Look, ThinKey, Thinned, is, look_at, overlap, places, referring, replaced,
+};
 use crate::compaction::{Depth, Stretch, ThinStream, partitioning};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::give_up;
 use crate::directory::reserve::Use;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Tree, Version};
+use crate::manifest::{Draft, Partition, Version};
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::contain;
 use std::collections::HashMap;
@@ -315,36 +317,6 @@ impl Core {
         })?;
         Ok(installed)
     }
-}
-
-/// The partitions of a tree that refer to a segment.
-fn referring<O: KeyOrder>(order: &O, tree: &Tree, key: &ThinKey) -> Vec<Arc<Partition>> {
-    let refers = |part: &&Arc<Partition>| {
-        part.runs().flat_map(|run| run.segments()).any(|segment| is(segment, key))
-    };
-    let first = tree.find(order, &key.min_key);
-    // These partitions are neighbours, since a segment is one range of keys.
-    tree.partitions()[first..].iter().take_while(refers).cloned().collect()
-}
-
-/// The present indexes of partitions that were taken.
-fn places<O: KeyOrder>(order: &O, tree: &Tree, parts: &[Arc<Partition>]) -> Option<Vec<usize>> {
-    parts.iter().map(|part| tree.position(order, part.lower.as_deref())).collect()
-}
-
-/// The partition with `segments` in place of one segment.
-fn replaced(old: &Partition, gone: &Arc<Segment>, segments: &[Arc<Segment>]) -> Partition {
-    let change = |run: &Arc<Run>| {
-        let Some(at) = run.segments().iter().position(|segment| Arc::ptr_eq(segment, gone)) else {
-            return run.clone();
-        };
-        let mut all = run.segments().to_vec();
-        all.splice(at..=at, segments.iter().cloned());
-        Arc::new(Run::new(run.role(), all, run.tombstones().to_vec()))
-    };
-    let deltas = old.deltas.iter().map(change).filter(|run| !run.is_empty()).collect();
-    let (lower, upper) = (old.lower.clone(), old.upper.clone());
-    Partition { lower, upper, base: change(&old.base), deltas }
 }
 
 #[cfg(test)]

@@ -232,7 +232,10 @@ define_events! {
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,
-        /// The partitions, which may belong to several keyspaces.
+        /// 0: partitions are compacted; otherwise spans of this tier are pushed, or of several
+        /// tiers, the first of which is this.
+        tier: u64,
+        /// The partitions or spans, which may belong to several keyspaces.
         partitions: u64,
         /// The bytes of their runs.
         bytes: u64,
@@ -245,7 +248,9 @@ define_events! {
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,
-        /// The partitions.
+        /// 0, or the tier of the first span that was pushed.
+        tier: u64,
+        /// The partitions or spans.
         partitions: u64,
         /// The bytes of their runs before.
         input_bytes: u64,

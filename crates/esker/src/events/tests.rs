@@ -26,6 +26,7 @@ fn an_event_is_one_line_of_json_with_its_fields() {
     let end = EventKind::CompactionEnd {
         cause: "due",
         keyspace: "users".to_owned(),
+        tier: 1,
         partitions: 2,
         input_bytes: u64::MAX,
         input_segments: 3,
@@ -38,7 +39,7 @@ fn an_event_is_one_line_of_json_with_its_fields() {
     };
     let expected = json!({
         "time": 1_700_000_000_123_u64, "seq": 7, "event": "compaction_end", "cause": "due",
-        "keyspace": "users", "partitions": 2, "input_bytes": u64::MAX, "input_segments": 3,
+        "keyspace": "users", "tier": 1, "partitions": 2, "input_bytes": u64::MAX, "input_segments": 3,
         "output_bytes": 4, "output_segments": 5, "adopted": 6, "duration_us": 1_500_000,
         "outcome": "done",
     });

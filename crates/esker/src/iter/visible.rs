@@ -46,6 +46,31 @@ pub struct Bounds {
     pub high: Bound<Vec<u8>>,
 }
 
+impl Bounds {
+    /// Cuts the bounds to the keys from `lower` (inclusive) to `upper` (exclusive).
+    pub fn narrow<O: KeyOrder>(&mut self, order: &O, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        if let Some(lower) = lower {
+            let inside = match &self.low {
+                Bound::Included(low) | Bound::Excluded(low) => order.compare(low, lower).is_lt(),
+                Bound::Unbounded => true,
+            };
+            if inside {
+                self.low = Bound::Included(lower.to_vec());
+            }
+        }
+        if let Some(upper) = upper {
+            let inside = match &self.high {
+                Bound::Included(high) => order.compare(upper, high).is_le(),
+                Bound::Excluded(high) => order.compare(upper, high).is_lt(),
+                Bound::Unbounded => true,
+            };
+            if inside {
+                self.high = Bound::Excluded(upper.to_vec());
+            }
+        }
+    }
+}
+
 impl Default for Bounds {
     /// All keys.
     fn default() -> Self {

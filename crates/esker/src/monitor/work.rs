@@ -44,6 +44,7 @@ pub struct Compacting<'m> {
     watched: Watched,
     cause: &'static str,
     keyspace: String,
+    tier: u64,
     partitions: u64,
     input_bytes: u64,
     input_segments: u64,
@@ -80,9 +81,11 @@ impl<'m> Compacting<'m> {
         let input_bytes = inputs().map(|partition| bytes(partition)).sum();
         let input_segments = inputs().map(|partition| segments(partition)).sum();
         let partitions = keys.len() as u64;
+        let tier = keys.first().map_or(0, |key| key.tier as u64);
         monitor.emit(EventKind::CompactionBegin {
             cause,
             keyspace: keyspace.clone(),
+            tier,
             partitions,
             bytes: input_bytes,
             segments: input_segments,
@@ -92,6 +95,7 @@ impl<'m> Compacting<'m> {
             watched: Watched::begin(),
             cause,
             keyspace,
+            tier,
             partitions,
             input_bytes,
             input_segments,
@@ -113,6 +117,7 @@ impl Drop for Compacting<'_> {
         self.monitor.emit(EventKind::CompactionEnd {
             cause: self.cause,
             keyspace: std::mem::take(&mut self.keyspace),
+            tier: self.tier,
             partitions: self.partitions,
             input_bytes: self.input_bytes,
             input_segments: self.input_segments,

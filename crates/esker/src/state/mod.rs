@@ -11,6 +11,7 @@
 pub mod current;
 pub mod memtables;
 pub mod retired;
+pub mod sizes;
 pub mod snapshots;
 
 use crate::base::Seq;

@@ -29,6 +29,7 @@ mod reads;
 mod scale;
 mod snapshots;
 mod statistics;
+mod tiers;
 mod transaction_conflicts;
 mod transaction_locks;
 mod transactions;

@@ -22,7 +22,7 @@ use esker::repair::salvage;
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery};
 use esker_testkit::crashfs::Tear;
 use esker_testkit::faultfs::{Effect, Op, Rule};
-use esker_testkit::harness::tiny_options;
+use esker_testkit::harness::{tiny_options, with_tiers};
 use esker_testkit::{CrashFs, FaultFs, Rng};
 use std::collections::BTreeMap;
 use std::io;
@@ -239,6 +239,9 @@ fn watch(
 
 fn options(faults: &FaultFs, rng: &mut Rng) -> Options {
     let mut options = tiny_options();
+    if rng.percent(35) {
+        with_tiers(&mut options, rng);
+    }
     options.fs = faults.as_fs();
     options.log = if rng.percent(50) { LogKind::Plain } else { LogKind::Mapped };
     options.sync_interval = rng.percent(50).then_some(Duration::from_millis(1));

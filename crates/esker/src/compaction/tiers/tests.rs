@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::Bytewise;
+use crate::compaction::partitioning::begins_span;
 use crate::compaction::partitioning::tests::{partition, run, segment_of, settings};
 use crate::options::SmallTiers;
 use crate::run::{Role, RunFile, Segment, SegmentKind};

@@ -1,0 +1,98 @@
+//! About how many bytes a range of keys takes, in memtables and in files.
+//!
+//! Entries of memtables are counted one by one, because there are few memtables. Of a run segment the
+//! index tells how many bytes lie before a key, so a range costs two searches in each segment that
+//! it touches.
+
+use super::State;
+use super::memtables::DbOrder;
+use crate::base::{Cursor, KeyOrder, KeyspaceId};
+use crate::cache::BlockCache;
+use crate::error::Result;
+use std::sync::Arc;
+
+/// Keys from the first (inclusive) to the second (exclusive); `None`: no bound.
+type Range<'k> = (Option<&'k [u8]>, Option<&'k [u8]>);
+
+impl State {
+    /// About how many bytes of files and of memtables hold the keys of a range.
+    pub fn size_of<O: DbOrder>(
+        &self,
+        order: &O,
+        keyspace: KeyspaceId,
+        cache: &Arc<BlockCache>,
+        (low, high): Range<'_>,
+    ) -> Result<u64> {
+        if let (Some(low), Some(high)) = (low, high)
+            && order.compare(low, high).is_ge()
+        {
+            return Ok(0);
+        }
+        let mut sum = size_in_memory(order, self, keyspace, low, high)?;
+        let Some(tree) = self.version.tree(keyspace) else { return Ok(sum) };
+        for partition in tree.all() {
+            // A segment may extend beyond its partition; the neighbours count the other parts.
+            let low = later(order, low, partition.lower.as_deref());
+            let high = earlier(order, high, partition.upper.as_deref());
+            if let (Some(low), Some(high)) = (low, high)
+                && order.compare(low, high).is_ge()
+            {
+                continue;
+            }
+            for segment in partition.runs().flat_map(|run| run.segments()) {
+                let before = match low {
+                    Some(low) => segment.bytes_before(order, low, cache)?,
+                    None => 0,
+                };
+                let upto = match high {
+                    Some(high) => segment.bytes_before(order, high, cache)?,
+                    None => segment.meta().len,
+                };
+                sum += upto.saturating_sub(before);
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Bytes of keys and values in memtables. There are only a few memtables, of at most 64 MiB, so
+/// their entries are simply counted.
+fn size_in_memory<O: DbOrder>(
+    order: &O,
+    state: &State,
+    keyspace: KeyspaceId,
+    low: Option<&[u8]>,
+    high: Option<&[u8]>,
+) -> Result<u64> {
+    let mut sum = 0;
+    for table in state.memtable_sets.iter().filter_map(|set| O::table(set, keyspace)) {
+        let mut cursor = table.cursor(keyspace);
+        cursor.seek_start(low)?;
+        let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());
+        while cursor.valid() && inside(cursor.key()) {
+            sum += (cursor.key().len() + cursor.value().len()) as u64;
+            cursor.next()?;
+        }
+    }
+    Ok(sum)
+}
+
+/// The greater of two lower bounds.
+fn later<'a, O: KeyOrder>(order: &O, a: Option<&'a [u8]>, b: Option<&'a [u8]>) -> Option<&'a [u8]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if order.compare(a, b).is_ge() { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The lesser of two upper bounds.
+fn earlier<'a, O: KeyOrder>(
+    order: &O,
+    a: Option<&'a [u8]>,
+    b: Option<&'a [u8]>,
+) -> Option<&'a [u8]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if order.compare(a, b).is_le() { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}

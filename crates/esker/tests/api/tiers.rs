@@ -1,0 +1,248 @@
+//! Tiers: what flushes, pushes and compactions do above the partitions, and what that may cost.
+
+use super::{Place, key, run_files, small};
+use esker::internals::options::SmallTiers;
+use esker::{
+    Append, CompactionFilter, Compression, Db, Decision, KeyspaceOptions, MergeOperator, Options,
+};
+use esker_testkit::Rng;
+use esker_testkit::harness::HandClock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+const ENTRIES: usize = 9000;
+
+fn tiered(count: usize, fan_out: usize, runs: usize) -> Options {
+    let mut options = small();
+    options.memtable_bytes = Some(16 << 10);
+    options.partition_bytes = 4 << 10;
+    options.segment_bytes = 1 << 10;
+    options.workers = Some(1);
+    options.small_tiers = Some(SmallTiers { count, fan_out, runs });
+    options
+}
+
+/// The pending runs of each tier, tier 1 first.
+fn pending(db: &Db) -> Vec<u64> {
+    db.stats().trees[0].tiers.iter().map(|tier| tier.runs).collect()
+}
+
+fn contents(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    db.iter().unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn runs_sink_through_every_tier_and_nothing_is_lost() {
+    let place = Place::new();
+    let db = Db::open_with(place.path(), tiered(3, 3, 2)).unwrap();
+    let (mut rng, mut model) = (Rng::new(7), BTreeMap::new());
+    let mut snapshot = None;
+    for round in 0..12_000u32 {
+        let name = key(rng.below(1500) as usize).into_bytes();
+        if rng.percent(10) {
+            db.remove(&name).unwrap();
+            model.remove(&name);
+        } else {
+            let value = [&round.to_le_bytes()[..], &[b'v'; 20]].concat();
+            db.insert(&name, &value).unwrap();
+            model.insert(name, value);
+        }
+        if round % 2000 == 1500 {
+            let (low, high) = (rng.below(1400) as usize, 20 + rng.below(80) as usize);
+            db.remove_range(key(low)..key(low + high)).unwrap();
+            model.retain(|name, _| {
+                *name < key(low).into_bytes() || *name >= key(low + high).into_bytes()
+            });
+        }
+        if round == 7000 {
+            snapshot = Some((db.snapshot().unwrap(), model.clone()));
+        }
+    }
+    assert_eq!(contents(&db), model);
+    let stats = db.stats();
+    assert_eq!(stats.trees[0].tiers.len(), 3, "{} partitions", stats.trees[0].partitions);
+    assert!(stats.pushes > 50 && stats.bytes_pushed > 0, "{} pushes", stats.pushes);
+    for name in (0..1500).step_by(7).map(|number| key(number).into_bytes()) {
+        assert_eq!(db.get(&name).unwrap().as_ref(), model.get(&name));
+    }
+    let (snapshot, then) = snapshot.unwrap();
+    let seen = |snapshot: &esker::Snapshot| -> BTreeMap<Vec<u8>, Vec<u8>> {
+        snapshot.iter(&db.default_keyspace()).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(seen(&snapshot), then);
+    // What a caller compacts has no pending runs above it.
+    db.compact().unwrap();
+    assert_eq!(pending(&db), [0, 0, 0]);
+    assert_eq!((contents(&db), seen(&snapshot)), (model.clone(), then));
+    drop(snapshot);
+    assert!(db.verify().unwrap().problems.is_empty());
+    db.close().unwrap();
+    drop(db);
+    // A database that asks for fewer tiers loses them as they become empty.
+    let db = Db::open_with(place.path(), tiered(0, 3, 2)).unwrap();
+    assert_eq!((contents(&db), pending(&db).len()), (model.clone(), 3));
+    for round in 0..3 {
+        db.insert(key(round), "last").unwrap();
+        model.insert(key(round).into_bytes(), b"last".to_vec());
+        db.flush().unwrap();
+        db.wait_until_idle().unwrap();
+    }
+    assert_eq!((contents(&db), pending(&db).len()), (model, 0));
+}
+
+#[test]
+fn a_load_in_key_order_goes_past_the_tiers() {
+    let place = Place::new();
+    let mut options = tiered(2, 4, 3);
+    options.compression = Compression::None;
+    let db = Db::open_with(place.path(), options).unwrap();
+    for number in 0..4000 {
+        db.insert(key(number), vec![number as u8; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_until_idle().unwrap();
+    let stats = db.stats();
+    assert_eq!((stats.trees[0].tiers.len(), stats.pushes), (2, 0));
+    assert_eq!(pending(&db), [0, 0]);
+    assert!(stats.written.compaction < stats.written.flush / 10, "{:?}", stats.written);
+    assert_eq!(db.iter().unwrap().count(), 4000);
+}
+
+#[test]
+fn a_delete_above_pending_runs_is_kept_until_it_is_below_them() {
+    let place = Place::new();
+    let db = Db::open_with(place.path(), tiered(2, 4, 100)).unwrap();
+    for round in 0..3 {
+        for number in (0..400).step_by(3) {
+            db.insert(key(number), format!("{round}").repeat(40)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    assert!(pending(&db).iter().sum::<u64>() > 0, "{:?}", pending(&db));
+    // It touches one partition, and would go there directly if nothing were pending above.
+    db.remove(key(3)).unwrap();
+    db.flush().unwrap();
+    assert_eq!(db.get(key(3)).unwrap(), None);
+    db.wait_until_idle().unwrap();
+    assert_eq!(db.get(key(3)).unwrap(), None);
+    db.compact().unwrap();
+    assert_eq!((db.get(key(3)).unwrap(), db.iter().unwrap().count()), (None, 133));
+}
+
+/// Removes values that begin with `-`.
+struct Minus;
+
+impl CompactionFilter for Minus {
+    fn name(&self) -> &str {
+        "minus"
+    }
+
+    fn filter(&self, _: &[u8], value: &[u8]) -> Decision {
+        if value.first() == Some(&b'-') { Decision::Remove } else { Decision::Keep }
+    }
+}
+
+#[test]
+fn a_filter_is_not_asked_under_operands_that_a_tier_holds() {
+    let place = Place::new();
+    let clock = Arc::new(HandClock::default());
+    clock.set(1_000);
+    let mut options = tiered(1, 4, 100);
+    options.clock = clock.clone();
+    options.compaction_filters.push(Arc::new(Minus));
+    let db = Db::open_with(place.path(), options).unwrap();
+    let mut of_keyspace = KeyspaceOptions::filtered("minus");
+    of_keyspace.merge_operator = Some(Append::new(" ").name().to_owned());
+    let keyspace = db.keyspace_with("k", of_keyspace).unwrap();
+    for number in 0..2000 {
+        let value = format!("-{number}");
+        if number % 2 == 0 {
+            keyspace.insert(key(number), value).unwrap();
+        } else {
+            keyspace.insert_with_ttl(key(number), value, Duration::from_millis(10)).unwrap();
+        }
+    }
+    db.flush().unwrap();
+    assert_eq!(keyspace.iter().unwrap().count(), 2000, "sorted data is not compacted");
+    for number in (0..2000).step_by(10) {
+        keyspace.merge(key(number), "+").unwrap();
+    }
+    db.flush().unwrap();
+    let pending: u64 = db.stats().trees.iter().flat_map(|t| &t.tiers).map(|t| t.runs).sum();
+    assert!(pending > 0, "the operands are in a tier");
+    clock.set(2_000);
+    db.wait_until_idle().unwrap();
+    assert!(db.stats().entries_expired > 0, "partitions were compacted under the operands");
+    for number in (0..2000).step_by(10) {
+        let value = keyspace.get(key(number)).unwrap().unwrap();
+        assert_eq!(String::from_utf8(value).unwrap(), format!("-{number} +"));
+    }
+}
+
+/// A database of 2,000 partitions and more under one tier, with nothing to do.
+fn wide() -> (Place, Db) {
+    let place = Place::new();
+    let mut options = tiered(1, 10, 1000);
+    options.memory = Some(32 << 20);
+    options.memtable_bytes = Some(2 << 20);
+    options.compression = Compression::None;
+    let db = Db::open_with(place.path(), options).unwrap();
+    for number in 0..ENTRIES {
+        db.insert(key(number), vec![number as u8; 1000]).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_until_idle().unwrap();
+    assert!(db.stats().trees[0].partitions >= 2000);
+    // So that there is something in every span, and no path is clear.
+    for number in (0..ENTRIES).step_by(7) {
+        db.insert(key(number), "new").unwrap();
+    }
+    db.flush().unwrap();
+    assert!(pending(&db)[0] >= 100, "{:?}", pending(&db));
+    (place, db)
+}
+
+/// What the next flush appends to the manifest and writes to runs.
+fn flush_costs(db: &Db) -> (u64, u64) {
+    let before = db.stats().written;
+    db.flush().unwrap();
+    let after = db.stats().written;
+    (after.manifest.saturating_sub(before.manifest), after.flush - before.flush)
+}
+
+#[test]
+fn range_deletes_above_two_thousand_partitions_are_an_edit_of_fixed_size() {
+    let (place, db) = wide();
+    let runs = pending(&db)[0];
+    db.remove_range(key(4000)..key(4001)).unwrap();
+    let (edit, written) = flush_costs(&db);
+    assert!(edit < 600 && written < 1024, "narrow: {edit} bytes, {written} bytes of runs");
+    assert_eq!(pending(&db), [runs + 1]);
+    db.remove_range(key(100)..key(ENTRIES - 100)).unwrap();
+    let (edit, written) = flush_costs(&db);
+    assert!(edit < 1500 && written < 4096, "wide: {edit} bytes, {written} bytes of runs");
+    assert_eq!(db.iter().unwrap().count(), 200);
+    let (bytes, _) = run_files(&place.path());
+    db.compact().unwrap();
+    assert_eq!((db.iter().unwrap().count(), pending(&db)), (200, vec![0]));
+    let left = super::settled(&db, &place.path(), |left| left < bytes / 5);
+    assert!(left < bytes / 5, "{left} of {bytes} bytes are left");
+}
+
+#[test]
+fn ten_thousand_range_deletes_are_one_run_for_each_span_that_they_touch() {
+    let (_place, db) = wide();
+    let (before, flushes) = (pending(&db)[0], db.stats().flushes);
+    for number in 0..10_000 {
+        let key = key(number % ENTRIES);
+        db.remove_range(format!("{key}a{number}")..format!("{key}b")).unwrap();
+    }
+    let (edit, written) = flush_costs(&db);
+    let (runs, flushes) = (pending(&db)[0] - before, db.stats().flushes - flushes);
+    let spans = db.stats().trees[0].partitions / 10 + 1;
+    assert!(runs <= spans * flushes, "{runs} runs in {spans} spans");
+    assert!(edit < 300 * spans, "an edit of {edit} bytes for {spans} spans");
+    assert!(written < 10_000 * 100, "{written} bytes of runs");
+    assert_eq!(db.iter().unwrap().count(), ENTRIES);
+}
