@@ -8,7 +8,8 @@
 //! operations. [`ThinStream`] applies the rule to one source alone, when there is no room to write
 //! all of them.
 //!
-//! This module also decides what is due and where results go. [`queue`] knows the partitions that
+//! This module also decides what is due and where results go. [`policy`] says when something is due,
+//! as pure functions of sizes and counts that the simulator calls too. [`queue`] knows the partitions that
 //! are due and the work under way. [`partitioning`] has the rules by which partitions take in runs,
 //! split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`] writes it, and
 //! [`flush_slices`] adds it to a row.
@@ -26,6 +27,7 @@ mod gc;
 pub mod inputs;
 pub mod partitioning;
 mod plan;
+pub mod policy;
 pub mod queue;
 pub mod slicing;
 mod stream;

@@ -1,0 +1,251 @@
+//! How often a byte is written, over how many runs a key lies, and how much space a database takes,
+//! when the data are many times as large as a flush.
+//!
+//! `cargo bench -p esker --bench tree_shape -- --ratio 300 --data-mib 256 --load overwrite --rate 0`
+//! makes a database whose data are `ratio` flushes large, with partitions and run segments scaled
+//! along, brings it into a steady state, and prints one line of JSON. `docs/compaction.md` has what
+//! it printed. The rate is in writes per second; 0 is as fast as they go.
+
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a measurement")]
+#![allow(missing_docs)]
+
+use esker::{Compression, Db, Durability, Options, StepSource};
+use std::time::{Duration, Instant};
+
+const VALUE_BYTES: usize = 100;
+const KEY_BYTES: usize = 16;
+const ENTRY_BYTES: u64 = (VALUE_BYTES + KEY_BYTES) as u64;
+
+/// A generator of pseudo-random numbers (xorshift64*), the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((u128::from(self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)) * u128::from(end)) >> 64) as u64
+    }
+}
+
+/// Keys in key order are numbers; neighbouring numbers are neighbouring keys.
+fn key(number: u64) -> [u8; KEY_BYTES] {
+    let mut key = *b"0000000000000000";
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Load {
+    /// Uniform overwrites of keys that are there.
+    Overwrite,
+    /// New keys at random places.
+    Insert,
+    /// New keys in key order.
+    Ascending,
+    /// Overwrites, of which 80 % go to a fifth of the keys.
+    Skewed,
+}
+
+struct Plan {
+    ratio: u64,
+    data_bytes: u64,
+    load: Load,
+    rate: u64,
+    dir: Option<String>,
+}
+
+fn plan() -> Plan {
+    let mut plan =
+        Plan { ratio: 300, data_bytes: 256 << 20, load: Load::Overwrite, rate: 0, dir: None };
+    let mut args = std::env::args().skip(1);
+    while let Some(name) = args.next() {
+        let mut value = || args.next().unwrap();
+        match name.as_str() {
+            "--ratio" => plan.ratio = value().parse().unwrap(),
+            "--data-mib" => plan.data_bytes = value().parse::<u64>().unwrap() << 20,
+            "--rate" => plan.rate = value().parse().unwrap(),
+            "--dir" => plan.dir = Some(value()),
+            "--load" => {
+                plan.load = match value().as_str() {
+                    "insert" => Load::Insert,
+                    "ascending" => Load::Ascending,
+                    "skewed" => Load::Skewed,
+                    _ => Load::Overwrite,
+                }
+            }
+            _ => {}
+        }
+    }
+    plan
+}
+
+/// What was seen while writes ran.
+#[derive(Default)]
+struct Seen {
+    runs: u64,
+    runs_max: u64,
+    looks: u64,
+    space: f64,
+    space_max: f64,
+    spaces: u64,
+    longest: Duration,
+}
+
+impl Seen {
+    fn look(&mut self, db: &Db, key: &[u8]) {
+        let steps = db.explain_get(key).unwrap().steps;
+        let runs = steps.iter().filter(|step| matches!(step.source, StepSource::Run { .. }));
+        let runs = runs.count() as u64;
+        self.runs += runs;
+        self.runs_max = self.runs_max.max(runs);
+        self.looks += 1;
+    }
+
+    fn weigh(&mut self, db: &Db, live: u64) {
+        let space = tree_bytes(db) as f64 / live as f64;
+        self.space += space;
+        self.space_max = self.space_max.max(space);
+        self.spaces += 1;
+    }
+}
+
+fn tree_bytes(db: &Db) -> u64 {
+    let trees = db.stats().trees;
+    let of = |tree: &esker::TreeShape| {
+        tree.base.bytes + tree.deltas.iter().map(|level| level.bytes).sum::<u64>()
+    };
+    trees.iter().map(of).sum()
+}
+
+/// Bytes that flushes and compactions of all kinds wrote.
+fn rewritten(db: &Db) -> u64 {
+    let written = db.stats().written;
+    written.flush + written.compaction
+}
+
+struct Writer {
+    random: Random,
+    load: Load,
+    keys: u64,
+    next: u64,
+    rate: u64,
+    begun: Instant,
+    written: u64,
+}
+
+impl Writer {
+    fn number(&mut self) -> u64 {
+        match self.load {
+            Load::Overwrite => self.random.below(self.keys) << 20,
+            // Twelve low bits make room for new keys between those of the load.
+            Load::Insert => (self.random.below(self.keys) << 20) + 1 + self.random.below(1 << 19),
+            Load::Ascending => {
+                self.next += 1;
+                (self.keys + self.next) << 20
+            }
+            Load::Skewed if self.random.below(10) < 8 => self.random.below(self.keys / 5) << 20,
+            Load::Skewed => self.random.below(self.keys) << 20,
+        }
+    }
+
+    fn write(&mut self, db: &Db, value: &[u8], seen: &mut Seen) {
+        let key = key(self.number());
+        let before = Instant::now();
+        db.insert(key, value).unwrap();
+        seen.longest = seen.longest.max(before.elapsed());
+        self.written += 1;
+        if self.rate > 0 && self.written.is_multiple_of(16) {
+            // An open loop: the time of a write does not depend on those before it.
+            let due = Duration::from_secs_f64(self.written as f64 / self.rate as f64);
+            std::thread::sleep(due.saturating_sub(self.begun.elapsed()));
+        }
+    }
+}
+
+fn main() {
+    let plan = plan();
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = plan.dir.as_ref().map_or_else(|| temporary.path().join("db"), Into::into);
+    let _ = std::fs::remove_dir_all(&dir);
+    let flush_bytes = (plan.data_bytes / plan.ratio).max(16 << 10);
+    let mut options = Options::default();
+    options.memory = Some(256 << 20);
+    // A memtable's entries take about twice their size in a run.
+    options.memtable_bytes = Some(flush_bytes);
+    options.compression = Compression::None;
+    options.durability = Durability::Buffered;
+    options.log_file_bytes = 4 << 20;
+    options.partition_bytes = (8 * flush_bytes).clamp(32 << 10, 256 << 20);
+    options.segment_bytes = (flush_bytes / 8).clamp(4 << 10, 1 << 20) as u32;
+    let db = Db::open_with(&dir, options).unwrap();
+    let keys = plan.data_bytes / ENTRY_BYTES;
+    let value = {
+        let mut random = Random(7);
+        (0..VALUE_BYTES).map(|_| random.below(256) as u8).collect::<Vec<_>>()
+    };
+    for number in 0..keys {
+        db.insert(key(number << 20), &value).unwrap();
+    }
+    db.compact().unwrap();
+    db.wait_until_idle().unwrap();
+    let live = tree_bytes(&db);
+    let mut writer = Writer {
+        random: Random(88_172_645_463_325_252),
+        load: plan.load,
+        keys,
+        next: 0,
+        rate: 0,
+        begun: Instant::now(),
+        written: 0,
+    };
+    let mut warming = Seen::default();
+    for _ in 0..keys {
+        writer.write(&db, &value, &mut warming);
+    }
+    let mut seen = Seen::default();
+    (writer.rate, writer.written, writer.begun) = (plan.rate, 0, Instant::now());
+    let (before, flushed) = (rewritten(&db), db.stats().written.flush);
+    let count = if plan.rate > 0 { keys / 2 } else { 2 * keys };
+    let every = (count / 2_000).max(1);
+    for number in 0..count {
+        writer.write(&db, &value, &mut seen);
+        if number % every == 0 {
+            let key = key(writer.random.below(keys) << 20);
+            seen.look(&db, &key);
+        }
+        if number % (every * 20) == 0 {
+            let now = live + if plan.load == Load::Overwrite { 0 } else { number * ENTRY_BYTES };
+            seen.weigh(&db, if plan.load == Load::Skewed { live } else { now });
+        }
+    }
+    let took = writer.begun.elapsed();
+    let (after, flushed) = (rewritten(&db), db.stats().written.flush - flushed);
+    db.wait_until_idle().unwrap();
+    let quiet = rewritten(&db);
+    let user = count * ENTRY_BYTES;
+    let stats = db.stats();
+    let of = |bytes: u64| bytes as f64 / user as f64;
+    println!(
+        "{{\"ratio\":{},\"load\":\"{:?}\",\"rate\":{},\"data_bytes\":{},\"flush_bytes\":{},\
+         \"amplification\":{:.2},\"of_flushes\":{:.2},\"left\":{:.2},\"runs_mean\":{:.1},\"runs_max\":{},\
+         \"space_mean\":{:.2},\"space_max\":{:.2},\"writes_per_second\":{:.0},\"longest_ms\":{:.1},\
+         \"partitions\":{},\"flushes\":{}}}",
+        plan.ratio,
+        plan.load,
+        plan.rate,
+        plan.data_bytes,
+        flush_bytes,
+        of(after - before),
+        of(flushed),
+        of(quiet - after),
+        seen.runs as f64 / seen.looks as f64,
+        seen.runs_max,
+        seen.space / seen.spaces as f64,
+        seen.space_max,
+        count as f64 / took.as_secs_f64(),
+        seen.longest.as_secs_f64() * 1e3,
+        stats.trees.iter().map(|tree| tree.partitions).sum::<u64>(),
+        stats.flushes,
+    );
+}
