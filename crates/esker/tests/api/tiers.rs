@@ -2,9 +2,7 @@
 
 use super::{Place, key, run_files, small};
 use esker::internals::options::SmallTiers;
-use esker::{
-    Append, CompactionFilter, Compression, Db, Decision, KeyspaceOptions, MergeOperator, Options,
-};
+use esker::{Append, CompactionFilter, Compression, Db, Decision, KeyspaceOptions, Options};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
 use std::collections::BTreeMap;
