@@ -4,9 +4,11 @@
 //! smaller, and those spans of tiers that hold something. Pure: nothing here does I/O, except that
 //! the caller looks at blocks to say which segments compression would make smaller.
 
-use crate::base::{KeyOrder, Millis};
+use super::queue::PartitionKey;
+use crate::base::{Bytewise, KeyOrder, KeyspaceId, Millis};
+use crate::catalog::{KeyspaceState, Order};
 use crate::iter::Bounds;
-use crate::manifest::{Partition, Row};
+use crate::manifest::{Partition, Row, Version};
 use crate::run::Segment;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -34,6 +36,28 @@ pub fn choose<O: KeyOrder>(
         .filter(|p| begins_within(p) && ends_within(p) && gains(p))
         .map(|p| p.lower.clone())
         .collect()
+}
+
+/// The spans of a tier within `bounds` that `holds` accepts, in the trees that have an owner.
+pub fn choose_spans(
+    version: &Version,
+    tier: usize,
+    bounds: &Bounds,
+    owner: impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
+    holds: impl Fn(&Partition) -> bool,
+) -> Vec<PartitionKey> {
+    let mut keys = Vec::new();
+    for (id, tree) in version.trees() {
+        let Some((row, owner)) = tree.row(tier).zip(owner(*id)) else { continue };
+        let lowers = match &owner.order {
+            Order::Bytewise => choose(&Bytewise, row, bounds, &holds),
+            Order::Custom(order) => choose(order, row, bounds, &holds),
+            Order::Missing(_) => Vec::new(),
+        };
+        let key = |lower| PartitionKey { keyspace: *id, tier, lower };
+        keys.extend(lowers.into_iter().map(key));
+    }
+    keys
 }
 
 /// Whether a compaction could make a partition smaller. `unsettled` says which segments compression

@@ -286,12 +286,15 @@ impl WorkQueue {
     /// Requests compactions of these partitions whatever their score.
     pub fn force(&self, keys: impl IntoIterator<Item = PartitionKey>) {
         let mut inner = self.inner.lock();
+        let mut any = false;
         for key in keys {
             inner.failed.remove(&key);
-            inner.forced.insert(key);
+            any |= inner.forced.insert(key);
         }
         drop(inner);
-        self.signal.notify();
+        if any {
+            self.signal.notify();
+        }
     }
 
     /// Whether a forced compaction of one of these is pending or under way; the error if one of

@@ -130,6 +130,12 @@ pub fn write_slices<O: KeyOrder, C: Cursor>(
     Ok(slices)
 }
 
+/// Every segment of these slices.
+pub fn segments_of<'s>(slices: impl Iterator<Item = &'s Slice>) -> Vec<Arc<Segment>> {
+    let runs = slices.map(|slice| &slice.run);
+    runs.flat_map(|run| run.segments().iter().chain(run.tombstones())).cloned().collect()
+}
+
 fn write_entries<O: KeyOrder, C: Cursor>(
     order: &O,
     stream: &mut CompactionStream<C, O, Arc<Fragments>>,

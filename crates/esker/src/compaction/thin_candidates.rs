@@ -3,6 +3,7 @@
 //! The answer follows from the metadata of run segments; nothing is read. It is a guess, which
 //! rewriting the segment (`thin`) confirms or refutes.
 
+use super::tiers::{runs_above, with_runs_above};
 use crate::base::{FileId, KeyOrder, KeyspaceId, Seq};
 use crate::manifest::{Partition, Tree};
 use crate::run::{Run, Segment};
@@ -64,14 +65,16 @@ pub struct Look {
     pub known: Option<Seq>,
 }
 
-/// What lies above the segments of a partition and hides entries there. `all`: includes newer
-/// values, not only deletes.
+/// What lies above the segments of a partition, in it or in the tiers, and hides entries there.
+/// `all`: includes newer values, not only deletes.
 pub fn look_at<O: KeyOrder>(
     order: &O,
-    partition: &Partition,
+    tree: &Tree,
+    own: &Partition,
     all: bool,
     known: impl Fn(&Segment) -> Option<Seq>,
 ) -> Vec<Look> {
+    let partition = with_runs_above(order, tree, own);
     let runs: Vec<_> = partition.runs().collect();
     let hides = |segment: &Segment| {
         let meta = segment.meta();
@@ -110,18 +113,26 @@ pub fn look_at<O: KeyOrder>(
             }
         }
     }
-    looks.retain(|look| look.newest > look.known.unwrap_or(0));
+    // What tiers hold is pushed, not thinned.
+    let above = partition.deltas.len() - own.deltas.len();
+    looks.retain(|look| look.newest > look.known.unwrap_or(0) && look.below <= runs.len() - above);
     looks
 }
 
-/// The partitions of a tree that refer to a segment.
-pub fn referring<O: KeyOrder>(order: &O, tree: &Tree, key: &ThinKey) -> Vec<Arc<Partition>> {
+/// The partitions of a tree that refer to a segment, and the runs that tiers hold above each.
+pub fn referring<O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    key: &ThinKey,
+) -> (Vec<Arc<Partition>>, Vec<Vec<Arc<Run>>>) {
     let refers = |part: &&Arc<Partition>| {
         part.runs().flat_map(|run| run.segments()).any(|segment| is(segment, key))
     };
     let first = tree.find(order, &key.min_key);
     // These partitions are neighbours, since a segment is one range of keys.
-    tree.partitions()[first..].iter().take_while(refers).cloned().collect()
+    let parts: Vec<_> = tree.partitions()[first..].iter().take_while(refers).cloned().collect();
+    let above = parts.iter().map(|part| runs_above(order, tree, part)).collect();
+    (parts, above)
 }
 
 /// The present indexes of partitions that were taken.

@@ -19,7 +19,8 @@ use super::partitioning::{cut_up, part_of, replace_in, split_full, under_deltas}
 use super::policy::{self, Route};
 use super::queue::PartitionKey;
 use crate::base::rangedel::{Cutter, Fragments, compare_starts};
-use crate::base::{Cursor, KeyOrder, KeyspaceId};
+use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId};
+use crate::catalog::Order;
 use crate::error::Result;
 use crate::manifest::{Partition, Row, Tree, TreeEdit};
 use crate::options::settings::Settings;
@@ -46,13 +47,13 @@ pub fn children<O: KeyOrder>(order: &O, below: &Row, span: &Partition) -> Range<
     first..end.max(first + 1)
 }
 
-/// The runs of the tiers that may hold something of the keys of a range.
+/// The runs of the tiers that may hold something of the keys of a range, from the top tier down.
 fn pending<'t, O: KeyOrder>(
     order: &'t O,
     tree: &'t Tree,
     Extent { low, high }: Extent<'t>,
 ) -> impl Iterator<Item = Arc<Run>> + 't {
-    tree.tiers().iter().flat_map(move |row| {
+    tree.tiers().iter().rev().flat_map(move |row| {
         let first = low.map_or(0, |low| row.find(order, low));
         let last = high.map_or(row.partitions().len() - 1, |high| row.find(order, high));
         row.partitions()[first..=last.max(first)].iter().flat_map(move |span| {
@@ -97,9 +98,25 @@ pub fn is_empty_below<O: KeyOrder>(order: &O, tree: &Tree, partitions: &[Arc<Par
 
 /// Whether a tier may hold operands of keys of a partition (S6).
 pub fn holds_operands<O: KeyOrder>(order: &O, tree: &Tree, partition: &Partition) -> bool {
-    let (low, high) = (partition.lower.as_deref(), partition.upper.as_deref());
-    pending(order, tree, Extent { low, high })
+    // Seeded: a filter removes the value under operands that a tier holds.
+    bug!("compaction_filter_under_pending_operands", return false);
+    runs_above(order, tree, partition)
+        .iter()
         .any(|run| run.segments().iter().any(|segment| segment.meta().specials.operands > 0))
+}
+
+/// The runs above a partition: what the tiers hold of its keys, the newest first.
+pub fn runs_above<O: KeyOrder>(order: &O, tree: &Tree, partition: &Partition) -> Vec<Arc<Run>> {
+    let (low, high) = (partition.lower.as_deref(), partition.upper.as_deref());
+    pending(order, tree, Extent { low, high }).collect()
+}
+
+/// A partition together with the runs above it, for work that asks what hides its entries.
+pub fn with_runs_above<O: KeyOrder>(order: &O, tree: &Tree, partition: &Partition) -> Partition {
+    let mut deltas = runs_above(order, tree, partition);
+    deltas.extend(partition.deltas.iter().cloned());
+    let (lower, upper) = (partition.lower.clone(), partition.upper.clone());
+    Partition { lower, upper, base: partition.base.clone(), deltas }
 }
 
 /// A span without the runs that a push has read, which must still be its oldest ones; `None`: they
@@ -303,6 +320,15 @@ impl Rows {
     }
 }
 
+/// [`Rows::reshape`] in the order of a keyspace.
+pub fn reshape(order: &Order, rows: &mut Rows, rules: Rules<'_>) {
+    match order {
+        Order::Bytewise => rows.reshape(&Bytewise, rules),
+        Order::Custom(order) => rows.reshape(order, rules),
+        Order::Missing(_) => {}
+    }
+}
+
 /// What a push made: its tier, its span as it began, and the slices for the row below.
 pub type PushedRuns<'p> = (usize, &'p Partition, &'p [Slice]);
 
@@ -375,7 +401,12 @@ pub fn route<O: KeyOrder>(
     let within = 0..row.partitions().len();
     let found = flush_targets(order, row, within, cursor, Cutter::new(tombstones))?;
     let touched = found.iter().map(|target| target.partitions.len()).sum();
-    if policy::route(bytes, touched, settings.partition_bytes, top) == Route::Top {
+    let route = match settings.small_tiers {
+        Some(_) if touched <= 2 => Route::Cut,
+        Some(_) => Route::Top,
+        None => policy::route(bytes, touched, settings.partition_bytes, top),
+    };
+    if route == Route::Top {
         return Ok(top);
     }
     for FlushTarget { partitions, .. } in found {

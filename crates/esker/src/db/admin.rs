@@ -4,7 +4,7 @@ use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, Filter, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
-use crate::compaction::choice::{choose, is_smaller_compacted};
+use crate::compaction::choice::{choose, choose_spans, is_smaller_compacted};
 use crate::compaction::policy::TIERS_MAX;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
@@ -252,23 +252,15 @@ impl Core {
         let old = |p: &Partition| p.deltas.iter().any(|run| run.max_seq() < until);
         let mut tier = TIERS_MAX;
         while tier > 0 {
-            let mut keys = Vec::new();
-            for (id, tree) in self.state_now().version.trees() {
-                let owner = self.catalog.lock().by_id(*id).cloned();
-                let owner = owner.filter(|owner| {
+            let owner = |id: KeyspaceId| {
+                let owner = self.catalog.lock().by_id(id).cloned();
+                owner.filter(|owner| {
                     owner.home.branch == branch
                         && owner.frozen_at.is_none()
-                        && keyspace.is_none_or(|keyspace| keyspace.id == *id)
-                });
-                let (Some(owner), Some(row)) = (owner, tree.row(tier)) else { continue };
-                let lowers = match &owner.order {
-                    Order::Bytewise => choose(&Bytewise, row, bounds, old),
-                    Order::Custom(order) => choose(order, row, bounds, old),
-                    Order::Missing(_) => Vec::new(),
-                };
-                let key = |lower| PartitionKey { keyspace: *id, tier, lower };
-                keys.extend(lowers.into_iter().map(key));
-            }
+                        && keyspace.is_none_or(|keyspace| keyspace.id == id)
+                })
+            };
+            let keys = choose_spans(&self.state_now().version, tier, bounds, owner, old);
             // A span may have been split meanwhile: it is looked for until there is none.
             match keys.is_empty() {
                 true => tier -= 1,

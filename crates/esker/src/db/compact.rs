@@ -45,6 +45,7 @@ struct Compacted {
 /// A partition to compact.
 struct Job<'p> {
     keyspace: &'p KeyspaceState,
+    tree: &'p Tree,
     old: &'p Partition,
     /// Whether everything is rewritten.
     whole: bool,
@@ -118,8 +119,7 @@ impl Core {
             let Some(old) = old.inspect_err(|_| give_up(writer.take()))? else { continue };
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
-            let filtering = filtering && !holds_operands(&keyspace, tree, &old)?;
-            let job = Job { keyspace: &keyspace, old: &old, whole, filtering, told };
+            let job = Job { keyspace: &keyspace, tree, old: &old, whole, filtering, told };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -169,7 +169,9 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, Option<Vec<Seq>>)> {
-        let Job { keyspace, old, whole, filtering, told } = *job;
+        let Job { keyspace, tree, old, whole, filtering, told } = *job;
+        // A filter would see values under operands that are still above (S6).
+        let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
         self.gate(Point::CompactionReads);
         let traits = keyspace.traits();
@@ -353,37 +355,22 @@ impl Core {
                     batch.own.contains(&PartitionKey::of_partition(id, p.lower.clone()))
                 };
                 let mut rows = Rows::of(&draft.finish());
-                self.reshape(&keyspace, &mut rows, |tier, p| tier == 0 && is_own(p))?;
+                let busy = |tier: usize, p: &Partition| {
+                    // These compactions end with this change.
+                    self.work.is_busy(id, tier, p.lower.as_deref()) && !(tier == 0 && is_own(p))
+                };
+                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
+                tiers::reshape(&keyspace.order, &mut rows, rules);
+                if let Order::Custom(order) = &keyspace.order {
+                    self.trust(order)?;
+                }
                 surplus.extend(rows.surplus(id));
                 change.put_rows(id, rows);
             }
             Ok((!change.trees.is_empty()).then_some(change))
         })?;
-        self.force_surplus(surplus);
+        self.work.force(surplus);
         Ok(installed)
-    }
-
-    /// Gives a tree the tiers that it should have. `ends`: the work on a partition or span ends with
-    /// this change.
-    fn reshape(
-        &self,
-        keyspace: &KeyspaceState,
-        rows: &mut Rows,
-        ends: impl Fn(usize, &Partition) -> bool,
-    ) -> Result<()> {
-        let busy = |tier: usize, p: &Partition| {
-            self.work.is_busy(keyspace.id, tier, p.lower.as_deref()) && !ends(tier, p)
-        };
-        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-        match &keyspace.order {
-            Order::Bytewise => rows.reshape(&Bytewise, rules),
-            Order::Custom(order) => {
-                rows.reshape(order, rules);
-                self.trust(order)?;
-            }
-            Order::Missing(_) => {}
-        }
-        Ok(())
     }
 }
 
@@ -399,18 +386,6 @@ fn partition_at(
         Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
     };
     Ok(at.map(|at| tree.partitions()[at].clone()))
-}
-
-/// Whether a tier may hold operands of keys of a partition: then a filter would see values that are
-/// not the newest (S6).
-fn holds_operands(keyspace: &KeyspaceState, tree: &Tree, partition: &Partition) -> Result<bool> {
-    // Seeded: a filter removes the value under operands that a tier holds.
-    bug!("db_filter_under_pending_operands", return Ok(false));
-    match &keyspace.order {
-        Order::Bytewise => Ok(tiers::holds_operands(&Bytewise, tree, partition)),
-        Order::Custom(order) => Ok(tiers::holds_operands(order, tree, partition)),
-        Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
-    }
 }
 
 /// The segments that these compactions wrote, without those taken over by reference.

@@ -15,7 +15,7 @@ use crate::base::{Bytewise, KeyspaceId, Moment};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, write_slices};
+use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, segments_of, write_slices};
 use crate::compaction::{CompactionRule, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
@@ -26,7 +26,7 @@ use crate::events::EventKind;
 use crate::iter::LoserTree;
 use crate::manifest::{Edit, Partition, Tree, Version};
 use crate::monitor::Watched;
-use crate::run::{RunWriter, Segment};
+use crate::run::RunWriter;
 use crate::state::memtables::{DbOrder, MemtableSet};
 use crate::sync::Point;
 use std::collections::BTreeMap;
@@ -37,14 +37,6 @@ use std::sync::atomic::Ordering;
 #[derive(Default)]
 struct Slices {
     by_keyspace: BTreeMap<KeyspaceId, (usize, Vec<Slice>)>,
-}
-
-impl Slices {
-    /// Every segment that was written.
-    fn segments(&self) -> Vec<Arc<Segment>> {
-        let runs = self.by_keyspace.values().flat_map(|(_, slices)| slices).map(|slice| &slice.run);
-        runs.flat_map(|run| run.segments().iter().chain(run.tombstones())).cloned().collect()
-    }
 }
 
 impl Core {
@@ -67,7 +59,7 @@ impl Core {
                 .write_slices(&set, to_top, &mut writer)
                 .inspect_err(|_| give_up(writer.take()))?;
             bytes += writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
-            let made = slices.segments();
+            let made = segments_of(slices.by_keyspace.values().flat_map(|(_, slices)| slices));
             (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);
             let mut installed = true;
             self.conclude(writer, made, || {
@@ -234,7 +226,7 @@ impl Core {
         if !installed {
             return Ok(false);
         }
-        self.force_surplus(surplus);
+        self.work.force(surplus);
         self.gate(Point::FlushInstalled);
         self.catalog.lock().forget_before(end);
         if let Some(pipeline) = &self.pipeline
@@ -274,12 +266,5 @@ impl Core {
         let surplus = rows.surplus(id);
         change.put_rows(id, rows);
         Ok(Some(surplus))
-    }
-
-    /// Requests pushes of spans in tiers that are not wanted any more.
-    pub(super) fn force_surplus(&self, surplus: Vec<PartitionKey>) {
-        if !surplus.is_empty() {
-            self.work.force(surplus);
-        }
     }
 }

@@ -6,7 +6,7 @@
 //! | `open`, `record` | from a path to a running database; the recorded reach of manifest and log |
 //! | `write` | the path of a write |
 //! | `read`, `scan` | the path of a read |
-//! | `flush`, `compact`, `output` | from memtables to runs, and from runs to runs |
+//! | `flush`, `push`, `compact`, `output` | from memtables to runs, and from runs to runs |
 //! | `change` | the one way to change the tree |
 //! | `full`, `thin`, `held` | what happens when the device is full |
 //! | `worker`, `watch` | what each background thread does; what the monitor looks at |

@@ -27,7 +27,7 @@ use crate::db::core::Core;
 use crate::db::output::give_up;
 use crate::directory::reserve::Use;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Version};
+use crate::manifest::{Draft, Partition, Tree, Version};
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::contain;
 use std::collections::HashMap;
@@ -46,6 +46,8 @@ struct Job {
     keyspace: Arc<KeyspaceState>,
     segment: Arc<Segment>,
     parts: Vec<Arc<Partition>>,
+    /// For each of them, the runs that tiers hold above it.
+    above: Vec<Vec<Arc<Run>>>,
     written: Vec<Vec<Arc<Segment>>>,
 }
 
@@ -66,7 +68,7 @@ impl Core {
         let mut looks = Vec::new();
         for (id, tree) in state.version.trees() {
             for partition in tree.partitions() {
-                let found = self.look_at_partition(*id, partition, false);
+                let found = self.look_at_partition(*id, tree, partition, false);
                 looks.extend(found.into_iter().map(|look| (*id, look)));
             }
         }
@@ -87,7 +89,13 @@ impl Core {
         thinned.upto = there.collect();
     }
 
-    fn look_at_partition(&self, id: KeyspaceId, partition: &Partition, all: bool) -> Vec<Look> {
+    fn look_at_partition(
+        &self,
+        id: KeyspaceId,
+        tree: &Tree,
+        partition: &Partition,
+        all: bool,
+    ) -> Vec<Look> {
         let owner = self.catalog.lock().by_id(id).cloned();
         let Some(owner) = owner.filter(|owner| owner.frozen_at.is_none()) else {
             return Vec::new();
@@ -101,8 +109,8 @@ impl Core {
             thinned.upto.get(&(segment.meta().file, segment.meta().offset)).copied()
         };
         match &owner.order {
-            Order::Bytewise => look_at(&Bytewise, partition, all, known),
-            Order::Custom(order) => look_at(order, partition, all, known),
+            Order::Bytewise => look_at(&Bytewise, tree, partition, all, known),
+            Order::Custom(order) => look_at(order, tree, partition, all, known),
             Order::Missing(_) => Vec::new(),
         }
     }
@@ -112,13 +120,12 @@ impl Core {
     pub(super) fn thin_for(&self, keys: &[PartitionKey]) -> bool {
         let [PartitionKey { keyspace: id, tier: 0, lower }] = keys else { return false };
         let state = self.state_now();
-        let partition = state.version.tree(*id).and_then(|tree| {
-            tree.partitions().iter().find(|partition| partition.lower == *lower).cloned()
-        });
+        let Some(tree) = state.version.tree(*id).cloned() else { return false };
         drop(state);
+        let partition = tree.partitions().iter().find(|partition| partition.lower == *lower);
         let Some(partition) = partition else { return false };
-        let mut looks = self.look_at_partition(*id, &partition, true);
-        drop(partition);
+        let mut looks = self.look_at_partition(*id, &tree, partition, true);
+        drop(tree);
         looks.sort_by_key(|look| look.below);
         let keys: Vec<_> = looks.iter().map(|look| ThinKey::of(*id, &look.segment)).collect();
         drop(looks);
@@ -175,7 +182,7 @@ impl Core {
         let store = self.store.lock();
         let state = self.state_now();
         let Some(tree) = state.version.tree(key.keyspace) else { return Ok(None) };
-        let parts = match &keyspace.order {
+        let (parts, above) = match &keyspace.order {
             Order::Bytewise => referring(&Bytewise, tree, key),
             Order::Custom(order) => referring(order, tree, key),
             Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
@@ -189,7 +196,7 @@ impl Core {
         if !alone || self.has_other_names(key.file) {
             return Ok(None);
         }
-        Ok(Some(Job { keyspace, segment, parts, written: Vec::new() }))
+        Ok(Some(Job { keyspace, segment, parts, above, written: Vec::new() }))
     }
 
     fn thin_once(&self, mut job: Job) -> Result<bool> {
@@ -204,7 +211,8 @@ impl Core {
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
         };
         let len = job.segment.meta().len;
-        let seen = job.parts.iter().flat_map(|part| part.runs()).map(|run| run.max_seq()).max();
+        let runs = job.parts.iter().flat_map(|part| part.runs());
+        let seen = runs.chain(job.above.iter().flatten()).map(|run| run.max_seq()).max();
         let note = |segment: &Segment| {
             let place = (segment.meta().file, segment.meta().offset);
             self.relief.thinned.lock().upto.insert(place, seen.unwrap_or(0));
@@ -241,9 +249,9 @@ impl Core {
         let segment = job.segment.clone();
         let meta = segment.meta();
         let most = meta.len - (meta.len / GAIN_DIVISOR).max(PAGE_BYTES).min(meta.len);
-        for part in &job.parts {
+        for (part, above) in job.parts.iter().zip(&job.above) {
             let (mut cursors, mut tombstones, mut own) = (Vec::new(), Vec::new(), 0);
-            for run in part.runs() {
+            for run in above.iter().chain(part.runs()) {
                 tombstones.extend(run.fragments(order)?);
                 let near = |other: &&Arc<Segment>| overlap(order, other, &segment);
                 let mut near: Vec<_> = run.segments().iter().filter(near).cloned().collect();
@@ -291,7 +299,7 @@ impl Core {
     fn install_thinned(&self, job: Job) -> Result<bool> {
         let mut installed = false;
         self.change(|state, store| {
-            let Job { keyspace, segment, parts, written } = &job;
+            let Job { keyspace, segment, parts, written, .. } = &job;
             let Some(tree) = state.version.tree(keyspace.id) else { return Ok(None) };
             let now = match &keyspace.order {
                 Order::Bytewise => places(&Bytewise, tree, parts),
