@@ -402,7 +402,7 @@ pub fn route<O: KeyOrder>(
     let found = flush_targets(order, row, within, cursor, Cutter::new(tombstones))?;
     let touched = found.iter().map(|target| target.partitions.len()).sum();
     let route = match settings.small_tiers {
-        Some(_) if touched <= 2 => Route::Cut,
+        Some(small) if touched <= small.direct => Route::Cut,
         Some(_) => Route::Top,
         None => policy::route(bytes, touched, settings.partition_bytes, top),
     };

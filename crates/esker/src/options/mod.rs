@@ -240,6 +240,8 @@ pub struct SmallTiers {
     pub fan_out: usize,
     /// At how many runs a span is due.
     pub runs: usize,
+    /// How many partitions a flush may touch that goes past the tiers.
+    pub direct: usize,
 }
 
 impl Default for Options {

@@ -17,7 +17,8 @@ fn tiered(count: usize, fan_out: usize, runs: usize) -> Options {
     options.partition_bytes = 4 << 10;
     options.segment_bytes = 1 << 10;
     options.workers = Some(1);
-    options.small_tiers = Some(SmallTiers { count, fan_out, runs });
+    options.small_tiers = Some(SmallTiers { count, fan_out, runs, direct: 2 });
+    options.compression = Compression::None;
     options
 }
 
@@ -42,7 +43,7 @@ fn runs_sink_through_every_tier_and_nothing_is_lost() {
             db.remove(&name).unwrap();
             model.remove(&name);
         } else {
-            let value = [&round.to_le_bytes()[..], &[b'v'; 20]].concat();
+            let value = [&round.to_le_bytes()[..], &[b'v'; 150]].concat();
             db.insert(&name, &value).unwrap();
             model.insert(name, value);
         }
@@ -92,9 +93,7 @@ fn runs_sink_through_every_tier_and_nothing_is_lost() {
 #[test]
 fn a_load_in_key_order_goes_past_the_tiers() {
     let place = Place::new();
-    let mut options = tiered(2, 4, 3);
-    options.compression = Compression::None;
-    let db = Db::open_with(place.path(), options).unwrap();
+    let db = Db::open_with(place.path(), tiered(2, 4, 3)).unwrap();
     for number in 0..4000 {
         db.insert(key(number), vec![number as u8; 100]).unwrap();
     }
@@ -112,20 +111,20 @@ fn a_delete_above_pending_runs_is_kept_until_it_is_below_them() {
     let place = Place::new();
     let db = Db::open_with(place.path(), tiered(2, 4, 100)).unwrap();
     for round in 0..3 {
-        for number in (0..400).step_by(3) {
-            db.insert(key(number), format!("{round}").repeat(40)).unwrap();
+        for number in (0..600).step_by(2) {
+            db.insert(key(number), format!("{round}").repeat(100)).unwrap();
         }
         db.flush().unwrap();
     }
     assert!(pending(&db).iter().sum::<u64>() > 0, "{:?}", pending(&db));
     // It touches one partition, and would go there directly if nothing were pending above.
-    db.remove(key(3)).unwrap();
+    db.remove(key(4)).unwrap();
     db.flush().unwrap();
-    assert_eq!(db.get(key(3)).unwrap(), None);
+    assert_eq!(db.get(key(4)).unwrap(), None);
     db.wait_until_idle().unwrap();
-    assert_eq!(db.get(key(3)).unwrap(), None);
+    assert_eq!(db.get(key(4)).unwrap(), None);
     db.compact().unwrap();
-    assert_eq!((db.get(key(3)).unwrap(), db.iter().unwrap().count()), (None, 133));
+    assert_eq!((db.get(key(4)).unwrap(), db.iter().unwrap().count()), (None, 299));
 }
 
 /// Removes values that begin with `-`.
@@ -184,7 +183,6 @@ fn wide() -> (Place, Db) {
     let mut options = tiered(1, 10, 1000);
     options.memory = Some(32 << 20);
     options.memtable_bytes = Some(2 << 20);
-    options.compression = Compression::None;
     let db = Db::open_with(place.path(), options).unwrap();
     for number in 0..ENTRIES {
         db.insert(key(number), vec![number as u8; 1000]).unwrap();
