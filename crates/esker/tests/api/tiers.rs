@@ -54,6 +54,9 @@ fn runs_sink_through_every_tier_and_nothing_is_lost() {
                 *name < key(low).into_bytes() || *name >= key(low + high).into_bytes()
             });
         }
+        if round % 200 == 0 {
+            db.wait_until_idle().unwrap();
+        }
         if round == 7000 {
             snapshot = Some((db.snapshot().unwrap(), model.clone()));
         }
