@@ -86,6 +86,8 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         shape.set_item("base", level(py, &tree.base)?)?;
         let deltas = tree.deltas.iter().map(|delta| level(py, delta));
         shape.set_item("deltas", deltas.collect::<PyResult<Vec<_>>>()?)?;
+        let tiers = tree.tiers.iter().map(|tier| level(py, tier));
+        shape.set_item("tiers", tiers.collect::<PyResult<Vec<_>>>()?)?;
         trees.set_item(&tree.keyspace, shape)?;
     }
     dict.set_item("keyspaces", trees)?;
@@ -128,7 +130,8 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bo
     Ok(dict)
 }
 
-/// A property by LevelDB's name for it. Bases count as level 1, deltas as level 0.
+/// A property by LevelDB's name for it. Bases count as level 1, deltas and the runs of
+/// tiers as level 0.
 pub(crate) fn property(db: &Db, keyspace: &Keyspace, name: &[u8]) -> esker::Result<Option<String>> {
     let Some(name) = name.strip_prefix(b"leveldb.") else { return Ok(None) };
     let mut text = String::new();
@@ -139,7 +142,7 @@ pub(crate) fn property(db: &Db, keyspace: &Keyspace, name: &[u8]) -> esker::Resu
             let _ = writeln!(text, "level  segments  bytes  entries");
             for (number, deltas) in [(0, true), (1, false)] {
                 let levels = tree.map(|tree| match deltas {
-                    true => tree.deltas.clone(),
+                    true => tree.tiers.iter().chain(&tree.deltas).copied().collect(),
                     false => vec![tree.base],
                 });
                 let sum =

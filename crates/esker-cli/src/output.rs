@@ -103,7 +103,9 @@ const HEADER: [&str; COLUMNS] = [
 ];
 
 fn row(tree: &TreeShape) -> [String; COLUMNS] {
-    let deltas = |field: fn(&LevelShape) -> u64| tree.deltas.iter().map(field).sum::<u64>();
+    let deltas = |field: fn(&LevelShape) -> u64| {
+        tree.deltas.iter().chain(&tree.tiers).map(field).sum::<u64>()
+    };
     [
         shown(&tree.keyspace),
         tree.partitions.to_string(),

@@ -216,7 +216,9 @@ fn keyspaces(history: &History) -> Section {
         ["keyspace", "partitions", "base entries", "base", "deltas", "delta entries", "delta"];
     let mut rows = vec![row(header)];
     let mut trees: Vec<&TreeShape> = stats.trees.iter().collect();
-    let deltas = |tree: &TreeShape| tree.deltas.iter().map(|delta| delta.bytes).sum::<u64>();
+    let deltas = |tree: &TreeShape| {
+        tree.deltas.iter().chain(&tree.tiers).map(|delta| delta.bytes).sum::<u64>()
+    };
     trees.sort_by_key(|tree| std::cmp::Reverse(tree.base.bytes + deltas(tree)));
     for tree in trees.into_iter().take(TREES_SHOWN) {
         rows.push(vec![
@@ -225,7 +227,8 @@ fn keyspaces(history: &History) -> Section {
             count(tree.base.entries as f64),
             bytes(tree.base.bytes as f64),
             tree.deltas.len().to_string(),
-            count(tree.deltas.iter().map(|delta| delta.entries).sum::<u64>() as f64),
+            count(tree.deltas.iter().chain(&tree.tiers).map(|delta| delta.entries).sum::<u64>()
+                as f64),
             bytes(deltas(tree) as f64),
         ]);
     }

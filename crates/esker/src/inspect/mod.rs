@@ -116,7 +116,7 @@ fn superblock(fs: &dyn Fs, path: &Path, fields: &mut Fields) -> Result<()> {
     fields.add("bytes", size(fs, path)?);
     match Superblock::read_file(fs, path) {
         Ok(Some(superblock)) => {
-            fields.add("format version", superblock.version());
+            fields.add("format version", superblock.version);
             fields.add("generation", superblock.generation);
             fields.add("manifest", crate::manifest::manifest_name(superblock.manifest));
             let id: String = superblock.database.iter().map(|b| format!("{b:02x}")).collect();

@@ -53,6 +53,6 @@ pub use tree::{TIERS_MAX, Tree, check_tree};
 pub use version::{Trees, Version, misfit};
 
 /// The format version that this build writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// The oldest format version that this build reads.
 pub const FORMAT_VERSION_MIN: u32 = 1;

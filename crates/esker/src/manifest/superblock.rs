@@ -16,7 +16,7 @@ use std::path::Path;
 pub const SUPERBLOCK_NAMES: [&str; 2] = ["superblock-A", "superblock-B"];
 
 const MAGIC: [u8; 8] = *b"ESKERSB\n";
-/// What versions 1 and 2 have in common, its checksum included: version 1 ends here.
+/// What all versions have in common, its checksum included: version 1 ends here.
 const HEAD_LEN: usize = 64;
 const LEN: usize = 512;
 const FLAG_CLOSED: u32 = 1;
@@ -24,6 +24,9 @@ const FLAG_CLOSED: u32 = 1;
 /// The content of a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Superblock {
+    /// The format version of the database. One that is written anew says the newest, and one that
+    /// is written again says the same as before.
+    pub version: u32,
     /// Counts updates; the greater one of two valid superblocks counts.
     pub generation: u64,
     /// The number of the manifest.
@@ -35,15 +38,10 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// The format version that says this.
-    pub fn version(&self) -> u32 {
-        if self.known.is_some() { FORMAT_VERSION } else { 1 }
-    }
-
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(LEN);
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&self.version().to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&self.generation.to_le_bytes());
         bytes.extend_from_slice(&self.manifest.to_le_bytes());
@@ -79,17 +77,17 @@ impl Superblock {
             let manifest = reader.u64()?;
             let mut database = [0; 16];
             database.copy_from_slice(reader.take(16)?);
-            Ok((version, Self { generation, manifest, database, known: None }))
+            Ok(Self { version, generation, manifest, database, known: None })
         };
-        let (version, superblock) =
+        let superblock =
             head().map_err(|error: crate::base::codec::DecodeError| damaged(error.0))?;
         let supported = FORMAT_VERSION;
-        match version {
+        match superblock.version {
             1 => Ok(superblock),
-            2 if bytes.len() < LEN || !is_summed(1, &bytes[..LEN]) => {
+            2..=FORMAT_VERSION if bytes.len() < LEN || !is_summed(1, &bytes[..LEN]) => {
                 Err(damaged("its second checksum does not match"))
             }
-            2 => {
+            2..=FORMAT_VERSION => {
                 let known = decode_known(&bytes[HEAD_LEN..]).map_err(|error| damaged(error.0))?;
                 Ok(Self { known: Some(known), ..superblock })
             }
@@ -214,11 +212,21 @@ impl Superblocks {
     pub fn write_one(&mut self, fs: &dyn Fs, directory: &Path, next: Superblock) -> Result<()> {
         if !self.synced {
             // Before a write may tear the other one, this one must be durable. It is written again,
-            // because an earlier sync of it may have failed (R7).
-            write(fs, directory, self.slot, &self.current)?;
+            // because an earlier sync of it may have failed (R7). These are the same bytes, so a
+            // torn write leaves them as they were.
+            // Seeded: a power cut during a conversion leaves no superblock.
+            let same = if bug!("manifest_superblock_in_force_is_converted") {
+                Superblock { version: FORMAT_VERSION, ..self.current }
+            } else {
+                self.current
+            };
+            write(fs, directory, self.slot, &same)?;
             self.synced = true;
         }
-        let next = Superblock { generation: self.current.generation + 1, ..next };
+        // Only version 1 says nothing of manifest and log.
+        let version = if next.known.is_some() { FORMAT_VERSION } else { 1 };
+        let generation = self.current.generation + 1;
+        let next = Superblock { version, generation, ..next };
         let slot = 1 - self.slot;
         // Seeded: the superblock that counts is overwritten, so that a torn write leaves the other.
         let slot = if bug!("manifest_newer_superblock_first") { 1 - slot } else { slot };

@@ -7,7 +7,7 @@ use crate::commit::{LogConfig, Pipeline};
 use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
 use crate::fs::Fs;
-use crate::manifest::{Edit, Known, Manifest, Superblock, Superblocks};
+use crate::manifest::{Edit, FORMAT_VERSION, Known, Manifest, Superblock, Superblocks};
 use crate::options::Options;
 use crate::sync::Latch;
 use crate::wal::FIRST_POSITION;
@@ -37,6 +37,7 @@ pub fn first_superblocks(fs: &dyn Fs, path: &Path, manifest: &Manifest) -> Resul
         .map_err(|error| Error::io("draw random bytes for", path, std::io::Error::other(error)))?;
     let known = Known { manifest: manifest.reach(), ..Known::default() };
     let (generation, manifest, known) = (0, manifest.number(), Some(known));
-    let first = Superblock { generation, manifest, database, known };
+    let version = FORMAT_VERSION;
+    let first = Superblock { version, generation, manifest, database, known };
     Superblocks::create(fs, path, first).map(drop)
 }

@@ -21,9 +21,9 @@ pub(super) struct Seen {
     pub tree: usize,
     /// Where segments begin and end in their files: no two overlap.
     places: HashMap<FileId, BTreeMap<u64, u64>>,
-    /// The number of entries of each merged partition, by its address, because branches share
-    /// partitions.
-    pub entries: HashMap<*const Partition, u64>,
+    /// The number of entries of each merged partition, by the addresses of the spans above it and
+    /// its own, because branches share them.
+    pub entries: HashMap<Vec<*const Partition>, u64>,
     /// Lists of range tombstones that were read; `None`: they cannot be.
     pub tombstones: HashMap<Place, Option<Arc<Fragments>>>,
     pub tombstones_kept: usize,

@@ -235,8 +235,13 @@ impl Source {
         self.whole &= scan.header.is_ok();
         let partitions: usize =
             self.version.trees().iter().map(|(_, t)| t.partitions().len()).sum();
+        let all: usize = self.version.trees().iter().map(|(_, t)| t.all().count()).sum();
+        let spans = match all - partitions {
+            0 => String::new(),
+            spans => format!(", {spans} spans above them"),
+        };
         let text = format!(
-            "{edits} edits: {} keyspaces, {partitions} partitions, log from {}",
+            "{edits} edits: {} keyspaces, {partitions} partitions{spans}, log from {}",
             self.keyspaces.len(),
             self.log_start.map_or_else(|| "an unknown position".to_owned(), |at| at.to_string()),
         );

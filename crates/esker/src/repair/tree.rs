@@ -9,6 +9,9 @@
 //!
 //! So a plan does not merge a partition whose segments another tree has: it adds the counts in the
 //! descriptions of the segments and reports *at most* that many entries.
+//!
+//! A partition is read together with the pending runs of the spans above it. Each row is newer than
+//! the rows below it, so its runs have greater ranks.
 
 use super::covers::Cover;
 use super::merge::{Input, Merge, Place, judge};
@@ -27,9 +30,17 @@ use std::sync::Arc;
 /// Range tombstones that are kept in memory between the partitions that name them.
 const KEPT_TOMBSTONES_MAX: usize = 1 << 20;
 
-/// A partition to read: its segments from old to new, each once.
+/// Ranks of a row begin at a multiple of this.
+const ROW_RANKS: usize = 1 << 24;
+
+/// What is read as one: the spans above a partition and the partition, each with its row. If the
+/// tree is not in order, it is all of the tree.
+type Group<'t> = Vec<(usize, &'t Arc<Partition>)>;
+
+/// A partition to read, with what the tiers hold of its keys: its segments from new to old, each
+/// once.
 struct Part<'t> {
-    partition: &'t Arc<Partition>,
+    group: Group<'t>,
     data: Vec<Input>,
     tombstones: Vec<Input>,
     /// Whether its entries are merged; otherwise only the damage of segments that no other tree
@@ -37,7 +48,17 @@ struct Part<'t> {
     merged: bool,
 }
 
-impl Part<'_> {
+impl<'t> Part<'t> {
+    /// The partition.
+    fn partition(&self) -> Option<&'t Arc<Partition>> {
+        self.group.last().map(|(_, partition)| *partition)
+    }
+
+    /// Names the part: branches share partitions and spans by address.
+    fn addresses(&self) -> Vec<*const Partition> {
+        self.group.iter().map(|(_, partition)| Arc::as_ptr(partition)).collect()
+    }
+
     fn places(&self) -> impl Iterator<Item = Place> {
         self.data.iter().chain(&self.tombstones).map(Input::place)
     }
@@ -89,17 +110,18 @@ impl<S: Sink> Walk<'_, S> {
             let text = format!("the partitions of keyspace {:?} are not in order", kept.keyspace);
             self.plan.find(State::Damaged, None, text);
         }
-        let groups: Vec<&[Arc<Partition>]> =
-            tree.partitions().chunks(if ordered { 1 } else { usize::MAX }).collect();
-        let parts: Vec<Part<'_>> =
-            groups.into_iter().filter_map(|group| self.part(group, kept)).collect();
+        let parts: Vec<Part<'_>> = groups(order, tree, ordered)
+            .into_iter()
+            .map(|group| self.part(order, (group, ordered), kept))
+            .collect();
         let mut named: HashMap<Place, usize> = HashMap::new();
         for part in parts.iter().filter(|part| part.merged) {
             part.data.iter().for_each(|input| *named.entry(input.place()).or_default() += 1);
         }
         let mut merge = Merge::new(order, named);
         for part in parts {
-            let address = Arc::as_ptr(part.partition);
+            let Some(partition) = part.partition() else { continue };
+            let addresses = part.addresses();
             if !part.merged {
                 self.count(order, &part, number, kept);
                 continue;
@@ -110,24 +132,36 @@ impl<S: Sink> Walk<'_, S> {
                 let fragments = self.tombstones(order, &input.meta, kept);
                 covers.extend(fragments.map(|fragments| Cover { rank: input.rank, fragments }));
             }
-            let partition = part.partition;
             let bounds = (partition.lower.as_deref(), partition.upper.as_deref());
             let bounds = if ordered { bounds } else { (None, None) };
             merge.partition(part.data, covers, bounds, &mut Saver { walk: self, number, kept })?;
-            self.seen.entries.insert(address, kept.entries - before);
+            self.seen.entries.insert(addresses, kept.entries - before);
         }
         Ok(())
     }
 
-    /// The segments to read for some partitions. A segment gets the rank of the first partition and
-    /// run that name it.
-    fn part<'t>(&mut self, group: &'t [Arc<Partition>], kept: &Kept) -> Option<Part<'t>> {
+    /// The segments to read for some partitions and spans. A segment gets the rank of the first
+    /// partition and run that name it.
+    fn part<'t, O: KeyOrder>(
+        &mut self,
+        order: &O,
+        (group, ordered): (Group<'t>, bool),
+        kept: &Kept,
+    ) -> Part<'t> {
+        let below = group.last().map(|(_, partition)| *partition).filter(|_| ordered);
         let (mut data, mut tombstones) = (Vec::new(), Vec::new());
         let (mut here, mut doubled, mut overlapping) = (HashSet::new(), 0u64, 0u64);
-        for partition in group {
-            let newest = partition.deltas.len();
-            for (age, run) in partition.runs().enumerate() {
+        for (tier, partition) in &group {
+            // Seeded: what a tier holds counts as older than what lies below it.
+            let tier_rank = if bug!("repair_tiers_are_older") { 0 } else { tier * ROW_RANKS };
+            let newest = tier_rank + partition.deltas.len();
+            for (age, run) in partition.runs_in(*tier).enumerate() {
                 for segment in run.segments().iter().chain(run.tombstones()) {
+                    // A span has many partitions below it: each reads what it needs.
+                    let apart = |below: &Arc<Partition>| !reaches(order, segment.meta(), below);
+                    if *tier > 0 && below.is_some_and(apart) {
+                        continue;
+                    }
                     let input = Input { rank: newest - age, meta: segment.meta().clone() };
                     if !here.insert(input.place()) {
                         doubled += 1;
@@ -156,7 +190,7 @@ impl<S: Sink> Walk<'_, S> {
             );
             self.plan.find(State::Lost, None, text);
         }
-        let mut part = Part { partition: group.first()?, data, tombstones, merged: true };
+        let mut part = Part { group, data, tombstones, merged: true };
         let (readers, tree) = (&mut self.seen.readers, self.seen.tree);
         if !S::KEEPS {
             let elsewhere = |place| readers.get(&place).is_some_and(|reader| *reader != tree);
@@ -167,13 +201,13 @@ impl<S: Sink> Walk<'_, S> {
         for input in part.data.iter().chain(&part.tombstones) {
             readers.entry(input.place()).or_insert(reader);
         }
-        Some(part)
+        part
     }
 
     /// Counts the entries that a partition holds at most, and finds the damage of the segments that
     /// no other tree reads.
     fn count<O: KeyOrder>(&mut self, order: &O, part: &Part<'_>, number: u32, kept: &mut Kept) {
-        let merged = self.seen.entries.get(&Arc::as_ptr(part.partition)).copied();
+        let merged = self.seen.entries.get(&part.addresses()).copied();
         kept.entries += merged.unwrap_or_else(|| {
             kept.at_most = true;
             let entries = |input: &Input| input.meta.entries.saturating_sub(input.meta.deletes);
@@ -227,4 +261,39 @@ impl<S: Sink> Walk<'_, S> {
         seen.tombstones.insert(place, fragments.clone());
         fragments
     }
+}
+
+/// What is read as one. If the bounds of the tree are not in order, that is all of it.
+fn groups<'t, O: KeyOrder>(order: &O, tree: &'t Tree, ordered: bool) -> Vec<Group<'t>> {
+    let rows = || tree.rows().iter().enumerate().rev();
+    if !ordered {
+        let all = rows().flat_map(|(tier, row)| row.partitions().iter().map(move |p| (tier, p)));
+        return vec![all.collect()];
+    }
+    let path = |partition: &'t Arc<Partition>| {
+        let mut group: Group<'t> = Vec::new();
+        for (tier, row) in rows().filter(|(tier, _)| *tier > 0) {
+            let at = partition.lower.as_deref().map_or(0, |lower| row.find(order, lower));
+            group.push((tier, &row.partitions()[at]));
+        }
+        group.push((0, partition));
+        group
+    };
+    tree.partitions().iter().map(path).collect()
+}
+
+/// Whether a segment may hold something of the keys of a partition.
+fn reaches<O: KeyOrder>(order: &O, meta: &SegmentMeta, partition: &Partition) -> bool {
+    let tombstones = meta.kind == SegmentKind::Tombstones;
+    // An empty bound of a tombstone is none.
+    let open = |key: &[u8]| tombstones && key.is_empty();
+    let begins = partition
+        .upper
+        .as_deref()
+        .is_none_or(|upper| open(&meta.min_key) || order.compare(&meta.min_key, upper).is_lt());
+    let ends = partition
+        .lower
+        .as_deref()
+        .is_none_or(|lower| open(&meta.max_key) || order.compare(&meta.max_key, lower).is_ge());
+    begins && ends
 }

@@ -13,8 +13,9 @@ use crate::fs::Incarnation;
 /// The first eight bytes of a log file.
 pub const MAGIC: [u8; 8] = *b"ESKERLOG";
 /// The format version that this build writes, and the newest that it reads.
-pub const VERSION: u32 = 2;
-/// The oldest version that is read: its log files carry no life, and its end marks no payload.
+pub const VERSION: u32 = 3;
+/// The oldest version that is read: its log files carry no life, and its end marks no payload. Log
+/// files of version 2 are as those of version 3.
 const VERSION_MIN: u32 = 1;
 /// Bytes before the first record byte of a log file: one page, so that data is page-aligned.
 pub const HEADER_BYTES: u64 = 4096;

@@ -154,25 +154,31 @@ fn it_is_saved_whole_by_a_repair() {
     }
 }
 
-/// A database of version 1 gains what version 2 says about it as soon as it is opened for writing.
-#[test]
-fn an_open_for_writing_turns_version_1_into_version_2() {
-    let (_temporary, path) = sample("v1");
-    let versions = |path: &Path| -> Vec<String> {
-        let of_file = |(_, field, value): (PathBuf, String, String)| {
-            field.ends_with("format version").then_some(value)
-        };
-        let mut kept = fields(path);
-        kept.retain(|(path, ..)| !path.to_string_lossy().contains("data"));
-        kept.into_iter().filter_map(of_file).collect()
+/// The versions that the superblocks, the manifest and the log files of a database declare.
+fn declared(path: &Path) -> Vec<String> {
+    let of_file = |(_, field, value): (PathBuf, String, String)| {
+        field.ends_with("format version").then_some(value)
     };
-    assert!(versions(&path).iter().all(|version| version == "1"));
-    Db::open_with(&path, options()).unwrap().close().unwrap();
-    let now = versions(&path);
-    assert!(now.len() >= 4 && now.iter().all(|version| version == "2"), "{now:?}");
-    let closed =
-        |(_, field, value): &(PathBuf, String, String)| field == "known.closed" && value == "true";
-    assert_eq!(fields(&path).iter().filter(|field| closed(field)).count(), 2);
+    let mut kept = fields(path);
+    kept.retain(|(path, ..)| !path.to_string_lossy().contains("data"));
+    kept.into_iter().filter_map(of_file).collect()
+}
+
+/// A database of an older version is one of the newest as soon as it is opened for writing.
+#[test]
+fn an_open_for_writing_turns_older_versions_into_version_3() {
+    for version in VERSIONS {
+        let (_temporary, path) = sample(version);
+        let old = &version[1..];
+        assert!(declared(&path).iter().all(|found| found == old), "{version}");
+        Db::open_with(&path, options()).unwrap().close().unwrap();
+        let now = declared(&path);
+        assert!(now.len() >= 4 && now.iter().all(|found| found == "3"), "{version}: {now:?}");
+        let closed = |(_, field, value): &(PathBuf, String, String)| {
+            field == "known.closed" && value == "true"
+        };
+        assert_eq!(fields(&path).iter().filter(|field| closed(field)).count(), 2, "{version}");
+    }
 }
 
 /// The fields of every file of the database, as `esker inspect` shows them.

@@ -15,6 +15,7 @@ mod operations;
 mod readme;
 mod rules;
 mod serializable;
+mod tiers;
 
 use esker::Options;
 use esker::fs::Fs;

@@ -196,13 +196,13 @@ fn an_unknown_version_is_refused_before_any_write() {
     let (log, _) = small_log(&fs, LogKind::Plain, 3);
     drop(log);
     let path = file_paths(&fs).remove(0);
-    fs.patch(&path, 8, 1);
-    assert!(replay(&fs).is_ok(), "the copy still says version 2");
-    fs.patch(&path, 2048 + 8, 1);
+    fs.patch(&path, 8, 4);
+    assert!(replay(&fs).is_ok(), "the copy still says version 3");
+    fs.patch(&path, 2048 + 8, 4);
     let before = fs.read(&path);
     for policy in [Policy::Refuse, Policy::KeepPrefix] {
         let error = replay_from(&fs, FIRST, policy).unwrap_err();
-        assert!(matches!(error, Error::UnknownFormat { found: 3, supported: 2, .. }), "{error}");
+        assert!(matches!(error, Error::UnknownFormat { found: 7, supported: 3, .. }), "{error}");
     }
     assert_eq!(fs.read(&path), before);
 }

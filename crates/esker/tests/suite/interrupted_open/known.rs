@@ -336,11 +336,20 @@ fn what_writes_of_class_disk_synced_is_recorded_in_the_background() {
     db.close().unwrap();
 }
 
-/// A database of version 1 becomes one of version 2 when it is opened for writing. Wherever that is
-/// cut off, by a kill or a power cut, nothing is lost.
+/// A database of version 1 or 2 becomes one of version 3 when it is opened for writing. Wherever that
+/// is cut off, by a kill or a power cut, nothing is lost.
 #[test]
 fn the_conversion_from_version_1_can_be_cut_off_anywhere() {
-    let disk = golden();
+    a_conversion_can_be_cut_off_anywhere("v1");
+}
+
+#[test]
+fn the_conversion_from_version_2_can_be_cut_off_anywhere() {
+    a_conversion_can_be_cut_off_anywhere("v2");
+}
+
+fn a_conversion_can_be_cut_off_anywhere(version: &str) {
+    let disk = golden(version);
     let expected = everything(&disk.kill_clone());
     assert!(expected.len() > 300, "{}", expected.len());
     let cuts = Arc::new(Mutex::new(Vec::new()));
@@ -356,12 +365,14 @@ fn the_conversion_from_version_1_can_be_cut_off_anywhere() {
     let db = Db::open_with(PATH, golden_options(&disk)).unwrap();
     disk.set_hook(None);
     assert!(superblock(&disk).known.is_some());
+    assert_eq!(superblock(&disk).version, 3);
     db.close().unwrap();
     let cuts = std::mem::take(&mut *cuts.lock().unwrap());
     assert!(cuts.len() > 80, "an opening has only {} steps", cuts.len() / 4);
     for (story, cut) in cuts {
         assert!(everything(&cut) == expected, "{story}");
         assert!(superblock(&cut).known.is_some(), "{story}");
+        assert_eq!(superblock(&cut).version, 3, "{story}");
     }
 }
 
@@ -384,10 +395,10 @@ fn golden_options(disk: &CrashFs) -> Options {
     options
 }
 
-/// The golden database of version 1, on a simulated disk.
-fn golden() -> CrashFs {
+/// The golden database of a version, on a simulated disk.
+fn golden(version: &str) -> CrashFs {
     let disk = CrashFs::new();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1/db");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version).join("db");
     for directory in ["", "wal", "data"] {
         let to = Path::new(PATH).join(directory);
         disk.create_dir(&to).unwrap();
