@@ -351,13 +351,11 @@ impl Core {
                 change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
             }
             for (id, (keyspace, draft)) in drafts {
-                let is_own = |p: &Partition| {
-                    batch.own.contains(&PartitionKey::of_partition(id, p.lower.clone()))
-                };
                 let mut rows = Rows::of(&draft.finish());
                 let busy = |tier: usize, p: &Partition| {
                     // These compactions end with this change.
-                    self.work.is_busy(id, tier, p.lower.as_deref()) && !(tier == 0 && is_own(p))
+                    let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
+                    !batch.own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
                 };
                 let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
                 tiers::reshape(&keyspace.order, &mut rows, rules);
