@@ -4,8 +4,11 @@ use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::limits::KEYSPACES_MAX;
 use crate::base::{FileId, KeyspaceId, Millis, Seq};
 use crate::manifest::fields::{put_key, read_key, read_list, read_name};
-use crate::manifest::{BranchRecord, Home, TIERS_MAX};
+use crate::manifest::{BranchRecord, Home};
 use crate::run::SegmentMeta;
+
+/// A tree has at most this many tiers.
+pub const TIERS_MAX: usize = 4;
 
 /// A keyspace as the manifest knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]

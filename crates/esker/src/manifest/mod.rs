@@ -38,7 +38,9 @@ mod version;
 
 pub use branch::{BranchKind, BranchRecord, Home};
 pub use draft::Draft;
-pub use edit::{Edit, KeyspaceRecord, PartitionRecord, RunRecord, Traits, TreeEdit, TreePiece};
+pub use edit::{
+    Edit, KeyspaceRecord, PartitionRecord, RunRecord, TIERS_MAX, Traits, TreeEdit, TreePiece,
+};
 pub use known::{EndMark, Known, Reach};
 pub use log::{Manifest, begins_like_one, read, read_records};
 pub use name::{manifest_name, parse_manifest_name};
@@ -49,7 +51,7 @@ pub use row::Row;
 pub use scan::{Content, Piece, Scan, scan};
 pub use store::{Dead, Moved, Store, Totals};
 pub use superblock::{SUPERBLOCK_NAMES, Superblock, Superblocks};
-pub use tree::{TIERS_MAX, Tree, check_tree};
+pub use tree::{Tree, check_tree};
 pub use version::{Trees, Version, misfit};
 
 /// The format version that this build writes, and the newest that it reads.

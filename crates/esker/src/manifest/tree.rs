@@ -10,13 +10,10 @@
 //!    the base of its partition) everything is newer than everything behind it.
 
 use crate::base::KeyOrder;
-use crate::manifest::{Partition, Row};
+use crate::manifest::{Partition, Row, TIERS_MAX};
 use crate::run::Run;
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// A tree has at most this many tiers.
-pub const TIERS_MAX: usize = 4;
 
 /// The rows of one keyspace.
 #[derive(Debug)]
