@@ -70,7 +70,7 @@ fn every_file_is_shown_field_by_field() {
     assert_eq!(values(&superblock, "checksum"), ["right"]);
     assert!(values(&superblock, "manifest")[0].starts_with("MANIFEST-"));
     let manifest = first(&path, "MANIFEST");
-    assert_eq!(values(&manifest, "header.format version"), ["2"]);
+    assert_eq!(values(&manifest, "header.format version"), ["3"]);
     assert!(values(&manifest, "keys").contains(&"\"key00\" to \"key49\"".to_owned()));
     assert!(values(&manifest, "damaged").is_empty());
     let log = first(&path.join("wal"), "0");

@@ -54,8 +54,8 @@ impl Partition {
     /// The runs that it has in a row: those of a span are its pending runs.
     #[inline]
     pub fn runs_in(&self, tier: usize) -> impl Iterator<Item = &Arc<Run>> {
-        let bases = usize::from(tier == 0);
-        self.runs().take(self.deltas.len() + bases)
+        let count = self.deltas.len() + usize::from(tier == 0);
+        (0..count).map(|n| self.deltas.get(n).unwrap_or(&self.base))
     }
 
     /// What explanations call run `n` of the partition with this number in row `tier`, counted

@@ -375,15 +375,16 @@ impl Metric {
     /// Values of the labels: all there are, or some of elements of a list.
     pub(super) fn examples(&self) -> Vec<Vec<&'static str>> {
         let choices = |name: &&str| match *name {
-            "level" => ["base", "delta_0"],
-            "position" => ["8", "16"],
-            "label" => ["one", "one"],
-            _ => ["one \"word\"", "\u{e4}\\\n"],
+            "level" => &["base", "delta_0", "tier_1"][..],
+            "position" => &["8", "16"],
+            "label" => &["one", "one"],
+            _ => &["one \"word\"", "\u{e4}\\\n"],
         };
         let mut all: Vec<Vec<&'static str>> = vec![Vec::new()];
         for choices in self.labels.iter().map(choices) {
             let with = |labels: &Vec<&'static str>| {
-                choices.map(|choice| labels.iter().copied().chain([choice]).collect())
+                let one = |choice: &&'static str| labels.iter().copied().chain([*choice]).collect();
+                choices.iter().map(one).collect::<Vec<_>>()
             };
             all = all.iter().flat_map(with).collect();
         }
