@@ -70,19 +70,17 @@ impl Sources<'_> {
         let total = |counter| self.counters.total(counter);
         let log = self.pipeline.map(Pipeline::counters).unwrap_or_default();
         let cache = self.cache.stats();
-        let gets_found = || total(Counter::Gets).saturating_sub(total(Counter::GetsMissing));
+        let gets_cached = total(Counter::GetsCached);
         let (files_open, files_open_max) = self.files.open_run_files();
         let Measured { data_file_bytes, branches, .. } = measured;
         let branches = branches.into_iter().take(LISTED_MAX);
         let (held, held_memory) = self.held();
         let waits = self.wait_times();
         let mut stats = Stats {
-            gets_found: gets_found(),
+            gets_found: gets_cached + total(Counter::GetsElsewhere),
             syncs: log.syncs,
             bytes_read: cache.bytes_read,
-            // Gets that a cached block answered: all gets that found a value, less those answered
-            // elsewhere.
-            cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
+            cache_hits: cache.hits + gets_cached,
             cache_misses: cache.misses,
             page_cache_reads: cache.reads.page_cache,
             device_reads: cache.reads.device,
