@@ -36,7 +36,7 @@ fn calls_are_counted_exactly_and_one_in_128_is_timed() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
     });
     assert_eq!(counters.total(Counter::Gets), 800_000);
-    assert!((5_500..7_000).contains(&timed), "{timed} of 800,000 calls were timed");
+    assert!((5_000..8_000).contains(&timed), "{timed} of 800,000 calls were timed");
 }
 
 #[test]

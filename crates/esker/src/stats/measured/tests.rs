@@ -39,10 +39,10 @@ fn tree(partitions: u32) -> Tree {
 
 #[test]
 fn trees_of_many_partitions_cost_no_more_per_look() {
-    for (trees, partitions) in [(1, 20_000), (200, 100), (256, 2_000)] {
+    for (trees, partitions) in [(1, 20_000), (200, 100), (256, 100)] {
         let trees: Vec<_> = (0..trees).map(|_| tree(partitions)).collect();
         let (mut remeasured, mut steps, mut each, mut walked) = (Remeasured::default(), 0, 0, 0);
-        let looks = 2_000;
+        let looks = 200;
         for _ in 0..looks {
             let seen = remeasured.look(|| {
                 let named = trees.iter().map(|tree| ("name", Some(tree), 0));
