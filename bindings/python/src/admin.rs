@@ -37,7 +37,6 @@ fn dict_in<'py>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, Py
 
 /// Adds a sample to the dict that its field is in, under the field's name. Times are in seconds.
 fn add(dict: &Bound<'_, PyDict>, field: &str, sample: &Sample) -> PyResult<()> {
-    let histogram = sample.metric.kind == MetricKind::Histogram;
     let part = match sample.part {
         SamplePart::Value if sample.metric.kind == MetricKind::StateSet => {
             let state = usize::try_from(sample.raw).ok();
@@ -48,17 +47,13 @@ fn add(dict: &Bound<'_, PyDict>, field: &str, sample: &Sample) -> PyResult<()> {
             let upto = if upto == u64::MAX { f64::INFINITY } else { upto as f64 / 1e9 };
             return dict_in(&dict_in(dict, field)?, "buckets")?.set_item(upto, sample.raw);
         }
-        SamplePart::Quantile(500) => "p50",
-        SamplePart::Quantile(990) => "p99",
-        SamplePart::Quantile(999) => "p999",
-        SamplePart::Quantile(1000) => "max",
-        SamplePart::Count if histogram => "count",
-        SamplePart::Count => "samples",
-        SamplePart::Sum => "total",
-        _ if sample.metric.unit == MetricUnit::Seconds => {
-            return dict.set_item(field, sample.value());
-        }
-        _ => return dict.set_item(field, sample.raw),
+        part => part.name(sample.metric.kind),
+    };
+    let Some(part) = part else {
+        return match sample.metric.unit {
+            MetricUnit::Seconds => dict.set_item(field, sample.value()),
+            _ => dict.set_item(field, sample.raw),
+        };
     };
     let dict = dict_in(dict, field)?;
     match sample.part {

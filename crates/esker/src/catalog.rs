@@ -493,6 +493,11 @@ impl Catalog {
         self.by_name.get(&branch).into_iter().flat_map(BTreeMap::values)
     }
 
+    /// How many there are.
+    pub fn live_count(&self, branch: KeyspaceId) -> usize {
+        self.by_name.get(&branch).map_or(0, BTreeMap::len)
+    }
+
     /// The changes before `seq` that the manifest does not record yet: created and dropped
     /// keyspaces. A keyspace that was created and dropped since then appears only as dropped.
     pub fn pending_before(&self, seq: Seq) -> (Vec<KeyspaceRecord>, Vec<KeyspaceId>) {
