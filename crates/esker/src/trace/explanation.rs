@@ -130,6 +130,28 @@ pub enum StepSource {
     Sync,
 }
 
+impl StepSource {
+    /// The name of its kind in JSON and in the file `STATISTICS`, for example `memtable`.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::StepSource::Publication.as_str(), "publication");
+    /// ```
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Memtable { .. } => "memtable",
+            Self::Run { .. } => "run",
+            Self::Operands => "operands",
+            Self::Admission => "admission",
+            Self::Reservation => "reservation",
+            Self::Log => "log",
+            Self::Apply => "apply",
+            Self::Publication => "publication",
+            Self::Sync => "sync",
+        }
+    }
+}
+
 /// How a step of an operation ended.
 ///
 /// # Example
