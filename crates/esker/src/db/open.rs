@@ -133,13 +133,14 @@ impl Core {
         let (fs, log_start, bus) = (options.fs.clone(), described.log_start, monitor.bus());
         // The pool keeps one memtable's worth of memory for the next memtable.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
-        let (log_directory, waits) = (path.join(LOG_DIRECTORY), Arc::<Waits>::default());
+        let (log_directory, waits) =
+            (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
         let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
         let (recovered, memtable_sets) =
             replay_log(&log_directory, log_start, options, replay, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
-        let (reserve, store) = begin(path, options, &mut described, &files, known)?;
+        let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;
         let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
