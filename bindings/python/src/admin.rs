@@ -17,7 +17,8 @@ fn level<'py>(py: Python<'py>, level: &LevelShape) -> PyResult<Bound<'py, PyDict
     numbers(py, &[("runs", runs), ("segments", segments), ("bytes", bytes), ("entries", entries)])
 }
 
-fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py, PyDict>> {
+/// A dict of numbers.
+pub(crate) fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, number) in numbers {
         dict.set_item(name, number)?;
@@ -97,6 +98,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         branches.set_item(&branch.name, branch.data)?;
     }
     dict.set_item("branches", branches)?;
+    dict.set_item("slowest", crate::explain::slowest(py, &stats.slowest)?)?;
     Ok(dict)
 }
 

@@ -12,6 +12,7 @@
 //! [`Slowest`] keeps the slowest operations of the last hour, without keys and values.
 
 mod display;
+pub mod encoding;
 mod explanation;
 mod phases;
 mod recorder;

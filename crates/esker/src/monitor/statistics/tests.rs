@@ -379,3 +379,33 @@ fn on_a_full_device_only_a_file_with_its_space_is_written() {
     file.keep(true, false, || (stats(2), 1));
     assert_eq!(read(&disk, 0).unwrap().stats.puts, 2);
 }
+
+#[test]
+fn the_slowest_operations_are_in_the_file_and_leave_space_for_the_rest() {
+    let (disk, mut file) = scene(0);
+    let dir = tempfile::tempdir().unwrap();
+    let db = crate::Db::open(&dir).unwrap();
+    let mut explanation = db.explain_put("secret-key", "secret-value").unwrap();
+    db.close().unwrap();
+    let slow = crate::SlowOperation { when: at(7), explanation: explanation.clone() };
+    let one = Stats { slowest: vec![slow], ..stats(1) };
+    assert!(file.update(one.clone(), 1, 1_000, false));
+    assert_eq!(read(&disk, 1_000).unwrap().stats, one);
+    assert!(!disk.read(&path()).windows(6).any(|part| part == b"secret"));
+    // As many as there can be, with the longest names and many steps.
+    explanation.keyspace = "k".repeat(255);
+    explanation.steps = explanation.steps.into_iter().cycle().take(500).collect();
+    let mut slowest = Vec::new();
+    for operation in ["get", "scan", "put", "sync", "lock"] {
+        let explanation = crate::Explanation { operation, ..explanation.clone() };
+        slowest.extend(vec![crate::SlowOperation { when: at(7), explanation }; 16]);
+    }
+    let shape = |number| TreeShape { keyspace: format!("{number}"), ..TreeShape::default() };
+    let trees: Vec<_> = (0..100).map(shape).collect();
+    let full = Stats { slowest, trees, ..stats(2) };
+    assert!(file.update(full.clone(), 100, 2_000, false));
+    let observed = read(&disk, 2_000).unwrap();
+    assert!(!observed.trees_left_out() && observed.stats.trees == full.trees);
+    let shown = observed.stats.slowest.len();
+    assert!((5..80).contains(&shown), "{shown}");
+}
