@@ -179,8 +179,10 @@ impl Reserve {
             let before = self.target.fetch_add(unit - known, Ordering::AcqRel);
             let bytes = before + (unit - known);
             self.events.emit(EventKind::ReserveChanged { before, bytes });
-            self.tight.store(true, Ordering::Release);
-            self.restore();
+            let tight = self.tight.swap(true, Ordering::AcqRel);
+            if !self.restore() && !tight {
+                self.events.emit(EventKind::DeviceFull { free: self.free() });
+            }
         }
     }
 

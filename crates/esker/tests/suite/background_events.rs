@@ -15,6 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const PATH: &str = "/db";
+/// Far more changes than a manifest or a log file takes before it is replaced.
+const TRIES: u64 = 20_000;
 
 /// The events that a database has passed on.
 #[derive(Default)]
@@ -123,9 +125,10 @@ fn files_of_a_torn_manifest_that_are_set_aside_are_an_event() {
 fn a_manifest_that_cannot_be_rewritten_is_an_event() {
     let (faults, told, db) = scene();
     fail(&faults, Op::Create, "MANIFEST", io::ErrorKind::PermissionDenied);
-    let mut number = 0;
+    let mut number = 0_u64;
     while !told.has("manifest_not_rewritten") {
         number += 1;
+        assert!(number < TRIES, "no event after so many changes");
         db.keyspace(&format!("{number:0200}")).unwrap();
     }
     faults.clear();
@@ -155,6 +158,7 @@ fn log_files_that_cannot_be_removed_are_an_event() {
     let mut number = 0_u64;
     while !told.has("files_left") {
         number += 1;
+        assert!(number < TRIES, "no event after so many flushes");
         db.insert(number.to_be_bytes(), [7; 4000]).unwrap();
         if number % 100 == 0 {
             db.flush().unwrap();

@@ -142,9 +142,26 @@ fn a_new_size_and_a_failure_are_events() {
     // Parts that are used and put back change no size.
     assert!(reserve.give_up(Use::All) && reserve.restore());
     assert_eq!(told(), []);
-    fs.knobs.fail_write.store(true, Ordering::Relaxed);
+    fs.knobs.fail_set_len.store(true, Ordering::Relaxed);
     reserve.settle(4096);
     let kinds = told();
     let failed = |kind: &EventKind| matches!(kind, EventKind::ReserveFailed { error: "io", .. });
     assert!(kinds.len() == 1 && failed(&kinds[0]), "{kinds:?}");
+}
+
+#[test]
+fn no_room_for_a_longer_segment_is_an_event_once() {
+    let fs = MemFs::new();
+    let events = Arc::new(EventBus::new(true));
+    let reserve = Reserve::find(&(fs.clone() as Arc<dyn Fs>), &directory(), &events);
+    reserve.begin(4096, 0);
+    fs.knobs.free.store(0, Ordering::Relaxed);
+    for bytes in [MAX / 2, MAX] {
+        reserve.cover_unit(bytes);
+        assert!(reserve.is_tight());
+    }
+    let mut taken = Vec::new();
+    events.take(&mut taken, true);
+    let full = |kind: &EventKind| matches!(kind, EventKind::DeviceFull { free: 0 });
+    assert_eq!(taken.iter().filter(|event| full(&event.kind)).count(), 1, "{taken:?}");
 }
