@@ -18,7 +18,10 @@ fn level<'py>(py: Python<'py>, level: &LevelShape) -> PyResult<Bound<'py, PyDict
 }
 
 /// A dict of numbers.
-pub(crate) fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn numbers<'py>(
+    py: Python<'py>,
+    numbers: &[(&str, u64)],
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, number) in numbers {
         dict.set_item(name, number)?;

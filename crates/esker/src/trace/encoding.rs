@@ -7,7 +7,7 @@
 //!
 //! 1. The operations together take at most [`BYTES_MAX`]. The slowest of each kind come first, so
 //!    that each kind has its worst ones there.
-//! 2. An operation has at most [`STEPS_MAX`] steps: those that took longest, in their order.
+//! 2. An operation has at most 32 steps: those that took longest, in their order.
 //! 3. There is no key and no value in them. Every length is checked before it is used.
 
 use super::explanation::{BlockCounts, Explanation, Outcome, Step, StepSource, WaitTime};

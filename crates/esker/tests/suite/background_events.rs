@@ -160,7 +160,7 @@ fn log_files_that_cannot_be_removed_are_an_event() {
         number += 1;
         assert!(number < TRIES, "no event after so many flushes");
         db.insert(number.to_be_bytes(), [7; 4000]).unwrap();
-        if number % 100 == 0 {
+        if number.is_multiple_of(100) {
             db.flush().unwrap();
         }
     }
