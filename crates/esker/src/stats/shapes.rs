@@ -16,10 +16,10 @@ pub fn tree_shapes<'t>(
 ) -> (Vec<TreeShape>, u64) {
     let mut steps = 0;
     let shape = |(keyspace, tree, compaction_debt): (&str, Option<&Tree>, u64)| {
-        let partitions = tree.into_iter().flat_map(|tree| tree.partitions());
-        let runs: usize = partitions.map(|partition| 1 + partition.deltas.len()).sum();
-        steps += 1 + runs as u64 / RUNS_PER_STEP;
-        TreeShape { compaction_debt, ..tree_shape(keyspace, tree) }
+        let shape = tree_shape(keyspace, tree);
+        let deltas: u64 = shape.deltas.iter().map(|level| level.runs).sum();
+        steps += 1 + (shape.partitions + deltas) / RUNS_PER_STEP;
+        TreeShape { compaction_debt, ..shape }
     };
     (trees.map(shape).collect(), steps)
 }
