@@ -17,7 +17,11 @@ fn level<'py>(py: Python<'py>, level: &LevelShape) -> PyResult<Bound<'py, PyDict
     numbers(py, &[("runs", runs), ("segments", segments), ("bytes", bytes), ("entries", entries)])
 }
 
-fn numbers<'py>(py: Python<'py>, numbers: &[(&str, u64)]) -> PyResult<Bound<'py, PyDict>> {
+/// A dict of numbers.
+pub(crate) fn numbers<'py>(
+    py: Python<'py>,
+    numbers: &[(&str, u64)],
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, number) in numbers {
         dict.set_item(name, number)?;
@@ -37,7 +41,6 @@ fn dict_in<'py>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, Py
 
 /// Adds a sample to the dict that its field is in, under the field's name. Times are in seconds.
 fn add(dict: &Bound<'_, PyDict>, field: &str, sample: &Sample) -> PyResult<()> {
-    let histogram = sample.metric.kind == MetricKind::Histogram;
     let part = match sample.part {
         SamplePart::Value if sample.metric.kind == MetricKind::StateSet => {
             let state = usize::try_from(sample.raw).ok();
@@ -48,17 +51,13 @@ fn add(dict: &Bound<'_, PyDict>, field: &str, sample: &Sample) -> PyResult<()> {
             let upto = if upto == u64::MAX { f64::INFINITY } else { upto as f64 / 1e9 };
             return dict_in(&dict_in(dict, field)?, "buckets")?.set_item(upto, sample.raw);
         }
-        SamplePart::Quantile(500) => "p50",
-        SamplePart::Quantile(990) => "p99",
-        SamplePart::Quantile(999) => "p999",
-        SamplePart::Quantile(1000) => "max",
-        SamplePart::Count if histogram => "count",
-        SamplePart::Count => "samples",
-        SamplePart::Sum => "total",
-        _ if sample.metric.unit == MetricUnit::Seconds => {
-            return dict.set_item(field, sample.value());
-        }
-        _ => return dict.set_item(field, sample.raw),
+        part => part.name(sample.metric.kind),
+    };
+    let Some(part) = part else {
+        return match sample.metric.unit {
+            MetricUnit::Seconds => dict.set_item(field, sample.value()),
+            _ => dict.set_item(field, sample.raw),
+        };
     };
     let dict = dict_in(dict, field)?;
     match sample.part {
@@ -104,6 +103,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         branches.set_item(&branch.name, branch.data)?;
     }
     dict.set_item("branches", branches)?;
+    dict.set_item("slowest", crate::explain::slowest(py, &stats.slowest)?)?;
     Ok(dict)
 }
 

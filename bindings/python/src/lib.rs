@@ -18,6 +18,7 @@ mod batch;
 mod bytes;
 mod db;
 mod errors;
+mod explain;
 mod iter;
 mod keyspace;
 mod options;

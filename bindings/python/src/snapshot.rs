@@ -9,7 +9,7 @@ use crate::shared::Space;
 use crate::store::{keys_of, values_of};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 /// The state of a database at one moment. Making one costs nothing; while it lives, replaced
 /// entries keep their space.
@@ -78,6 +78,15 @@ impl Snapshot {
         let (snapshot, keyspace) = (self.snapshot(py)?, &self.space.keyspace);
         let values = py.detach(move || snapshot.multi_get(keyspace, &keys))?;
         values_of(py, &values)
+    }
+
+    /// What reading ``key`` in the snapshot does, as ``explain_get`` of a database says it.
+    fn explain_get<'py>(&self, py: Python<'py>, key: Input<'_, 'py>) -> Result<Bound<'py, PyDict>> {
+        let (snapshot, keyspace) = (self.snapshot(py)?, &self.space.keyspace);
+        let explanation = self.space.with_key(key.as_bytes(), |key| {
+            py.detach(move || snapshot.explain_get(keyspace, key))
+        })?;
+        Ok(crate::explain::explanation(py, &explanation)?)
     }
 
     fn __iter__(&self, py: Python<'_>) -> Result<Iterator> {

@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use esker::{Batch, Durability, Keyspace};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple};
 
 /// A space of keys: a keyspace, or the part of one behind a prefix.
 #[pyclass(frozen, subclass, module = "esker")]
@@ -389,6 +389,52 @@ impl Store {
             None => self.space.db.snapshot(),
         };
         Snapshot::new(&self.space, py.detach(take)?)
+    }
+
+    /// Reads ``key`` like ``get``, and says what the read did, as a dict: the sources that it
+    /// searched, in order, how the search of each ended, the blocks and bytes that it read, and the
+    /// seconds that each step took. It holds no key and no value.
+    fn explain_get<'py>(&self, py: Python<'py>, key: Input<'_, 'py>) -> Result<Bound<'py, PyDict>> {
+        self.space.shared.check()?;
+        let keyspace = &self.space.keyspace;
+        let explain = |key: &[u8]| py.detach(|| keyspace.explain_get(key));
+        let explanation = self.space.with_key(key.as_bytes(), explain)?;
+        Ok(crate::explain::explanation(py, &explanation)?)
+    }
+
+    /// Walks over at most ``limit`` entries from ``start`` up to, not including, ``stop``, and says
+    /// what the scan did: ``entries`` is how many it found, ``stepped_over`` how many it passed
+    /// without returning them. Otherwise as ``explain_get``.
+    #[pyo3(signature = (start=None, stop=None, *, limit=100))]
+    fn explain_scan<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<Input<'_, 'py>>,
+        stop: Option<Input<'_, 'py>>,
+        limit: u64,
+    ) -> Result<Bound<'py, PyDict>> {
+        self.space.shared.check()?;
+        let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
+        let range = range(&self.space, bounds, (true, false), None)?;
+        let keyspace = &self.space.keyspace;
+        let explain = || keyspace.explain_scan::<&[u8]>(range.bounds(), limit);
+        let explanation = py.detach(explain)?;
+        Ok(crate::explain::explanation(py, &explanation)?)
+    }
+
+    /// Puts ``value`` under ``key`` with the durability of the database, and says how long each
+    /// phase of the write took and what it waited for. Otherwise as ``explain_get``.
+    fn explain_put<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input<'_, 'py>,
+        value: Input<'_, 'py>,
+    ) -> Result<Bound<'py, PyDict>> {
+        self.space.shared.check()?;
+        let (value, keyspace) = (value.as_bytes(), &self.space.keyspace);
+        let explain = |key: &[u8]| py.detach(|| keyspace.explain_put(key, value));
+        let explanation = self.space.with_key(key.as_bytes(), explain)?;
+        Ok(crate::explain::explanation(py, &explanation)?)
     }
 
     /// Compacts the entries between two keys, so that they take less space.

@@ -856,6 +856,56 @@ const esker_error *esker_error_cause(const esker_error *error);
 void esker_error_free(esker_error *error);
 
 /**
+ * Reads a key as `esker_get` does, and says as JSON what the read did: the sources that it
+ * searched, in order, how the search of each ended, the blocks and bytes that it read, and how many
+ * microseconds each step took. The value is not returned. The text goes to `json`; release it with
+ * `esker_value_free`. It holds no key and no value. Field names do not change; later versions may
+ * add some.
+ */
+esker_code esker_explain_get(const esker_keyspace *keyspace,
+                             const void *key,
+                             size_t key_len,
+                             esker_value **json,
+                             esker_error **error);
+
+/**
+ * Walks over at most `limit` entries from `start` up to, not including, `end`, and says what the
+ * scan did: the blocks, bytes and time of each source in each partition, and how many entries it
+ * passed without returning them. NULL with the length 0 means no bound on that side. Otherwise as
+ * `esker_explain_get`. It is slower than a plain scan, because each move of each source is timed.
+ */
+esker_code esker_explain_scan(const esker_keyspace *keyspace,
+                              const void *start,
+                              size_t start_len,
+                              const void *end,
+                              size_t end_len,
+                              uint64_t limit,
+                              esker_value **json,
+                              esker_error **error);
+
+/**
+ * Inserts a value as `esker_put` does, with the durability of the database, and says how long each
+ * phase of the write took and what it waited for. Otherwise as `esker_explain_get`.
+ */
+esker_code esker_explain_put(const esker_keyspace *keyspace,
+                             const void *key,
+                             size_t key_len,
+                             const void *value,
+                             size_t value_len,
+                             esker_value **json,
+                             esker_error **error);
+
+/**
+ * As `esker_explain_get`, for what `esker_snapshot_get` does.
+ */
+esker_code esker_snapshot_explain_get(const esker_snapshot *snapshot,
+                                      const esker_keyspace *keyspace,
+                                      const void *key,
+                                      size_t key_len,
+                                      esker_value **json,
+                                      esker_error **error);
+
+/**
  * Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0
  * means no bound on that side. It shows the state of a snapshot, or the present one if that is
  * NULL. It is on no entry until it is placed. Free it with `esker_iter_free`.
@@ -1480,6 +1530,19 @@ uint64_t esker_db_made_at(const esker_db *db);
  * Takes a snapshot of the database's present state. Free it with `esker_snapshot_free`.
  */
 esker_code esker_snapshot_new(const esker_db *db, esker_snapshot **snapshot, esker_error **error);
+
+/**
+ * As `esker_snapshot_new`, with a label in UTF-8, which need not be unique and may be empty. The
+ * statistics show by it who holds old data, and for how long: `esker_stats` in `snapshots`,
+ * `esker_openmetrics` in `esker_snapshot_age_seconds`.
+ *
+ * Errors: `ESKER_INVALID_ARGUMENT` if the label is not UTF-8.
+ */
+esker_code esker_snapshot_new_with_label(const esker_db *db,
+                                         const char *label,
+                                         size_t label_len,
+                                         esker_snapshot **snapshot,
+                                         esker_error **error);
 
 /**
  * Frees a snapshot. NULL is fine.

@@ -4,7 +4,7 @@
 //! by dots. Keys, values and names are tokens (see `token`) in both forms, because JSON has no
 //! bytes either.
 
-use esker::{LevelShape, Stats, TreeShape};
+use esker::{LevelShape, SlowOperation, Stats, TreeShape};
 use esker_port::token;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -51,6 +51,28 @@ pub fn write_stats_json_with(
         write!(out, "]")?;
     }
     writeln!(out, "}}")
+}
+
+/// The slowest operation of each kind; each kind has its slowest one first.
+pub fn worst_of_each_kind(slowest: &[SlowOperation]) -> Vec<&SlowOperation> {
+    let mut worst: Vec<&SlowOperation> = Vec::new();
+    for slow in slowest {
+        let operation = slow.explanation.operation;
+        if worst.iter().all(|known| known.explanation.operation != operation) {
+            worst.push(slow);
+        }
+    }
+    worst
+}
+
+/// Writes what the slowest operation of each kind did.
+pub fn write_slowest(out: &mut dyn Write, slowest: &[SlowOperation]) -> io::Result<()> {
+    for slow in worst_of_each_kind(slowest) {
+        let mut explanation = slow.explanation.clone();
+        explanation.keyspace = shown(&explanation.keyspace);
+        writeln!(out, "\nslowest of the last hour: {explanation}")?;
+    }
+    Ok(())
 }
 
 /// The field of the trees.

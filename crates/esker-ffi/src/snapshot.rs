@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "these are exported functions")]
 #![allow(unsafe_op_in_unsafe_fn, reason = "their contract is the border's")]
 
-use crate::border::{border, bytes, free, give, place, quiet, shared};
+use crate::border::{border, bytes, free, give, name, place, quiet, shared};
 use crate::code::esker_code;
 use crate::database::esker_db;
 use crate::fault::esker_error;
@@ -11,7 +11,7 @@ use crate::handle::kind;
 use crate::keyspace::{Places, esker_keyspace, key_list};
 use crate::value::{esker_value, give_value};
 use esker::Snapshot;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 /// The state of the whole database at one moment. It may be used from any thread. While it lives,
 /// compactions keep what it sees.
@@ -30,6 +30,28 @@ pub unsafe extern "C" fn esker_snapshot_new(
     border(error, || {
         let place = place(snapshot, "snapshot", std::ptr::null_mut())?;
         *place = give(shared(db)?.db.snapshot()?);
+        Ok(())
+    })
+}
+
+/// As `esker_snapshot_new`, with a label in UTF-8, which need not be unique and may be empty. The
+/// statistics show by it who holds old data, and for how long: `esker_stats` in `snapshots`,
+/// `esker_openmetrics` in `esker_snapshot_age_seconds`.
+///
+/// Errors: `ESKER_INVALID_ARGUMENT` if the label is not UTF-8.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_snapshot_new_with_label(
+    db: *const esker_db,
+    label: *const c_char,
+    label_len: usize,
+    snapshot: *mut *mut esker_snapshot,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let place = place(snapshot, "snapshot", std::ptr::null_mut())?;
+        let label = name(label, label_len, "label")?;
+        *place = give(shared(db)?.db.snapshot_with_label(label)?);
         Ok(())
     })
 }

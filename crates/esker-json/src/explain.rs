@@ -63,12 +63,12 @@ fn step(step: &Step) -> Value {
         "bytes_read": step.bytes_read,
         "entries": step.entries,
     });
-    value["source"] = match step.source {
+    value["source"] = step.source.as_str().into();
+    match step.source {
         StepSource::Memtable { number, of, sealed } => {
             value["number"] = number.into();
             value["of"] = of.into();
             value["sealed"] = sealed.into();
-            "memtable"
         }
         StepSource::Run { tier, partition, age, file, segment } => {
             value["tier"] = tier.into();
@@ -76,17 +76,8 @@ fn step(step: &Step) -> Value {
             value["age"] = age.into();
             value["file"] = file.into();
             value["segment"] = segment.into();
-            "run"
         }
-        StepSource::Operands => "operands",
-        StepSource::Admission => "admission",
-        StepSource::Reservation => "reservation",
-        StepSource::Log => "log",
-        StepSource::Apply => "apply",
-        StepSource::Publication => "publication",
-        StepSource::Sync => "sync",
-        _ => "other",
+        _ => {}
     }
-    .into();
     value
 }

@@ -75,7 +75,6 @@ fn number(sample: &Sample) -> Value {
 
 /// Adds a sample to what is shown of its field.
 fn add(field: &mut Value, sample: &Sample) {
-    let histogram = sample.metric.kind == MetricKind::Histogram;
     let part = match sample.part {
         SamplePart::Value if sample.metric.kind == MetricKind::StateSet => {
             let state = usize::try_from(sample.raw).ok();
@@ -90,20 +89,14 @@ fn add(field: &mut Value, sample: &Sample) {
             }
             return;
         }
-        SamplePart::Quantile(500) => "p50",
-        SamplePart::Quantile(990) => "p99",
-        SamplePart::Quantile(999) => "p999",
-        SamplePart::Quantile(1000) => "max",
-        SamplePart::Count if histogram => "count",
-        SamplePart::Count => "samples",
-        SamplePart::Sum if histogram => "total_us",
-        SamplePart::Sum => "total",
-        _ => {
-            *field = number(sample);
-            return;
-        }
+        // The other names of a histogram's fields say the unit too.
+        SamplePart::Sum if sample.metric.kind == MetricKind::Histogram => Some("total_us"),
+        part => part.name(sample.metric.kind),
     };
-    field[part] = number(sample);
+    match part {
+        Some(part) => field[part] = number(sample),
+        None => *field = number(sample),
+    }
 }
 
 /// The statistics of a database. `name` says how the name of a keyspace or a branch, or the label of

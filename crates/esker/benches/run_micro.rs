@@ -93,7 +93,7 @@ fn gets(run: &Run, cache: &Arc<BlockCache>, keys: &[[u8; 16]], what: &str) -> Re
         let guard = crossbeam_epoch::pin();
         let access = Access::Cached(&guard);
         let wanted = Wanted { key, hash: hash_key(key), below: 1 };
-        match run.get(&Bytewise, wanted, access, cache, &mut Plain::default())? {
+        match run.get(&Bytewise, wanted, access, cache, &mut Plain)? {
             Probe::Found(entry) => {
                 sum += u64::from(entry.value()[0]);
                 found += 1;

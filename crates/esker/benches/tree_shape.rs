@@ -3,8 +3,8 @@
 //!
 //! `cargo bench -p esker --bench tree_shape -- --ratio 300 --data-mib 256 --load overwrite --rate 0`
 //! makes a database whose data are `ratio` flushes large, with partitions and run segments scaled
-//! along, brings it into a steady state, and prints one line of JSON. `docs/compaction.md` has what
-//! it printed. The rate is in writes per second; 0 is as fast as they go.
+//! along, brings it into a steady state, and prints one line of JSON. The rate is in writes per
+//! second; 0 is as fast as they go.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a measurement")]
 #![allow(missing_docs)]

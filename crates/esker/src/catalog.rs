@@ -323,6 +323,18 @@ impl Catalog {
         state
     }
 
+    /// The keyspaces whose compaction filter the program did not give, each with the filter's name.
+    pub fn missing_filters(&self) -> Vec<(String, String)> {
+        let missing = self.durable_traits.iter().filter_map(|(id, traits)| {
+            let keyspace = self.by_id.get(id)?.name.to_string();
+            let is_missing = !traits.filter.is_empty() && !self.knows_filter(&traits.filter);
+            is_missing.then(|| (keyspace, traits.filter.to_string()))
+        });
+        let mut missing: Vec<_> = missing.collect();
+        missing.sort();
+        missing
+    }
+
     /// Adds a keyspace from the manifest.
     pub fn load(&mut self, record: &KeyspaceRecord) {
         self.insert(record.id, &record.name, record.comparator.as_deref().unwrap_or_default());
@@ -491,6 +503,11 @@ impl Catalog {
     /// Every keyspace of a branch that is not dropped, by name.
     pub fn live(&self, branch: KeyspaceId) -> impl Iterator<Item = &Arc<KeyspaceState>> {
         self.by_name.get(&branch).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// How many there are.
+    pub fn live_count(&self, branch: KeyspaceId) -> usize {
+        self.by_name.get(&branch).map_or(0, BTreeMap::len)
     }
 
     /// The changes before `seq` that the manifest does not record yet: created and dropped

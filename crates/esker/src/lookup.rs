@@ -5,16 +5,19 @@
 //! The code is generic over a recorder. That of a plain read is empty but for the counts of filters,
 //! so the code that describes steps is compiled out of it.
 
+pub mod counting;
+
 use crate::base::codec::hash_key;
 use crate::base::{Kind, Moment, Seq, SteadyClock, expired, split};
 use crate::cache::{BlockCache, FramePin};
 use crate::catalog::KeyspaceState;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::run::{Access, BlockRef, Probe, Wanted};
 use crate::state::State;
 use crate::state::memtables::DbOrder;
-use crate::stats::counters::{CallLane, Counter, Counters};
-use crate::trace::{FilterAnswer, FilterCounts, Outcome, Recorder};
+use crate::stats::counters::{CallLane, Counter};
+use crate::trace::{FilterAnswer, Outcome, Recorder};
+use counting::counter_of;
 use std::sync::Arc;
 
 /// The first run of the newest row: a search that found its answer in memory reached no run.
@@ -41,8 +44,6 @@ pub struct Asked<'a> {
     pub key: &'a [u8],
     /// A registered snapshot's moment.
     pub at: Option<Moment>,
-    /// Count the read.
-    pub counters: &'a Counters,
     /// The calling thread's counters.
     pub lane: CallLane<'a>,
 }
@@ -53,7 +54,7 @@ impl Asked<'_> {
     #[inline]
     pub fn present<R>(self, value: R) -> Result<Option<R>> {
         if self.keyspace.dropped_at().is_some() {
-            return Err(self.failed(self.keyspace.dropped_error()));
+            return Err(self.keyspace.dropped_error());
         }
         Ok(Some(value))
     }
@@ -62,17 +63,17 @@ impl Asked<'_> {
     #[inline]
     pub fn absent<R>(self) -> Result<Option<R>> {
         if self.keyspace.dropped_at().is_some() {
-            return Err(self.failed(self.keyspace.dropped_error()));
+            return Err(self.keyspace.dropped_error());
         }
-        self.counters.add_in(self.lane, Counter::GetsMissing, 1);
         Ok(None)
     }
 
-    /// Counts a read that failed as one that found nothing.
-    #[cold]
-    pub fn failed(self, error: Error) -> Error {
-        self.counters.add_in(self.lane, Counter::GetsMissing, 1);
-        error
+    /// Counts a value that was found.
+    #[inline]
+    pub fn count_found(self, counter: Counter) {
+        if !cfg!(feature = "bench-no-stats") {
+            self.lane.add(counter as usize, 1);
+        }
     }
 }
 
@@ -209,7 +210,7 @@ impl<O: DbOrder> Search<'_, O> {
                 let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
                 let answer = self.settle(&hit, take);
                 if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
-                    self.asked.counters.add_in(self.asked.lane, Counter::GetsElsewhere, 1);
+                    self.asked.count_found(Counter::GetsElsewhere);
                 }
                 if T::RECORDS {
                     recorder.step(state.memtable(n), Some(self.outcome(&hit, &answer)));
@@ -265,6 +266,9 @@ impl<O: DbOrder> Search<'_, O> {
                         let value = Seen { bytes: found.value(), block: Some(&found.block) };
                         let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
                         let answer = self.settle(&hit, take);
+                        if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
+                            self.asked.count_found(Counter::GetsCached);
+                        }
                         if T::RECORDS {
                             let outcome = self.outcome(&hit, &answer);
                             recorder.step(partition.source(tier, number, n), Some(outcome));
@@ -328,25 +332,13 @@ impl<O: DbOrder> Search<'_, O> {
         take.take().map_or(Answer::Absent, |take| Answer::Present(take(value)))
     }
 
-    /// Adds what the filters answered, if any was asked.
+    /// Adds what the filters answered, if the recorder has not counted it.
     #[inline]
     fn count_filters<T: Recorder>(&self, recorder: &T) {
-        let filters = recorder.filters();
-        if !filters.is_empty() {
-            self.add_filters(filters);
-        }
-    }
-
-    #[inline(never)]
-    fn add_filters(&self, filters: FilterCounts) {
-        for (answer, counter) in [
-            (FilterAnswer::Absent, Counter::FilterAbsent),
-            (FilterAnswer::FalsePositive, Counter::FilterFalsePositives),
-            (FilterAnswer::Found, Counter::FilterFound),
-        ] {
-            let count = filters.of(answer);
-            if count > 0 {
-                self.asked.counters.add_in(self.asked.lane, counter, count);
+        if T::RECORDS {
+            let filters = recorder.uncounted();
+            for answer in [FilterAnswer::Absent, FilterAnswer::FalsePositive, FilterAnswer::Found] {
+                self.asked.lane.add(counter_of(answer) as usize, filters.of(answer));
             }
         }
     }

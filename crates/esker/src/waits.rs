@@ -6,8 +6,15 @@
 //!
 //! Each end of a wait is also added to a tally of the calling thread ([`take_tally`]). A call that
 //! was slow reads there what it waited for.
+//!
+//! A wait for log space, for a sync or for a lock that took at least
+//! [`crate::Options::slow_operation`] is an event of its own. Waits for the other causes are part of
+//! stalls, whose beginning and end are events (`admission.rs`). Shorter waits are no events, because
+//! they come with every write of class `Disk` and would fill the file of events.
 
+use crate::events::{EventBus, EventKind};
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -57,6 +64,14 @@ impl Cause {
         Self::DiskFull,
         Self::Lock,
     ];
+
+    /// Whether stalls for this cause are events when they begin and end.
+    fn has_stalls(self) -> bool {
+        match self {
+            Self::FlushDebt | Self::CompactionDebt | Self::Memory | Self::DiskFull => true,
+            Self::LogSpace | Self::Sync | Self::Lock => false,
+        }
+    }
 
     /// The cause's name in all outputs.
     ///
@@ -175,6 +190,8 @@ struct Kept {
 #[derive(Debug, Default)]
 pub struct Waits {
     kept: [Kept; CAUSES],
+    /// Is told about waits that took at least this long; `None`: nobody is.
+    events: Option<(Arc<EventBus>, Duration)>,
 }
 
 /// A wait under way; dropping it records it.
@@ -192,6 +209,11 @@ impl Drop for Wait<'_> {
 }
 
 impl Waits {
+    /// No waits yet. `events` is told about those that take at least `limit`.
+    pub fn new(events: Arc<EventBus>, limit: Duration) -> Self {
+        Self { events: Some((events, limit)), ..Self::default() }
+    }
+
     /// Begins a wait, which ends when the guard is dropped.
     pub fn begin(&self, cause: Cause) -> Wait<'_> {
         Wait { waits: self, cause, begun: Instant::now() }
@@ -210,6 +232,16 @@ impl Waits {
             sums[cause as usize] = sums[cause as usize].saturating_add(nanos);
             tally.set(sums);
         });
+        self.tell(cause, took);
+    }
+
+    fn tell(&self, cause: Cause, duration: Duration) {
+        if let Some((events, limit)) = &self.events
+            && duration >= *limit
+            && !cause.has_stalls()
+        {
+            events.emit(EventKind::LongWait { cause: cause.as_str(), duration });
+        }
     }
 
     /// The waits of a cause that have ended.

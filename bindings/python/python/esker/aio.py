@@ -170,6 +170,11 @@ class _Reader(_Calls):
         """Whether ``key`` exists."""
         return await self._call(self._real.__contains__, key)
 
+    async def explain_get(self, key: Buffer) -> dict[str, Any]:
+        """What reading ``key`` does, as :meth:`esker.DB.explain_get`."""
+        explanation: dict[str, Any] = await self._call(self._real.explain_get, key)
+        return explanation
+
     def iterator(self, **options: Any) -> Iterator[Any]:
         """An asynchronous iterator, with the options of :meth:`esker.DB.iterator`."""
         return Iterator(self._pool, functools.partial(self._real.iterator, **options))
@@ -326,6 +331,19 @@ class Store(_Reader):
     async def snapshot(self, *, label: str | None = None) -> Snapshot:
         """Takes a snapshot: the state at this moment. The statistics show its label."""
         return Snapshot(self._pool, await self._call(self._real.snapshot, label=label))
+
+    async def explain_scan(
+        self, start: Buffer | None = None, stop: Buffer | None = None, *, limit: int = 100
+    ) -> dict[str, Any]:
+        """What a scan does, as :meth:`esker.DB.explain_scan`."""
+        call = self._real.explain_scan
+        explanation: dict[str, Any] = await self._call(call, start, stop, limit=limit)
+        return explanation
+
+    async def explain_put(self, key: Buffer, value: Buffer) -> dict[str, Any]:
+        """Puts ``value`` under ``key`` and says what that did, as :meth:`esker.DB.explain_put`."""
+        explanation: dict[str, Any] = await self._call(self._real.explain_put, key, value)
+        return explanation
 
     async def compact_range(
         self, *, start: Buffer | None = None, stop: Buffer | None = None

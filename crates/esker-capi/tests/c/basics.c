@@ -227,6 +227,94 @@ static void upkeep(const esker_db *db, const esker_keyspace *ks) {
   OK(esker_verify(db, NULL, NULL, &error));
 }
 
+static esker_value *json_text;
+
+/* The text that the last call left, which is an object of JSON. */
+static const char *object(void) {
+  size_t length = 0;
+  const char *text = esker_value_data(json_text, &length);
+  CHECK(text != NULL && strlen(text) == length && text[0] == '{' && text[length - 1] == '}');
+  return text;
+}
+
+static bool says(const char *part) { return strstr(object(), part) != NULL; }
+
+/* Each explanation says what was done, and holds no key and no value. */
+static void explanations(const esker_db *db) {
+  esker_keyspace *ks = keyspace_of(db, "explained");
+  esker_snapshot *before = NULL;
+  bool dropped = false;
+  OK(esker_explain_put(ks, T("secret-key"), T("secret-value"), &json_text, &error));
+  CHECK(says("\"operation\":\"put\"") && says("\"keyspace\":\"explained\""));
+  CHECK(says("\"source\":\"admission\"") && says("\"source\":\"log\""));
+  CHECK(!says("secret"));
+  esker_value_free(json_text);
+  CHECK(holds(ks, "secret-key", "secret-value"));
+
+  OK(esker_explain_get(ks, T("secret-key"), &json_text, &error));
+  CHECK(says("\"operation\":\"get\"") && says("\"found\":true"));
+  CHECK(says("\"source\":\"memtable\"") && says("\"outcome\":\"found\""));
+  CHECK(!says("secret"));
+  esker_value_free(json_text);
+  OK(esker_explain_get(ks, T("absent"), &json_text, &error));
+  CHECK(says("\"found\":false"));
+  esker_value_free(json_text);
+
+  OK(esker_snapshot_new(db, &before, &error));
+  OK(esker_put(ks, T("a"), T("1"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_put(ks, T("b"), T("2"), ESKER_DURABILITY_DEFAULT, &error));
+  OK(esker_snapshot_explain_get(before, ks, T("a"), &json_text, &error));
+  CHECK(says("\"found\":false"));
+  esker_value_free(json_text);
+  OK(esker_snapshot_explain_get(before, ks, T("secret-key"), &json_text, &error));
+  CHECK(says("\"found\":true"));
+  esker_value_free(json_text);
+  esker_snapshot_free(before);
+
+  OK(esker_explain_scan(ks, NULL, 0, NULL, 0, 100, &json_text, &error));
+  CHECK(says("\"operation\":\"scan\"") && says("\"entries\":3,\"found\":true"));
+  CHECK(!says("secret"));
+  esker_value_free(json_text);
+  OK(esker_explain_scan(ks, NULL, 0, NULL, 0, 2, &json_text, &error));
+  CHECK(says("\"entries\":2,\"found\":true"));
+  esker_value_free(json_text);
+  OK(esker_explain_scan(ks, T("a"), T("b"), 100, &json_text, &error));
+  CHECK(says("\"entries\":1,\"found\":true"));
+  esker_value_free(json_text);
+
+  FAILS(ESKER_MISUSE, esker_explain_get(ks, T("a"), NULL, &error));
+  FAILS(ESKER_MISUSE, esker_explain_put(ks, T("unwritten"), T("v"), NULL, &error));
+  CHECK(holds(ks, "unwritten", NULL));
+  OK(esker_drop_keyspace(db, "explained", ESKER_NUL, &dropped, &error));
+  esker_keyspace_free(ks);
+}
+
+/* Statistics show the label of a snapshot as long as it is held. */
+static void labels(const esker_db *db) {
+  esker_snapshot *report = NULL, *nightly = NULL;
+  const char *text;
+  OK(esker_snapshot_new_with_label(db, "report", ESKER_NUL, &report, &error));
+  OK(esker_stats(db, &json_text, &error));
+  CHECK(says("\"label\":\"report\""));
+  esker_value_free(json_text);
+  OK(esker_snapshot_new_with_label(db, "nightly run", 7, &nightly, &error));
+  OK(esker_openmetrics(db, &json_text, &error));
+  text = esker_value_data(json_text, NULL);
+  CHECK(strstr(text, "label=\"report, nightly\"") != NULL);
+  esker_value_free(json_text);
+  esker_snapshot_free(report);
+  OK(esker_stats(db, &json_text, &error));
+  CHECK(says("\"label\":\"nightly\"") && !says("report"));
+  esker_value_free(json_text);
+  esker_snapshot_free(nightly);
+  FAILS(ESKER_INVALID_ARGUMENT,
+        esker_snapshot_new_with_label(db, "\xff", ESKER_NUL, &nightly, &error));
+  CHECK(nightly == NULL);
+  OK(esker_stats(db, &json_text, &error));
+  CHECK(!says("\"label\":\"nightly\""));
+  esker_value_free(json_text);
+}
+
 static void names(const esker_db *db, const char *path) {
   esker_list *list = NULL;
   size_t length = 0;
@@ -298,6 +386,8 @@ int main(int count, char **arguments) {
   iterators(db, b);
   upkeep(db, b);
   checkpoint(db, b, below(arguments[1], "checkpoint"));
+  explanations(db);
+  labels(db);
   names(db, path);
   esker_keyspace_free(a);
   OK(esker_close(db, &error));

@@ -125,11 +125,12 @@ fn named((name, value): (&str, Value)) -> (String, Value) {
 
 /// The counters as lines, and the trees as a table.
 fn write_text(out: &mut impl Write, mut stats: Stats) -> Result<(), Failure> {
-    let trees = std::mem::take(&mut stats.trees);
+    let (trees, slowest) = (std::mem::take(&mut stats.trees), std::mem::take(&mut stats.slowest));
     for (name, value) in output::stats_lines(stats) {
         writeln!(out, "{name:<28} {value}")?;
     }
     writeln!(out)?;
     output::write_trees(out, &trees)?;
+    output::write_slowest(out, &slowest)?;
     Ok(())
 }

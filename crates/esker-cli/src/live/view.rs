@@ -2,6 +2,7 @@
 
 use super::figures::History;
 use super::{describe, seconds, tail};
+use crate::output;
 use esker::{Latency, TreeShape};
 use esker_port::token;
 use std::io::{self, Write};
@@ -60,6 +61,7 @@ pub fn sections(directory: &Path, history: &History) -> Vec<Section> {
         written(history),
         latencies(history),
         stalls(history),
+        slowest(history),
         memory(history),
         pinned(history),
         storage(history),
@@ -153,6 +155,30 @@ fn stalls(history: &History) -> Section {
     let limit = if limit > 0.0 { format!("{}/s", bytes(limit)) } else { "none".to_owned() };
     rows.push(vec!["limit on writes".to_owned(), String::new(), limit]);
     Section { title: "writers waited for", rows }
+}
+
+/// The slowest operation of each kind, and the wait or step that took most of it.
+fn slowest(history: &History) -> Section {
+    let observed = &history.last.observed;
+    let mut rows = vec![row(["", "keyspace", "took", "ago", "most of it", "took"])];
+    for slow in output::worst_of_each_kind(&observed.stats.slowest) {
+        let ago = observed.updated.duration_since(slow.when).unwrap_or_default();
+        let explanation = &slow.explanation;
+        let waits = explanation.waits.iter().map(|wait| (wait.cause.as_str(), wait.time));
+        let steps = explanation.steps.iter().map(|step| (step.source.as_str(), step.time));
+        // What is left of a step beside a wait is less telling, so the waits come last.
+        let most = steps.chain(waits).max_by_key(|(_, time)| *time);
+        let (part, took) = most.map_or(("-", Duration::ZERO), |(part, time)| (part, time));
+        rows.push(vec![
+            explanation.operation.to_owned(),
+            token::encode(explanation.keyspace.as_bytes()),
+            time(explanation.time),
+            seconds(ago),
+            part.to_owned(),
+            time(took),
+        ]);
+    }
+    Section { title: "slowest operations of the last hour", rows }
 }
 
 fn memory(history: &History) -> Section {

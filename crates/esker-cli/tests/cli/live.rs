@@ -13,7 +13,8 @@ fn json_of(arguments: &[&str]) -> Value {
 
 /// A shell that has the database open, after `puts` writes that its statistics show.
 fn writer(db: &Path, puts: u64) -> Shell {
-    let mut shell = Shell::start(db, &["--tiny", "--memory", "8MiB"]);
+    // Writes of class Disk are always offered to the slowest operations.
+    let mut shell = Shell::start(db, &["--tiny", "--memory", "8MiB", "--durability", "disk"]);
     for number in 0..puts {
         shell.expect(&format!("put key{number} #100"), &["ok"]);
     }
@@ -68,7 +69,17 @@ fn a_killed_process_is_recognised() {
     let last = json_of(&["stats", db, "--last", "--json"]);
     assert_eq!(last["observed"]["state"], "ended");
     assert_eq!((&last["observed"]["process"], &last["puts"]), (&process.into(), &50.into()));
+    // What it did slowly is there after its end, as text and as JSON.
+    let slowest = last["slowest"].as_array().unwrap();
+    assert!(slowest.iter().any(|slow| slow["operation"] == "put"), "{last}");
+    assert!(slowest.iter().all(|slow| slow["keyspace"] == "default"), "{last}");
+    let lines = succeed(["stats", db, "--last"]);
+    assert!(lines.contains("\nslowest of the last hour: put in keyspace default: "), "{lines}");
+    assert!(!lines.contains("slowest.0") && !lines.contains("key49"), "{lines}");
     let top = succeed(["top", db, "--once"]);
+    let behind = top.split("\nslowest operations of the last hour\n").nth(1).unwrap_or(&top);
+    let is_put = |line: &str| line.split_whitespace().take(2).eq(["put", "default"]);
+    assert!(behind.lines().take(6).any(is_put), "{top}");
     let named = format!("process {process} ended without closing it");
     assert!(top.lines().next().unwrap().contains(&named), "{top}");
     let metrics = succeed(["stats", db, "--last", "--openmetrics"]);

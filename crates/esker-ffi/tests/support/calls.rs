@@ -294,12 +294,16 @@ impl State {
         let len = usize::MAX - input.below(9);
         let mut value = null_mut();
         let mut found = true;
-        let refused = match input.below(6) {
+        let refused = match input.below(10) {
             0 => call!(esker_put(space.handle, data, len, data, 1, 0)),
             1 => call!(esker_put(space.handle, null(), 1, data, 1, 0)),
             2 => call!(esker_get(space.handle, data, len, &mut value)),
             3 => call!(esker_get(space.handle, data, 1, null_mut())),
             4 => call!(esker_delete_range(space.handle, data, len, null(), 0, 0)),
+            5 => call!(esker_explain_get(space.handle, data, len, &mut value)),
+            6 => call!(esker_explain_scan(space.handle, data, len, null(), 0, 1, &mut value)),
+            7 => call!(esker_explain_put(space.handle, data, 1, data, len, &mut value)),
+            8 => call!(esker_explain_put(space.handle, data, 1, data, 1, null_mut())),
             _ => call!(esker_contains(space.handle, null(), len, &mut found)),
         };
         assert_eq!(refused, ESKER_MISUSE);
@@ -503,6 +507,10 @@ impl State {
             &mut found,
         ));
         assert_eq!(code, copied);
+        let mut json = null_mut();
+        assert_eq!(call!(esker_explain_get(space.handle, key, len, &mut json)), code);
+        assert_eq!(found_in(json), (code == ESKER_OK).then(|| !value.is_null()));
+        esker_value_free(json);
         if code != ESKER_OK {
             assert!(matches!(code, ESKER_CLOSED | ESKER_KEYSPACE_DROPPED), "{code:?}");
             assert!(value.is_null() && !found && found_len == 0);
@@ -631,7 +639,14 @@ impl State {
             return;
         }
         let mut handle = null_mut();
-        let made = call!(esker_snapshot_new(db, &mut handle));
+        let made = match input.below(2) {
+            0 => call!(esker_snapshot_new(db, &mut handle)),
+            _ => {
+                let label: *const std::ffi::c_char = b"label".as_ptr().cast();
+                let len = input.below(6);
+                call!(esker_snapshot_new_with_label(db, label, len, &mut handle))
+            }
+        };
         assert!(matches!(made, ESKER_OK | ESKER_CLOSED), "{made:?}");
         if made == ESKER_OK {
             let model = self.models[database].clone();
@@ -665,6 +680,13 @@ impl State {
         } else {
             assert!(matches!(code, ESKER_CLOSED | ESKER_KEYSPACE_DROPPED), "{code:?}");
         }
+        let mut json = null_mut();
+        let place = &mut json;
+        let explained =
+            call!(esker_snapshot_explain_get(taken.handle, space.handle, key, len, place));
+        assert_eq!(explained, code);
+        assert_eq!(found_in(json), (code == ESKER_OK).then(|| !value.is_null()));
+        esker_value_free(json);
         esker_value_free(value);
     }
 
@@ -813,4 +835,17 @@ impl State {
             self.free_one(&mut Input(&[5, 0]));
         }
     }
+}
+
+/// Whether an explanation says that the key was found; `None`: there is no explanation.
+unsafe fn found_in(json: *const esker_value) -> Option<bool> {
+    if json.is_null() {
+        return None;
+    }
+    let mut len = 0;
+    let data = esker_value_data(json, &mut len);
+    let text = std::str::from_utf8(std::slice::from_raw_parts(data.cast::<u8>(), len)).unwrap();
+    let found = text.contains("\"found\":true");
+    assert_ne!(found, text.contains("\"found\":false"));
+    Some(found)
 }

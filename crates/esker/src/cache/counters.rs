@@ -24,7 +24,7 @@ pub struct ReadStats {
     pub device: u64,
     /// Bytes by purpose.
     pub bytes: [u64; tally::PURPOSES],
-    /// How long reads from the page cache took; about one in 64 is recorded.
+    /// How long reads from the page cache took; about one in 128 is recorded.
     pub page_cache_latency: Latency,
     /// How long reads from the device took.
     pub device_latency: Latency,
@@ -47,7 +47,7 @@ pub(super) struct Counters {
 
 impl Counters {
     fn add(&self, counter: usize, n: u64) {
-        self.stripes.add(self.stripes.lane(), counter, n);
+        self.stripes.add(counter, n);
     }
 
     #[inline]
@@ -64,12 +64,13 @@ impl Counters {
 
     /// A read of a file. Reads from the device are slow enough to record each.
     pub(super) fn read(&self, purpose: Purpose, bytes: u64, took: Duration) {
-        let lane = self.stripes.lane();
-        self.stripes.add(lane, BYTES + purpose as usize, bytes);
+        self.add(BYTES + purpose as usize, bytes);
         if !tally::is_from_page_cache(bytes, took) {
-            self.stripes.add(lane, DEVICE_READS, 1);
+            self.add(DEVICE_READS, 1);
             self.device.record(took);
-        } else if self.stripes.tick(lane, PAGE_CACHE_READS) {
+        } else if self.stripes.tick(PAGE_CACHE_READS).is_none()
+            && self.stripes.tick_apart(PAGE_CACHE_READS).is_timed()
+        {
             self.page_cache.record(took);
         }
     }

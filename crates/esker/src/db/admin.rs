@@ -368,7 +368,7 @@ impl Core {
             now: self.now(),
             slowest: &self.slowest,
         };
-        let measured = remeasured.look(|| sources.measure());
-        sources.gather(branch, trees, measured)
+        let measured = remeasured.look(|| sources.measure(branch, trees));
+        sources.gather(measured)
     }
 }

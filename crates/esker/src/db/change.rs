@@ -165,7 +165,7 @@ impl Core {
             Ok(next) => next,
             Err(error) => {
                 // The old manifest is whole and stays in use; nothing names the new one.
-                log::warn!("the manifest could not be rewritten yet: {error}");
+                self.monitor.manifest_not_rewritten(&error);
                 return Ok(());
             }
         };
@@ -174,7 +174,7 @@ impl Core {
             store.manifest.append_successor(next.number(), make_room)
         });
         if let (Err(error), false) = (&named, store.manifest.is_in_doubt()) {
-            log::warn!("the manifest could not be rewritten yet: {error}");
+            self.monitor.manifest_not_rewritten(error);
             let _ = fs.remove_file(next.path());
             return Ok(());
         }

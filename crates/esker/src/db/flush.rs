@@ -233,7 +233,7 @@ impl Core {
             && let Err(error) = pipeline.release_before(end)
         {
             // The flush is done; a log file that stays only takes space.
-            log::warn!("released log files could not be removed yet: {error}");
+            self.monitor.files_left("released log files", &error);
         }
         Ok(true)
     }

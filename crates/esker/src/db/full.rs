@@ -27,6 +27,7 @@ use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::directory::reserve::{FREEING_BYTES, Use};
 use crate::error::{Error, Result};
+use crate::events::EventKind;
 use crate::state::State;
 use crate::waits::Cause;
 use std::sync::atomic::Ordering;
@@ -302,6 +303,7 @@ impl Core {
             return Err(error);
         }
         log::info!("a partition or span is rewritten in {} parts for want of space", parts.len());
+        self.monitor.emit(EventKind::PartitionCut { parts: parts.len() as u64 });
         self.relief.cuts.fetch_add(1, Ordering::AcqRel);
         self.work.force(parts);
         Ok(())
@@ -424,6 +426,7 @@ impl Core {
     pub(super) fn keep_replayed_log(&self) -> Result<()> {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
         log::warn!("the device is full: what was replayed stays in the log until there is space");
+        self.monitor.emit(EventKind::ReplayNotFlushed { free: self.reserve.free() });
         pipeline.persist_earlier()
     }
 }

@@ -133,13 +133,13 @@ impl Core {
         let (fs, log_start, bus) = (options.fs.clone(), described.log_start, monitor.bus());
         // The pool keeps one memtable's worth of memory for the next memtable.
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
-        let (log_directory, waits) = (path.join(LOG_DIRECTORY), Arc::<Waits>::default());
+        let (logs, waits) =
+            (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
         let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
-        let (recovered, memtable_sets) =
-            replay_log(&log_directory, log_start, options, replay, bus)?;
+        let (recovered, memtable_sets) = replay_log(&logs, log_start, options, replay, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
-        check_points(&log_directory, &mut described.catalog, recovered.end, options.recovery)?;
-        let (reserve, store) = begin(path, options, &mut described, &files, known)?;
+        check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;
+        let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;
         let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
@@ -147,7 +147,7 @@ impl Core {
             None
         } else {
             let life = store.manifest.number();
-            let mut config = log_config(&fs, log_directory, options, &settings, life);
+            let mut config = log_config(&fs, logs, options, &settings, life);
             tell_about_log(&mut config, (&counters, &waits), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };

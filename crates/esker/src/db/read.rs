@@ -24,13 +24,14 @@ use crate::db::core::Core;
 use crate::db::scan::Scan;
 use crate::error::Result;
 use crate::iter::Bounds;
+use crate::lookup::counting::Counting;
 use crate::lookup::{Answer, Asked, Search, Seen};
 use crate::run::Access;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
 use crate::sync::pin;
 use crate::trace::tally::Tally;
-use crate::trace::{Explanation, Outcome, Plain, Recorder, Recording, StepSource, Unwatched};
+use crate::trace::{Explanation, Outcome, Recorder, Recording, StepSource, Unwatched};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -45,28 +46,35 @@ impl Core {
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
         self.check_open()?;
-        let asked = self.ask(keyspace, key, at);
-        if self.counters.count(asked.lane, Counter::Gets) {
-            return self.get_timed(asked, take);
-        }
-        self.get_recorded(asked, take, &mut Plain::default())
+        let Some(lane) = self.counters.count(Counter::Gets) else {
+            return self.get_apart(keyspace, key, at, take);
+        };
+        let asked = Asked { keyspace, key, at: keyspace.moment(at), lane };
+        self.get_recorded(asked, take, &mut Counting::new(lane))
     }
 
-    /// The rare get that is timed. It is a copy of the search, so that others hold no clock.
+    /// The rare get that is timed, and that of a thread without counters of its own. It is a copy of
+    /// the search, so that others hold no clock.
     #[cold]
     #[inline(never)]
-    fn get_timed<R>(
+    fn get_apart<R>(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        keyspace: &Arc<KeyspaceState>,
+        key: &[u8],
+        at: Option<Moment>,
         take: impl FnOnce(Seen<'_>) -> R,
     ) -> Result<Option<R>> {
-        let (started, tally) = (self.counters.start(), Tally::now());
-        let found = self.get_recorded(asked, take, &mut Plain::default());
+        let apart = self.counters.count_apart(Counter::Gets);
+        let lane = apart.lane();
+        let asked = Asked { keyspace, key, at: keyspace.moment(at), lane };
+        let timed = apart.is_timed().then(|| (self.counters.start(), Tally::now()));
+        let found = self.get_recorded(asked, take, &mut Counting::new(lane));
+        let Some((started, tally)) = timed else { return found };
         let took = self.counters.since(started);
         self.counters.record(Timed::Get, took);
         // A get that read a file has offered itself, with its steps.
         if Tally::now().since(tally).bytes == 0 {
-            let name = &asked.keyspace.name;
+            let name = &keyspace.name;
             let explain = || Explanation {
                 found: matches!(found, Ok(Some(_))),
                 ..Explanation::of("get", name, took)
@@ -84,8 +92,8 @@ impl Core {
         at: Option<Moment>,
     ) -> Result<Explanation> {
         self.check_open()?;
-        let asked = self.ask(keyspace, key, at);
-        self.counters.count(asked.lane, Counter::Gets);
+        let apart = self.counters.count_apart(Counter::Gets);
+        let asked = Asked { keyspace, key, at: keyspace.moment(at), lane: apart.lane() };
         let mut recording = Recording::default();
         let found = self.get_recorded(asked, |_| (), &mut recording)?.is_some();
         let (time, steps) = recording.finish();
@@ -106,7 +114,7 @@ impl Core {
                 let found = self.get_ordered(order, asked, take, recorder);
                 self.trust(order).and(found)
             }
-            Order::Missing(name) => Err(asked.failed(missing_order(&asked.keyspace.name, name))),
+            Order::Missing(name) => Err(missing_order(&asked.keyspace.name, name)),
         }
     }
 
@@ -136,23 +144,12 @@ impl Core {
                 Ok(Answer::Operand) => {}
                 Ok(Answer::Absent) => return asked.absent(),
                 Ok(Answer::Present(value)) => return asked.present(value),
-                Err(error) => return Err(asked.failed(error)),
+                Err(error) => return Err(error),
             }
             drop(guard);
             return self.get_folded(order, asked, take, recorder);
         }
         self.get_reading(order, asked, take, recorder)
-    }
-
-    #[inline]
-    fn ask<'a>(
-        &'a self,
-        keyspace: &'a Arc<KeyspaceState>,
-        key: &'a [u8],
-        at: Option<Moment>,
-    ) -> Asked<'a> {
-        let (counters, at) = (&*self.counters, keyspace.moment(at));
-        Asked { keyspace, key, at, counters, lane: counters.lane() }
     }
 
     #[inline]
@@ -171,12 +168,13 @@ impl Core {
         mut take: Option<impl FnOnce(Seen<'_>) -> R>,
         recorder: &mut T,
     ) -> Result<Option<R>> {
-        let Asked { keyspace, at, lane, .. } = asked;
+        let Asked { keyspace, at, .. } = asked;
+        let counted = recorder.counted();
         let mut own = Recording::default();
         let given = recorder.recording();
         let is_explained = given.is_some();
         let recording = given.unwrap_or(&mut own);
-        recording.restart();
+        recording.restart(counted);
         let state = self.state.load_arc();
         let below = at.map_or_else(|| self.visible(), |at| at.seq);
         let search = self.search(order, asked, below);
@@ -184,12 +182,12 @@ impl Core {
         let answer = answer.map_err(|error| error.in_keyspace(&keyspace.name, None));
         let found = match answer.inspect_err(|error| self.monitor.damage(error)) {
             Ok(Answer::Present(value)) => {
-                self.counters.add_in(lane, Counter::GetsElsewhere, 1);
+                asked.count_found(Counter::GetsElsewhere);
                 asked.present(value)
             }
             Ok(Answer::Operand) => self.get_folded(order, asked, take, recording),
             Ok(Answer::Absent | Answer::NeedsIo) => asked.absent(),
-            Err(error) => Err(asked.failed(error)),
+            Err(error) => Err(error),
         };
         if !is_explained {
             let (took, steps) = own.finish();
@@ -209,19 +207,19 @@ impl Core {
         take: Option<impl FnOnce(Seen<'_>) -> R>,
         recorder: &mut T,
     ) -> Result<Option<R>> {
-        let Asked { keyspace, key, at, lane, .. } = asked;
+        let Asked { keyspace, key, at, .. } = asked;
         let (state, moment) = self.view(at);
         let low = Bound::Included(key.to_vec());
         let bounds = Bounds { high: low.clone(), low };
         let (core, order) = (self.clone(), order.clone());
         let mut scan = Scan::new(core, keyspace.clone(), order, state, moment, bounds, Unwatched);
-        scan.find(key).map_err(|error| asked.failed(error))?;
+        scan.find(key)?;
         let found = scan.valid();
         recorder
             .step(StepSource::Operands, Some(if found { Outcome::Found } else { Outcome::Absent }));
         match take.filter(|_| found) {
             Some(take) => {
-                self.counters.add_in(lane, Counter::GetsElsewhere, 1);
+                asked.count_found(Counter::GetsElsewhere);
                 asked.present(take(Seen::copied(scan.value())))
             }
             None => asked.absent(),

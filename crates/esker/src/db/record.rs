@@ -30,7 +30,7 @@ impl Core {
         let write = || self.record.write(self.fs.as_ref(), &self.path, both, &change);
         match self.with_space(Use::All, write) {
             Err(error @ Error::DiskFull { .. }) => {
-                log::warn!("how far log and manifest reach could not be recorded yet: {error}");
+                self.monitor.reach_not_recorded(&error);
                 Ok(())
             }
             other => other.map_err(|error| {
@@ -77,7 +77,7 @@ impl Core {
             return Some(left);
         }
         if let Err(error) = self.record_log() {
-            log::error!("how far the log is synced could not be recorded: {error}");
+            self.monitor.reach_not_recorded(&error);
         }
         *recorded_at = Instant::now();
         // A sync in the meantime has notified this thread again.

@@ -57,9 +57,8 @@ impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
     fn drop(&mut self) {
         self.count_steps();
         let counters = &self.core.counters;
-        let lane = counters.lane();
-        counters.add_in(lane, Counter::Scanned, self.shown);
-        counters.add_in(lane, Counter::Skipped, self.steps.saturating_sub(self.shown));
+        counters.add(Counter::Scanned, self.shown);
+        counters.add(Counter::Skipped, self.steps.saturating_sub(self.shown));
     }
 }
 
@@ -205,7 +204,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         go: impl FnOnce(&mut PartitionIter<O, W>) -> Result<()>,
     ) -> Result<()> {
         let counters = &self.core.counters;
-        let started = counters.begin(counters.lane(), Counter::Seeks);
+        let started = counters.begin(Counter::Seeks);
         let before = Tally::now();
         self.enter(partition)?;
         self.inner_move(go)?;

@@ -56,7 +56,7 @@ impl Watch for Watching {
         let remeasured = &mut self.remeasured;
         if let Some(file) = &mut self.statistics {
             file.keep(end, !core.reserve.is_tight(), || {
-                let keyspaces = core.catalog.lock().live(DEFAULT_KEYSPACE_ID).count();
+                let keyspaces = core.catalog.lock().live_count(DEFAULT_KEYSPACE_ID);
                 (core.stats_of(DEFAULT_KEYSPACE_ID, TREES_MAX, remeasured), keyspaces)
             });
             let failures = &core.counters.background.statistics_failures;

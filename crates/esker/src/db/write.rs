@@ -210,7 +210,7 @@ impl Core {
         if let Some(Watch { reads, seen }) = watch {
             self.validate(reads, 0, seen, Which::All)?;
         }
-        let started = self.counters.begin_commit(&write.counts);
+        let started = self.counters.begin_commit(&write.counts, write.operations);
         phases.ended(StepSource::Admission);
         let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
         // This is the only caller, so the compiler keeps the whole write in one function.

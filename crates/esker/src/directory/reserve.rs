@@ -27,6 +27,7 @@
 //! 7. If creating the reserve fails for another reason than space, writes are not refused.
 
 use crate::error::{Error, IoContext, Result};
+use crate::events::{EventBus, EventKind, message_of};
 use crate::fs::{Fs, OpenMode};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -86,6 +87,7 @@ pub struct Reserve {
     unit: AtomicU64,
     tight: AtomicBool,
     claims: AtomicU32,
+    events: Arc<EventBus>,
 }
 
 /// Work that uses the reserve: while it exists, nothing is restored.
@@ -110,14 +112,16 @@ fn unit_share(bytes: u64) -> u64 {
 }
 
 impl Reserve {
-    /// The reserve of the database whose log is in `directory`, as an earlier life left it.
-    pub fn find(fs: &Arc<dyn Fs>, directory: &Path) -> Arc<Self> {
+    /// The reserve of the database whose log is in `directory`, as an earlier life left it. `events`
+    /// is told when its intended size changes, and when it cannot be kept.
+    pub fn find(fs: &Arc<dyn Fs>, directory: &Path, events: &Arc<EventBus>) -> Arc<Self> {
         let path = directory.join(RESERVE_NAME);
         let held = fs.open(&path, OpenMode::Read).and_then(|file| file.allocated()).unwrap_or(0);
         let inner = Mutex::new(Inner { held, ours: false, refusal: None });
         let (tight, claims) = (AtomicBool::new(false), AtomicU32::new(0));
         let (target, opening, unit) = Default::default();
-        Arc::new(Self { fs: fs.clone(), path, inner, target, opening, unit, tight, claims })
+        let (fs, events) = (fs.clone(), events.clone());
+        Arc::new(Self { fs, path, inner, target, opening, unit, tight, claims, events })
     }
 
     /// Whether the reserve is not whole.
@@ -159,7 +163,8 @@ impl Reserve {
         [ample, wanted].into_iter().any(|bytes| {
             let grown = self.grow(&mut inner, bytes);
             if grown {
-                self.target.fetch_max(bytes, Ordering::AcqRel);
+                let before = self.target.fetch_max(bytes, Ordering::AcqRel);
+                self.events.emit(EventKind::ReserveChanged { before, bytes });
             }
             grown
         })
@@ -171,9 +176,13 @@ impl Reserve {
         let unit = unit_share(bytes);
         let known = self.unit.fetch_max(unit, Ordering::AcqRel);
         if unit > known {
-            self.target.fetch_add(unit - known, Ordering::AcqRel);
-            self.tight.store(true, Ordering::Release);
-            self.restore();
+            let before = self.target.fetch_add(unit - known, Ordering::AcqRel);
+            let bytes = before + (unit - known);
+            self.events.emit(EventKind::ReserveChanged { before, bytes });
+            let tight = self.tight.swap(true, Ordering::AcqRel);
+            if !self.restore() && !tight {
+                self.events.emit(EventKind::DeviceFull { free: self.free() });
+            }
         }
     }
 
@@ -258,7 +267,7 @@ impl Reserve {
         match self.cut(&mut inner, kept) {
             Ok(()) => true,
             Err(error) => {
-                log::warn!("the reserve could not be released: {error}");
+                self.tell_failure("the reserve could not be released", &error);
                 false
             }
         }
@@ -275,7 +284,7 @@ impl Reserve {
             Ok(())
         };
         if let Err(error) = done {
-            log::warn!("the size of the reserve could not be changed: {error}");
+            self.tell_failure("the size of the reserve could not be changed", &error);
         }
     }
 
@@ -300,10 +309,16 @@ impl Reserve {
                 false
             }
             Err(error) => {
-                log::warn!("there is no reserve for a full disk: {error}");
+                self.tell_failure("there is no reserve for a full disk", &error);
                 true
             }
         }
+    }
+
+    fn tell_failure(&self, what: &'static str, error: &Error) {
+        log::warn!("{what}: {error}");
+        let (message, error) = (message_of(error), error.kind().as_str());
+        self.events.emit(EventKind::ReserveFailed { what, error, message });
     }
 
     fn allocate(&self, inner: &mut Inner, bytes: u64) -> Result<()> {

@@ -285,6 +285,13 @@ define_events! {
         /// How long it lasted.
         duration: Duration,
     }
+    /// A call waited for at least [`Options::slow_operation`](crate::Options::slow_operation).
+    LongWait = "long_wait", WARN, FEW {
+        /// For what: `log_space`, `sync` or `lock`.
+        cause: &'static str,
+        /// How long.
+        duration: Duration,
+    }
     /// Damage was found.
     CorruptionFound = "corruption_found", ERROR, FEW {
         /// The damaged file.
@@ -316,6 +323,69 @@ define_events! {
         error: &'static str,
         /// Its message.
         message: String,
+    }
+    /// The manifest has grown and could not be replaced by a new one. It stays in use, and the next
+    /// change tries again.
+    ManifestNotRewritten = "manifest_not_rewritten", WARN, FEW {
+        /// The kind of the error.
+        error: &'static str,
+        /// Its message.
+        message: String,
+    }
+    /// A superblock could not record how far log and manifest reach. It is tried again; until then a
+    /// crash makes the next open search the end of the log.
+    ReachNotRecorded = "reach_not_recorded", WARN, FEW {
+        /// The kind of the error.
+        error: &'static str,
+        /// Its message.
+        message: String,
+    }
+    /// Files to which nothing refers could not be removed. They only take space; it is tried again.
+    FilesLeft = "files_left", WARN, FEW {
+        /// Which: `released log files`.
+        what: &'static str,
+        /// The kind of the error.
+        error: &'static str,
+        /// Its message.
+        message: String,
+    }
+    /// Files of a manifest with a torn end were set aside; nothing reads them.
+    FilesSetAside = "files_set_aside", WARN, ALL {
+        /// The number of the manifest, which stands at the end of their names.
+        manifest: u64,
+    }
+    /// The intended size of the reserve for a full device has changed.
+    ReserveChanged = "reserve_changed", INFO, FEW {
+        /// Its bytes before.
+        before: u64,
+        /// Its bytes now.
+        bytes: u64,
+    }
+    /// The reserve for a full device could not be made, released or cut.
+    ReserveFailed = "reserve_failed", WARN, FEW {
+        /// What failed.
+        what: &'static str,
+        /// The kind of the error.
+        error: &'static str,
+        /// Its message.
+        message: String,
+    }
+    /// A partition is too large to be compacted in the free space, and was cut.
+    PartitionCut = "partition_cut", INFO, FEW {
+        /// Into how many.
+        parts: u64,
+    }
+    /// The device is too full to flush what an open has replayed: it stays in the log.
+    ReplayNotFlushed = "replay_not_flushed", WARN, ALL {
+        /// The bytes that are free on the device.
+        free: u64,
+    }
+    /// A keyspace has a compaction filter that the program did not give, so nothing is filtered.
+    FilterMissing = "filter_missing", WARN, FEW {
+        /// The keyspace.
+        keyspace: String,
+        /// The name of the filter.
+        filter: String,
     }
     /// Writing has ended after a failure, until the database is reopened.
     WritingEnded = "writing_ended", ERROR, ALL {

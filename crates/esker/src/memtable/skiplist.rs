@@ -277,11 +277,19 @@ impl<O: KeyOrder> Skiplist<O> {
         // every version of its key (invariant 4).
         let below = entry.seq.saturating_add(1);
         let target = Target { keyspace, head, key, below };
-        let pending = entry.seq == PENDING;
-        let precedes = |node: NodeRef<'_>| match pending {
-            true => self.precedes_key(node, &target),
-            false => self.precedes(node, &target),
-        };
+        match entry.seq == PENDING {
+            true => self.insert_behind(entry, |node| self.precedes_key(node, &target)),
+            false => self.insert_behind(entry, |node| self.precedes(node, &target)),
+        }
+    }
+
+    /// Inserts an entry behind all nodes that precede it. Each of the two kinds of entries has a
+    /// copy of this, with its own comparison inlined.
+    fn insert_behind<'a>(
+        &'a self,
+        entry: &Entry<'_>,
+        precedes: impl Fn(NodeRef<'a>) -> bool + Copy,
+    ) -> NodeRef<'a> {
         let (slot, height) = thread_draw();
         let finger = &self.fingers[slot];
         let mut splice = Splice { before: [self.root(); HEIGHT_MAX], after: [None; HEIGHT_MAX] };

@@ -115,6 +115,27 @@ impl Monitor {
         self.emit(EventKind::BackgroundFailed { work, error, message });
     }
 
+    /// Reports that the manifest has grown and could not be replaced by a new one.
+    pub fn manifest_not_rewritten(&self, error: &Error) {
+        log::warn!("the manifest could not be rewritten yet: {error}");
+        let (message, error) = (message_of(error), error.kind().as_str());
+        self.emit(EventKind::ManifestNotRewritten { error, message });
+    }
+
+    /// Reports that a superblock could not record how far log and manifest reach.
+    pub fn reach_not_recorded(&self, error: &Error) {
+        log::warn!("how far log and manifest reach could not be recorded yet: {error}");
+        let (message, error) = (message_of(error), error.kind().as_str());
+        self.emit(EventKind::ReachNotRecorded { error, message });
+    }
+
+    /// Reports that files to which nothing refers could not be removed.
+    pub fn files_left(&self, what: &'static str, error: &Error) {
+        log::warn!("{what} could not be removed yet: {error}");
+        let (message, error) = (message_of(error), error.kind().as_str());
+        self.emit(EventKind::FilesLeft { what, error, message });
+    }
+
     /// A latch that reports the end of writing.
     pub fn latch(&self) -> Latch {
         let bus = self.bus.clone();

@@ -194,8 +194,10 @@ pub struct Options {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub on_event: Option<Arc<dyn EventListener>>,
-    /// An operation that takes longer than this becomes an event
-    /// ([`EventKind::SlowOperation`](crate::EventKind::SlowOperation)). Default: 100 milliseconds.
+    /// An operation that takes at least this long becomes an event
+    /// ([`EventKind::SlowOperation`](crate::EventKind::SlowOperation)), and so does a wait for log
+    /// space, a sync or a lock ([`EventKind::LongWait`](crate::EventKind::LongWait)). Default: 100
+    /// milliseconds.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

@@ -70,6 +70,9 @@ pub fn describe(
         torn: manifest.torn,
         duration: since.elapsed(),
     });
+    for (keyspace, filter) in catalog.missing_filters() {
+        events.emit(EventKind::FilterMissing { keyspace, filter });
+    }
     Ok(Described { superblocks, manifest, version, catalog, log_start, next_file })
 }
 

@@ -10,6 +10,7 @@ use crate::base::FileId;
 use crate::directory::LOG_DIRECTORY;
 use crate::directory::files::{Files, set_aside};
 use crate::directory::reserve::Reserve;
+use crate::events::{EventBus, EventKind};
 use crate::options::Options;
 use crate::recovery::description::Described;
 
@@ -29,11 +30,12 @@ pub fn begin(
     described: &mut Described,
     files: &Arc<Files>,
     known: Known,
+    events: &Arc<EventBus>,
 ) -> Result<(Arc<Reserve>, Store)> {
-    let reserve = Reserve::find(&options.fs, &path.join(LOG_DIRECTORY));
+    let reserve = Reserve::find(&options.fs, &path.join(LOG_DIRECTORY), events);
     let known = (!options.read_only).then_some(known);
     let fs = options.fs.as_ref();
-    let store = reserve.retry(|| begin_manifest(fs, path, described, files, known))?;
+    let store = reserve.retry(|| begin_manifest(fs, path, described, files, known, events))?;
     Ok((reserve, store))
 }
 
@@ -45,6 +47,7 @@ fn begin_manifest(
     described: &mut Described,
     files: &Arc<Files>,
     known: Option<Known>,
+    events: &EventBus,
 ) -> Result<Store> {
     files.raise_next_id(described.next_file);
     let Some(known) = known else {
@@ -78,6 +81,7 @@ fn begin_manifest(
     aside |= files.remove_orphans(&live, &|_| true, torn)?;
     if let Some(torn) = torn.filter(|_| aside) {
         set_aside(fs, &path.join(manifest_name(torn)), torn)?;
+        events.emit(EventKind::FilesSetAside { manifest: torn });
     }
     // Old manifests are removed only now: until the superblocks are written, they may name a
     // retired manifest, which leads to the present one (R12).

@@ -1,11 +1,14 @@
 //! Statistics that are always on (R29).
 //!
 //! Counters are exact. Each thread adds to its own stripe, so nothing is shared on the hot path; a
-//! query sums the stripes. Only about one call in 64 is timed ([`Stripes::tick`]), because two clock
+//! query sums the stripes. Only about one call in 128 is timed ([`Stripes::tick`]), because two clock
 //! reads would cost a tenth of a fast get.
+//!
+//! What a call counts is chosen so that frequent calls count little: a read that finds nothing adds
+//! to no counter but that of all reads, and one that finds its value adds to one more.
 
 use super::report::{Latency, Stats};
-use crate::sync::{Histogram, Lane, Stripes, nanos_of};
+use crate::sync::{Apart, Histogram, Lane, Stripes, nanos_of};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -28,14 +31,12 @@ macro_rules! define_counters {
             $($(#[doc = $call_doc])* $variant,)*
             /// Bytes of keys and values that were written.
             UserBytes,
-            /// Point reads that found nothing.
-            GetsMissing,
-            /// Point reads that no cached block answered.
+            /// Point reads that found their value in a cached block.
+            GetsCached,
+            /// Point reads that found their value elsewhere.
             GetsElsewhere,
             /// Positionings of iterators.
             Seeks,
-            /// Batches of one put, which `Puts` and `Commits` do not count again.
-            SinglePuts,
         }
 
         /// Counters of the background work; they change rarely enough to be shared by all threads.
@@ -84,7 +85,7 @@ impl AddAssign for WriteCounts {
 }
 
 /// How many counters there are.
-pub const COUNTERS: usize = Counter::SinglePuts as usize + 1;
+pub const COUNTERS: usize = Counter::Seeks as usize + 1;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +124,9 @@ impl Default for Counters {
 /// The counters of one thread.
 pub type CallLane<'a> = Lane<'a, COUNTERS>;
 
+/// The counters of a call that is perhaps timed.
+pub type CallApart<'a> = Apart<'a, COUNTERS>;
+
 /// When a call began, in nanoseconds since the counters were made; 0 if the call is not timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Started(u64);
@@ -138,67 +142,71 @@ impl Started {
 }
 
 impl Counters {
-    /// The calling thread's counters, which a call takes once.
+    /// Counts a call. `None`: the call goes the slow way, and [`Self::count_apart`] counts it.
     #[inline]
-    pub fn lane(&self) -> CallLane<'_> {
-        self.calls.lane()
+    pub fn count(&self, call: Counter) -> Option<CallLane<'_>> {
+        self.calls.tick(call as usize)
     }
 
-    /// Adds to one counter of the calling thread, whose lane is known.
-    #[inline]
-    pub fn add_in(&self, lane: CallLane<'_>, counter: Counter, n: u64) {
-        if !cfg!(feature = "bench-no-stats") {
-            self.calls.add(lane, counter as usize, n);
-        }
-    }
-
-    /// Counts a call and returns whether it is to be timed.
-    #[inline]
-    pub fn count(&self, lane: CallLane<'_>, call: Counter) -> bool {
-        !cfg!(feature = "bench-no-stats") && self.calls.tick(lane, call as usize)
+    /// Counts a call for which [`Self::count`] gave nothing, and says whether it is to be timed.
+    pub fn count_apart(&self, call: Counter) -> CallApart<'_> {
+        self.calls.tick_apart(call as usize)
     }
 
     /// Counts a call and returns when it began, if it is timed.
     #[inline]
-    pub fn begin(&self, lane: CallLane<'_>, call: Counter) -> Started {
-        if self.count(lane, call) { self.start() } else { Started::UNTIMED }
+    pub fn begin(&self, call: Counter) -> Started {
+        if cfg!(feature = "bench-no-stats") || self.count(call).is_some() {
+            return Started::UNTIMED;
+        }
+        self.begin_apart(call, &[])
     }
 
-    /// Reads the clock for a call that is timed.
+    /// [`Self::begin`] for a call that goes the slow way, and adds to more counters.
     #[cold]
+    #[inline(never)]
+    fn begin_apart(&self, call: Counter, more: &[(Counter, u64)]) -> Started {
+        let apart = self.count_apart(call);
+        more.iter().for_each(|(counter, n)| apart.lane().add(*counter as usize, *n));
+        if apart.is_timed() { self.start() } else { Started::UNTIMED }
+    }
+
+    /// The present time, for a call that is timed.
     #[inline(never)]
     pub fn start(&self) -> Started {
         Started(nanos_of(self.origin.elapsed()) | 1)
     }
 
-    /// Counts a committed batch and returns when it began, if it is timed.
+    /// Counts a committed batch of so many operations, and returns when it began, if it is timed.
     #[inline(always)]
-    pub fn begin_commit(&self, counts: &WriteCounts) -> Started {
+    pub fn begin_commit(&self, counts: &WriteCounts, operations: u32) -> Started {
         if cfg!(feature = "bench-no-stats") {
             return Started::UNTIMED;
         }
-        let lane = self.lane();
-        self.add_in(lane, Counter::UserBytes, counts.user_bytes);
-        if counts.puts == 1 && counts.deletes | counts.range_deletes == 0 {
-            self.begin(lane, Counter::SinglePuts)
-        } else {
-            self.begin_batch(lane, counts)
+        // Most batches only put.
+        if u64::from(operations) != counts.puts {
+            self.count_deletes(counts);
         }
+        let Some(lane) = self.count(Counter::Commits) else {
+            let more = [(Counter::UserBytes, counts.user_bytes), (Counter::Puts, counts.puts)];
+            return self.begin_apart(Counter::Commits, &more);
+        };
+        lane.add(Counter::UserBytes as usize, counts.user_bytes);
+        lane.add(Counter::Puts as usize, counts.puts);
+        Started::UNTIMED
     }
 
     #[inline(never)]
-    fn begin_batch(&self, lane: CallLane<'_>, counts: &WriteCounts) -> Started {
-        self.add_in(lane, Counter::Puts, counts.puts);
-        self.add_in(lane, Counter::Deletes, counts.deletes);
-        self.add_in(lane, Counter::RangeDeletes, counts.range_deletes);
-        self.begin(lane, Counter::Commits)
+    fn count_deletes(&self, counts: &WriteCounts) {
+        self.add(Counter::Deletes, counts.deletes);
+        self.add(Counter::RangeDeletes, counts.range_deletes);
     }
 
     /// Adds to one counter of the calling thread.
     #[inline]
     pub fn add(&self, counter: Counter, n: u64) {
         if !cfg!(feature = "bench-no-stats") {
-            self.add_in(self.lane(), counter, n);
+            self.calls.add(counter as usize, n);
         }
     }
 
@@ -228,13 +236,9 @@ impl Counters {
 
     /// The sum of a counter over all threads.
     pub fn total(&self, counter: Counter) -> u64 {
-        let sum = |counter| self.calls.sum(counter as usize);
-        let calls = |counter| self.calls.calls(counter as usize);
         match counter {
-            Counter::Puts => sum(counter) + calls(Counter::SinglePuts),
-            Counter::Commits => calls(counter) + calls(Counter::SinglePuts),
-            Counter::Gets | Counter::Seeks => calls(counter),
-            _ => sum(counter),
+            Counter::Commits | Counter::Gets | Counter::Seeks => self.calls.calls(counter as usize),
+            _ => self.calls.sum(counter as usize),
         }
     }
 

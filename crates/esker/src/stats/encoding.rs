@@ -10,12 +10,15 @@ use super::lists::Draft;
 use super::metrics::{METRICS, Metric};
 use super::report::Stats;
 use crate::base::codec::{Decoded, Reader, put_bytes, put_varint};
+use crate::trace::encoding as trace;
 use std::collections::HashMap;
 
 /// The first bytes.
 const MAGIC: &[u8; 8] = b"ESKSTAT1";
 /// The most labels of a metric.
 const LABELS_MAX: u64 = 16;
+/// What stands where a metric has its name.
+const SLOWEST: &[u8] = b"slowest";
 
 fn put_part(out: &mut Vec<u8>, part: SamplePart) {
     let (tag, parameter) = match part {
@@ -56,17 +59,49 @@ fn encode_metric(metric: &Metric, stats: &Stats, out: &mut Vec<u8>) {
     out.extend_from_slice(&body);
 }
 
+/// Encodes the slowest operations in the form of a metric with one label, so that a version which
+/// does not know them passes over them.
+fn encode_slowest(stats: &Stats, out: &mut Vec<u8>) {
+    let operations = trace::encode(&stats.slowest);
+    put_bytes(out, SLOWEST);
+    put_varint(out, 1);
+    put_varint(out, operations.len() as u64);
+    for operation in operations {
+        put_bytes(out, &operation);
+        put_part(out, SamplePart::Value);
+        put_varint(out, 0);
+    }
+}
+
+/// The operation that a sample of [`SLOWEST`] holds in its label.
+fn decode_slowest(reader: &mut Reader<'_>, labels: u64, draft: &mut Draft) -> Decoded<()> {
+    for at in 0..labels {
+        let bytes = reader.bytes(reader.remaining())?;
+        if at == 0 {
+            draft.stats.slowest.extend(trace::decode(bytes));
+        }
+    }
+    read_part(reader)?;
+    reader.varint()?;
+    Ok(())
+}
+
 fn decode_metric(
     reader: &mut Reader<'_>,
     known: &HashMap<&[u8], &Metric>,
     draft: &mut Draft,
 ) -> Decoded<()> {
-    let metric = known.get(reader.bytes(reader.remaining())?);
+    let name = reader.bytes(reader.remaining())?;
+    let metric = known.get(name);
     let labels = reader.varint_max(LABELS_MAX)?;
     // A sample takes at least three bytes, so this bounds the work.
     let samples = reader.varint_max(reader.remaining() as u64)?;
     let mut values: Vec<&str> = Vec::new();
     for _ in 0..samples {
+        if name == SLOWEST {
+            decode_slowest(reader, labels, draft)?;
+            continue;
+        }
         values.clear();
         let mut readable = true;
         for _ in 0..labels {
@@ -86,8 +121,9 @@ fn decode_metric(
 }
 
 impl Stats {
-    /// The numbers of the statistics as bytes, from which [`Stats::decode`] makes them again:
-    /// everything but [`Stats::slowest`].
+    /// The statistics as bytes, from which [`Stats::decode`] makes them again. Of
+    /// [`Stats::slowest`], at most 16 KiB are among them: the slowest of each kind, with at most 32
+    /// steps each.
     ///
     /// # Example
     /// ```
@@ -100,8 +136,9 @@ impl Stats {
     /// ```
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        put_varint(&mut out, METRICS.len() as u64);
+        put_varint(&mut out, METRICS.len() as u64 + 1);
         METRICS.iter().for_each(|metric| encode_metric(metric, self, &mut out));
+        encode_slowest(self, &mut out);
         out
     }
 

@@ -10,7 +10,7 @@ use super::measured::Measured;
 use super::report::{
     BytesWritten, LogHolder, LogUse, MemoryUse, Pace, Stalls, Stats, TreeShape, WaitTimes,
 };
-use super::shapes::tree_shape;
+use super::shapes::tree_shapes;
 use crate::admission::Pacer;
 use crate::base::{KeyspaceId, Millis};
 use crate::cache::BlockCache;
@@ -61,28 +61,29 @@ fn load(value: &AtomicU64) -> u64 {
 
 impl Sources<'_> {
     /// Measures what takes work in proportion to the size of the database.
-    pub fn measure(&self) -> Measured {
-        Measured::now(self.files, self.state, self.catalog)
+    /// `trees`: the shapes of at most so many trees of one branch.
+    pub fn measure(&self, branch: KeyspaceId, trees: usize) -> Measured {
+        let measured = Measured::now(self.files, self.state, self.catalog);
+        let (trees, steps) = self.trees(branch, trees);
+        Measured { trees, steps: measured.steps + steps, ..measured }
     }
 
-    /// The statistics, with the shapes of at most so many trees of one branch.
-    pub fn gather(&self, branch: KeyspaceId, trees: usize, measured: Measured) -> Stats {
+    /// The statistics; `measured`: what [`Self::measure`] returned now or earlier.
+    pub fn gather(&self, measured: Measured) -> Stats {
         let total = |counter| self.counters.total(counter);
         let log = self.pipeline.map(Pipeline::counters).unwrap_or_default();
         let cache = self.cache.stats();
-        let gets_found = || total(Counter::Gets).saturating_sub(total(Counter::GetsMissing));
+        let gets_cached = total(Counter::GetsCached);
         let (files_open, files_open_max) = self.files.open_run_files();
-        let Measured { data_file_bytes, branches, .. } = measured;
+        let Measured { data_file_bytes, branches, trees, .. } = measured;
         let branches = branches.into_iter().take(LISTED_MAX);
         let (held, held_memory) = self.held();
         let waits = self.wait_times();
         let mut stats = Stats {
-            gets_found: gets_found(),
+            gets_found: gets_cached + total(Counter::GetsElsewhere),
             syncs: log.syncs,
             bytes_read: cache.bytes_read,
-            // Gets that a cached block answered: all gets that found a value, less those answered
-            // elsewhere.
-            cache_hits: cache.hits + gets_found().saturating_sub(total(Counter::GetsElsewhere)),
+            cache_hits: cache.hits + gets_cached,
             cache_misses: cache.misses,
             page_cache_reads: cache.reads.page_cache,
             device_reads: cache.reads.device,
@@ -121,7 +122,7 @@ impl Sources<'_> {
             held: HeldUse { evicted: cache.allocated.saturating_sub(cache.bytes), ..held },
             snapshots: self.listed_snapshots(),
             branches: branches.map(|(name, data)| BranchUse { name, data }).collect(),
-            trees: self.trees(branch, trees),
+            trees,
             ..Stats::default()
         };
         self.counters.read_into(&mut stats);
@@ -206,15 +207,13 @@ impl Sources<'_> {
         listed.map(snapshot).collect()
     }
 
-    /// The shapes of the trees of a branch.
-    fn trees(&self, branch: KeyspaceId, most: usize) -> Vec<TreeShape> {
+    /// The shapes of the trees of a branch, and how many steps of work they took.
+    fn trees(&self, branch: KeyspaceId, most: usize) -> (Vec<TreeShape>, u64) {
         let debts = self.work.debts();
         let catalog = self.catalog.lock();
-        let shape = |keyspace: &std::sync::Arc<crate::catalog::KeyspaceState>| {
+        tree_shapes(catalog.live(branch).take(most).map(|keyspace| {
             let tree = self.state.version.tree(keyspace.id).map(AsRef::as_ref);
-            let compaction_debt = debts.get(&keyspace.id).copied().unwrap_or(0);
-            TreeShape { compaction_debt, ..tree_shape(&keyspace.name, tree) }
-        };
-        catalog.live(branch).take(most).map(shape).collect()
+            (&*keyspace.name, tree, debts.get(&keyspace.id).copied().unwrap_or(0))
+        }))
     }
 }

@@ -101,3 +101,30 @@ pub enum SamplePart {
     /// How many of them were at most this large, in nanoseconds; `u64::MAX`: all of them.
     Bucket(u64),
 }
+
+impl SamplePart {
+    /// What the part is called in JSON and in the languages that show a metric as a dictionary of
+    /// its parts; `None` for parts that have no name of their own: the number itself, buckets, and
+    /// quantiles that no metric has. `kind`: that of the metric.
+    ///
+    /// # Example
+    /// ```
+    /// use esker::{MetricKind, SamplePart};
+    /// assert_eq!(SamplePart::Quantile(990).name(MetricKind::Summary), Some("p99"));
+    /// assert_eq!(SamplePart::Count.name(MetricKind::Summary), Some("samples"));
+    /// assert_eq!(SamplePart::Count.name(MetricKind::Histogram), Some("count"));
+    /// assert_eq!(SamplePart::Value.name(MetricKind::Gauge), None);
+    /// ```
+    pub fn name(self, kind: MetricKind) -> Option<&'static str> {
+        Some(match self {
+            Self::Quantile(500) => "p50",
+            Self::Quantile(990) => "p99",
+            Self::Quantile(999) => "p999",
+            Self::Quantile(1000) => "max",
+            Self::Count if kind == MetricKind::Histogram => "count",
+            Self::Count => "samples",
+            Self::Sum => "total",
+            Self::Value | Self::Quantile(_) | Self::Bucket(_) => return None,
+        })
+    }
+}

@@ -387,7 +387,7 @@ macro_rules! define_stats {
             pub device_latency: Latency,
             /// The slowest operations of the last hour: at most 16 gets, 16 scans, 16 puts, 16 syncs
             /// and 16 waits for locks, each from the slowest to the fastest. All operations that read files or sync the log are
-            /// considered, and one in 64 of the others.
+            /// considered, and one in 128 of the others.
             pub slowest: Vec<SlowOperation>,
             /// Bytes written by cause.
             pub written: BytesWritten,

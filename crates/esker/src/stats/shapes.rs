@@ -6,8 +6,26 @@ use super::report::{LevelShape, SegmentShape, TreeShape};
 use crate::manifest::{Partition, Tree};
 use crate::run::{Run, Segment, SegmentKind};
 
+/// Runs of partitions that are looked at in one step of work.
+const RUNS_PER_STEP: u64 = 10;
+
+/// The shapes of these trees, each with the name of its keyspace and its compaction debt, and how
+/// many steps of work that was: one for each tree, and one for ten runs of its partitions.
+pub fn tree_shapes<'t>(
+    trees: impl Iterator<Item = (&'t str, Option<&'t Tree>, u64)>,
+) -> (Vec<TreeShape>, u64) {
+    let mut steps = 0;
+    let shape = |(keyspace, tree, compaction_debt): (&str, Option<&Tree>, u64)| {
+        let shape = tree_shape(keyspace, tree);
+        let deltas: u64 = shape.deltas.iter().map(|level| level.runs).sum();
+        steps += 1 + (shape.partitions + deltas) / RUNS_PER_STEP;
+        TreeShape { compaction_debt, ..shape }
+    };
+    (trees.map(shape).collect(), steps)
+}
+
 /// The shape of the tree of a keyspace of this name; `None`: nothing was flushed yet.
-pub fn tree_shape(keyspace: &str, tree: Option<&Tree>) -> TreeShape {
+fn tree_shape(keyspace: &str, tree: Option<&Tree>) -> TreeShape {
     let mut shape = TreeShape { keyspace: keyspace.to_owned(), ..TreeShape::default() };
     for partition in tree.into_iter().flat_map(|tree| tree.partitions()) {
         shape.partitions += 1;

@@ -117,15 +117,15 @@ macro_rules! metrics {
             // Fields of the structures in `Stats`. Each line of a family has the values of the
             // family's labels.
             families {
-                /// Latency of writes; one call in 64 is timed.
+                /// Latency of writes; one call in 128 is timed.
                 summary seconds "esker_put_latency_seconds" [] in "db/write.rs" {
                     put_latency [];
                 }
-                /// Latency of point reads; one call in 64 is timed.
+                /// Latency of point reads; one call in 128 is timed.
                 summary seconds "esker_get_latency_seconds" [] in "db/read.rs" {
                     get_latency [];
                 }
-                /// Latency of making and positioning an iterator; one call in 64 is timed.
+                /// Latency of making and positioning an iterator; one call in 128 is timed.
                 summary seconds "esker_scan_latency_seconds" [] in "db/scan.rs" {
                     scan_latency [];
                 }
@@ -134,7 +134,7 @@ macro_rules! metrics {
                     sync_latency [];
                 }
                 /// Latency of reads of blocks and indexes from files, by where they came from: the
-                /// system's page cache (one read in 64 is recorded) or the device (all are).
+                /// system's page cache (one read in 128 is recorded) or the device (all are).
                 summary seconds "esker_read_latency_seconds" [source] in "cache/counters.rs" {
                     /// As fast as the system's page cache.
                     page_cache_latency ["page_cache"];

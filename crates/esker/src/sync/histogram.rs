@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A summary of sampled latencies (one call in 64 is timed, R29).
+/// A summary of sampled latencies (one call in 128 is timed, R29).
 ///
 /// # Example
 /// ```

@@ -34,7 +34,7 @@ pub use gates::{Gates, Point};
 pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;
 pub use signal::Signal;
-pub use stripes::{Lane, Stripes};
+pub use stripes::{Apart, Lane, Stripes};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,30 +1,40 @@
 //! Exact counters without a shared read-modify-write (R29).
 //!
 //! Each thread has a small number and, in every [`Stripes`], the stripe of that number to itself:
-//! it adds with a plain load and store. Threads beyond the number of stripes share the last one and
-//! pay an atomic addition. When a thread ends, a new one takes its number from the free list. The
-//! lock of the list orders their stores, so no count is lost.
+//! it adds with a plain load and store. Threads beyond the number of stripes share one and pay
+//! atomic additions. When a thread ends, a new one takes its number from the free list. The lock of
+//! the list orders their stores, so no count is lost.
 //!
-//! A counter of calls also says which calls to time ([`Stripes::tick`]): its low seven bits say how many
-//! calls are left before the next one to time, the bits above them are the count. One addition
-//! changes both. A timed call draws the next distance, between 1 and 128 calls and 64.5 on average,
+//! A counter of calls also says which calls to time ([`Stripes::tick`]): its low eight bits say how
+//! many calls are left before the next one to time, the bits above them are the count. One addition
+//! changes both. A timed call draws the next distance, between 1 and 256 calls and 128.5 on average,
 //! pseudo-randomly: with regular distances, a program that alternates between two kinds of calls
 //! would have only one kind timed.
+//!
+//! The last stripe is nobody's and stays zero. A thread that has no stripe of its own, or does not
+//! know its number yet, finds that one, so its calls look as if they were to be timed. Only the slow
+//! way of timed calls ([`Stripes::tick_apart`]) then tells such threads from others, and the quick
+//! way has one branch. Once a call has its stripe, each further addition is one instruction.
 
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Threads with a stripe of their own; few in models, whose threads have small stacks.
-const OWNED: usize = if cfg!(loom) { 4 } else { 64 };
+/// Stripes, with that of nobody; few in models, whose threads have small stacks. A power of two, so
+/// that a number is made an index without a branch.
+const STRIPES: usize = if cfg!(loom) { 4 } else { 64 };
 
-/// Not given out yet.
-const UNKNOWN: usize = usize::MAX;
+/// The number of a thread that has no stripe of its own, or does not know its number yet.
+const NOBODY: usize = STRIPES - 1;
 
 /// Bits of a counter of calls that say how many calls are left before the next one to time.
-const LEFT_BITS: u32 = 7;
+const LEFT_BITS: u32 = 8;
 /// One call more in a counter of calls.
 const CALL: u64 = 1 << LEFT_BITS;
+
+/// What the number of a thread is multiplied by where it is kept. With stripes of this size, the
+/// place of a thread's stripe takes one instruction.
+const SCALE: usize = 128;
 
 /// Numbers of threads that ended, to be used again.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
@@ -36,15 +46,15 @@ struct Number(usize);
 impl Drop for Number {
     fn drop(&mut self) {
         // Counts during the rest of the tear-down go to the shared stripe.
-        let _ = QUICK.try_with(|quick| quick.set(OWNED));
+        let _ = QUICK.try_with(|quick| quick.set(NOBODY * SCALE));
         FREE.lock().push(self.0);
     }
 }
 
 thread_local! {
-    /// A copy of the number, which is read without checking whether the thread-local value is still
-    /// alive.
-    static QUICK: Cell<usize> = const { Cell::new(UNKNOWN) };
+    /// A copy of the number, times [`SCALE`], which is read without checking whether the
+    /// thread-local value is still alive.
+    static QUICK: Cell<usize> = const { Cell::new(NOBODY * SCALE) };
     static NUMBER: Number = Number({
         let freed = FREE.lock().pop();
         freed.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed))
@@ -54,43 +64,50 @@ thread_local! {
 #[cold]
 #[inline(never)]
 fn learn_number() -> usize {
-    let number = NUMBER.try_with(|number| number.0.min(OWNED)).unwrap_or(OWNED);
-    QUICK.with(|quick| quick.set(number));
+    let number = NUMBER.try_with(|number| number.0.min(NOBODY)).unwrap_or(NOBODY);
+    QUICK.with(|quick| quick.set(number * SCALE));
     number
 }
 
-/// A counter of calls after one more call, and whether this call is timed.
+/// Whether the next call of a counter of calls is timed.
 #[inline]
-fn ticked(now: u64) -> (u64, bool) {
-    if now.is_multiple_of(CALL) { (drawn(now), true) } else { (now + CALL - 1, false) }
+fn is_due(now: u64) -> bool {
+    now.is_multiple_of(CALL)
 }
 
-/// A counter of calls after a timed call. The golden ratio spreads the distances (Fibonacci hashing,
-/// Knuth).
-#[cold]
-fn drawn(now: u64) -> u64 {
-    let distance = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - LEFT_BITS);
-    now + CALL + distance
+/// A counter of calls after one more call. Two rounds of multiplication draw the distance: with one
+/// round, distances of eight bits are 108 on average instead of 127.5.
+fn ticked(now: u64) -> u64 {
+    if !is_due(now) {
+        return now + CALL - 1;
+    }
+    let once = now.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let twice = (once ^ (once >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    now + CALL + (twice >> (64 - LEFT_BITS))
 }
 
 #[derive(Debug)]
 #[repr(align(128))]
 struct Stripe<const N: usize>([AtomicU64; N]);
 
+impl<const N: usize> Default for Stripe<N> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
 /// `N` counters, one stripe of them per thread.
 #[derive(Debug)]
 pub struct Stripes<const N: usize> {
-    stripes: [Stripe<N>; OWNED],
-    /// Of all other threads.
+    stripes: [Stripe<N>; STRIPES],
+    /// Of all threads that have none of their own.
     shared: Stripe<N>,
 }
 
-/// The stripe of the calling thread. It is one word, because calls keep it until they end.
+/// A stripe to which only the calling thread adds. It is one word, because calls keep it until they
+/// end.
 #[derive(Debug)]
-pub struct Lane<'a, const N: usize> {
-    /// `None`: the shared one.
-    own: Option<&'a Stripe<N>>,
-}
+pub struct Lane<'a, const N: usize>(&'a Stripe<N>);
 
 impl<const N: usize> Clone for Lane<'_, N> {
     #[inline]
@@ -101,26 +118,78 @@ impl<const N: usize> Clone for Lane<'_, N> {
 
 impl<const N: usize> Copy for Lane<'_, N> {}
 
+impl<const N: usize> Lane<'_, N> {
+    /// Adds to a counter.
+    #[inline]
+    pub fn add(self, counter: usize, n: u64) {
+        let counter = &self.0.0[counter];
+        counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+}
+
+/// The counters of a call that takes the slow way.
+#[derive(Debug)]
+pub struct Apart<'a, const N: usize> {
+    stripe: Either<'a, N>,
+    timed: bool,
+}
+
+#[derive(Debug)]
+enum Either<'a, const N: usize> {
+    /// The thread's own stripe.
+    Own(&'a Stripe<N>),
+    /// What the call of a thread without one has counted. It is added to the stripe that such
+    /// threads share when the call ends.
+    Shared { counted: Stripe<N>, shared: &'a Stripe<N> },
+}
+
+impl<const N: usize> Apart<'_, N> {
+    /// The stripe that the call adds to.
+    pub fn lane(&self) -> Lane<'_, N> {
+        match &self.stripe {
+            Either::Own(own) => Lane(own),
+            Either::Shared { counted, .. } => Lane(counted),
+        }
+    }
+
+    /// Whether the call is to be timed.
+    pub fn is_timed(&self) -> bool {
+        self.timed
+    }
+}
+
+impl<const N: usize> Drop for Apart<'_, N> {
+    fn drop(&mut self) {
+        let Either::Shared { counted, shared } = &mut self.stripe else { return };
+        for (shared, counted) in shared.0.iter().zip(&mut counted.0) {
+            let n = *counted.get_mut();
+            if n > 0 {
+                shared.fetch_add(n, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 impl<const N: usize> Default for Stripes<N> {
     fn default() -> Self {
-        let stripe = || Stripe(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self { stripes: std::array::from_fn(|_| stripe()), shared: stripe() }
+        Self { stripes: std::array::from_fn(|_| Stripe::default()), shared: Stripe::default() }
     }
 }
 
 impl<const N: usize> Stripes<N> {
-    /// The calling thread's stripe.
+    /// The calling thread's stripe, or that of nobody.
     #[inline]
-    pub fn lane(&self) -> Lane<'_, N> {
-        let number = QUICK.with(Cell::get);
-        Lane { own: if number < OWNED { Some(&self.stripes[number]) } else { self.seek_lane() } }
+    fn quick(&self) -> &Stripe<N> {
+        &self.stripes[QUICK.with(Cell::get) / SCALE % STRIPES]
     }
 
-    /// The stripe of a thread that has none of its own, or does not know its number yet.
+    /// The calling thread's stripe; `None`: it shares one.
     #[cold]
     #[inline(never)]
-    fn seek_lane(&self) -> Option<&Stripe<N>> {
-        self.stripes.get(learn_number())
+    fn own(&self) -> Option<&Stripe<N>> {
+        let known = QUICK.with(Cell::get) / SCALE;
+        let number = if known < NOBODY { known } else { learn_number() };
+        self.stripes[..NOBODY].get(number)
     }
 
     fn all(&self, counter: usize) -> impl Iterator<Item = u64> + '_ {
@@ -138,40 +207,61 @@ impl<const N: usize> Stripes<N> {
         self.all(counter).map(|calls| calls >> LEFT_BITS).sum()
     }
 
-    /// Adds to a counter; `lane` is the calling thread's.
+    /// Adds to a counter.
     #[inline]
-    pub fn add(&self, lane: Lane<'_, N>, counter: usize, n: u64) {
-        match lane.own {
-            Some(stripe) => {
-                let counter = &stripe.0[counter];
-                counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
-            }
-            None => self.add_shared(counter, n),
+    pub fn add(&self, counter: usize, n: u64) {
+        let stripe = self.quick();
+        if std::ptr::eq(stripe, &raw const self.stripes[NOBODY]) {
+            return self.add_slowly(counter, n);
         }
+        Lane(stripe).add(counter, n);
     }
 
     #[cold]
     #[inline(never)]
-    fn add_shared(&self, counter: usize, n: u64) {
-        self.shared.0[counter].fetch_add(n, Ordering::Relaxed);
+    fn add_slowly(&self, counter: usize, n: u64) {
+        match self.own() {
+            Some(own) => Lane(own).add(counter, n),
+            None => {
+                self.shared.0[counter].fetch_add(n, Ordering::Relaxed);
+            }
+        }
     }
 
-    /// Adds one to a counter of calls, and returns whether the call is to be timed.
+    /// Adds one to a counter of calls, unless the call goes the slow way: it then adds nothing, and
+    /// the caller goes on with [`Self::tick_apart`].
     #[inline]
-    pub fn tick(&self, lane: Lane<'_, N>, counter: usize) -> bool {
-        let Some(stripe) = lane.own else { return shared_tick(&self.shared.0[counter]) };
+    pub fn tick(&self, counter: usize) -> Option<Lane<'_, N>> {
+        let stripe = self.quick();
+        if cfg!(feature = "bench-no-stats") {
+            return Some(Lane(stripe));
+        }
         let counter = &stripe.0[counter];
-        let (next, timed) = ticked(counter.load(Ordering::Relaxed));
-        counter.store(next, Ordering::Relaxed);
-        timed
+        if is_due(counter.load(Ordering::Relaxed)) {
+            return None;
+        }
+        counter.store(counter.load(Ordering::Relaxed) + (CALL - 1), Ordering::Relaxed);
+        Some(Lane(stripe))
+    }
+
+    /// Adds one to a counter of calls for which [`Self::tick`] did not.
+    #[inline(never)]
+    pub fn tick_apart(&self, counter: usize) -> Apart<'_, N> {
+        let Some(own) = self.own() else {
+            let (shared, counted) = (&self.shared, Stripe::default());
+            let timed = shared_tick(&shared.0[counter]);
+            return Apart { stripe: Either::Shared { counted, shared }, timed };
+        };
+        let counter = &own.0[counter];
+        let now = counter.load(Ordering::Relaxed);
+        counter.store(ticked(now), Ordering::Relaxed);
+        Apart { stripe: Either::Own(own), timed: is_due(now) }
     }
 }
 
-/// [`Stripes::tick`] on a stripe that threads share.
-#[cold]
-#[inline(never)]
+/// [`Stripes::tick_apart`] on a stripe that threads share.
 fn shared_tick(counter: &AtomicU64) -> bool {
-    let next = |now| Some(ticked(now).0);
+    let next = |now| Some(ticked(now));
     let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-    ticked(before.unwrap_or_else(|now| now)).1
+    is_due(before.unwrap_or_else(|now| now))
 }

@@ -132,6 +132,50 @@ pub enum StepSource {
     Sync,
 }
 
+impl StepSource {
+    /// The name of its kind in JSON and in the file `STATISTICS`, for example `memtable`.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(esker::StepSource::Publication.as_str(), "publication");
+    /// ```
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Memtable { .. } => "memtable",
+            Self::Run { .. } => "run",
+            Self::Operands => "operands",
+            Self::Admission => "admission",
+            Self::Reservation => "reservation",
+            Self::Log => "log",
+            Self::Apply => "apply",
+            Self::Publication => "publication",
+            Self::Sync => "sync",
+        }
+    }
+
+    /// The source of this name, with the numbers of its fields in their order.
+    pub(super) fn named(name: &str, place: &[u64]) -> Option<Self> {
+        if let ("memtable", [number, of, sealed, ..]) = (name, place) {
+            return Some(Self::Memtable { number: *number, of: *of, sealed: *sealed != 0 });
+        }
+        if let ("run", [tier, partition, age, rest @ ..]) = (name, place) {
+            let (file, segment) = (rest.first().copied(), rest.get(1).copied());
+            let (tier, partition, age) = (*tier, *partition, *age);
+            return Some(Self::Run { tier, partition, age, file, segment });
+        }
+        let phases = [
+            Self::Operands,
+            Self::Admission,
+            Self::Reservation,
+            Self::Log,
+            Self::Apply,
+            Self::Publication,
+            Self::Sync,
+        ];
+        phases.into_iter().find(|phase| phase.as_str() == name)
+    }
+}
+
 /// How a step of an operation ended.
 ///
 /// # Example
@@ -169,6 +213,25 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    const ALL: [Self; 11] = [
+        Self::Found,
+        Self::Deleted,
+        Self::RangeDeleted,
+        Self::Expired,
+        Self::Operand,
+        Self::OutsideSegments,
+        Self::FilterAbsent,
+        Self::FalsePositive,
+        Self::Absent,
+        Self::NotReached,
+        Self::Done,
+    ];
+
+    /// The outcome of this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == name)
+    }
+
     /// Its name in reports and JSON, for example `false_positive`.
     ///
     /// # Example

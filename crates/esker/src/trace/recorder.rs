@@ -22,8 +22,14 @@ pub trait Recorder {
     const RECORDS: bool;
     /// A filter was consulted.
     fn filter(&mut self, answer: FilterAnswer);
-    /// What filters answered so far.
-    fn filters(&self) -> FilterCounts;
+    /// What filters answered so far, if nothing has counted it.
+    fn uncounted(&self) -> FilterCounts {
+        FilterCounts::default()
+    }
+    /// What filters answered so far, if it was counted when they answered.
+    fn counted(&self) -> FilterCounts {
+        FilterCounts::default()
+    }
     /// The present source is searched in this file and run segment.
     fn segment(&mut self, _file: u64, _offset: u64) {}
     /// A block was found in the cache without a call that counts it in the thread's tally.
@@ -59,33 +65,31 @@ impl FilterCounts {
         self.0 == 0
     }
 
+    /// These answers without the `others`, as far as they are among these.
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        let mut rest = Self::default();
+        for answer in [FilterAnswer::Absent, FilterAnswer::FalsePositive, FilterAnswer::Found] {
+            let count = self.of(answer).saturating_sub(others.of(answer));
+            rest.0 += count << (answer as u32 * FIELD_BITS);
+        }
+        rest
+    }
+
     /// How often a filter gave this answer.
     pub fn of(self, answer: FilterAnswer) -> u64 {
         self.0 >> (answer as u32 * FIELD_BITS) & ((1 << FIELD_BITS) - 1)
     }
 }
 
-/// Records no steps.
+/// Records nothing.
 #[derive(Debug, Default)]
-pub struct Plain {
-    /// The answers of filters.
-    pub filters: FilterCounts,
-}
+pub struct Plain;
 
 impl Recorder for Plain {
     const RECORDS: bool = false;
 
-    #[inline]
-    fn filter(&mut self, answer: FilterAnswer) {
-        if !cfg!(feature = "bench-no-stats") {
-            self.filters.add(answer);
-        }
-    }
-
-    #[inline]
-    fn filters(&self) -> FilterCounts {
-        self.filters
-    }
+    fn filter(&mut self, _answer: FilterAnswer) {}
 }
 
 /// Records the steps of a read.
@@ -93,6 +97,8 @@ impl Recorder for Plain {
 pub struct Recording {
     /// The answers of filters.
     pub filters: FilterCounts,
+    /// Those that were counted before the search began again.
+    counted: FilterCounts,
     steps: Vec<Step>,
     began: Instant,
     /// When the present step began, and the tally of the thread then.
@@ -109,6 +115,7 @@ impl Default for Recording {
         let now = Instant::now();
         Self {
             filters: FilterCounts::default(),
+            counted: FilterCounts::default(),
             steps: Vec::with_capacity(8),
             began: now,
             step_began: (now, Tally::now()),
@@ -121,9 +128,10 @@ impl Default for Recording {
 }
 
 impl Recording {
-    /// Forgets the steps: the search begins again. The time runs on.
-    pub fn restart(&mut self) {
-        self.filters = FilterCounts::default();
+    /// Forgets the steps: the search begins again. The time runs on. `counted`: the answers of
+    /// filters that the first attempt has counted.
+    pub fn restart(&mut self, counted: FilterCounts) {
+        (self.filters, self.counted) = (FilterCounts::default(), counted);
         self.steps.clear();
         self.begin_step(Instant::now());
     }
@@ -146,8 +154,8 @@ impl Recorder for Recording {
         self.filters.add(answer);
     }
 
-    fn filters(&self) -> FilterCounts {
-        self.filters
+    fn uncounted(&self) -> FilterCounts {
+        self.filters.without(self.counted)
     }
 
     fn segment(&mut self, file: u64, offset: u64) {

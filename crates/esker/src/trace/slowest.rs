@@ -24,7 +24,7 @@ const KEPT: usize = 16;
 const WINDOW: Duration = Duration::from_secs(30 * 60);
 
 /// The names of the kinds, in the order of [`Explanation::operation`].
-const KINDS: [&str; 5] = ["get", "scan", "put", "sync", "lock"];
+pub(super) const KINDS: [&str; 5] = ["get", "scan", "put", "sync", "lock"];
 
 /// One of the slowest operations ([`crate::Stats::slowest`]).
 ///

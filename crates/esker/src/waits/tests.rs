@@ -40,3 +40,27 @@ fn causes_are_numbered_as_they_are_listed() {
         assert_eq!(cause as usize, at);
     }
 }
+
+#[test]
+fn a_long_wait_is_an_event_unless_stalls_of_its_cause_are() {
+    let limit = Duration::from_millis(100);
+    let bus = Arc::new(EventBus::new(true));
+    let waits = Waits::new(bus.clone(), limit);
+    for cause in Cause::ALL {
+        waits.record(cause, limit - Duration::from_nanos(1));
+    }
+    let told = || {
+        let mut events = Vec::new();
+        bus.take(&mut events, true);
+        let told = events.into_iter().map(|event| match event.kind {
+            EventKind::LongWait { cause, duration } => (cause, duration),
+            other => panic!("{other:?}"),
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(told(), []);
+    for cause in Cause::ALL {
+        waits.record(cause, limit);
+    }
+    assert_eq!(told(), [("log_space", limit), ("sync", limit), ("lock", limit)]);
+}

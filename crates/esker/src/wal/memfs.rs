@@ -70,6 +70,8 @@ pub(crate) struct Knobs {
     pub(crate) free: AtomicU64,
     /// Data syncs fail from now on.
     pub(crate) fail_sync: AtomicBool,
+    /// Changes of lengths fail from now on.
+    pub(crate) fail_set_len: AtomicBool,
     /// Writes fail from now on.
     pub(crate) fail_write: AtomicBool,
     /// Reads at this offset or later fail.
@@ -100,6 +102,7 @@ impl MemFs {
         let knobs = Knobs {
             free: AtomicU64::new(1 << 40),
             fail_sync: AtomicBool::new(false),
+            fail_set_len: AtomicBool::new(false),
             fail_write: AtomicBool::new(false),
             fail_reads_from: AtomicU64::new(u64::MAX),
             no_map: AtomicBool::new(false),
@@ -314,6 +317,9 @@ impl File for MemFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        if self.knobs.fail_set_len.load(Ordering::Relaxed) {
+            return Err(io::Error::other("injected failure of a change of length"));
+        }
         let mut content = self.content.lock();
         let gone = (content.live.len() as u64).saturating_sub(len);
         content.live.resize(len as usize, 0);

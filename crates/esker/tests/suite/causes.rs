@@ -37,6 +37,16 @@ impl Events {
         }
     }
 
+    /// Whether it is the event of a wait for a cause.
+    fn is_long_wait(kind: &EventKind, wanted: Cause) -> bool {
+        match kind {
+            EventKind::LongWait { cause, duration, .. } => {
+                *cause == wanted.as_str() && *duration >= SLOW / 2
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it is the event of a slow operation that waited for a cause.
     fn is_slow(kind: &EventKind, wanted: &str, cause: Cause) -> bool {
         match kind {
@@ -113,6 +123,7 @@ fn a_slow_disk_is_named() {
     assert!(waited(&worst.explanation, Cause::Sync), "{}", worst.explanation);
     db.close().unwrap();
     scene.events.wait_for(|kind| Events::is_slow(kind, "put", Cause::Sync));
+    scene.events.wait_for(|kind| Events::is_long_wait(kind, Cause::Sync));
 }
 
 #[test]
@@ -131,6 +142,7 @@ fn too_little_memory_is_named() {
     let mut number = 0_u64;
     let explanation = loop {
         number += 1;
+        assert!(number < 100_000, "no put of so many says that it waited");
         let explanation = db.explain_put(number.to_be_bytes(), [7; 1000]).unwrap();
         if by_memory(&explanation) {
             break explanation;
@@ -234,6 +246,33 @@ fn a_wait_for_a_lock_is_named() {
     drop(waiter);
     db.close().unwrap();
     scene.events.wait_for(|kind| Events::is_slow(kind, "lock", Cause::Lock));
+    scene.events.wait_for(|kind| Events::is_long_wait(kind, Cause::Lock));
+}
+
+#[test]
+fn a_log_file_that_is_not_there_in_time_is_named() {
+    let scene = Scene::new();
+    let db = scene.open();
+    // Whatever a new log file is made of takes long, so writers reach its end before it is there.
+    scene.slow_down(Op::Create, "/wal/");
+    scene.slow_down(Op::Rename, "/wal/");
+    scene.slow_down(Op::Allocate, "/wal/");
+    let mut number = 0_u64;
+    let explanation = loop {
+        number += 1;
+        assert!(number < 100_000, "no put of so many says that it waited");
+        let explanation = db.explain_put(number.to_be_bytes(), [7; 1000]).unwrap();
+        let wait = explanation.waits.iter().find(|wait| wait.cause == Cause::LogSpace);
+        if wait.is_some_and(|wait| wait.time >= SLOW / 2) {
+            break explanation;
+        }
+    };
+    assert!(waited(&explanation, Cause::LogSpace), "{explanation}");
+    assert!(db.stats().waits.log_space.count > 0);
+    assert!(metric(&db, "esker_wait_seconds_count{cause=\"log_space\"}") > 0.0);
+    scene.faults.clear();
+    db.close().unwrap();
+    scene.events.wait_for(|kind| Events::is_long_wait(kind, Cause::LogSpace));
 }
 
 #[test]

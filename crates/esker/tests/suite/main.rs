@@ -3,6 +3,7 @@
 //! One program, because each that is linked by itself takes longer to link than to run.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+mod background_events;
 mod branches;
 mod causes;
 mod checkpoint;

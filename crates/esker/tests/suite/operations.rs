@@ -86,4 +86,13 @@ fn metrics_that_the_text_names_exist() {
 /// What `esker serve-metrics` adds to the metrics of the database.
 const SERVED: [&str; 2] = ["esker_up", "esker_statistics_age_seconds"];
 /// The functions of the C interface that the text names.
-const C: [&str; 3] = ["esker_stats", "esker_openmetrics", "esker_options_set_event_callback"];
+const C: [&str; 8] = [
+    "esker_stats",
+    "esker_openmetrics",
+    "esker_options_set_event_callback",
+    "esker_snapshot_new_with_label",
+    "esker_explain_get",
+    "esker_explain_scan",
+    "esker_explain_put",
+    "esker_snapshot_explain_get",
+];

@@ -9,7 +9,7 @@ fn directory() -> PathBuf {
 
 fn reserve(fs: &Arc<MemFs>) -> Arc<Reserve> {
     let fs: Arc<dyn Fs> = fs.clone();
-    Reserve::find(&fs, &directory())
+    Reserve::find(&fs, &directory(), &Arc::new(EventBus::new(true)))
 }
 
 fn begun(fs: &Arc<MemFs>) -> Arc<Reserve> {
@@ -116,4 +116,52 @@ fn a_file_of_an_earlier_life_is_replaced_and_never_written_to() {
     let mut start = [0; 8];
     fs.open(&path, OpenMode::Read).unwrap().read_at(&mut start, 0).unwrap();
     assert_eq!(start, [0; 8]);
+}
+
+#[test]
+fn a_new_size_and_a_failure_are_events() {
+    let fs = MemFs::new();
+    let events = Arc::new(EventBus::new(true));
+    let reserve = Reserve::find(&(fs.clone() as Arc<dyn Fs>), &directory(), &events);
+    let told = || {
+        let mut taken = Vec::new();
+        events.take(&mut taken, true);
+        taken.into_iter().map(|event| event.kind).collect::<Vec<_>>()
+    };
+    reserve.begin(4096, 0);
+    assert_eq!(told(), [], "the size at open is no change");
+    let small = bytes(&fs);
+    assert!(reserve.cover(MAX, MAX, 4096));
+    let large = bytes(&fs);
+    assert_eq!(told(), [EventKind::ReserveChanged { before: small, bytes: large }]);
+    assert!(reserve.cover(MAX, MAX, 4096));
+    assert_eq!(told(), [], "it is as large as that already");
+    reserve.cover_unit(MAX);
+    let larger = large + unit_share(MAX);
+    assert_eq!(told(), [EventKind::ReserveChanged { before: large, bytes: larger }]);
+    // Parts that are used and put back change no size.
+    assert!(reserve.give_up(Use::All) && reserve.restore());
+    assert_eq!(told(), []);
+    fs.knobs.fail_set_len.store(true, Ordering::Relaxed);
+    reserve.settle(4096);
+    let kinds = told();
+    let failed = |kind: &EventKind| matches!(kind, EventKind::ReserveFailed { error: "io", .. });
+    assert!(kinds.len() == 1 && failed(&kinds[0]), "{kinds:?}");
+}
+
+#[test]
+fn no_room_for_a_longer_segment_is_an_event_once() {
+    let fs = MemFs::new();
+    let events = Arc::new(EventBus::new(true));
+    let reserve = Reserve::find(&(fs.clone() as Arc<dyn Fs>), &directory(), &events);
+    reserve.begin(4096, 0);
+    fs.knobs.free.store(0, Ordering::Relaxed);
+    for bytes in [MAX / 2, MAX] {
+        reserve.cover_unit(bytes);
+        assert!(reserve.is_tight());
+    }
+    let mut taken = Vec::new();
+    events.take(&mut taken, true);
+    let full = |kind: &EventKind| matches!(kind, EventKind::DeviceFull { free: 0 });
+    assert_eq!(taken.iter().filter(|event| full(&event.kind)).count(), 1, "{taken:?}");
 }

@@ -359,25 +359,15 @@ fn a_reader_needs_only_reading() {
 }
 
 #[test]
-fn gathering_takes_a_small_part_of_the_time() {
+fn each_call_writes_and_the_last_one_closes() {
     let (disk, mut file) = scene(0);
-    let gathered = std::cell::Cell::new(0);
-    let gather = || {
-        gathered.set(gathered.get() + 1);
-        // As if there were many files.
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < Duration::from_millis(100) {
-            std::hint::spin_loop();
-        }
-        (stats(gathered.get()), 1)
-    };
-    file.keep(false, true, gather);
-    file.keep(false, true, gather);
-    assert_eq!((gathered.get(), read(&disk, 0).unwrap().stats.puts), (1, 1));
-    // The end is written in any case.
-    file.keep(true, true, gather);
+    for puts in 1..=2 {
+        file.keep(false, true, || (stats(puts), 1));
+        assert_eq!(read(&disk, 0).unwrap().stats.puts, puts);
+    }
+    file.keep(true, true, || (stats(3), 1));
     let last = read(&disk, 0).unwrap();
-    assert_eq!((last.stats.puts, last.state), (2, ObservedState::Closed));
+    assert_eq!((last.stats.puts, last.state), (3, ObservedState::Closed));
 }
 
 #[test]
@@ -388,4 +378,34 @@ fn on_a_full_device_only_a_file_with_its_space_is_written() {
     file.keep(true, true, || (stats(1), 1));
     file.keep(true, false, || (stats(2), 1));
     assert_eq!(read(&disk, 0).unwrap().stats.puts, 2);
+}
+
+#[test]
+fn the_slowest_operations_are_in_the_file_and_leave_space_for_the_rest() {
+    let (disk, mut file) = scene(0);
+    let dir = tempfile::tempdir().unwrap();
+    let db = crate::Db::open(&dir).unwrap();
+    let mut explanation = db.explain_put("secret-key", "secret-value").unwrap();
+    db.close().unwrap();
+    let slow = crate::SlowOperation { when: at(7), explanation: explanation.clone() };
+    let one = Stats { slowest: vec![slow], ..stats(1) };
+    assert!(file.update(one.clone(), 1, 1_000, false));
+    assert_eq!(read(&disk, 1_000).unwrap().stats, one);
+    assert!(!disk.read(&path()).windows(6).any(|part| part == b"secret"));
+    // As many as there can be, with the longest names and many steps.
+    explanation.keyspace = "k".repeat(255);
+    explanation.steps = explanation.steps.into_iter().cycle().take(500).collect();
+    let mut slowest = Vec::new();
+    for operation in ["get", "scan", "put", "sync", "lock"] {
+        let explanation = crate::Explanation { operation, ..explanation.clone() };
+        slowest.extend(vec![crate::SlowOperation { when: at(7), explanation }; 16]);
+    }
+    let shape = |number| TreeShape { keyspace: format!("{number}"), ..TreeShape::default() };
+    let trees: Vec<_> = (0..100).map(shape).collect();
+    let full = Stats { slowest, trees, ..stats(2) };
+    assert!(file.update(full.clone(), 100, 2_000, false));
+    let observed = read(&disk, 2_000).unwrap();
+    assert!(!observed.trees_left_out() && observed.stats.trees == full.trees);
+    let shown = observed.stats.slowest.len();
+    assert!((5..80).contains(&shown), "{shown}");
 }

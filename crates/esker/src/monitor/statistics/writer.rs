@@ -12,13 +12,6 @@ use crate::stats::Stats;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Gathering and writing take at most one part of time in this many: a database may have so many
-/// files and keyspaces that gathering takes long.
-const SHARE_OF_TIME: u32 = 100;
-/// The longest pause for that reason. A reader takes the process for silent later.
-const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// The file, in the process that has the database open.
 #[derive(Debug)]
@@ -29,8 +22,6 @@ pub struct StatisticsFile {
     /// `None`: it could not be opened yet.
     file: Option<Arc<dyn File>>,
     failures: u64,
-    /// Nothing is gathered before this time.
-    due: Instant,
 }
 
 impl StatisticsFile {
@@ -40,23 +31,20 @@ impl StatisticsFile {
         let (process, opened) = (Process::current(), SystemClock.now_millis());
         let header = Header { database, process, opened, ..Header::default() };
         let path = directory.join(STATISTICS_NAME);
-        Self { fs: fs.clone(), path, header, file: None, failures: 0, due: Instant::now() }
+        Self { fs: fs.clone(), path, header, file: None, failures: 0 }
     }
 
-    /// Gathers and writes the statistics and the number of keyspaces, if that is due. `end`: for
-    /// the last time. `may_grow`: whether there is space for the file if it is not there yet.
+    /// Gathers and writes the statistics and the number of keyspaces. `end`: for the last time.
+    /// `may_grow`: whether there is space for the file if it is not there yet. What takes work in
+    /// proportion to the size of the database is bounded where it is measured
+    /// (`stats/measured.rs`).
     pub fn keep(&mut self, end: bool, may_grow: bool, gather: impl FnOnce() -> (Stats, usize)) {
-        let begun = Instant::now();
-        if !end && begun < self.due {
-            return;
-        }
         if may_grow || self.has_space() {
             let (stats, keyspaces) = gather();
             self.update(stats, keyspaces, SystemClock.now_millis(), end);
         } else {
             self.failures += 1;
         }
-        self.due = Instant::now() + (begun.elapsed() * SHARE_OF_TIME).min(PAUSE_MAX);
     }
 
     /// Whether the file has the space that it needs.

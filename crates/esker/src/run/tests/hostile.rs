@@ -33,9 +33,8 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
         for entry in entries() {
             let (key, seq) = (&entry.0, entry.1);
             let wanted = Wanted { key, hash: hash_key(key), below: seq + 1 };
-            let probe = run
-                .get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain::default())
-                .map(|probe| {
+            let probe =
+                run.get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain).map(|probe| {
                     let Probe::Found(found) = probe else {
                         assert!(expect.is_none(), "a silently missing key");
                         return;

@@ -154,13 +154,13 @@ pub fn get<O: KeyOrder>(
     let cached = {
         let guard = crate::sync::pin();
         let access = Access::Cached(&guard);
-        match run.get(order, wanted, access, &world.cache, &mut Plain::default())? {
+        match run.get(order, wanted, access, &world.cache, &mut Plain)? {
             Probe::NeedsIo => None,
             Probe::Absent => Some(None),
             Probe::Found(f) => Some(Some((f.seq, f.kind, f.value().to_vec()))),
         }
     };
-    let read = match run.get(order, wanted, Access::Read, &world.cache, &mut Plain::default())? {
+    let read = match run.get(order, wanted, Access::Read, &world.cache, &mut Plain)? {
         Probe::NeedsIo => panic!("reading may do I/O"),
         Probe::Absent => None,
         Probe::Found(f) => Some((f.seq, f.kind, f.value().to_vec())),
@@ -206,8 +206,7 @@ fn cached_reads_do_no_io() {
             let access = Access::Cached(&guard);
             let reads = file.reads.load(Relaxed);
             let wanted = Wanted { key, hash: hash_key(key), below: 9 };
-            let probe =
-                run.get(&Bytewise, wanted, access, &world.cache, &mut Plain::default()).unwrap();
+            let probe = run.get(&Bytewise, wanted, access, &world.cache, &mut Plain).unwrap();
             assert_eq!(file.reads.load(Relaxed), reads);
             format!("{:?}", std::mem::discriminant(&probe))
         };
@@ -245,10 +244,7 @@ fn dropping_a_run_empties_the_cache() {
     assert!(world.cache.stats().bytes > 10_000);
     let key = b"key00000007";
     let wanted = Wanted { key, hash: hash_key(key), below: 1 };
-    let kept = match run
-        .get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain::default())
-        .unwrap()
-    {
+    let kept = match run.get(&Bytewise, wanted, Access::Read, &world.cache, &mut Plain).unwrap() {
         Probe::Found(found) => (found.range, found.block.into_pin()),
         other => panic!("{other:?}"),
     };

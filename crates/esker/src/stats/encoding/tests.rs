@@ -88,3 +88,34 @@ fn levels_that_leave_out_others_are_ignored() {
     let decoded = Stats::decode(&out).unwrap();
     assert_eq!((decoded.trees.len(), decoded.trees[0].deltas.len()), (1, 0));
 }
+
+/// Statistics with an operation among the slowest.
+fn with_slowest() -> Stats {
+    let dir = tempfile::tempdir().unwrap();
+    let db = crate::Db::open(&dir).unwrap();
+    let explanation = db.explain_put("secret-key", "secret-value").unwrap();
+    db.close().unwrap();
+    let when = std::time::UNIX_EPOCH + std::time::Duration::from_micros(5);
+    let slowest = vec![crate::SlowOperation { when, explanation }];
+    Stats { slowest, ..distinct() }
+}
+
+#[test]
+fn the_slowest_operations_survive() {
+    let stats = with_slowest();
+    assert!(!stats.slowest[0].explanation.steps.is_empty());
+    let bytes = stats.encode();
+    assert!(!bytes.windows(6).any(|part| part == b"secret"));
+    for len in 0..bytes.len() {
+        assert_eq!(Stats::decode(&bytes[..len]), None, "{len} of {} bytes", bytes.len());
+    }
+    assert_eq!(Stats::decode(&bytes), Some(stats));
+}
+
+#[test]
+fn a_version_that_does_not_know_the_slowest_operations_reads_the_numbers() {
+    let mut bytes = with_slowest().encode();
+    let at = bytes.windows(SLOWEST.len()).rposition(|part| part == SLOWEST).unwrap();
+    bytes[at] = b'S';
+    assert_eq!(Stats::decode(&bytes), Some(distinct()));
+}
