@@ -8,11 +8,11 @@
 //! operations. [`ThinStream`] applies the rule to one source alone, when there is no room to write
 //! all of them.
 //!
-//! This module also decides what is due and where results go. [`queue`] knows the partitions that
-//! are due and the work under way. [`partitioning`] has the rules by which partitions take in runs,
-//! split and join. [`flush_targets`] and [`flush_slices`] add the output of a flush to a tree.
-//! [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for
-//! [`ThinStream`].
+//! This module also decides what is due and where results go. [`policy`] has the thresholds.
+//! [`queue`] knows the partitions that are due and the work under way. [`partitioning`] has the
+//! rules by which partitions take in runs, split and join. [`flush_targets`] and [`flush_slices`]
+//! add the output of a flush to a tree. [`inputs`] gives the plan the runs of a partition.
+//! [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
@@ -24,6 +24,7 @@ mod gc;
 pub mod inputs;
 pub mod partitioning;
 mod plan;
+pub mod policy;
 pub mod queue;
 mod stream;
 mod thin;

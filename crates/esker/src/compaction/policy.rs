@@ -1,0 +1,186 @@
+//! When work is due, and how large the shape of a tree is: pure functions of sizes and counts.
+//!
+//! The engine and the simulator (`cargo xtask simulate`) call the same functions, so a constant is
+//! chosen where it costs seconds, and then holds in the engine. `docs/compaction.md` gives what the
+//! simulator printed.
+//!
+//! The terms: F is the bytes of one flush, D the live bytes, r = D/F. A tree has L tiers of spans
+//! over its partitions. A span may hold T pending runs; a partition is due when its deltas reach
+//! the fraction f of its base, or at d deltas. A byte is written once by its flush, once by each of
+//! L pushes, and about 1/f times by compactions of its partition if it overwrites an old one. A
+//! delta is made of T^L flushes, so d deltas reach f of the base as long as r <= T^L * d / f.
+//!
+//! 1. A tree has as many tiers as it takes for `d / f` to be enough, with T at most [`RUNS_MAX`].
+//!    The fourth tier is the last; above it T grows, up to [`RUNS_MOST`].
+//! 2. T is as small as r allows, because each pending run is a place where a reader has to look.
+//! 3. Thresholds differ between neighbours (`stagger`), so that they do not come due at once.
+//! 4. What paces writers is the number of runs over a key ([`fill`]), not the bytes that wait.
+
+#[cfg(test)]
+mod tests;
+
+use crate::base::codec::hash_key;
+use crate::options::settings::{DELTAS_MAX, LAZINESS};
+
+/// The most tiers that a tree has.
+pub const TIERS_MAX: usize = 4;
+/// The most pending runs of a span (T), unless all tiers are there and do not suffice.
+pub const RUNS_MAX: usize = 8;
+/// The most pending runs of a span when all tiers are there.
+pub const RUNS_MOST: usize = 16;
+/// The fewest pending runs at which a span is due. Fewer would only cost more steps.
+pub const RUNS_LEAST: usize = 4;
+/// The deltas in which a partition should reach its fraction: T is chosen so. Partitions that get
+/// less come due by [`DELTAS_MAX`].
+const DELTAS_GOAL: f64 = 6.0;
+/// Without tiers, `r / (DELTAS_MAX + 1)` is what compactions cost for a byte. With a tier that is
+/// `1 / LAZINESS`, and the push costs one more: both are the same at this r.
+const TIERLESS_RATIO: f64 = (DELTAS_MAX as f64 + 1.0) * (1.0 / LAZINESS + 1.0);
+/// The r that tiers serve whose spans hold one run.
+const REACH: f64 = DELTAS_MAX as f64 / LAZINESS;
+/// A tier that is there stays until r is below this fraction of the r that called for it.
+const KEEP: f64 = 2.0 / 3.0;
+/// The children that a span should have.
+const FAN_OUT: usize = 12;
+/// A span gets no more children than this when it is made.
+const FAN_OUT_MAX: usize = 16;
+/// A span gets no fewer children than this when it is made, unless there are no more.
+const FAN_OUT_MIN: usize = 8;
+/// A base below this fraction of a partition's intended size counts as one of that size.
+const BASE_FLOOR_DIVISOR: u64 = 8;
+/// How much larger than for overwrites the deltas may be over a base of which they replace nothing.
+/// They hold no garbage then, and each compaction of few deltas copies a base for little.
+const FRESH_LAZINESS: f64 = 3.0;
+
+/// Where a flush goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// It is cut at the bounds of partitions, and each of them gets a delta.
+    Cut,
+    /// It becomes one run of the top tier.
+    Top,
+}
+
+/// What lies in a partition.
+#[derive(Debug, Clone, Copy)]
+pub struct Contents {
+    /// Bytes of the deltas, and of the entries below that their deletes free.
+    pub delta_bytes: u64,
+    /// How many deltas there are.
+    pub deltas: usize,
+    /// Bytes of the base.
+    pub base_bytes: u64,
+    /// The share of the entries in deltas that replace or delete nothing, from 0 to 1, as the
+    /// compactions before have found it; 0 if nothing is known.
+    pub fresh: f64,
+}
+
+/// The data over the bytes of a flush (r).
+fn ratio(live_bytes: u64, flush_bytes: u64) -> f64 {
+    live_bytes as f64 / flush_bytes.max(1) as f64
+}
+
+/// The greatest r for which this many tiers are enough.
+fn reach(tiers: usize) -> f64 {
+    match tiers {
+        0 => TIERLESS_RATIO,
+        TIERS_MAX.. => f64::INFINITY,
+        _ => REACH * (RUNS_MAX as f64).powi(tiers as i32),
+    }
+}
+
+/// How many tiers a tree should have that has `present` tiers, `live_bytes` in its partitions and
+/// flushes of `flush_bytes`. At most [`TIERS_MAX`]. A tree at the border of two numbers keeps what
+/// it has.
+pub fn tiers_wanted(live_bytes: u64, flush_bytes: u64, present: usize) -> usize {
+    let ratio = ratio(live_bytes, flush_bytes);
+    let needed = (0..=TIERS_MAX).find(|tiers| ratio <= reach(*tiers)).unwrap_or(TIERS_MAX);
+    let kept = |tiers: usize| tiers == 0 || ratio > reach(tiers - 1) * KEEP;
+    (needed..=present.min(TIERS_MAX)).rev().find(|tiers| kept(*tiers)).unwrap_or(needed)
+}
+
+/// The pending runs at which spans are due (T) in a tree with so many tiers, from [`RUNS_LEAST`]
+/// to [`RUNS_MOST`].
+pub fn runs_max(live_bytes: u64, flush_bytes: u64, tiers: usize) -> usize {
+    let flushes = ratio(live_bytes, flush_bytes) * LAZINESS / DELTAS_GOAL;
+    let runs = flushes.max(1.0).powf(1.0 / tiers.max(1) as f64).ceil();
+    let most = if tiers < TIERS_MAX { RUNS_MAX } else { RUNS_MOST };
+    (runs as usize).clamp(RUNS_LEAST, most)
+}
+
+/// The children of each span, for a tier over children with these bytes: how many the first span
+/// has, the second, and so on. The spans have about the same bytes and [`FAN_OUT`] children.
+/// It also says how a span with too many children is split.
+pub fn span_bounds(children: &[u64]) -> Vec<usize> {
+    let groups = children.len().div_ceil(FAN_OUT).max(1);
+    let share = children.iter().sum::<u64>() / groups as u64;
+    let mut counts = Vec::with_capacity(groups);
+    let (mut count, mut filled) = (0, 0);
+    for (index, bytes) in children.iter().enumerate() {
+        count += 1;
+        filled += bytes;
+        let left = children.len() - index - 1;
+        let full = count >= FAN_OUT_MIN && filled >= share && left >= FAN_OUT_MIN;
+        if full || count == FAN_OUT_MAX {
+            counts.push(count);
+            (count, filled) = (0, 0);
+        }
+    }
+    if count > 0 || counts.is_empty() {
+        counts.push(count);
+    }
+    counts
+}
+
+/// How urgent the push of a span with so many pending runs is; at 1 and above it is due.
+/// `runs_max` is from [`runs_max()`]. Some of the spans are due one run earlier.
+pub fn runs_due(runs: usize, runs_max: usize, stagger: u64) -> f64 {
+    let variants = runs_max as u64 / 4 + 1;
+    let most = runs_max - (stagger % variants) as usize;
+    runs as f64 / most.max(1) as f64
+}
+
+/// As [`runs_due`], where the ratio of data to flushes is not known. A span without bytes has
+/// nothing but tombstones, and is due no earlier.
+pub fn span_due(runs: usize, _pending_bytes: u64, _children: usize, stagger: u64) -> f64 {
+    runs_due(runs, RUNS_MAX, stagger)
+}
+
+/// How urgent the compaction of a partition is; at 1 and above it is due.
+pub fn partition_due(contents: Contents, partition_bytes: u64, stagger: u64) -> f64 {
+    let Contents { delta_bytes, deltas, base_bytes, fresh } = contents;
+    if deltas == 0 {
+        return 0.0;
+    }
+    let base = base_bytes.max(partition_bytes / BASE_FLOOR_DIVISOR).max(1) as f64;
+    let lazier = 1.0 + (FRESH_LAZINESS - 1.0) * fresh.clamp(0.0, 1.0);
+    let spread = (stagger & u64::from(u32::MAX)) as f64 / f64::from(u32::MAX);
+    let allowed = base * LAZINESS * lazier * (0.8 + 0.4 * spread);
+    (delta_bytes as f64 / allowed).max(deltas as f64 / (DELTAS_MAX as f64 + 1.0))
+}
+
+/// Where a flush goes that holds `flush_bytes` for `touched` partitions. It is cut if there is no
+/// tier, or if the slices are so large that few of them make a partition due.
+pub fn route(flush_bytes: u64, touched: usize, partition_bytes: u64, tiers: usize) -> Route {
+    let slice = flush_bytes / touched.max(1) as u64;
+    if tiers == 0 || slice as f64 * DELTAS_MAX as f64 >= partition_bytes as f64 * LAZINESS {
+        Route::Cut
+    } else {
+        Route::Top
+    }
+}
+
+/// The most runs that may lie over a key in a tree with so many tiers.
+pub fn runs_bound(tiers: usize, runs_max: usize) -> usize {
+    tiers * runs_max + DELTAS_MAX + 1
+}
+
+/// How full the fullest path of keys is: 0 if it has no run, 1 if no further run may be added.
+pub fn fill(runs: usize, tiers: usize, runs_max: usize) -> f64 {
+    runs as f64 / runs_bound(tiers, runs_max) as f64
+}
+
+/// A number by which neighbours differ, from the lower bound of a partition or span.
+pub fn stagger(lower: Option<&[u8]>) -> u64 {
+    hash_key(lower.unwrap_or_default()) >> 32
+}

@@ -1,0 +1,77 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn tiers_come_with_the_ratio_and_stay_at_borders() {
+    let wanted = |ratio: u64, present| tiers_wanted(ratio * MIB, MIB, present);
+    let fresh: Vec<_> = [1, 30, 100, 300, 3_000, 10_000, 1_000_000].map(|r| wanted(r, 0)).into();
+    assert_eq!(fresh, [0, 0, 1, 2, 3, 3, 4]);
+    for ratio in (1..200).chain([1_000, 5_000, 20_000, 1_000_000]) {
+        for present in 0..=6 {
+            let tiers = wanted(ratio, present);
+            assert_eq!(wanted(ratio, tiers), tiers, "r = {ratio} with {present} tiers");
+            assert!(tiers >= wanted(ratio, 0) && tiers <= TIERS_MAX);
+        }
+    }
+    // What called for a tier may shrink by a third before the tier goes.
+    assert_eq!((wanted(36, 0), wanted(37, 0)), (0, 1));
+    assert_eq!((wanted(25, 1), wanted(24, 1)), (1, 0));
+    assert_eq!(tiers_wanted(0, 0, 4), 0);
+}
+
+#[test]
+fn partitions_reach_their_fraction_in_few_deltas() {
+    for ratio in [40, 100, 190, 300, 1_000, 1_500, 3_000, 10_000, 50_000, 1_000_000] {
+        let tiers = tiers_wanted(ratio * MIB, MIB, 0);
+        let runs = runs_max(ratio * MIB, MIB, tiers);
+        let delta = (runs as f64).powi(tiers as i32) / ratio as f64;
+        let deltas = (LAZINESS / delta).ceil();
+        assert!(deltas <= DELTAS_MAX as f64, "r = {ratio}: {tiers} tiers, T = {runs}: {deltas}");
+    }
+}
+
+#[test]
+fn spans_share_all_children_evenly() {
+    for count in 0..500_usize {
+        let children: Vec<u64> = (0..count).map(|at| if at < 40 { MIB } else { 8 * MIB }).collect();
+        let groups = span_bounds(&children);
+        assert_eq!(groups.iter().sum::<usize>(), count);
+        assert!(groups.iter().all(|group| *group <= FAN_OUT_MAX));
+        let few = groups.iter().filter(|group| **group < FAN_OUT_MIN).count();
+        assert!(few <= 1, "{count}: {groups:?}");
+    }
+}
+
+#[test]
+fn neighbours_differ_in_when_they_are_due() {
+    let due = |runs, stagger| runs_due(runs, 6, stagger) >= 1.0;
+    assert!(!due(4, 0) && !due(4, 1) && due(5, 1) && !due(5, 0) && due(6, 0));
+    assert!(span_due(0, 0, 0, 2) < 1.0 && span_due(RUNS_MAX, 0, 0, 0) >= 1.0);
+    let contents = |delta_bytes, fresh| Contents { delta_bytes, deltas: 2, base_bytes: MIB, fresh };
+    let due = |bytes, fresh, stagger| partition_due(contents(bytes, fresh), MIB, stagger) >= 1.0;
+    let third = MIB / 3;
+    assert!(due(third * 5 / 6, 0.0, 0) && !due(third * 5 / 6, 0.0, u64::from(u32::MAX)));
+    assert!(due(third * 5 / 4, 0.0, u64::from(u32::MAX)));
+    // Deltas that replace nothing may grow to the size of the base.
+    assert!(!due(MIB * 3 / 4, 1.0, 0) && due(MIB * 5 / 4, 1.0, u64::from(u32::MAX)));
+    let many = Contents { delta_bytes: 1, deltas: DELTAS_MAX + 1, base_bytes: MIB, fresh: 1.0 };
+    assert!(partition_due(many, MIB, 0) >= 1.0);
+    assert!(partition_due(Contents { deltas: 0, ..many }, MIB, 0) < 1.0);
+}
+
+#[test]
+fn a_flush_is_cut_where_its_slices_are_large() {
+    assert_eq!(route(MIB, 1_000, 64 * MIB, 0), Route::Cut);
+    assert_eq!(route(8 * MIB, 1_000, 64 * MIB, 1), Route::Top);
+    assert_eq!(route(8 * MIB, 2, 64 * MIB, 3), Route::Cut);
+    assert_eq!(route(8 * MIB, 0, 64 * MIB, 3), Route::Cut);
+    assert_eq!(route(8 * MIB, 4, 64 * MIB, 3), Route::Top);
+}
+
+#[test]
+fn a_path_is_full_at_its_bound() {
+    let bound = runs_bound(3, 6);
+    assert_eq!(bound, 3 * 6 + DELTAS_MAX + 1);
+    assert!(fill(0, 3, 6) == 0.0 && fill(bound, 3, 6) == 1.0 && fill(bound - 1, 3, 6) < 1.0);
+}
