@@ -14,7 +14,9 @@
 //!    The fourth tier is the last; above it T grows, up to [`RUNS_MOST`].
 //! 2. T is as small as r allows, because each pending run is a place where a reader has to look.
 //! 3. Thresholds differ between neighbours (`stagger`), so that they do not come due at once.
-//! 4. What paces writers is the number of runs over a key ([`fill`]), not the bytes that wait.
+//! 4. What paces writers is the number of runs over a key ([`fill`]), and not the bytes that wait:
+//!    those that lie there although they are due ([`late`]), and the bound for all ([`runs_bound`]).
+//! 5. A path without room has a part that is due, so whatever waits for room gets it.
 
 #[cfg(test)]
 mod tests;
@@ -32,25 +34,29 @@ pub const RUNS_MOST: usize = 16;
 pub const RUNS_LEAST: usize = 4;
 /// The deltas in which a partition should reach its fraction: T is chosen so. Partitions that get
 /// less come due by [`DELTAS_MAX`].
-const DELTAS_GOAL: f64 = 6.0;
+const DELTAS_GOAL: f64 = 5.0;
 /// Without tiers, `r / (DELTAS_MAX + 1)` is what compactions cost for a byte. With a tier that is
 /// `1 / LAZINESS`, and the push costs one more: both are the same at this r.
 const TIERLESS_RATIO: f64 = (DELTAS_MAX as f64 + 1.0) * (1.0 / LAZINESS + 1.0);
-/// The r that tiers serve whose spans hold one run.
-const REACH: f64 = DELTAS_MAX as f64 / LAZINESS;
+/// Each tier multiplies by T the flushes in a delta. So many flushes, a third of the base in six
+/// deltas, are needed where T is 1.
+const REACH: f64 = 6.0 / LAZINESS;
 /// A tier that is there stays until r is below this fraction of the r that called for it.
 const KEEP: f64 = 2.0 / 3.0;
-/// The children that a span should have.
+/// The children that a span should have, and the spans that a new tier has at least.
 const FAN_OUT: usize = 12;
-/// A span gets no more children than this when it is made.
-const FAN_OUT_MAX: usize = 16;
-/// A span gets no fewer children than this when it is made, unless there are no more.
-const FAN_OUT_MIN: usize = 8;
 /// A base below this fraction of a partition's intended size counts as one of that size.
 const BASE_FLOOR_DIVISOR: u64 = 8;
 /// How much larger than for overwrites the deltas may be over a base of which they replace nothing.
 /// They hold no garbage then, and each compaction of few deltas copies a base for little.
 const FRESH_LAZINESS: f64 = 3.0;
+/// The runs that may be late on a path before flushes wait.
+const LATE_MAX: f64 = 2.0;
+/// Writers are paced when a path has room for fewer runs than this.
+const LEFT_MIN: f64 = 4.0;
+/// The rate of writers when a path begins to fill and when it is full, as multiples of the drain.
+const RATE_AT_KNEE: f64 = 2.0;
+const RATE_AT_BOUND: f64 = 0.25;
 
 /// Where a flush goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,28 +114,42 @@ pub fn runs_max(live_bytes: u64, flush_bytes: u64, tiers: usize) -> usize {
     (runs as usize).clamp(RUNS_LEAST, most)
 }
 
-/// The children of each span, for a tier over children with these bytes: how many the first span
-/// has, the second, and so on. The spans have about the same bytes and [`FAN_OUT`] children.
-/// It also says how a span with too many children is split.
+/// The children of each span of a new tier over children with these bytes: how many the first span
+/// has, the second, and so on. The spans have about the same bytes. There are a dozen of them at
+/// least, if there are so many children: while a span is pushed its runs stay over its keys, so
+/// these should be few of all keys.
+pub fn tier_bounds(children: &[u64]) -> Vec<usize> {
+    groups(children, children.len().div_ceil(FAN_OUT).max(FAN_OUT.min(children.len())))
+}
+
+/// The children of each span that takes the place of one with too many children.
 pub fn span_bounds(children: &[u64]) -> Vec<usize> {
-    let groups = children.len().div_ceil(FAN_OUT).max(1);
-    let share = children.iter().sum::<u64>() / groups as u64;
-    let mut counts = Vec::with_capacity(groups);
-    let (mut count, mut filled) = (0, 0);
-    for (index, bytes) in children.iter().enumerate() {
-        count += 1;
-        filled += bytes;
-        let left = children.len() - index - 1;
-        let full = count >= FAN_OUT_MIN && filled >= share && left >= FAN_OUT_MIN;
-        if full || count == FAN_OUT_MAX {
-            counts.push(count);
-            (count, filled) = (0, 0);
+    groups(children, children.len().div_ceil(FAN_OUT))
+}
+
+/// So many groups of neighbours with about the same bytes, and none with much more than its share
+/// of the children. If there are no children, the one group is empty.
+fn groups(children: &[u64], count: usize) -> Vec<usize> {
+    let count = count.max(1);
+    let most = (children.len() * 4).div_ceil(count * 3);
+    let mut bytes: u64 = children.iter().sum();
+    let mut left = children.len();
+    let mut groups = Vec::with_capacity(count);
+    for group in (1..=count).rev() {
+        let share = bytes / group as u64;
+        // The groups after this one need a child each, and hold no more than `most`.
+        let spare = left.saturating_sub(group - 1);
+        let least = left.saturating_sub((group - 1) * most).max(1);
+        let (mut taken, mut filled) = (0, 0);
+        while taken < spare && (taken < least || (taken < most && filled < share)) {
+            filled += children[children.len() - left + taken];
+            taken += 1;
         }
+        groups.push(taken);
+        left -= taken;
+        bytes -= filled;
     }
-    if count > 0 || counts.is_empty() {
-        counts.push(count);
-    }
-    counts
+    groups
 }
 
 /// How urgent the push of a span with so many pending runs is; at 1 and above it is due.
@@ -170,14 +190,36 @@ pub fn route(flush_bytes: u64, touched: usize, partition_bytes: u64, tiers: usiz
     }
 }
 
-/// The most runs that may lie over a key in a tree with so many tiers.
+/// The most runs that may lie over a key in a tree with so many tiers: as many as there are when
+/// everything on the path is due. So whatever fills a path, some part of it is due.
 pub fn runs_bound(tiers: usize, runs_max: usize) -> usize {
-    tiers * runs_max + DELTAS_MAX + 1
+    let (deltas, base) = (DELTAS_MAX + 1, 1);
+    tiers * runs_max + deltas + base
 }
 
-/// How full the fullest path of keys is: 0 if it has no run, 1 if no further run may be added.
-pub fn fill(runs: usize, tiers: usize, runs_max: usize) -> f64 {
-    runs as f64 / runs_bound(tiers, runs_max) as f64
+/// How many of a part's runs lie there although it is due: those that came since.
+pub fn late(runs: usize, score: f64) -> f64 {
+    if score > 1.0 { runs as f64 * (1.0 - 1.0 / score) } else { 0.0 }
+}
+
+/// How full a path of keys is: 0 if nothing on it waits, 1 if no further run may be added. `runs`
+/// are all runs on it, `late` is the sum of [`late()`].
+pub fn fill(runs: usize, late: f64, tiers: usize, runs_max: usize) -> f64 {
+    let left = runs_bound(tiers, runs_max).saturating_sub(runs) as f64;
+    (late / LATE_MAX).max(1.0 - left / LEFT_MIN)
+}
+
+/// The order of what is due: the greatest goes first. A push above goes before everything below it:
+/// it takes a run from many keys for few bytes, and flushes wait for it.
+pub fn rank(tier: usize, score: f64) -> f64 {
+    tier as f64 * 1e6 + score
+}
+
+/// The rate for writers at this [`fill`], as a multiple of the rate at which the workers can take
+/// in what is written; `None`: as fast as they like. It falls in a straight line, so writers settle
+/// where the multiple is 1.
+pub fn pace(fill: f64) -> Option<f64> {
+    (fill > 0.0).then(|| RATE_AT_KNEE + (RATE_AT_BOUND - RATE_AT_KNEE) * fill.min(1.0))
 }
 
 /// A number by which neighbours differ, from the lower bound of a partition or span.

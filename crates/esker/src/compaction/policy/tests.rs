@@ -6,7 +6,7 @@ const MIB: u64 = 1 << 20;
 fn tiers_come_with_the_ratio_and_stay_at_borders() {
     let wanted = |ratio: u64, present| tiers_wanted(ratio * MIB, MIB, present);
     let fresh: Vec<_> = [1, 30, 100, 300, 3_000, 10_000, 1_000_000].map(|r| wanted(r, 0)).into();
-    assert_eq!(fresh, [0, 0, 1, 2, 3, 3, 4]);
+    assert_eq!(fresh, [0, 0, 1, 2, 3, 4, 4]);
     for ratio in (1..200).chain([1_000, 5_000, 20_000, 1_000_000]) {
         for present in 0..=6 {
             let tiers = wanted(ratio, present);
@@ -35,12 +35,18 @@ fn partitions_reach_their_fraction_in_few_deltas() {
 fn spans_share_all_children_evenly() {
     for count in 0..500_usize {
         let children: Vec<u64> = (0..count).map(|at| if at < 40 { MIB } else { 8 * MIB }).collect();
-        let groups = span_bounds(&children);
-        assert_eq!(groups.iter().sum::<usize>(), count);
-        assert!(groups.iter().all(|group| *group <= FAN_OUT_MAX));
-        let few = groups.iter().filter(|group| **group < FAN_OUT_MIN).count();
-        assert!(few <= 1, "{count}: {groups:?}");
+        for groups in [tier_bounds(&children), span_bounds(&children)] {
+            assert_eq!(groups.iter().sum::<usize>(), count);
+            let most = groups.iter().max().unwrap();
+            assert!(*most <= (4 * count).div_ceil(3 * groups.len()), "{count}: {groups:?}");
+            assert!(count == 0 || groups.iter().all(|group| *group > 0), "{count}: {groups:?}");
+            assert!(*most <= 16);
+        }
+        assert_eq!(span_bounds(&children).len(), count.div_ceil(12).max(1));
+        assert!(tier_bounds(&children).len() >= count.min(12));
     }
+    // Spans over small children have more of them.
+    assert_eq!(span_bounds(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 5, 5, 5, 5, 5, 5]), [10, 6]);
 }
 
 #[test]
@@ -72,6 +78,32 @@ fn a_flush_is_cut_where_its_slices_are_large() {
 #[test]
 fn a_path_is_full_at_its_bound() {
     let bound = runs_bound(3, 6);
-    assert_eq!(bound, 3 * 6 + DELTAS_MAX + 1);
-    assert!(fill(0, 3, 6) == 0.0 && fill(bound, 3, 6) == 1.0 && fill(bound - 1, 3, 6) < 1.0);
+    assert_eq!(bound, 3 * 6 + DELTAS_MAX + 2);
+    assert_eq!(fill(0, 0.0, 3, 6), 0.0);
+    assert_eq!((fill(bound, 0.0, 3, 6), fill(bound + 1, 0.0, 3, 6)), (1.0, 1.0));
+    assert!(fill(bound - 1, 0.0, 3, 6) < 1.0);
+    assert_eq!((late(6, 1.0), late(9, 1.5), late(0, 0.0)), (0.0, 3.0, 0.0));
+    assert!(fill(12, late(9, 1.5), 3, 6) >= 1.0 && fill(12, late(7, 1.0), 3, 6) == 0.0);
+    // A path on which nothing is due has room for the run of a flush.
+    for (tiers, runs_max) in [(0, 4), (1, 8), (3, 6), (4, 16)] {
+        let quiet = |runs| runs_due(runs, runs_max, 0) < 1.0;
+        let pending = (0..=RUNS_MOST).rev().find(|runs| quiet(*runs)).unwrap();
+        assert!(fill(tiers * pending + DELTAS_MAX + 1, 0.0, tiers, runs_max) < 1.0);
+    }
+}
+
+#[test]
+fn writers_slow_down_as_a_path_fills() {
+    assert_eq!(pace(0.0), None);
+    let rates: Vec<f64> = (1..=12).map(|tenths| pace(f64::from(tenths) / 10.0).unwrap()).collect();
+    assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+    assert_eq!((rates[9], rates[11]), (RATE_AT_BOUND, RATE_AT_BOUND));
+    assert!(rates[4] > 1.0 && rates[6] < 1.0);
+}
+
+#[test]
+fn what_lies_above_goes_first() {
+    assert!(
+        rank(2, 1.0) > rank(1, 8.0) && rank(1, 1.0) > rank(0, 9.0) && rank(0, 2.0) > rank(0, 1.0)
+    );
 }
