@@ -77,6 +77,8 @@ struct Job {
     runs: usize,
     out: Run,
     bytes: f64,
+    /// Bytes that it read.
+    read: f64,
     end: f64,
 }
 
@@ -219,12 +221,13 @@ impl Clock {
         let bytes = out.bytes(&self.world);
         let end = self.now + bytes / self.question.speed;
         let from = part.from;
-        self.seen.job(row, part.bytes(), bytes);
-        self.jobs.push(Job { row, from, runs: runs.len(), out, bytes, end });
+        let read = part.bytes();
+        self.seen.job(row, bytes);
+        self.jobs.push(Job { row, from, runs: runs.len(), out, bytes, read, end });
     }
 
     fn end_job(&mut self, job: Job) {
-        let Job { row, from, runs, out, bytes, .. } = job;
+        let Job { row, from, runs, out, bytes, read, .. } = job;
         let at = self.tree.find(row, from);
         self.tree.change(row, at, &self.world, |part| {
             part.runs.truncate(part.runs.len() - runs);
@@ -233,7 +236,7 @@ impl Clock {
                 part.base = Some(out).filter(|out| !out.is_empty());
             }
         });
-        self.seen.written(row, bytes);
+        self.seen.written(row, read, bytes);
         if row > 0 {
             for at in self.tree.add(row - 1, out, &self.world) {
                 self.rate(row - 1, at);

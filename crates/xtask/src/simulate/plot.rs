@@ -15,7 +15,7 @@ const TEXT: (&str, u32) = ("sans-serif", 14);
 const COLOURS: [RGBColor; 2] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0)];
 const GREY: RGBColor = RGBColor(110, 110, 110);
 /// Points for each tenfold of r.
-const POINTS: i32 = 6;
+const POINTS: i32 = 3;
 const DECADES: std::ops::RangeInclusive<i32> = 1..=6;
 
 /// A figure that is drawn: the file, the label of its axis, and its mean and greatest value.

@@ -81,13 +81,13 @@ impl Seen {
         self.pause.add(seconds);
     }
 
-    pub(crate) fn job(&mut self, row: usize, read: f64, written: f64) {
-        self.dropped += read - written;
+    pub(crate) fn job(&mut self, row: usize, written: f64) {
         let sizes = if row > 0 { &mut self.push_bytes } else { &mut self.compaction_bytes };
         sizes.add(written);
     }
 
-    pub(crate) fn written(&mut self, row: usize, bytes: f64) {
+    pub(crate) fn written(&mut self, row: usize, read: f64, bytes: f64) {
+        self.dropped += read - bytes;
         *(if row > 0 { &mut self.pushes } else { &mut self.compactions }) += bytes;
     }
 
