@@ -22,31 +22,38 @@
 mod tests;
 
 use crate::base::codec::hash_key;
-use crate::options::settings::{DELTAS_MAX, LAZINESS};
 
 /// The most tiers that a tree has.
 pub const TIERS_MAX: usize = 4;
+/// The deltas at which a partition is due, whatever their size.
+pub const DELTAS_MAX: usize = 9;
+/// The fraction of a base that its deltas may reach before they are compacted.
+pub const LAZINESS: f64 = 1.0 / 3.0;
 /// The most pending runs of a span (T), unless all tiers are there and do not suffice.
 pub const RUNS_MAX: usize = 8;
 /// The most pending runs of a span when all tiers are there.
 pub const RUNS_MOST: usize = 16;
+/// The pending runs at which a span is due where r is not known.
+const RUNS_USUAL: usize = 6;
 /// The fewest pending runs at which a span is due. Fewer would only cost more steps.
 pub const RUNS_LEAST: usize = 4;
 /// The deltas in which a partition should reach its fraction: T is chosen so. Partitions that get
 /// less come due by [`DELTAS_MAX`].
 const DELTAS_GOAL: f64 = 5.0;
-/// Without tiers, `r / (DELTAS_MAX + 1)` is what compactions cost for a byte. With a tier that is
+/// Without tiers, `r / DELTAS_MAX` is what compactions cost for a byte. With a tier that is
 /// `1 / LAZINESS`, and the push costs one more: both are the same at this r.
-const TIERLESS_RATIO: f64 = (DELTAS_MAX as f64 + 1.0) * (1.0 / LAZINESS + 1.0);
+const TIERLESS_RATIO: f64 = DELTAS_MAX as f64 * (1.0 / LAZINESS + 1.0);
 /// Each tier multiplies by T the flushes in a delta. So many flushes, a third of the base in six
 /// deltas, are needed where T is 1.
 const REACH: f64 = 6.0 / LAZINESS;
 /// A tier that is there stays until r is below this fraction of the r that called for it.
 const KEEP: f64 = 2.0 / 3.0;
 /// The children that a span should have, and the spans that a new tier has at least.
-const FAN_OUT: usize = 12;
+pub const FAN_OUT: usize = 12;
+/// A span with more children is split.
+pub const CHILDREN_MAX: usize = 24;
 /// A base below this fraction of a partition's intended size counts as one of that size.
-const BASE_FLOOR_DIVISOR: u64 = 8;
+const BASE_FLOOR_DIVISOR: u64 = 16;
 /// How much larger than for overwrites the deltas may be over a base of which they replace nothing.
 /// They hold no garbage then, and each compaction of few deltas copies a base for little.
 const FRESH_LAZINESS: f64 = 3.0;
@@ -65,20 +72,6 @@ pub enum Route {
     Cut,
     /// It becomes one run of the top tier.
     Top,
-}
-
-/// What lies in a partition.
-#[derive(Debug, Clone, Copy)]
-pub struct Contents {
-    /// Bytes of the deltas, and of the entries below that their deletes free.
-    pub delta_bytes: u64,
-    /// How many deltas there are.
-    pub deltas: usize,
-    /// Bytes of the base.
-    pub base_bytes: u64,
-    /// The share of the entries in deltas that replace or delete nothing, from 0 to 1, as the
-    /// compactions before have found it; 0 if nothing is known.
-    pub fresh: f64,
 }
 
 /// The data over the bytes of a flush (r).
@@ -160,30 +153,48 @@ pub fn runs_due(runs: usize, runs_max: usize, stagger: u64) -> f64 {
     runs as f64 / most.max(1) as f64
 }
 
-/// As [`runs_due`], where the ratio of data to flushes is not known. A span without bytes has
-/// nothing but tombstones, and is due no earlier.
-pub fn span_due(runs: usize, _pending_bytes: u64, _children: usize, stagger: u64) -> f64 {
-    runs_due(runs, RUNS_MAX, stagger)
+/// As [`runs_due`], where the ratio of data to flushes is not known. `pending_bytes` (of the runs)
+/// and `children` order spans that are equally full: that with the larger pieces comes first.
+pub fn span_due(runs: usize, pending_bytes: u64, children: usize, stagger: u64) -> f64 {
+    if runs == 0 {
+        return 0.0;
+    }
+    // Far less than one run makes, so that it decides only between equals.
+    let piece = pending_bytes / children.max(1) as u64;
+    runs_due(runs, RUNS_USUAL, stagger) + 1e-6 * (piece.max(1) as f64).log2()
 }
 
-/// How urgent the compaction of a partition is; at 1 and above it is due.
-pub fn partition_due(contents: Contents, partition_bytes: u64, stagger: u64) -> f64 {
-    let Contents { delta_bytes, deltas, base_bytes, fresh } = contents;
+/// How urgent the compaction of a partition is; at 1 and above it is due. `delta_bytes` are those
+/// that a compaction is expected to free: [`garbage`] of the deltas, and the entries that deletes in
+/// them hide. A base of less than a sixteenth of `partition_bytes` counts as that large.
+pub fn partition_due(
+    delta_bytes: u64,
+    deltas: usize,
+    base_bytes: u64,
+    partition_bytes: u64,
+    stagger: u64,
+) -> f64 {
     if deltas == 0 {
         return 0.0;
     }
     let base = base_bytes.max(partition_bytes / BASE_FLOOR_DIVISOR).max(1) as f64;
+    let spread = (stagger >> 32) as f64 / f64::from(u32::MAX);
+    let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
+    (delta_bytes as f64 / allowed).max(deltas as f64 / DELTAS_MAX as f64)
+}
+
+/// For how many bytes deltas count of which a share of `fresh`, from 0 to 1, replaces nothing: it
+/// holds no garbage, so more of it may lie over a base. 0 if nothing is known.
+pub fn garbage(delta_bytes: u64, fresh: f64) -> u64 {
     let lazier = 1.0 + (FRESH_LAZINESS - 1.0) * fresh.clamp(0.0, 1.0);
-    let spread = (stagger & u64::from(u32::MAX)) as f64 / f64::from(u32::MAX);
-    let allowed = base * LAZINESS * lazier * (0.8 + 0.4 * spread);
-    (delta_bytes as f64 / allowed).max(deltas as f64 / (DELTAS_MAX as f64 + 1.0))
+    (delta_bytes as f64 / lazier) as u64
 }
 
 /// Where a flush goes that holds `flush_bytes` for `touched` partitions. It is cut if there is no
 /// tier, or if the slices are so large that few of them make a partition due.
 pub fn route(flush_bytes: u64, touched: usize, partition_bytes: u64, tiers: usize) -> Route {
     let slice = flush_bytes / touched.max(1) as u64;
-    if tiers == 0 || slice as f64 * DELTAS_MAX as f64 >= partition_bytes as f64 * LAZINESS {
+    if tiers == 0 || slice as f64 * (DELTAS_MAX as f64 - 1.0) >= partition_bytes as f64 * LAZINESS {
         Route::Cut
     } else {
         Route::Top
@@ -193,8 +204,8 @@ pub fn route(flush_bytes: u64, touched: usize, partition_bytes: u64, tiers: usiz
 /// The most runs that may lie over a key in a tree with so many tiers: as many as there are when
 /// everything on the path is due. So whatever fills a path, some part of it is due.
 pub fn runs_bound(tiers: usize, runs_max: usize) -> usize {
-    let (deltas, base) = (DELTAS_MAX + 1, 1);
-    tiers * runs_max + deltas + base
+    let base = 1;
+    tiers * runs_max + DELTAS_MAX + base
 }
 
 /// How many of a part's runs lie there although it is due: those that came since.
@@ -224,5 +235,5 @@ pub fn pace(fill: f64) -> Option<f64> {
 
 /// A number by which neighbours differ, from the lower bound of a partition or span.
 pub fn stagger(lower: Option<&[u8]>) -> u64 {
-    hash_key(lower.unwrap_or_default()) >> 32
+    hash_key(lower.unwrap_or_default())
 }

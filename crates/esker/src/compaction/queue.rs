@@ -12,8 +12,9 @@
 //! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
 //!    have expired.
 
+use super::policy;
 use crate::base::{KeyspaceId, Millis};
-use crate::options::settings::{DELTAS_MAX, LAZINESS, Settings};
+use crate::options::settings::Settings;
 
 use crate::error::{Error, Result};
 use crate::manifest::{Moved, Partition, Tree};
@@ -26,8 +27,6 @@ use std::sync::Arc;
 /// Names a partition: its keyspace and its lower bound.
 pub type PartitionKey = (KeyspaceId, Option<Vec<u8>>);
 
-/// When deltas are scored, a base smaller than this fraction of a partition counts as that large.
-const BASE_FLOOR_DIVISOR: u64 = 16;
 /// Small compactions are run together until their input reaches this many bytes, so that many small
 /// partitions do not become many small files (R28).
 const PACK_BYTES: u64 = 8 << 20;
@@ -84,12 +83,6 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
     if partition.deltas.is_empty() {
         return 0.0;
     }
-    let floor = settings.partition_bytes / BASE_FLOOR_DIVISOR;
-    let base = partition.base.bytes().max(floor) as f64;
-    // Thresholds differ between partitions by up to a fifth, so that not all come due at once.
-    let lower = partition.lower.as_deref().unwrap_or_default();
-    let spread = (crate::base::codec::hash_key(lower) >> 32) as f64 / f64::from(u32::MAX);
-    let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
     // A delete frees the entry that it hides, so deltas with deletes count for more than their
     // size.
     let freed: u64 = partition
@@ -99,9 +92,13 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
         .map(|segment| segment.meta().deletes)
         .sum();
     let average = partition.base.bytes() / partition.base.entries().max(1);
-    let by_bytes = (partition.delta_bytes() + freed * average) as f64 / allowed;
-    let by_count = partition.deltas.len() as f64 / (DELTAS_MAX as f64 + 1.0);
-    by_bytes.max(by_count)
+    policy::partition_due(
+        partition.delta_bytes() + freed * average,
+        partition.deltas.len(),
+        partition.base.bytes(),
+        settings.partition_bytes,
+        policy::stagger(partition.lower.as_deref()),
+    )
 }
 
 /// How urgent the compaction of a partition is because of entries that have expired at `time`;

@@ -21,14 +21,10 @@ const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
 pub const SEALED_MAX: u64 = 3;
 /// Memory for this many flushed memtables may be kept for transactions that began before the flush.
 pub const HISTORY_SETS: u64 = 2;
-/// The fraction of a base that its deltas may reach before they are compacted: 1/3.
-pub const LAZINESS: f64 = 1.0 / 3.0;
 /// A memtable is sealed when the log after its start is this many times the memtable's size.
 /// Entries take less room in the log than in memory, so this matters only for what fills no
 /// memtable: writes that were refused after their reservation, and changes of keyspaces.
 pub const LOG_PER_MEMTABLE: u64 = 2;
-/// A partition with more deltas is compacted whatever their size.
-pub const DELTAS_MAX: usize = 8;
 
 /// Numbers that hold while the database is open.
 #[derive(Debug, Clone)]

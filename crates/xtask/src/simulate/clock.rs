@@ -18,8 +18,6 @@ use std::collections::BinaryHeap;
 
 /// Write buffers that wait for a flush before writers stop.
 const SEALED_MAX: usize = 2;
-/// A span with more children is split.
-const CHILDREN_MAX: usize = 24;
 /// Partitions are this many flushes large.
 const FLUSHES_PER_PARTITION: f64 = 8.0;
 /// The flush thread writes this many times as fast as a worker, which also reads and merges.
@@ -241,7 +239,7 @@ impl Clock {
             for at in self.tree.add(row - 1, out, &self.world) {
                 self.rate(row - 1, at);
             }
-            self.tree.split_wide(row, at, CHILDREN_MAX, &self.world);
+            self.tree.split_wide(row, at, policy::CHILDREN_MAX, &self.world);
             self.rate(row, at);
         } else {
             let count = self.tree.split_full(at, &self.world);
@@ -263,7 +261,7 @@ impl Clock {
         for row in 1..self.tree.rows.len() {
             let at = self.tree.find(row, key);
             let before = self.tree.rows[row].len();
-            self.tree.split_wide(row, at, CHILDREN_MAX, &self.world);
+            self.tree.split_wide(row, at, policy::CHILDREN_MAX, &self.world);
             for at in at..=at + (self.tree.rows[row].len() - before) {
                 self.rate(row, at);
             }

@@ -6,7 +6,7 @@
 //! 3. A part knows how many runs lie over the fullest key below it, its own runs included.
 
 use super::load::{Run, World};
-use esker::internals::compaction::policy::{self, Contents};
+use esker::internals::compaction::policy;
 use std::collections::VecDeque;
 
 /// A partition or a span.
@@ -113,13 +113,9 @@ impl Tree {
         if row > 0 {
             return policy::runs_due(part.runs.len(), self.runs_max, part.stagger);
         }
-        let contents = Contents {
-            delta_bytes: (part.run_bytes + part.freed) as u64,
-            deltas: part.runs.len(),
-            base_bytes: part.base_bytes as u64,
-            fresh: self.fresh,
-        };
-        policy::partition_due(contents, self.partition_bytes as u64, part.stagger)
+        let bytes = policy::garbage(part.run_bytes as u64, self.fresh) + part.freed as u64;
+        let (base, intended) = (part.base_bytes as u64, self.partition_bytes as u64);
+        policy::partition_due(bytes, part.runs.len(), base, intended, part.stagger)
     }
 
     /// The runs over the fullest key.

@@ -53,17 +53,38 @@ fn spans_share_all_children_evenly() {
 fn neighbours_differ_in_when_they_are_due() {
     let due = |runs, stagger| runs_due(runs, 6, stagger) >= 1.0;
     assert!(!due(4, 0) && !due(4, 1) && due(5, 1) && !due(5, 0) && due(6, 0));
-    assert!(span_due(0, 0, 0, 2) < 1.0 && span_due(RUNS_MAX, 0, 0, 0) >= 1.0);
-    let contents = |delta_bytes, fresh| Contents { delta_bytes, deltas: 2, base_bytes: MIB, fresh };
-    let due = |bytes, fresh, stagger| partition_due(contents(bytes, fresh), MIB, stagger) >= 1.0;
-    let third = MIB / 3;
-    assert!(due(third * 5 / 6, 0.0, 0) && !due(third * 5 / 6, 0.0, u64::from(u32::MAX)));
-    assert!(due(third * 5 / 4, 0.0, u64::from(u32::MAX)));
-    // Deltas that replace nothing may grow to the size of the base.
-    assert!(!due(MIB * 3 / 4, 1.0, 0) && due(MIB * 5 / 4, 1.0, u64::from(u32::MAX)));
-    let many = Contents { delta_bytes: 1, deltas: DELTAS_MAX + 1, base_bytes: MIB, fresh: 1.0 };
-    assert!(partition_due(many, MIB, 0) >= 1.0);
-    assert!(partition_due(Contents { deltas: 0, ..many }, MIB, 0) < 1.0);
+    assert!(span_due(0, 1 << 40, 1, 1) == 0.0 && span_due(RUNS_USUAL, 0, 0, 0) >= 1.0);
+    assert!(span_due(RUNS_USUAL - 2, u64::MAX, 1, 1) < 1.0);
+    assert!(span_due(6, 2 << 20, 4, 0) > span_due(6, 1 << 20, 4, 0), "larger pieces come first");
+    assert!(span_due(6, u64::MAX, 1, 0) < span_due(7, 0, 1, 0), "runs count for more than bytes");
+}
+
+#[test]
+fn what_replaces_nothing_counts_for_a_third() {
+    assert_eq!((garbage(900, 0.0), garbage(900, 1.0), garbage(900, 0.5)), (900, 300, 450));
+    assert_eq!((garbage(900, -1.0), garbage(900, 7.0)), (900, 300));
+}
+
+#[test]
+fn a_partition_is_due_by_the_size_or_the_number_of_its_deltas() {
+    let partition = 64 << 20;
+    assert_eq!(partition_due(0, 0, 0, partition, 0), 0.0);
+    assert_eq!(partition_due(1 << 40, 0, partition, partition, 0), 0.0, "nothing to compact");
+    for stagger in [0, 1 << 40, u64::MAX / 2, u64::MAX] {
+        for base in [0, 1, partition / 16, partition, 2 * partition] {
+            let due = |delta, deltas| partition_due(delta, deltas, base, partition, stagger);
+            assert!(due(1, DELTAS_MAX) >= 1.0 && due(1, DELTAS_MAX - 1) < 1.0);
+            let counted = base.max(partition / 16) as f64;
+            assert!(due((counted * LAZINESS * 1.21) as u64, 1) >= 1.0);
+            assert!(due((counted * LAZINESS * 0.79) as u64, 1) < 1.0);
+            assert!(due(2000, 2) >= due(1000, 2) && due(1000, 3) >= due(1000, 2));
+        }
+    }
+    let due = |stagger| partition_due(partition / 3, 1, partition, partition, stagger);
+    assert!(due(0) > 1.2 && due(u64::MAX) < 0.85, "neighbours come due at different sizes");
+    // Sizes of nothing do no harm.
+    assert!(partition_due(0, 1, 0, 0, 0).is_finite());
+    assert!(partition_due(u64::MAX, usize::MAX, u64::MAX, u64::MAX, u64::MAX).is_finite());
 }
 
 #[test]
@@ -78,7 +99,7 @@ fn a_flush_is_cut_where_its_slices_are_large() {
 #[test]
 fn a_path_is_full_at_its_bound() {
     let bound = runs_bound(3, 6);
-    assert_eq!(bound, 3 * 6 + DELTAS_MAX + 2);
+    assert_eq!(bound, 3 * 6 + DELTAS_MAX + 1);
     assert_eq!(fill(0, 0.0, 3, 6), 0.0);
     assert_eq!((fill(bound, 0.0, 3, 6), fill(bound + 1, 0.0, 3, 6)), (1.0, 1.0));
     assert!(fill(bound - 1, 0.0, 3, 6) < 1.0);
@@ -88,7 +109,7 @@ fn a_path_is_full_at_its_bound() {
     for (tiers, runs_max) in [(0, 4), (1, 8), (3, 6), (4, 16)] {
         let quiet = |runs| runs_due(runs, runs_max, 0) < 1.0;
         let pending = (0..=RUNS_MOST).rev().find(|runs| quiet(*runs)).unwrap();
-        assert!(fill(tiers * pending + DELTAS_MAX + 1, 0.0, tiers, runs_max) < 1.0);
+        assert!(fill(tiers * pending + DELTAS_MAX, 0.0, tiers, runs_max) < 1.0);
     }
 }
 
@@ -106,4 +127,12 @@ fn what_lies_above_goes_first() {
     assert!(
         rank(2, 1.0) > rank(1, 8.0) && rank(1, 1.0) > rank(0, 9.0) && rank(0, 2.0) > rank(0, 1.0)
     );
+}
+
+#[test]
+fn neighbours_are_staggered() {
+    let keys = (0..1000u32).map(|number| stagger(Some(&number.to_be_bytes())));
+    let odd = keys.filter(|stagger| stagger & 1 == 1).count();
+    assert!((400..600).contains(&odd), "{odd} of 1000");
+    assert_eq!(stagger(None), stagger(Some(b"")));
 }
