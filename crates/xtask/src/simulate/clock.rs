@@ -289,7 +289,8 @@ impl Clock {
             (at..at + count).for_each(|at| self.rate(row, at));
         }
         self.reshape();
-        self.seen.look(&self.tree, &self.world, self.jobs.iter().map(|job| job.bytes).sum());
+        let temporary = self.jobs.iter().map(|job| job.bytes).sum();
+        self.seen.look(&self.tree, &self.world, temporary, self.question.flush_bytes);
         // What jobs cost, over about the time in which all data are written once.
         let share = 1.0 / self.question.ratio.max(10.0);
         let jobs = self.seen.since_flush() / self.question.flush_bytes;

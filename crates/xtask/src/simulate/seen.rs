@@ -3,8 +3,9 @@
 use super::load::World;
 use super::tree::Tree;
 
-/// Keys at which runs are counted, for each flush.
-const KEYS: usize = 16;
+/// Keys at which runs are counted for a flush, and for all data.
+const KEYS: f64 = 16.0;
+const KEYS_IN_ALL: f64 = 16e4;
 
 /// A generator of pseudo-random numbers (splitmix64).
 #[derive(Debug, Clone)]
@@ -106,13 +107,14 @@ impl Seen {
         self.path_max = self.path_max.max(runs);
     }
 
-    /// Looks at the tree; jobs under way hold `temporary` bytes besides.
-    pub(crate) fn look(&mut self, tree: &Tree, world: &World, temporary: f64) {
+    /// Looks at the tree after a flush; jobs under way hold `temporary` bytes besides.
+    pub(crate) fn look(&mut self, tree: &Tree, world: &World, temporary: f64, flush_bytes: f64) {
         let live = world.live_bytes().max(1.0);
         self.space.add(tree.bytes / live);
         self.disk.add((tree.bytes + temporary) / live);
         self.debt.add((tree.bytes - tree.bases) / live);
-        for _ in 0..KEYS {
+        let flushes = world.live_bytes() / flush_bytes;
+        for _ in 0..(KEYS_IN_ALL / flushes).clamp(1.0, KEYS) as usize {
             let Some(random) = &mut self.random else { return };
             let key = random.unit() * world.end;
             self.runs.add(tree.runs_over(key) as f64);
