@@ -68,7 +68,8 @@ fn step<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
             dict.set_item("of", of)?;
             dict.set_item("sealed", sealed)?;
         }
-        StepSource::Run { partition, age, file, segment } => {
+        StepSource::Run { tier, partition, age, file, segment } => {
+            dict.set_item("tier", tier)?;
             dict.set_item("partition", partition)?;
             dict.set_item("age", age)?;
             dict.set_item("file", file)?;

@@ -2,11 +2,16 @@
 //! limit.
 //!
 //! The pacer watches two debts. *Flush debt* is the ratio of bytes in memtables to their budget.
-//! *Compaction debt* is the ratio of bytes in deltas to the bases under them. Below a knee nothing
-//! happens. Between the knee and the limit, writers get a rate that is a multiple of the measured
-//! drain rate and falls from twice that rate to a fraction of it. So the debt settles where the
-//! rate equals the drain, and at no threshold does everything stop (SILK and bLSM argue for the
-//! same shape).
+//! *Compaction debt* is the number of runs over a key against its bound
+//! ([`policy`](crate::compaction::policy)), and the ratio of bytes in deltas to the bases under them;
+//! the one that asks for the lower rate counts. Below a knee nothing happens. Between the knee and
+//! the limit, writers get a rate that is a multiple of the measured drain rate and falls from twice
+//! that rate to a fraction of it. So the debt settles where the rate equals the drain, and at no
+//! threshold does everything stop (SILK and bLSM argue for the same shape).
+//!
+//! The drain rate of compactions is that at which the workers can take in what is written. A byte
+//! goes through each tier and into a partition, so the times of these steps add up. Each step is
+//! measured by itself, as the time for a byte that enters it.
 //!
 //! Flush debt also makes the log long: the log is kept from the start of the oldest memtable.
 //! Writes that were refused after their reservation fill the log and no memtable. So the bytes of
@@ -19,6 +24,7 @@
 
 pub mod relief;
 
+use crate::compaction::policy::TIERS_MAX;
 use crate::events::{EventBus, EventKind};
 use crate::waits::Cause;
 use parking_lot::Mutex;
@@ -49,6 +55,10 @@ const WAIT_MAX: Duration = Duration::from_millis(20);
 const SAVED_MAX: Duration = Duration::from_millis(1);
 /// Rates are never below this, so that a wrong measurement cannot stop writers.
 const RATE_MIN: f64 = (1 << 20) as f64;
+/// The time of a step for a byte, in picoseconds, until one is measured: 50 MiB/s.
+const STEP_TIME: u64 = 19_000;
+/// A step with so many bytes counts in full.
+const STEP_BYTES: f64 = (8 << 20) as f64;
 
 /// The input of the pacer's decisions.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,6 +77,17 @@ pub struct Debts {
     pub deltas: u64,
     /// Bytes in all bases, or a minimum below which ratios mean little.
     pub bases: u64,
+}
+
+/// What the runs over a key say about the rate of writers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pressure {
+    /// The rate that they allow, as a multiple of the drain; `None`: any.
+    pub allowed: Option<f64>,
+    /// How many tiers a byte goes through.
+    pub tiers: usize,
+    /// Workers that compact at the same time.
+    pub workers: usize,
 }
 
 /// What the pacer does with writers.
@@ -122,14 +143,17 @@ impl PaceMode {
 #[derive(Debug)]
 pub struct Pacer {
     mode: AtomicU8,
-    /// Whether deltas exceed the knee.
+    /// Whether deltas exceed the knee, or runs come near their bound.
     compactions_late: AtomicBool,
     line: Mutex<Line>,
     epoch: Instant,
     /// When the last flush ended.
     flushed_at: Mutex<Instant>,
     flush_drain: AtomicU64,
-    compaction_drain: AtomicU64,
+    pressure: Mutex<Pressure>,
+    /// How long a compaction takes for a byte of deltas, and a push for a byte of runs, by tier, in
+    /// picoseconds.
+    step_times: [AtomicU64; TIERS_MAX + 1],
     /// Is told when writers begin and cease to be slowed.
     events: Arc<EventBus>,
 }
@@ -217,7 +241,8 @@ impl Pacer {
             flushed_at: Mutex::new(epoch),
             // Until something is measured, this is the rate of a slow disk.
             flush_drain: AtomicU64::new(100 << 20),
-            compaction_drain: AtomicU64::new(50 << 20),
+            pressure: Mutex::default(),
+            step_times: std::array::from_fn(|_| AtomicU64::new(STEP_TIME)),
             events,
         }
     }
@@ -231,9 +256,27 @@ impl Pacer {
         blend(&self.flush_drain, bytes, now.saturating_duration_since(before.max(waited_since)));
     }
 
-    /// Measures how fast a compaction processed delta bytes.
-    pub fn compacted(&self, bytes: u64, took: Duration) {
-        blend(&self.compaction_drain, bytes, took);
+    /// Measures how fast a compaction took in bytes of deltas, or a push bytes of the runs of a tier;
+    /// `tier` is 0 for compactions.
+    pub fn compacted(&self, tier: usize, bytes: u64, took: Duration) {
+        let Some(time) = self.step_times.get(tier).filter(|_| bytes > 0) else { return };
+        // A few bytes take the time of a sync, which says nothing of many.
+        let weight = 0.3 * (bytes as f64 / STEP_BYTES).min(1.0);
+        let measured = took.as_secs_f64() * 1e12 / bytes as f64;
+        let before = time.load(Ordering::Relaxed) as f64;
+        time.store((before + (measured - before) * weight) as u64, Ordering::Relaxed);
+    }
+
+    /// Takes in how full the trees are; [`Self::update`] acts on it.
+    pub fn press(&self, pressure: Pressure) {
+        *self.pressure.lock() = pressure;
+    }
+
+    /// The rate at which workers take in what is written, in bytes per second.
+    fn compaction_drain(&self, pressure: Pressure) -> f64 {
+        let steps = self.step_times.iter().take(pressure.tiers + 1);
+        let time: u64 = steps.map(|time| time.load(Ordering::Relaxed)).sum();
+        pressure.workers.max(1) as f64 * 1e12 / time.max(1) as f64
     }
 
     /// Updates the decision. Returns whether waiting writers may go on now.
@@ -245,12 +288,14 @@ impl Pacer {
         let share = |bytes: u64, budget: u64| bytes as f64 / budget.max(1) as f64;
         let fill = share(debts.memtables, debts.budget).max(share(debts.log, debts.log_budget));
         let ratio = share(debts.deltas, debts.bases);
-        let drain = |rate: &AtomicU64| rate.load(Ordering::Relaxed) as f64;
-        let by_flush =
-            (fill > FLUSH_KNEE).then(|| drain(&self.flush_drain) * slope(fill, FLUSH_KNEE, 1.0));
-        let by_compaction = (ratio > COMPACTION_KNEE).then(|| {
-            drain(&self.compaction_drain) * slope(ratio, COMPACTION_KNEE, COMPACTION_LIMIT)
+        let by_flush = (fill > FLUSH_KNEE).then(|| {
+            self.flush_drain.load(Ordering::Relaxed) as f64 * slope(fill, FLUSH_KNEE, 1.0)
         });
+        let by_bytes =
+            (ratio > COMPACTION_KNEE).then(|| slope(ratio, COMPACTION_KNEE, COMPACTION_LIMIT));
+        let pressure = *self.pressure.lock();
+        let multiple = by_bytes.into_iter().chain(pressure.allowed).reduce(f64::min);
+        let by_compaction = multiple.map(|multiple| multiple * self.compaction_drain(pressure));
         let (mode, rate) = match (by_flush, by_compaction) {
             _ if fill >= 1.0 => (STOPPED, 0.0),
             _ if debts.tight => (FULL, 0.0),
@@ -259,7 +304,7 @@ impl Pacer {
             (Some(flush), _) => (PACED_BY_FLUSH, flush),
             (None, Some(merge)) => (PACED_BY_COMPACTION, merge),
         };
-        self.compactions_late.store(ratio > COMPACTION_KNEE, Ordering::Relaxed);
+        self.compactions_late.store(multiple.is_some(), Ordering::Relaxed);
         let mut line = self.line.lock();
         line.advance(now);
         let rate_before = line.rate;

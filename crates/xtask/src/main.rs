@@ -13,6 +13,7 @@ mod leveldb_bench;
 mod metrics;
 mod mutants;
 mod programs;
+mod simulate;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -128,6 +129,9 @@ enum Chore {
         #[arg(long)]
         all: bool,
     },
+    /// Simulates how often bytes are written, over how many runs a key lies and how much space data
+    /// of any size take, with the engine's own policy and without any data.
+    Simulate(simulate::Simulate),
 }
 
 fn main() -> ExitCode {
@@ -137,6 +141,7 @@ fn main() -> ExitCode {
         Chore::Fuzz { target, seconds, address, input } => {
             fuzz::run(&workspace::root(), &fuzz::Fuzz { name: target, seconds, address, input })
         }
+        Chore::Simulate(asked) => simulate::run(&workspace::root(), &asked),
         Chore::InstallC { prefix, libdir, destdir, profile, built } => {
             let asked = install::Install { prefix, libdir, destdir, profile, built };
             install::run(&workspace::root(), &asked)

@@ -9,12 +9,12 @@
 //! all of them.
 //!
 //! This module also decides what is due and where results go. [`policy`] says when something is due,
-//! as pure functions of sizes and counts that the simulator calls too. [`queue`] knows the partitions that
-//! are due and the work under way. [`partitioning`] has the rules by which partitions take in runs,
-//! split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`] writes it, and
-//! [`flush_slices`] adds it to a row.
-//! [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for
-//! [`ThinStream`].
+//! as pure functions of sizes and counts that the simulator calls too. [`queue`] knows the partitions
+//! and spans that are due and the work under way. [`partitioning`] has the rules by which partitions
+//! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
+//! writes it, and [`flush_slices`] adds it to a row. [`tiers`] shapes the tiers, and
+//! [`pressure`] says how full they are. [`inputs`] gives the
+//! plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
@@ -28,6 +28,7 @@ pub mod inputs;
 pub mod partitioning;
 mod plan;
 pub mod policy;
+pub mod pressure;
 pub mod queue;
 pub mod slicing;
 mod stream;

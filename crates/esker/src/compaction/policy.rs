@@ -1,114 +1,159 @@
-//! When background work is due, and how large it is: pure functions of sizes and counts.
+//! When work is due, and how large the shape of a tree is: pure functions of sizes and counts.
 //!
-//! A tree is a row of partitions with up to four tiers of spans above it (`docs/compaction.md`). This
-//! module decides how many tiers there are, which children a span has, when a span is pushed and a
-//! partition compacted, where a flush goes, and when writers are slowed. The engine and the simulator
-//! (`cargo xtask simulate`) call the same functions, so what the simulator predicts is about this
-//! code. Nothing here knows trees, runs or files.
+//! The engine and the simulator (`cargo xtask simulate`) call the same functions, so a constant is
+//! chosen where it costs seconds, and then holds in the engine. `docs/compaction.md` gives what the
+//! simulator printed.
 //!
-//! 1. A path over a key holds at most [`bound`] runs: [`RUNS_MAX`] for each tier, the deltas of the
-//!    partition and its base. Writers are slowed so that the bound holds ([`fill`]).
-//! 2. A score below 1 means that nothing has to be done. Scores of several candidates compare: the
-//!    larger one is more urgent.
-//! 3. No result depends on anything but the arguments.
+//! The terms: F is the bytes of one flush, D the live bytes, r = D/F. A tree has L tiers of spans
+//! over its partitions. A span may hold T pending runs; a partition is due when its deltas reach
+//! the fraction f of its base, or at d deltas. A byte is written once by its flush, once by each of
+//! L pushes, and about 1/f times by compactions of its partition if it overwrites an old one. A
+//! delta is made of T^L flushes, so d deltas reach f of the base as long as r <= T^L * d / f.
+//!
+//! 1. A tree has as many tiers as it takes for `d / f` to be enough, with T at most [`RUNS_MAX`].
+//!    The fourth tier is the last; above it T grows, up to [`RUNS_MOST`].
+//! 2. T is as small as r allows, because each pending run is a place where a reader has to look.
+//! 3. Thresholds differ between neighbours (`stagger`), so that they do not come due at once.
+//! 4. What paces writers is the number of runs over a key ([`fill`]), and not the bytes that wait:
+//!    those that lie there although they are due ([`late`]), and the bound for all ([`runs_bound`]).
+//! 5. A path without room has a part that is due, so whatever waits for room gets it.
+
+#[cfg(test)]
+mod tests;
 
 use crate::base::codec::hash_key;
 
-/// A tree has no more tiers.
+/// The most tiers that a tree has.
 pub const TIERS_MAX: usize = 4;
-/// The pending runs at which a span is due.
-pub const RUNS_MAX: usize = 6;
 /// The deltas at which a partition is due, whatever their size.
 pub const DELTAS_MAX: usize = 9;
 /// The fraction of a base that its deltas may reach before they are compacted.
 pub const LAZINESS: f64 = 1.0 / 3.0;
-/// The children of a span, as intended.
+/// The most pending runs of a span (T), unless all tiers are there and do not suffice.
+pub const RUNS_MAX: usize = 8;
+/// The most pending runs of a span when all tiers are there.
+pub const RUNS_MOST: usize = 16;
+/// The fewest pending runs at which a span is due. Fewer would only cost more steps.
+pub const RUNS_LEAST: usize = 4;
+/// The deltas in which a partition should reach its fraction: T is chosen so. Partitions that get
+/// less come due by [`DELTAS_MAX`].
+const DELTAS_GOAL: f64 = 5.0;
+/// Without tiers, `r / DELTAS_MAX` is what compactions cost for a byte. With a tier that is
+/// `1 / LAZINESS`, and the push costs one more: both are the same at this r.
+const TIERLESS_RATIO: f64 = DELTAS_MAX as f64 * (1.0 / LAZINESS + 1.0);
+/// Each tier multiplies by T the flushes in a delta. So many flushes, a third of the base in six
+/// deltas, are needed where T is 1.
+const REACH: f64 = 6.0 / LAZINESS;
+/// A tier that is there stays until r is below this fraction of the r that called for it.
+const KEEP: f64 = 2.0 / 3.0;
+/// The children that a span should have, and the spans that a new tier has at least.
 pub const FAN_OUT: usize = 12;
 /// A span with more children is split.
-pub const CHILDREN_MAX: usize = 16;
-/// When deltas are scored, a base smaller than this fraction of a partition counts as that large.
+pub const CHILDREN_MAX: usize = 24;
+/// A base below this fraction of a partition's intended size counts as one of that size.
 const BASE_FLOOR_DIVISOR: u64 = 16;
-/// A flush goes to the partitions directly if its slices are at least this fraction of a partition:
-/// about as many deltas as a partition may have make a compaction due by their size.
-const SLICE_DIVISOR: u64 = 16;
-/// The fraction of a base that the deltas of a partition reach before their number makes a
-/// compaction due, at the least. Tiers are added where they would reach less.
-const LAZINESS_MIN: f64 = 0.3;
-/// A tier is added when the data exceed what the present ones carry by this factor, and removed when
-/// they fall below what one tier less carries by it.
-const HYSTERESIS: f64 = 1.25;
+/// How much larger than for overwrites the deltas may be over a base of which they replace nothing.
+/// They hold no garbage then, and each compaction of few deltas copies a base for little.
+const FRESH_LAZINESS: f64 = 3.0;
+/// The runs that may be late on a path before flushes wait.
+const LATE_MAX: f64 = 2.0;
+/// Writers are paced when a path has room for fewer runs than this.
+const LEFT_MIN: f64 = 4.0;
+/// The rate of writers when a path begins to fill and when it is full, as multiples of the drain.
+const RATE_AT_KNEE: f64 = 2.0;
+const RATE_AT_BOUND: f64 = 0.25;
 
-/// How many flushes large the data of a tree with so many tiers may be: a run of the partitions'
-/// row is as large as `RUNS_MAX` flushes to the power of the tiers.
-fn carried(tiers: usize) -> f64 {
-    let runs = (RUNS_MAX as f64).powi(tiers as i32);
-    runs * DELTAS_MAX as f64 / LAZINESS_MIN
+/// Where a flush goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// It is cut at the bounds of partitions, and each of them gets a delta.
+    Cut,
+    /// It becomes one run of the top tier.
+    Top,
 }
 
-/// How many tiers a tree should have, at most [`TIERS_MAX`].
-///
-/// `live_bytes` are the bytes of all bases, `flush_bytes` those of the run that a flush writes (not
-/// of the memtable), and `present` the tiers that the tree has. There is a range of sizes for which
-/// both a number and the next one are right; there the present number is kept.
+/// The data over the bytes of a flush (r).
+fn ratio(live_bytes: u64, flush_bytes: u64) -> f64 {
+    live_bytes as f64 / flush_bytes.max(1) as f64
+}
+
+/// The greatest r for which this many tiers are enough.
+fn reach(tiers: usize) -> f64 {
+    match tiers {
+        0 => TIERLESS_RATIO,
+        TIERS_MAX.. => f64::INFINITY,
+        _ => REACH * (RUNS_MAX as f64).powi(tiers as i32),
+    }
+}
+
+/// How many tiers a tree should have that has `present` tiers, `live_bytes` in its partitions and
+/// flushes of `flush_bytes`. At most [`TIERS_MAX`]. A tree at the border of two numbers keeps what
+/// it has.
 pub fn tiers_wanted(live_bytes: u64, flush_bytes: u64, present: usize) -> usize {
-    let ratio = live_bytes as f64 / flush_bytes.max(1) as f64;
-    let wanted = |ratio: f64| (0..TIERS_MAX).find(|tiers| ratio <= carried(*tiers));
-    let least = wanted(ratio / HYSTERESIS).unwrap_or(TIERS_MAX);
-    let most = wanted(ratio * HYSTERESIS).unwrap_or(TIERS_MAX);
-    present.clamp(least, most)
+    let ratio = ratio(live_bytes, flush_bytes);
+    let needed = (0..=TIERS_MAX).find(|tiers| ratio <= reach(*tiers)).unwrap_or(TIERS_MAX);
+    let kept = |tiers: usize| tiers == 0 || ratio > reach(tiers - 1) * KEEP;
+    (needed..=present.min(TIERS_MAX)).rev().find(|tiers| kept(*tiers)).unwrap_or(needed)
 }
 
-/// How many children each span gets, from the first to the last: `children` are the bytes of each.
-///
-/// For a new tier these are all partitions of the row below; when a span has more than
-/// [`CHILDREN_MAX`], they are its children. A span gets about [`FAN_OUT`] children, never more than
-/// [`CHILDREN_MAX`], and spans are about equally large. The sum is `children.len()`; without children
-/// the list is empty.
+/// The pending runs at which spans are due (T) in a tree with so many tiers, from [`RUNS_LEAST`]
+/// to [`RUNS_MOST`].
+pub fn runs_max(live_bytes: u64, flush_bytes: u64, tiers: usize) -> usize {
+    let flushes = ratio(live_bytes, flush_bytes) * LAZINESS / DELTAS_GOAL;
+    let runs = flushes.max(1.0).powf(1.0 / tiers.max(1) as f64).ceil();
+    let most = if tiers < TIERS_MAX { RUNS_MAX } else { RUNS_MOST };
+    (runs as usize).clamp(RUNS_LEAST, most)
+}
+
+/// The children of each span of a new tier over children with these bytes: how many the first span
+/// has, the second, and so on. The spans have about the same bytes. There are a dozen of them at
+/// least, if there are so many children: while a span is pushed its runs stay over its keys, so
+/// these should be few of all keys.
+pub fn tier_bounds(children: &[u64]) -> Vec<usize> {
+    groups(children, children.len().div_ceil(FAN_OUT).max(FAN_OUT.min(children.len())))
+}
+
+/// The children of each span that takes the place of one with too many children.
 pub fn span_bounds(children: &[u64]) -> Vec<usize> {
-    let spans = children.len().div_ceil(FAN_OUT);
-    let mut bounds = Vec::with_capacity(spans);
-    let (mut rest, mut bytes) = (children, children.iter().sum::<u64>());
-    for left in (1..=spans).rev() {
-        let share = bytes / left as u64;
-        let others = left - 1;
-        // What remains must suffice for the other spans, and not be too much for them.
-        let least = rest.len().saturating_sub(others * CHILDREN_MAX).max(1);
-        let most = (rest.len() - others).min(CHILDREN_MAX);
-        let (mut count, mut taken) = (0, 0);
-        while count < most && (count < least || taken + rest[count] / 2 < share || others == 0) {
-            taken += rest[count];
-            count += 1;
+    groups(children, children.len().div_ceil(FAN_OUT))
+}
+
+/// So many groups of neighbours with about the same bytes, and none with much more than its share
+/// of the children. If there are no children, the one group is empty.
+fn groups(children: &[u64], count: usize) -> Vec<usize> {
+    let count = count.max(1);
+    let most = (children.len() * 4).div_ceil(count * 3);
+    let mut bytes: u64 = children.iter().sum();
+    let mut left = children.len();
+    let mut groups = Vec::with_capacity(count);
+    for group in (1..=count).rev() {
+        let share = bytes / group as u64;
+        // The groups after this one need a child each, and hold no more than `most`.
+        let spare = left.saturating_sub(group - 1);
+        let least = left.saturating_sub((group - 1) * most).max(1);
+        let (mut taken, mut filled) = (0, 0);
+        while taken < spare && (taken < least || (taken < most && filled < share)) {
+            filled += children[children.len() - left + taken];
+            taken += 1;
         }
-        bounds.push(count);
-        rest = &rest[count..];
-        bytes -= taken;
+        groups.push(taken);
+        left -= taken;
+        bytes -= filled;
     }
-    bounds
+    groups
 }
 
-/// How urgent the push of a span is; from 1 on it is due.
-///
-/// A span is due at [`RUNS_MAX`] pending runs, and half of the spans one run earlier: `stagger` says
-/// which, so that neighbours, which get their runs at the same time, do not all come due at once. The
-/// runs alone decide; `pending_bytes` (of the runs) and `children` order spans that are equally full:
-/// the one whose push gives larger slices comes first.
-pub fn span_due(runs: usize, pending_bytes: u64, children: usize, stagger: u64) -> f64 {
-    if runs == 0 {
-        return 0.0;
-    }
-    let allowed = RUNS_MAX - (stagger & 1) as usize;
-    let slice = pending_bytes / children.max(1) as u64;
-    // Far less than one run makes, so that it decides only between equals.
-    let size = 1e-6 * (slice.max(1) as f64).log2();
-    runs as f64 / allowed as f64 + size
+/// How urgent the push of a span with so many pending runs is; at 1 and above it is due.
+/// `runs_max` is from [`runs_max()`]. Some of the spans are due one run earlier.
+pub fn runs_due(runs: usize, runs_max: usize, stagger: u64) -> f64 {
+    let variants = runs_max as u64 / 4 + 1;
+    let most = runs_max - (stagger % variants) as usize;
+    runs as f64 / most.max(1) as f64
 }
 
-/// How urgent the compaction of a partition is because of its deltas; from 1 on it is due.
-///
-/// It is due when the deltas reach a third of the base ([`LAZINESS`]), more or less by up to a fifth
-/// as `stagger` says, or when there are [`DELTAS_MAX`]. `delta_bytes` are the bytes that a
-/// compaction is expected to free: those of the deltas, and those of the entries that deletes in them
-/// hide. A base of less than a sixteenth of `partition_bytes` counts as that large.
+/// How urgent the compaction of a partition is; at 1 and above it is due. `delta_bytes` are those
+/// that a compaction is expected to free: [`garbage`] of the deltas, and the entries that deletes in
+/// them hide. A base of less than a sixteenth of `partition_bytes` counts as that large.
 pub fn partition_due(
     delta_bytes: u64,
     deltas: usize,
@@ -122,50 +167,62 @@ pub fn partition_due(
     let base = base_bytes.max(partition_bytes / BASE_FLOOR_DIVISOR).max(1) as f64;
     let spread = (stagger >> 32) as f64 / f64::from(u32::MAX);
     let allowed = base * LAZINESS * (0.8 + 0.4 * spread);
-    let by_bytes = delta_bytes as f64 / allowed;
-    let by_count = deltas as f64 / DELTAS_MAX as f64;
-    by_bytes.max(by_count)
+    (delta_bytes as f64 / allowed).max(deltas as f64 / DELTAS_MAX as f64)
 }
 
-/// Where a flush goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// It is cut at the bounds of the partitions, and each slice becomes a delta.
-    Cut,
-    /// It becomes a run of the top tier.
-    Top,
+/// For how many bytes deltas count of which a share of `fresh`, from 0 to 1, replaces nothing: it
+/// holds no garbage, so more of it may lie over a base. 0 if nothing is known.
+pub fn garbage(delta_bytes: u64, fresh: f64) -> u64 {
+    let lazier = 1.0 + (FRESH_LAZINESS - 1.0) * fresh.clamp(0.0, 1.0);
+    (delta_bytes as f64 / lazier) as u64
 }
 
-/// Where a flush goes: to the partitions if there is no tier, or if it touches so few of them that
-/// the slices are large.
-///
-/// `flush_bytes` are the bytes of its run, `touched` the partitions that it has entries for. The
-/// caller checks in addition that no tier holds anything over these partitions.
+/// Where a flush goes that holds `flush_bytes` for `touched` partitions. It is cut if there is no
+/// tier, or if the slices are so large that few of them make a partition due.
 pub fn route(flush_bytes: u64, touched: usize, partition_bytes: u64, tiers: usize) -> Route {
-    if tiers == 0 || flush_bytes / touched.max(1) as u64 >= partition_bytes / SLICE_DIVISOR {
+    let slice = flush_bytes / touched.max(1) as u64;
+    if tiers == 0 || slice as f64 * (DELTAS_MAX as f64 - 1.0) >= partition_bytes as f64 * LAZINESS {
         Route::Cut
     } else {
         Route::Top
     }
 }
 
-/// The most runs over a key in a tree with so many tiers.
-pub fn bound(tiers: usize) -> usize {
-    RUNS_MAX * tiers + DELTAS_MAX + 1
+/// The most runs that may lie over a key in a tree with so many tiers: as many as there are when
+/// everything on the path is due. So whatever fills a path, some part of it is due.
+pub fn runs_bound(tiers: usize, runs_max: usize) -> usize {
+    let base = 1;
+    tiers * runs_max + DELTAS_MAX + base
 }
 
-/// How far the fullest path over a key is from the bound: 0 without runs, 1 at the bound.
-///
-/// `runs` counts the pending runs of all spans over the key, the deltas and the base. Writers are
-/// slowed when it comes near 1.
-pub fn fill(runs: usize, tiers: usize) -> f64 {
-    runs as f64 / bound(tiers) as f64
+/// How many of a part's runs lie there although it is due: those that came since.
+pub fn late(runs: usize, score: f64) -> f64 {
+    if score > 1.0 { runs as f64 * (1.0 - 1.0 / score) } else { 0.0 }
 }
 
-/// A number that differs between neighbours, from the lower bound of a partition or span.
+/// How full a path of keys is: 0 or less if nothing on it waits, 1 if no further run should be
+/// added. `runs` are all runs on it, `late` is the sum of [`late()`]. Without tiers only the number
+/// of runs counts: the runs of such a tree are large and few.
+pub fn fill(runs: usize, late: f64, tiers: usize, runs_max: usize) -> f64 {
+    let left = runs_bound(tiers, runs_max).saturating_sub(runs) as f64;
+    let late = if tiers == 0 { 0.0 } else { late };
+    (late / LATE_MAX).max(1.0 - left / LEFT_MIN)
+}
+
+/// The order of what is due: the greatest goes first. A push above goes before everything below it:
+/// it takes a run from many keys for few bytes, and flushes wait for it.
+pub fn rank(tier: usize, score: f64) -> f64 {
+    tier as f64 * 1e6 + score
+}
+
+/// The rate for writers at this [`fill`], as a multiple of the rate at which the workers can take
+/// in what is written; `None`: as fast as they like. It falls in a straight line, so writers settle
+/// where the multiple is 1.
+pub fn pace(fill: f64) -> Option<f64> {
+    (fill > 0.0).then(|| RATE_AT_KNEE + (RATE_AT_BOUND - RATE_AT_KNEE) * fill.min(1.0))
+}
+
+/// A number by which neighbours differ, from the lower bound of a partition or span.
 pub fn stagger(lower: Option<&[u8]>) -> u64 {
     hash_key(lower.unwrap_or_default())
 }
-
-#[cfg(test)]
-mod tests;

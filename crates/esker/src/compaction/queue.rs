@@ -18,7 +18,7 @@ use crate::options::settings::Settings;
 
 use crate::error::{Error, Result};
 use crate::manifest::{Moved, Partition, Tree};
-use crate::run::Segment;
+use crate::run::{Run, Segment};
 use crate::sync::Signal;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -46,6 +46,10 @@ impl PartitionKey {
 /// partitions do not become many small files (R28).
 const PACK_BYTES: u64 = 8 << 20;
 const PACK_COUNT: usize = 512;
+/// So many of the most urgent partitions and spans say how full the tree is.
+const LOOKED_AT: usize = 64;
+/// About so many compactions are remembered in the share of entries that replaced nothing.
+const FRESH_MEMORY: f64 = 8.0;
 
 /// A compaction that is due.
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +59,45 @@ struct Candidate {
     bytes: u64,
 }
 
+/// What scores depend on besides the partition or span itself.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// Bytes of all bases.
+    live: u64,
+    /// How many tiers there are.
+    tiers: usize,
+    /// The share of what is written that replaces nothing, as compactions have seen it.
+    fresh: f64,
+    /// The pending runs at which a span is due.
+    runs_max: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { live: 0, tiers: 0, fresh: 0.0, runs_max: policy::RUNS_MAX }
+    }
+}
+
+impl Shape {
+    /// Looks at the size of the tree. Returns whether spans are due at another number of runs.
+    fn follow(&mut self, live: u64, tree: &Tree, settings: &Settings) -> bool {
+        self.live = live;
+        self.tiers = tree.tiers().len();
+        let before = self.runs_max;
+        self.runs_max = settings.small_tiers.map_or_else(
+            || policy::runs_max(live, settings.flush_bytes(), self.tiers),
+            |small| small.runs.max(1),
+        );
+        before != self.runs_max
+    }
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     candidates: HashMap<PartitionKey, Candidate>,
+    /// The scores of those that are being compacted or pushed.
+    taken: HashMap<PartitionKey, f64>,
+    shapes: HashMap<KeyspaceId, Shape>,
     forced: HashSet<PartitionKey>,
     /// Partitions of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
@@ -94,7 +134,7 @@ pub struct WorkQueue {
 }
 
 /// How urgent the compaction of a partition is; below 1 it can wait.
-pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
+fn compaction_score(partition: &Partition, fresh: f64, settings: &Settings) -> f64 {
     if partition.deltas.is_empty() {
         return 0.0;
     }
@@ -108,7 +148,7 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
         .sum();
     let average = partition.base.bytes() / partition.base.entries().max(1);
     policy::partition_due(
-        partition.delta_bytes() + freed * average,
+        policy::garbage(partition.delta_bytes(), fresh) + freed * average,
         partition.deltas.len(),
         partition.base.bytes(),
         settings.partition_bytes,
@@ -117,12 +157,19 @@ pub fn compaction_score(partition: &Partition, settings: &Settings) -> f64 {
 }
 
 /// How urgent the push of a span is; below 1 it can wait.
-pub fn push_score(span: &Partition, settings: &Settings) -> f64 {
-    if let Some(small) = settings.small_tiers {
-        return span.deltas.len() as f64 / small.runs.max(1) as f64;
-    }
-    let stagger = policy::stagger(span.lower.as_deref());
-    policy::span_due(span.deltas.len(), span.delta_bytes(), 1, stagger)
+fn push_score(span: &Partition, runs_max: usize, settings: &Settings) -> f64 {
+    // Tests want to know when a span is due.
+    let even = settings.small_tiers.is_some();
+    let stagger = if even { 0 } else { policy::stagger(span.lower.as_deref()) };
+    policy::runs_due(span.deltas.len(), runs_max, stagger)
+}
+
+/// The share of the entries of a partition's deltas that replaced nothing, from 0 to 1: `base` came
+/// out of its compaction.
+pub fn fresh_share(old: &Partition, base: &Run) -> f64 {
+    let entries: u64 = old.deltas.iter().map(|run| run.entries()).sum();
+    let more = base.entries().saturating_sub(old.base.entries());
+    (more as f64 / entries.max(1) as f64).min(1.0)
 }
 
 /// How urgent the compaction of a partition is because of entries that have expired at `time`;
@@ -147,10 +194,11 @@ impl Inner {
         settings: &Settings,
         time: Millis,
     ) {
+        let shape = self.shapes.get(&keyspace).copied().unwrap_or_default();
         let due = if tier == 0 {
-            compaction_score(partition, settings)
+            compaction_score(partition, shape.fresh, settings)
         } else {
-            push_score(partition, settings)
+            push_score(partition, shape.runs_max, settings)
         };
         let score = due.max(expiry_score(partition, time));
         let segments = partition.runs().flat_map(|run| run.segments());
@@ -217,11 +265,14 @@ impl WorkQueue {
             inner.alone.retain(|key| key.keyspace != keyspace);
             inner.failed.retain(|key, _| key.keyspace != keyspace);
             inner.still.remove(&keyspace);
+            inner.shapes.remove(&keyspace);
             return;
         };
         if inner.still.contains(&keyspace) {
             return;
         }
+        let bases = tree.partitions().iter().map(|partition| partition.base.bytes());
+        inner.shapes.entry(keyspace).or_default().follow(bases.sum(), tree, settings);
         for (tier, row) in tree.rows().iter().enumerate() {
             let partitions = row.partitions().iter();
             partitions.for_each(|part| inner.score(keyspace, (tier, part), settings, time));
@@ -229,9 +280,16 @@ impl WorkQueue {
         self.wake(inner);
     }
 
-    /// Like [`Self::refresh`], for the partitions that a change has moved: the cost depends on
-    /// these partitions, not on the tree.
-    pub fn moved(&self, keyspace: KeyspaceId, moved: &Moved, settings: &Settings, time: Millis) {
+    /// Like [`Self::refresh`], for the partitions that a change has moved in what is now `tree`: the
+    /// cost depends on these partitions, not on the tree (S17). Only if spans become due at another
+    /// number of runs, all spans are scored again.
+    pub fn moved(
+        &self,
+        keyspace: KeyspaceId,
+        (tree, moved): (&Tree, &Moved),
+        settings: &Settings,
+        time: Millis,
+    ) {
         let mut inner = self.inner.lock();
         for (tier, partition) in &moved.gone {
             let (tier, lower) = (*tier, partition.lower.clone());
@@ -239,6 +297,18 @@ impl WorkQueue {
         }
         if inner.still.contains(&keyspace) {
             return;
+        }
+        let bases = |of: &[(usize, Arc<Partition>)]| -> u64 {
+            of.iter().filter(|(tier, _)| *tier == 0).map(|(_, p)| p.base.bytes()).sum()
+        };
+        let shape = inner.shapes.entry(keyspace).or_default();
+        let live = (shape.live + bases(&moved.come)).saturating_sub(bases(&moved.gone));
+        if shape.follow(live, tree, settings) {
+            inner.candidates.retain(|key, _| key.keyspace != keyspace || key.tier == 0);
+            for (tier, row) in tree.rows().iter().enumerate().skip(1) {
+                let spans = row.partitions().iter();
+                spans.for_each(|span| inner.score(keyspace, (tier, span), settings, time));
+            }
         }
         for (tier, partition) in &moved.come {
             let tier = *tier;
@@ -250,6 +320,36 @@ impl WorkQueue {
             inner.score(keyspace, (tier, partition), settings, time);
         }
         self.wake(inner);
+    }
+
+    /// Takes into account what a compaction has seen: the share of entries that replaced nothing.
+    pub fn saw_fresh(&self, keyspace: KeyspaceId, share: f64) {
+        if let Some(shape) = self.inner.lock().shapes.get_mut(&keyspace) {
+            shape.fresh += (share - shape.fresh) / FRESH_MEMORY;
+        }
+    }
+
+    /// The bytes of all bases of a tree, as of its last change.
+    pub fn live_bytes(&self, keyspace: KeyspaceId) -> u64 {
+        self.inner.lock().shapes.get(&keyspace).map_or(0, |shape| shape.live)
+    }
+
+    /// The most urgent partitions and spans with their scores, those included that are being
+    /// compacted or pushed, and the pending runs at which spans of their trees are due. Damaged ones
+    /// are left out: nobody waits for them (S16). At most [`LOOKED_AT`].
+    pub fn most_urgent(&self) -> Vec<(PartitionKey, f64, usize)> {
+        let inner = self.inner.lock();
+        let waiting = inner.candidates.iter().map(|(key, candidate)| (key, candidate.score));
+        let under_way = inner.taken.iter().map(|(key, score)| (key, *score));
+        let under_way = under_way.filter(|(key, _)| !inner.candidates.contains_key(key));
+        let whole = |(key, _): &(&PartitionKey, f64)| !inner.damaged.contains_key(key);
+        let mut all: Vec<_> = waiting.chain(under_way).filter(whole).collect();
+        if all.len() > LOOKED_AT {
+            all.select_nth_unstable_by(LOOKED_AT, |a, b| b.1.total_cmp(&a.1));
+            all.truncate(LOOKED_AT);
+        }
+        let runs_max = |id| inner.shapes.get(&id).map_or(policy::RUNS_MAX, |shape| shape.runs_max);
+        all.into_iter().map(|(key, score)| (key.clone(), score, runs_max(key.keyspace))).collect()
     }
 
     /// Wakes the workers if a compaction is due.
@@ -317,14 +417,14 @@ impl WorkQueue {
             |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
         let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
         for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
-            due.push((candidate.score, candidate.bytes, key.clone()));
+            due.push((policy::rank(key.tier, candidate.score), candidate.bytes, key.clone()));
         }
         for key in inner.forced.iter().filter(|key| free(key)) {
             let bytes = inner.candidates.get(key).map_or(PACK_BYTES / 64, |c| c.bytes);
             due.push((f64::INFINITY, bytes, key.clone()));
         }
         // Of equals the deeper come first: what is pushed needs room below.
-        due.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.tier.cmp(&b.2.tier)));
+        due.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
         let mut taken: Vec<PartitionKey> = Vec::new();
         let mut bytes = 0;
         let mut chosen = HashSet::new();
@@ -350,7 +450,9 @@ impl WorkQueue {
             if inner.forced.remove(key) {
                 inner.requested.insert(key.clone());
             }
-            inner.candidates.remove(key);
+            if let Some(candidate) = inner.candidates.remove(key) {
+                inner.taken.insert(key.clone(), candidate.score);
+            }
         }
         taken
     }
@@ -366,6 +468,7 @@ impl WorkQueue {
         inner.compacting -= keys.len();
         for key in keys {
             inner.busy.remove(key);
+            inner.taken.remove(key);
             inner.requested.remove(key);
             inner.alone.remove(key);
             match error {

@@ -169,6 +169,8 @@ pub struct Rules<'r> {
     pub busy: &'r dyn Fn(usize, &Partition) -> bool,
     /// Whether tiers may be made, split and removed.
     pub grows: bool,
+    /// Bytes of all bases.
+    pub live: u64,
     /// Sizes.
     pub settings: &'r Settings,
 }
@@ -182,12 +184,20 @@ pub struct Rows {
     pub edits: Vec<TreeEdit>,
     /// Spans that hold something in a tier that is not wanted.
     surplus: Vec<Option<Vec<u8>>>,
+    /// How many partitions each row had; 0: the spans above it are looked at in any case.
+    lens: Vec<usize>,
 }
 
 impl Rows {
     /// The rows of a tree.
     pub fn of(tree: &Tree) -> Self {
-        Self { rows: tree.rows().to_vec(), edits: Vec::new(), surplus: Vec::new() }
+        Self::since(tree, tree)
+    }
+
+    /// The rows of a tree which was `before` when the change began.
+    pub fn since(before: &Tree, tree: &Tree) -> Self {
+        let lens = before.rows().iter().map(|row| row.partitions().len()).collect();
+        Self { rows: tree.rows().to_vec(), edits: Vec::new(), surplus: Vec::new(), lens }
     }
 
     /// The tree that results, and the edits.
@@ -235,6 +245,10 @@ impl Rows {
         let Some(at) = row.position(order, old.lower.as_deref()) else { return false };
         let Some(left) = without_pushed(&row.partitions()[at], old) else { return false };
         self.put(tier, at, vec![left]);
+        // A busy span is not split, so it is looked at when it ceases to be busy.
+        if let Some(before) = tier.checked_sub(1).and_then(|below| self.lens.get_mut(below)) {
+            *before = 0;
+        }
         true
     }
 
@@ -248,10 +262,10 @@ impl Rows {
             self.split_wide(order, tier, rules);
         }
         let present = self.rows.len() - 1;
-        let wanted = wanted(&self.rows[0], present, rules.settings);
+        let wanted = wanted(rules.live, present, rules.settings);
         if wanted > present {
             let below = self.rows[present].partitions();
-            let spans = spans_over(below, &groups(below, rules.settings));
+            let spans = spans_over(below, &groups(below, policy::tier_bounds, rules.settings));
             let records = spans.iter().map(Partition::record).collect();
             self.edits.push(TreeEdit::Tier { tier: present + 1, spans: records });
             self.rows.push(Row::new(spans.into_iter().map(Arc::new).collect()));
@@ -270,7 +284,10 @@ impl Rows {
 
     fn split_wide<O: KeyOrder>(&mut self, order: &O, tier: usize, rules: Rules<'_>) {
         let most = children_max(rules.settings);
-        if self.rows[tier - 1].partitions().len() <= most {
+        let below = self.rows[tier - 1].partitions().len();
+        // A span gets more children only where the row below gets more partitions. So most changes
+        // look at no span here (S17).
+        if below <= most || self.lens.get(tier - 1).is_some_and(|before| below <= *before) {
             return;
         }
         let mut at = 0;
@@ -282,7 +299,8 @@ impl Rows {
                 continue;
             }
             let children = &below.partitions()[children];
-            let parts = split(order, &span, children, &groups(children, rules.settings));
+            let groups = groups(children, policy::span_bounds, rules.settings);
+            let parts = split(order, &span, children, &groups);
             if parts.len() > 1 {
                 at += parts.len() - 1;
                 self.put(tier, at - parts.len(), parts);
@@ -363,22 +381,20 @@ fn split<O: KeyOrder>(
 }
 
 /// How many tiers a tree should have.
-fn wanted(partitions: &Row, present: usize, settings: &Settings) -> usize {
-    if let Some(small) = settings.small_tiers {
-        return small.count;
-    }
-    let live = partitions.partitions().iter().map(|partition| partition.base.bytes()).sum();
-    policy::tiers_wanted(live, flush_bytes(settings), present)
+fn wanted(live: u64, present: usize, settings: &Settings) -> usize {
+    settings.small_tiers.map_or_else(
+        || policy::tiers_wanted(live, settings.flush_bytes(), present),
+        |small| small.count,
+    )
 }
 
-/// The bytes of a flush.
-fn flush_bytes(settings: &Settings) -> u64 {
-    settings.memtable_bytes
-}
-
-/// How many children the spans over these partitions have.
-fn groups(children: &[Arc<Partition>], settings: &Settings) -> Vec<usize> {
-    let Some(small) = settings.small_tiers else { return policy::span_bounds(&bytes_of(children)) };
+/// How many children the spans over these partitions have; `bounds` decides by their bytes.
+fn groups(
+    children: &[Arc<Partition>],
+    bounds: impl Fn(&[u64]) -> Vec<usize>,
+    settings: &Settings,
+) -> Vec<usize> {
+    let Some(small) = settings.small_tiers else { return bounds(&bytes_of(children)) };
     children.chunks(small.fan_out.max(1)).map(<[_]>::len).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::inputs::{all_within, sources};
 use crate::compaction::partitioning::put_in_place;
-use crate::compaction::queue::PartitionKey;
+use crate::compaction::queue::{PartitionKey, fresh_share};
 use crate::compaction::tiers::{self, Rows, Rules};
 use crate::compaction::{
     CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan, written_bytes,
@@ -145,6 +145,9 @@ impl Core {
             told.bytes.set(writer.bytes_written());
         }
         let count = compacted.len() as u64;
+        for Compacted { keyspace, old, base, .. } in &compacted {
+            self.work.saw_fresh(keyspace.id, fresh_share(old, base));
+        }
         let mut installed = true;
         let made = made_by(writer.as_ref(), &compacted);
         told.segments.set(made.len() as u64);
@@ -156,7 +159,7 @@ impl Core {
             return Ok(false);
         }
         background.compactions.fetch_add(count, Ordering::Relaxed);
-        self.pacer.compacted(delta_bytes, started.elapsed());
+        self.pacer.compacted(0, delta_bytes, started.elapsed());
         self.update_pace();
         Ok(true)
     }
@@ -351,13 +354,15 @@ impl Core {
                 change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
             }
             for (id, (keyspace, draft)) in drafts {
-                let mut rows = Rows::of(&draft.finish());
+                let Some(before) = state.version.tree(id) else { continue };
+                let mut rows = Rows::since(before, &draft.finish());
                 let busy = |tier: usize, p: &Partition| {
                     // These compactions end with this change.
                     let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
                     !batch.own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
                 };
-                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
+                let live = self.work.live_bytes(id);
+                let rules = Rules { busy: &busy, grows: true, live, settings: &self.settings };
                 tiers::reshape(&keyspace.order, &mut rows, rules);
                 if let Order::Custom(order) = &keyspace.order {
                     self.trust(order)?;

@@ -60,7 +60,8 @@ impl Core {
         }
         pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
-        let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
+        let inputs = pushed.iter().map(|pushed| (pushed.tier, pushed.old.delta_bytes()));
+        let inputs: Vec<(usize, u64)> = inputs.collect();
         let made = segments_of(pushed.iter().flat_map(|pushed| &pushed.slices));
         told.bytes.set(bytes);
         told.segments.set(made.len() as u64);
@@ -69,7 +70,12 @@ impl Core {
         background.compaction_bytes.fetch_add(bytes, Ordering::Relaxed);
         background.bytes_pushed.fetch_add(bytes, Ordering::Relaxed);
         background.pushes.fetch_add(keys.len() as u64, Ordering::Relaxed);
-        self.pacer.compacted(input, started.elapsed());
+        let input: u64 = inputs.iter().map(|(_, bytes)| *bytes).sum();
+        let took = started.elapsed();
+        for (tier, bytes) in inputs {
+            let share = bytes as f64 / input.max(1) as f64;
+            self.pacer.compacted(tier, bytes, took.mul_f64(share));
+        }
         self.update_pace();
         Ok(())
     }
@@ -165,7 +171,8 @@ impl Core {
                     self.work.is_busy(keyspace.id, tier, p.lower.as_deref())
                         && !of_tree.iter().any(ends)
                 };
-                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
+                let live = self.work.live_bytes(keyspace.id);
+                let rules = Rules { busy: &busy, grows: true, live, settings: &self.settings };
                 let runs = of_tree.iter().map(|one| (one.tier, &*one.old, &one.slices[..]));
                 let rows = match &keyspace.order {
                     Order::Bytewise => with_pushes(&Bytewise, tree, runs, rules),

@@ -211,8 +211,8 @@ impl Core {
     }
 
     /// Like [`Self::rescore`], for the partitions that a change has moved.
-    pub(super) fn rescore_moved(&self, id: KeyspaceId, moved: &Moved) {
-        self.work.moved(id, moved, &self.settings, self.earliest_time());
+    pub(super) fn rescore_moved(&self, id: KeyspaceId, tree: &Tree, moved: &Moved) {
+        self.work.moved(id, (tree, moved), &self.settings, self.earliest_time());
     }
 
     /// The time of the earliest reader: what has expired by then has expired for every reader.

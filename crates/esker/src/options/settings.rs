@@ -107,6 +107,11 @@ impl Settings {
         })
     }
 
+    /// Bytes that one flush takes.
+    pub fn flush_bytes(&self) -> u64 {
+        self.memtable_bytes
+    }
+
     /// The codec of new blocks; `settled`: the data is expected to stay for long.
     pub fn codec(&self, settled: bool) -> Codec {
         match (self.compression, settled) {

@@ -1,83 +1,64 @@
 use super::*;
 
+const MIB: u64 = 1 << 20;
+
 #[test]
-fn a_small_tree_has_no_tiers_and_a_huge_one_four() {
-    assert_eq!(tiers_wanted(0, 1 << 20, 0), 0);
-    assert_eq!(tiers_wanted(20 << 20, 1 << 20, 0), 0);
-    assert_eq!(tiers_wanted(u64::MAX, 1, 0), TIERS_MAX);
-    assert_eq!(tiers_wanted(u64::MAX, 0, 0), TIERS_MAX, "a flush of nothing");
+fn tiers_come_with_the_ratio_and_stay_at_borders() {
+    let wanted = |ratio: u64, present| tiers_wanted(ratio * MIB, MIB, present);
+    let fresh: Vec<_> = [1, 30, 100, 300, 3_000, 10_000, 1_000_000].map(|r| wanted(r, 0)).into();
+    assert_eq!(fresh, [0, 0, 1, 2, 3, 4, 4]);
+    for ratio in (1..200).chain([1_000, 5_000, 20_000, 1_000_000]) {
+        for present in 0..=6 {
+            let tiers = wanted(ratio, present);
+            assert_eq!(wanted(ratio, tiers), tiers, "r = {ratio} with {present} tiers");
+            assert!(tiers >= wanted(ratio, 0) && tiers <= TIERS_MAX);
+        }
+    }
+    // What called for a tier may shrink by a third before the tier goes.
+    assert_eq!((wanted(36, 0), wanted(37, 0)), (0, 1));
+    assert_eq!((wanted(25, 1), wanted(24, 1)), (1, 0));
+    assert_eq!(tiers_wanted(0, 0, 4), 0);
 }
 
 #[test]
-fn tiers_grow_with_the_data_and_the_present_number_is_kept_at_a_border() {
-    for flush in [1u64, 4 << 10, 64 << 20] {
-        for present in 0..=TIERS_MAX {
-            let mut before = 0;
-            for power in 0..200 {
-                let live = (flush as f64 * 1.1f64.powi(power)) as u64;
-                let wanted = tiers_wanted(live, flush, present);
-                assert!(wanted >= before, "never fewer for more data");
-                assert!(wanted <= TIERS_MAX);
-                // Whatever is chosen stays chosen, so that tiers do not come and go.
-                assert_eq!(tiers_wanted(live, flush, wanted), wanted);
-                // A tenth more or less changes nothing either.
-                for near in [live / 11 * 10, live / 10 * 11] {
-                    let then = tiers_wanted(near, flush, wanted);
-                    assert_eq!(tiers_wanted(live, flush, then), then);
-                }
-                before = wanted;
-            }
-        }
+fn partitions_reach_their_fraction_in_few_deltas() {
+    for ratio in [40, 100, 190, 300, 1_000, 1_500, 3_000, 10_000, 50_000, 1_000_000] {
+        let tiers = tiers_wanted(ratio * MIB, MIB, 0);
+        let runs = runs_max(ratio * MIB, MIB, tiers);
+        let delta = (runs as f64).powi(tiers as i32) / ratio as f64;
+        let deltas = (LAZINESS / delta).ceil();
+        assert!(deltas <= DELTAS_MAX as f64, "r = {ratio}: {tiers} tiers, T = {runs}: {deltas}");
     }
 }
 
 #[test]
-fn children_are_grouped_evenly_and_none_is_left_out() {
-    let mut state = 88_172_645_463_325_252u64;
-    let mut random = |below: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
-    assert!(span_bounds(&[]).is_empty());
-    for count in 1..400 {
-        let equal = vec![1 << 20; count];
-        let skewed: Vec<u64> = (0..count).map(|_| 1 << random(40)).collect();
-        let empty = vec![0; count];
-        for children in [&equal, &skewed, &empty] {
-            let groups = span_bounds(children);
+fn spans_share_all_children_evenly() {
+    for count in 0..500_usize {
+        let children: Vec<u64> = (0..count).map(|at| if at < 40 { MIB } else { 8 * MIB }).collect();
+        for groups in [tier_bounds(&children), span_bounds(&children)] {
             assert_eq!(groups.iter().sum::<usize>(), count);
-            assert_eq!(groups.len(), count.div_ceil(FAN_OUT));
-            assert!(groups.iter().all(|group| (1..=CHILDREN_MAX).contains(group)), "{groups:?}");
+            let most = groups.iter().max().unwrap();
+            assert!(*most <= (4 * count).div_ceil(3 * groups.len()), "{count}: {groups:?}");
+            assert!(count == 0 || groups.iter().all(|group| *group > 0), "{count}: {groups:?}");
+            assert!(*most <= 16);
         }
-        let groups = span_bounds(&equal);
-        let (least, most) = (groups.iter().min().unwrap(), groups.iter().max().unwrap());
-        assert!(most - least <= 1, "{count}: {groups:?}");
+        assert_eq!(span_bounds(&children).len(), count.div_ceil(12).max(1));
+        assert!(tier_bounds(&children).len() >= count.min(12));
     }
-    // One huge child has few neighbours in its span.
-    let mut children = vec![1 << 10; 24];
-    children[0] = 1 << 30;
-    assert_eq!(span_bounds(&children), [8, 16]);
+    // Spans over small children have more of them, up to a third more than the mean.
+    assert_eq!(span_bounds(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 5, 5, 5, 5, 5, 5]), [11, 5]);
 }
 
 #[test]
-fn a_span_is_due_at_its_number_of_runs() {
-    assert!(span_due(0, 0, 0, 0) < 1.0 && span_due(0, 1 << 40, 1, 1) == 0.0);
-    for stagger in 0..4 {
-        for (bytes, children) in [(0, 0), (1, 16), (64 << 20, 12), (u64::MAX, 1)] {
-            let due = |runs| span_due(runs, bytes, children, stagger) >= 1.0;
-            let first = (1..20).find(|runs| due(*runs)).unwrap();
-            assert_eq!(first, RUNS_MAX - (stagger & 1) as usize);
-            assert!((first..20).all(due), "more runs are not less urgent");
-            assert!(
-                span_due(first, bytes, children, stagger)
-                    < span_due(first + 1, 0, children, stagger),
-                "runs count for more than bytes"
-            );
-        }
-    }
-    assert!(span_due(6, 2 << 20, 4, 0) > span_due(6, 1 << 20, 4, 0), "larger slices come first");
+fn neighbours_differ_in_when_they_are_due() {
+    let due = |runs, stagger| runs_due(runs, 6, stagger) >= 1.0;
+    assert!(!due(4, 0) && !due(4, 1) && due(5, 1) && !due(5, 0) && due(6, 0));
+}
+
+#[test]
+fn what_replaces_nothing_counts_for_a_third() {
+    assert_eq!((garbage(900, 0.0), garbage(900, 1.0), garbage(900, 0.5)), (900, 300, 450));
+    assert_eq!((garbage(900, -1.0), garbage(900, 7.0)), (900, 300));
 }
 
 #[test]
@@ -104,26 +85,46 @@ fn a_partition_is_due_by_the_size_or_the_number_of_its_deltas() {
 
 #[test]
 fn a_flush_is_cut_where_its_slices_are_large() {
-    let (flush, partition) = (8 << 20, 64 << 20);
-    assert_eq!(route(flush, 1000, partition, 0), Route::Cut, "there is no other place");
-    for tiers in 1..=TIERS_MAX {
-        assert_eq!(route(flush, 0, partition, tiers), Route::Cut);
-        assert_eq!(route(flush, 1, partition, tiers), Route::Cut);
-        assert_eq!(route(flush, 2, partition, tiers), Route::Cut);
-        assert_eq!(route(flush, 3, partition, tiers), Route::Top);
-        assert_eq!(route(flush, 1000, partition, tiers), Route::Top);
+    assert_eq!(route(MIB, 1_000, 64 * MIB, 0), Route::Cut);
+    assert_eq!(route(8 * MIB, 1_000, 64 * MIB, 1), Route::Top);
+    assert_eq!(route(8 * MIB, 2, 64 * MIB, 3), Route::Cut);
+    assert_eq!(route(8 * MIB, 0, 64 * MIB, 3), Route::Cut);
+    assert_eq!(route(8 * MIB, 4, 64 * MIB, 3), Route::Top);
+}
+
+#[test]
+fn a_path_is_full_at_its_bound() {
+    let bound = runs_bound(3, 6);
+    assert_eq!(bound, 3 * 6 + DELTAS_MAX + 1);
+    assert_eq!(fill(0, 0.0, 3, 6), 0.0);
+    assert_eq!((fill(bound, 0.0, 3, 6), fill(bound + 1, 0.0, 3, 6)), (1.0, 1.0));
+    assert!(fill(bound - 1, 0.0, 3, 6) < 1.0);
+    assert_eq!((late(6, 1.0), late(8, 2.0), late(0, 0.0)), (0.0, 4.0, 0.0));
+    assert!(fill(12, late(9, 1.5), 3, 6) >= 1.0 && fill(12, late(7, 1.0), 3, 6) == 0.0);
+    // Without tiers a delta may be late, as long as there is room for others.
+    assert_eq!((fill(6, 5.0, 0, 4), fill(9, 5.0, 0, 4)), (0.0, 0.75));
+    // A path on which nothing is due has room for the run of a flush.
+    for (tiers, runs_max) in [(0, 4), (1, 8), (3, 6), (4, 16)] {
+        let quiet = |runs| runs_due(runs, runs_max, 0) < 1.0;
+        let pending = (0..=RUNS_MOST).rev().find(|runs| quiet(*runs)).unwrap();
+        assert!(fill(tiers * pending + DELTAS_MAX, 0.0, tiers, runs_max) < 1.0);
     }
 }
 
 #[test]
-fn paths_fill_up_to_the_bound() {
-    for tiers in 0..=TIERS_MAX {
-        assert_eq!(fill(0, tiers), 0.0);
-        assert_eq!(fill(bound(tiers), tiers), 1.0);
-        assert!(fill(bound(tiers) - 1, tiers) < 1.0);
-        // A path on which everything is due but nothing overdue is within the bound.
-        assert!(RUNS_MAX * tiers + DELTAS_MAX < bound(tiers));
-    }
+fn writers_slow_down_as_a_path_fills() {
+    assert_eq!(pace(0.0), None);
+    let rates: Vec<f64> = (1..=12).map(|tenths| pace(f64::from(tenths) / 10.0).unwrap()).collect();
+    assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+    assert_eq!((rates[9], rates[11]), (RATE_AT_BOUND, RATE_AT_BOUND));
+    assert!(rates[4] > 1.0 && rates[6] < 1.0);
+}
+
+#[test]
+fn what_lies_above_goes_first() {
+    assert!(
+        rank(2, 1.0) > rank(1, 8.0) && rank(1, 1.0) > rank(0, 9.0) && rank(0, 2.0) > rank(0, 1.0)
+    );
 }
 
 #[test]

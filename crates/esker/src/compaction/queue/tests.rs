@@ -107,19 +107,19 @@ fn a_change_is_judged_by_the_partitions_that_it_moved() {
     let moved = Moved::between(&[rest.clone(), old.clone()], &[rest.clone(), due.clone()]);
     assert!(Arc::ptr_eq(&moved.gone[0].1, &old) && Arc::ptr_eq(&moved.come[0].1, &due));
     assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
-    work.moved(0, &moved, &settings, 0);
+    work.moved(0, (&Tree::default(), &moved), &settings, 0);
     let taken = work.take_compactions();
     assert_eq!(taken, [PartitionKey::of_partition(0, Some(b"m".to_vec()))]);
     work.end_compactions(&taken, Some(&damage()));
-    work.moved(0, &moved, &settings, 0);
+    work.moved(0, (&Tree::default(), &moved), &settings, 0);
     assert!(work.take_compactions().is_empty(), "a damaged one is left alone");
     // A range delete has emptied it, so the damage is gone as well.
     let upper = rest.upper.clone();
     let empty = Arc::new(Partition { lower: upper, ..Partition::default() });
     let moved = Moved::between(&[rest.clone(), due.clone()], &[rest.clone(), empty.clone()]);
-    work.moved(0, &moved, &settings, 0);
+    work.moved(0, (&Tree::default(), &moved), &settings, 0);
     assert!(work.take_compactions().is_empty() && work.is_quiet() && work.debts().is_empty());
-    work.moved(0, &Moved::between(&[rest, empty], &[due]), &settings, 0);
+    work.moved(0, (&Tree::default(), &Moved::between(&[rest, empty], &[due])), &settings, 0);
     assert_eq!(work.take_compactions().len(), 1);
 }
 

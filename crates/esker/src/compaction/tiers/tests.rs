@@ -52,7 +52,7 @@ fn never(_: usize, _: &Partition) -> bool {
 }
 
 fn rules(settings: &Settings) -> Rules<'_> {
-    Rules { busy: &never, grows: true, settings }
+    Rules { busy: &never, grows: true, live: 0, settings }
 }
 
 fn lowers(row: &Row) -> Vec<Option<Vec<u8>>> {
@@ -240,7 +240,16 @@ fn a_span_with_too_many_children_is_split_and_keeps_its_runs() {
     let wide = tree(&[&["", "b", "c", "d", "e", "f", "g"], &["", "g"]]);
     let wide = with_run(&wide, 1, 0, data(&[("a", "d"), ("e", "f")]));
     let settings = small(1, 2);
+    // Nothing is looked at where no row below has grown.
     let mut rows = Rows::of(&wide);
+    rows.reshape(&Bytewise, rules(&settings));
+    assert_eq!(lowers(&finished(&wide, rows).tiers()[0]), [None, key("g")]);
+    let grown = || {
+        let mut rows = Rows::of(&wide);
+        rows.lens = vec![6, 2];
+        rows
+    };
+    let mut rows = grown();
     rows.reshape(&Bytewise, rules(&settings));
     let split = finished(&wide, rows);
     assert_eq!(lowers(&split.tiers()[0]), [None, key("c"), key("e"), key("g")]);
@@ -249,7 +258,7 @@ fn a_span_with_too_many_children_is_split_and_keeps_its_runs() {
     assert_eq!(runs, [1, 1, 1, 0]);
     // A span that is being pushed stays as it is.
     let busy = |tier: usize, span: &Partition| tier == 1 && span.lower.is_none();
-    let mut rows = Rows::of(&wide);
+    let mut rows = grown();
     rows.reshape(&Bytewise, Rules { busy: &busy, ..rules(&settings) });
     assert_eq!(lowers(&finished(&wide, rows).tiers()[0]), [None, key("g")]);
 }
