@@ -5,6 +5,7 @@
 //! decided is decided by the engine's own policy (`compaction::policy`), so what is tuned here holds
 //! there. `docs/compaction.md` has the figures and the plots.
 
+mod answer;
 mod clock;
 mod load;
 mod plot;
@@ -15,11 +16,11 @@ mod tree;
 mod tests;
 
 use crate::workspace::Result;
-use clock::{Clock, Question};
+use answer::{Answer, answer};
+use clock::Question;
 use comfy_table::{CellAlignment, Table, presets};
-use esker::internals::compaction::policy;
 pub(crate) use load::Load;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::Path;
 
 /// What to simulate.
@@ -63,60 +64,6 @@ pub(crate) struct Simulate {
     plots: bool,
 }
 
-/// The answer to one question.
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub(crate) ratio: f64,
-    load: Load,
-    calm: bool,
-    tiers: usize,
-    runs_max: usize,
-    rate: f64,
-    pub(crate) amplification: f64,
-    /// By flushes, pushes and compactions.
-    parts: [f64; 3],
-    pub(crate) runs: [f64; 2],
-    pub(crate) space: [f64; 2],
-    disk_max: f64,
-    debt: f64,
-    pause: f64,
-    job_bytes: [f64; 2],
-}
-
-/// Simulates until the state is steady, and then measures.
-fn answer(question: Question, calm: bool) -> Answer {
-    let mut clock = Clock::new(question);
-    let data = question.ratio * question.flush_bytes;
-    if question.load == Load::Fill {
-        clock.write(f64::INFINITY, |clock| clock.world.live_bytes() >= data);
-    } else if question.load == Load::Shrink {
-        clock.write(f64::INFINITY, |clock| clock.world.live_bytes() <= data / 10.0);
-    } else {
-        clock.write(question.warm * data, |_| false);
-        clock.seen.restart();
-        clock.write(question.measured * data, |_| false);
-    }
-    let seen = &clock.seen;
-    let tree = &clock.tree;
-    let live = tree.bases as u64;
-    Answer {
-        ratio: question.ratio,
-        load: question.load,
-        calm,
-        tiers: tree.tiers(),
-        runs_max: policy::runs_max(live, question.flush_bytes as u64, tree.tiers()),
-        rate: seen.rate(),
-        amplification: seen.amplification(),
-        parts: [seen.flushes, seen.pushes, seen.compactions].map(|bytes| bytes / seen.user),
-        runs: [seen.runs.mean(), seen.path_max as f64],
-        space: [seen.space.mean(), seen.space.max],
-        disk_max: seen.disk.max,
-        debt: seen.debt.mean(),
-        pause: seen.pause.max,
-        job_bytes: [seen.push_bytes.max, seen.compaction_bytes.max],
-    }
-}
-
 impl Simulate {
     fn question(&self, load: Load, ratio: f64) -> Question {
         Question {
@@ -143,54 +90,6 @@ impl Simulate {
         let full = answer(question, false);
         let calm = answer(Question { rate: full.rate / 10.0, ..question }, true);
         [full, calm]
-    }
-}
-
-impl Answer {
-    fn cells(&self) -> Vec<String> {
-        let pair =
-            |[mean, max]: [f64; 2], digits: usize| format!("{mean:.digits$} / {max:.digits$}");
-        let mib = |bytes: f64| format!("{:.0}", bytes / f64::from(1 << 20));
-        let [flushes, pushes, compactions] = self.parts;
-        vec![
-            format!("{:?}", self.load).to_lowercase(),
-            format!("{}", self.ratio),
-            if self.calm { "calm" } else { "full" }.to_owned(),
-            format!("{} × {}", self.tiers, self.runs_max),
-            format!("{:.2}", self.amplification),
-            format!("{flushes:.2} + {pushes:.2} + {compactions:.2}"),
-            format!("{:.1} / {:.0}", self.runs[0], self.runs[1]),
-            pair(self.space, 2),
-            format!("{:.2}", self.disk_max),
-            format!("{:.3}", self.debt),
-            format!("{:.0}", self.pause * 1e3),
-            format!("{} / {}", mib(self.job_bytes[0]), mib(self.job_bytes[1])),
-            format!("{:.1}", self.rate / 1e6),
-        ]
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "load": format!("{:?}", self.load).to_lowercase(),
-            "ratio": self.ratio,
-            "calm": self.calm,
-            "tiers": self.tiers,
-            "runs_max_of_a_span": self.runs_max,
-            "amplification": self.amplification,
-            "flushes": self.parts[0],
-            "pushes": self.parts[1],
-            "compactions": self.parts[2],
-            "runs_mean": self.runs[0],
-            "runs_max": self.runs[1],
-            "space_mean": self.space[0],
-            "space_max": self.space[1],
-            "disk_max": self.disk_max,
-            "debt": self.debt,
-            "longest_pause": self.pause,
-            "push_bytes_max": self.job_bytes[0],
-            "compaction_bytes_max": self.job_bytes[1],
-            "bytes_per_second": self.rate,
-        })
     }
 }
 

@@ -5,11 +5,12 @@
 //! the caller looks at blocks to say which segments compression would make smaller.
 
 use super::queue::PartitionKey;
-use crate::base::{Bytewise, KeyOrder, KeyspaceId, Millis};
-use crate::catalog::{KeyspaceState, Order};
+use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Millis};
+use crate::catalog::{KeyspaceState, Order, missing_order};
+use crate::error::Result;
 use crate::iter::Bounds;
-use crate::manifest::{Partition, Row, Version};
-use crate::run::Segment;
+use crate::manifest::{Partition, Row, Tree, Version};
+use crate::run::{Run, Segment};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -76,4 +77,27 @@ pub fn is_smaller_compacted(
         || !p.deltas.is_empty()
         || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         || base.segments().iter().any(unsettled)
+}
+
+/// The partition that begins at `lower`.
+pub fn partition_at(
+    keyspace: &KeyspaceState,
+    tree: &Tree,
+    lower: Option<&[u8]>,
+) -> Result<Option<Arc<Partition>>> {
+    let at = match &keyspace.order {
+        Order::Bytewise => tree.position(&Bytewise, lower),
+        Order::Custom(order) => tree.position(order, lower),
+        Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
+    };
+    Ok(at.map(|at| tree.partitions()[at].clone()))
+}
+
+/// The segments of these runs that lie in a new file, without those taken over by reference.
+pub fn written_to<'r>(
+    file: Option<FileId>,
+    runs: impl Iterator<Item = &'r Run>,
+) -> Vec<Arc<Segment>> {
+    let segments = runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
+    segments.filter(|segment| Some(segment.meta().file) == file).cloned().collect()
 }

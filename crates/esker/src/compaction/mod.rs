@@ -10,7 +10,7 @@
 //!
 //! This module also decides what is due and where results go. [`policy`] says when something is due,
 //! as pure functions of sizes and counts that the simulator calls too. [`queue`] knows the partitions
-//! and spans that are due and the work under way. [`partitioning`] has the rules by which partitions
+//! and spans that are due and the work under way; [`scores`] says how urgent each is. [`partitioning`] has the rules by which partitions
 //! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
 //! writes it, and [`flush_slices`] adds it to a row. [`tiers`] shapes the tiers, and
 //! [`pressure`] says how full they are. [`inputs`] gives the
@@ -30,6 +30,7 @@ mod plan;
 pub mod policy;
 pub mod pressure;
 pub mod queue;
+pub mod scores;
 pub mod slicing;
 mod stream;
 mod thin;

@@ -9,16 +9,44 @@ mod tests;
 
 use super::policy;
 use super::queue::PartitionKey;
-use crate::base::KeyOrder;
-use crate::manifest::Tree;
+use crate::base::{Bytewise, KeyOrder, KeyspaceId};
+use crate::catalog::{KeyspaceState, Order};
+use crate::manifest::{Tree, Version};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Parts that are due, with their scores.
-pub type Scores = HashMap<PartitionKey, f64>;
+type Scores = HashMap<PartitionKey, f64>;
+
+/// How full the fullest tree is, and how many tiers it has. `urgent` are the most urgent parts with
+/// their scores, and the pending runs at which spans of their trees are due.
+pub fn fullest(
+    version: &Version,
+    urgent: &[(PartitionKey, f64, usize)],
+    owner: impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
+) -> (f64, usize) {
+    let scores: Scores = urgent.iter().map(|(key, score, _)| (key.clone(), *score)).collect();
+    let mut fullest = (0.0, 0);
+    for (key, _, runs_max) in urgent {
+        let Some((owner, tree)) = owner(key.keyspace).zip(version.tree(key.keyspace)) else {
+            continue;
+        };
+        let scores = (&scores, *runs_max);
+        let fill = match &owner.order {
+            Order::Bytewise => fill(&Bytewise, tree, key, scores),
+            Order::Custom(order) => fill(order, tree, key, scores),
+            Order::Missing(_) => continue,
+        };
+        if fill > fullest.0 {
+            fullest = (fill, tree.tiers().len());
+        }
+    }
+    fullest
+}
 
 /// How full the path of keys through a part that is due is, as [`policy::fill`] says it. Its key is
 /// the lower bound of the part. `runs_max` are the pending runs at which a span is due.
-pub fn fill<O: KeyOrder>(
+fn fill<O: KeyOrder>(
     order: &O,
     tree: &Tree,
     part: &PartitionKey,

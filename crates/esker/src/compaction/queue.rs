@@ -13,12 +13,12 @@
 //!    have expired.
 
 use super::policy;
+use super::scores::{Shape, expiry_score};
 use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::Settings;
 
 use crate::error::{Error, Result};
 use crate::manifest::{Moved, Partition, Tree};
-use crate::run::{Run, Segment};
 use crate::sync::Signal;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -48,8 +48,6 @@ const PACK_BYTES: u64 = 8 << 20;
 const PACK_COUNT: usize = 512;
 /// So many of the most urgent partitions and spans say how full the tree is.
 const LOOKED_AT: usize = 64;
-/// About so many compactions are remembered in the share of entries that replaced nothing.
-const FRESH_MEMORY: f64 = 8.0;
 
 /// A compaction that is due.
 #[derive(Debug, Clone, Copy)]
@@ -57,39 +55,6 @@ struct Candidate {
     /// The deltas as a multiple of what the laziness allows; from 1 on, a compaction is due.
     score: f64,
     bytes: u64,
-}
-
-/// What scores depend on besides the partition or span itself.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    /// Bytes of all bases.
-    live: u64,
-    /// How many tiers there are.
-    tiers: usize,
-    /// The share of what is written that replaces nothing, as compactions have seen it.
-    fresh: f64,
-    /// The pending runs at which a span is due.
-    runs_max: usize,
-}
-
-impl Default for Shape {
-    fn default() -> Self {
-        Self { live: 0, tiers: 0, fresh: 0.0, runs_max: policy::RUNS_MAX }
-    }
-}
-
-impl Shape {
-    /// Looks at the size of the tree. Returns whether spans are due at another number of runs.
-    fn follow(&mut self, live: u64, tree: &Tree, settings: &Settings) -> bool {
-        self.live = live;
-        self.tiers = tree.tiers().len();
-        let before = self.runs_max;
-        self.runs_max = settings.small_tiers.map_or_else(
-            || policy::runs_max(live, settings.flush_bytes(), self.tiers),
-            |small| small.runs.max(1),
-        );
-        before != self.runs_max
-    }
 }
 
 #[derive(Debug, Default)]
@@ -133,58 +98,6 @@ pub struct WorkQueue {
     inner: Mutex<Inner>,
 }
 
-/// How urgent the compaction of a partition is; below 1 it can wait.
-fn compaction_score(partition: &Partition, fresh: f64, settings: &Settings) -> f64 {
-    if partition.deltas.is_empty() {
-        return 0.0;
-    }
-    // A delete frees the entry that it hides, so deltas with deletes count for more than their
-    // size.
-    let freed: u64 = partition
-        .deltas
-        .iter()
-        .flat_map(|run| run.segments())
-        .map(|segment| segment.meta().deletes)
-        .sum();
-    let average = partition.base.bytes() / partition.base.entries().max(1);
-    policy::partition_due(
-        policy::garbage(partition.delta_bytes(), fresh) + freed * average,
-        partition.deltas.len(),
-        partition.base.bytes(),
-        settings.partition_bytes,
-        policy::stagger(partition.lower.as_deref()),
-    )
-}
-
-/// How urgent the push of a span is; below 1 it can wait.
-fn push_score(span: &Partition, runs_max: usize, settings: &Settings) -> f64 {
-    // Tests want to know when a span is due.
-    let even = settings.small_tiers.is_some();
-    let stagger = if even { 0 } else { policy::stagger(span.lower.as_deref()) };
-    policy::runs_due(span.deltas.len(), runs_max, stagger)
-}
-
-/// The share of the entries of a partition's deltas that replaced nothing, from 0 to 1: `base` came
-/// out of its compaction.
-pub fn fresh_share(old: &Partition, base: &Run) -> f64 {
-    let entries: u64 = old.deltas.iter().map(|run| run.entries()).sum();
-    let more = base.entries().saturating_sub(old.base.entries());
-    (more as f64 / entries.max(1) as f64).min(1.0)
-}
-
-/// How urgent the compaction of a partition is because of entries that have expired at `time`;
-/// below 1 it can wait. A quarter of dead space is too much. A segment counts only if everything in
-/// it that can expire has expired: other segments would have to be rewritten again soon.
-pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
-    let dead = |segment: &Arc<Segment>| {
-        let meta = segment.meta();
-        meta.len as f64 * meta.specials.all_expired(time) as f64 / meta.entries.max(1) as f64
-    };
-    let segments = || partition.runs().flat_map(|run| run.segments());
-    let bytes: u64 = segments().map(|segment| segment.meta().len).sum();
-    4.0 * segments().map(dead).sum::<f64>() / bytes.max(1) as f64
-}
-
 impl Inner {
     /// Computes how urgent the compaction of one partition is.
     fn score(
@@ -195,11 +108,7 @@ impl Inner {
         time: Millis,
     ) {
         let shape = self.shapes.get(&keyspace).copied().unwrap_or_default();
-        let due = if tier == 0 {
-            compaction_score(partition, shape.fresh, settings)
-        } else {
-            push_score(partition, shape.runs_max, settings)
-        };
+        let due = shape.score(tier, partition, settings);
         let score = due.max(expiry_score(partition, time));
         let segments = partition.runs().flat_map(|run| run.segments());
         let expiries = segments.map(|segment| segment.meta().specials.last_expiry);
@@ -325,7 +234,7 @@ impl WorkQueue {
     /// Takes into account what a compaction has seen: the share of entries that replaced nothing.
     pub fn saw_fresh(&self, keyspace: KeyspaceId, share: f64) {
         if let Some(shape) = self.inner.lock().shapes.get_mut(&keyspace) {
-            shape.fresh += (share - shape.fresh) / FRESH_MEMORY;
+            shape.saw_fresh(share);
         }
     }
 

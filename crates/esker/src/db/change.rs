@@ -10,11 +10,8 @@
 //!    successor, is allocated before. If allocation guarantees nothing, a partly written edit is
 //!    cut off again.
 
-use crate::admission::Pressure;
-use crate::base::{Bytewise, KeyspaceId, Seq};
-use crate::catalog::Order;
-use crate::compaction::pressure::{self, Scores};
-use crate::compaction::{policy, tiers::Rows};
+use crate::base::{KeyspaceId, Seq};
+use crate::compaction::tiers::Rows;
 use crate::db::core::Core;
 use crate::directory::reserve::Use;
 use crate::error::Result;
@@ -127,37 +124,12 @@ impl Core {
                 None => self.rescore(*id, None),
             }
         }
-        self.note_pressure();
         // The edit is synced, and no new reader can reach these segments (R22).
         dead.segments.iter().for_each(|segment| segment.mark_obsolete());
         dead.files.iter().for_each(|file| file.mark_obsolete());
         let written = store.manifest.bytes();
         self.counters.background.manifest_bytes.store(written, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Tells the pacer how full the fullest tree is.
-    fn note_pressure(&self) {
-        let version = self.state_now().version.clone();
-        let urgent = self.work.most_urgent();
-        let scores: Scores = urgent.iter().map(|(key, score, _)| (key.clone(), *score)).collect();
-        let mut fullest = (0.0, 0);
-        for (key, _, runs_max) in &urgent {
-            let keyspace = self.catalog.lock().by_id(key.keyspace).cloned();
-            let Some((keyspace, tree)) = keyspace.zip(version.tree(key.keyspace)) else { continue };
-            let scores = (&scores, *runs_max);
-            let fill = match &keyspace.order {
-                Order::Bytewise => pressure::fill(&Bytewise, tree, key, scores),
-                Order::Custom(order) => pressure::fill(order, tree, key, scores),
-                Order::Missing(_) => continue,
-            };
-            if fill > fullest.0 {
-                fullest = (fill, tree.tiers().len());
-            }
-        }
-        let (fill, tiers) = fullest;
-        let workers = self.settings.workers;
-        self.pacer.press(Pressure { allowed: policy::pace(fill), tiers, workers });
     }
 
     /// Marks the segments in `file` that were written but are in no tree. Segments that were in a

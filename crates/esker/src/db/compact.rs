@@ -12,9 +12,11 @@
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
+use crate::compaction::choice::{partition_at, written_to};
 use crate::compaction::inputs::{all_within, sources};
 use crate::compaction::partitioning::put_in_place;
-use crate::compaction::queue::{PartitionKey, fresh_share};
+use crate::compaction::queue::PartitionKey;
+use crate::compaction::scores::fresh_share;
 use crate::compaction::tiers::{self, Rows, Rules};
 use crate::compaction::{
     CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan, written_bytes,
@@ -149,7 +151,8 @@ impl Core {
             self.work.saw_fresh(keyspace.id, fresh_share(old, base));
         }
         let mut installed = true;
-        let made = made_by(writer.as_ref(), &compacted);
+        let made =
+            written_to(writer.as_ref().map(RunWriter::id), compacted.iter().map(|done| &done.base));
         told.segments.set(made.len() as u64);
         self.conclude(writer, made, || {
             installed = self.install_compactions(compacted)?;
@@ -160,7 +163,7 @@ impl Core {
         }
         background.compactions.fetch_add(count, Ordering::Relaxed);
         self.pacer.compacted(0, delta_bytes, started.elapsed());
-        self.update_pace();
+        self.update_pressure();
         Ok(true)
     }
 
@@ -355,18 +358,8 @@ impl Core {
             }
             for (id, (keyspace, draft)) in drafts {
                 let Some(before) = state.version.tree(id) else { continue };
-                let mut rows = Rows::since(before, &draft.finish());
-                let busy = |tier: usize, p: &Partition| {
-                    // These compactions end with this change.
-                    let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
-                    !batch.own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
-                };
-                let live = self.work.live_bytes(id);
-                let rules = Rules { busy: &busy, grows: true, live, settings: &self.settings };
-                tiers::reshape(&keyspace.order, &mut rows, rules);
-                if let Order::Custom(order) = &keyspace.order {
-                    self.trust(order)?;
-                }
+                let rows = Rows::since(before, &draft.finish());
+                let rows = self.with_tiers(&keyspace, rows, &batch.own)?;
                 surplus.extend(rows.surplus(id));
                 change.put_rows(id, rows);
             }
@@ -375,26 +368,25 @@ impl Core {
         self.work.force(surplus);
         Ok(installed)
     }
-}
 
-/// The partition that begins at `lower`.
-fn partition_at(
-    keyspace: &KeyspaceState,
-    tree: &Tree,
-    lower: Option<&[u8]>,
-) -> Result<Option<Arc<Partition>>> {
-    let at = match &keyspace.order {
-        Order::Bytewise => tree.position(&Bytewise, lower),
-        Order::Custom(order) => tree.position(order, lower),
-        Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
-    };
-    Ok(at.map(|at| tree.partitions()[at].clone()))
-}
-
-/// The segments that these compactions wrote, without those taken over by reference.
-fn made_by(writer: Option<&RunWriter>, compacted: &[Compacted]) -> Vec<Arc<Segment>> {
-    let Some(file) = writer.map(RunWriter::id) else { return Vec::new() };
-    let runs = compacted.iter().map(|compacted| &compacted.base);
-    let segments = runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
-    segments.filter(|segment| segment.meta().file == file).cloned().collect()
+    /// These rows with the tiers that they should have. The compactions of `own` end with this change.
+    fn with_tiers(
+        &self,
+        keyspace: &KeyspaceState,
+        mut rows: Rows,
+        own: &HashSet<PartitionKey>,
+    ) -> Result<Rows> {
+        let id = keyspace.id;
+        let busy = |tier: usize, p: &Partition| {
+            let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
+            !own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
+        };
+        let live = self.work.live_bytes(id);
+        let rules = Rules { busy: &busy, grows: true, live, settings: &self.settings };
+        tiers::reshape(&keyspace.order, &mut rows, rules);
+        if let Order::Custom(order) = &keyspace.order {
+            self.trust(order)?;
+        }
+        Ok(rows)
+    }
 }

@@ -60,8 +60,7 @@ impl Core {
         }
         pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
-        let inputs = pushed.iter().map(|pushed| (pushed.tier, pushed.old.delta_bytes()));
-        let inputs: Vec<(usize, u64)> = inputs.collect();
+        let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
         let made = segments_of(pushed.iter().flat_map(|pushed| &pushed.slices));
         told.bytes.set(bytes);
         told.segments.set(made.len() as u64);
@@ -70,13 +69,10 @@ impl Core {
         background.compaction_bytes.fetch_add(bytes, Ordering::Relaxed);
         background.bytes_pushed.fetch_add(bytes, Ordering::Relaxed);
         background.pushes.fetch_add(keys.len() as u64, Ordering::Relaxed);
-        let input: u64 = inputs.iter().map(|(_, bytes)| *bytes).sum();
-        let took = started.elapsed();
-        for (tier, bytes) in inputs {
-            let share = bytes as f64 / input.max(1) as f64;
-            self.pacer.compacted(tier, bytes, took.mul_f64(share));
-        }
-        self.update_pace();
+        // Spans of several tiers are seldom pushed together, and then the highest comes first.
+        let tier = keys.first().map_or(1, |key| key.tier);
+        self.pacer.compacted(tier, input, started.elapsed());
+        self.update_pressure();
         Ok(())
     }
 

@@ -137,7 +137,7 @@ impl Core {
         }
         self.work.end_flush(failure.map(|error| self.name_holders(error)));
         self.regain();
-        self.update_pace();
+        self.update_pressure();
         // Stopped writers retry in any case: they may have a memtable to seal, or need the error
         // that makes flushes fail.
         self.room.notify();

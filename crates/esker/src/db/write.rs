@@ -10,11 +10,12 @@
 //!    it.
 
 use crate::admission::relief::Way;
-use crate::admission::{Admission, Debts};
+use crate::admission::{Admission, Debts, Pressure};
 use crate::base::limits::KEY_BYTES_MAX;
 use crate::base::{CustomOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::{Class, Pipeline};
+use crate::compaction::{policy, pressure};
 use crate::db::core::Core;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
@@ -501,6 +502,16 @@ impl Core {
         });
         self.work.notify();
         true
+    }
+
+    /// Gives the pacer what background work changed: how full the trees are, and the debts.
+    pub(super) fn update_pressure(&self) {
+        let version = self.state_now().version.clone();
+        let owner = |id| self.catalog.lock().by_id(id).cloned();
+        let (fill, tiers) = pressure::fullest(&version, &self.work.most_urgent(), owner);
+        let (allowed, workers) = (policy::pace(fill), self.settings.workers);
+        self.pacer.press(Pressure { allowed, tiers, workers });
+        self.update_pace();
     }
 
     /// Gives the pacer the present debts. Wakes waiting writers if they may go on.

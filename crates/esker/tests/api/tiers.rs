@@ -193,8 +193,8 @@ fn wide() -> (Place, Db) {
     db.flush().unwrap();
     db.wait_until_idle().unwrap();
     assert!(db.stats().trees[0].partitions >= 2000);
-    // So that there is something in every span, and no path is clear.
-    for number in (0..ENTRIES).step_by(7) {
+    // So that there is something over every partition, and no path is clear.
+    for number in (0..ENTRIES).step_by(2) {
         db.insert(key(number), "new").unwrap();
     }
     db.flush().unwrap();

@@ -1,6 +1,6 @@
 //! The plots of docs/plots: write amplification, runs over a key and space over the data in flushes.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::workspace::Result;
 use plotters::coord::combinators::IntoLogRange;
 use plotters::prelude::{

@@ -100,15 +100,15 @@ fn no_path_grows_beyond_its_bound() {
 
 #[test]
 fn the_same_question_has_the_same_answer() {
-    let answers = || super::answer(question(Load::Uniform, 150.0), false).cells();
+    let answers = || super::answer::answer(question(Load::Uniform, 150.0), false).cells();
     assert_eq!(answers(), answers());
-    assert_ne!(answers(), super::answer(question(Load::Uniform, 300.0), false).cells());
+    assert_ne!(answers(), super::answer::answer(question(Load::Uniform, 300.0), false).cells());
 }
 
 #[test]
 fn without_tiers_a_byte_is_rewritten_for_each_nine_flushes() {
     let flat = Question { flat: true, rate: 1e6, ..question(Load::Uniform, 200.0) };
-    let answer = super::answer(flat, true);
+    let answer = super::answer::answer(flat, true);
     assert_eq!(answer.tiers, 0);
     // One flush, and a base for nine deltas.
     let expected = 1.0 + 200.0 / 9.0;
@@ -120,15 +120,15 @@ fn tiers_keep_what_was_promised() {
     // Data over flushes, bytes written for a byte, runs over a key, and space: the targets.
     let targets = [(30.0, 5.0, [6.0, 10.0], 1.2), (300.0, 6.3, [9.0, 17.0], 1.3)];
     for (ratio, amplification, runs, space) in targets {
-        let full = super::answer(question(Load::Uniform, ratio), false);
+        let full = super::answer::answer(question(Load::Uniform, ratio), false);
         let question = Question { rate: full.rate / 10.0, ..question(Load::Uniform, ratio) };
-        for answer in [full, super::answer(question, true)] {
+        for answer in [full, super::answer::answer(question, true)] {
             assert!(answer.amplification <= amplification, "{answer:?}");
             assert!(answer.runs[0] <= runs[0] + 0.3 && answer.runs[1] <= runs[1], "{answer:?}");
             assert!(answer.space[0] <= space && answer.space[1] <= space + 0.15, "{answer:?}");
         }
     }
-    let ascending = super::answer(question(Load::Ascending, 300.0), false);
+    let ascending = super::answer::answer(question(Load::Ascending, 300.0), false);
     assert!(ascending.amplification <= 1.1, "{ascending:?}");
 }
 

@@ -1,9 +1,7 @@
 use super::*;
-use crate::base::Bytewise;
 use crate::compaction::partitioning::tests::{partition, run};
 use crate::manifest::{Partition, Row};
 use crate::run::Role;
-use std::sync::Arc;
 
 /// A row of parts with these lower bounds and numbers of runs.
 fn row(parts: &[(&str, usize)]) -> Row {
