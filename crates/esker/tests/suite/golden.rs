@@ -8,16 +8,16 @@
 //!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v3 cargo test -p esker --test suite golden
 //!
 //! `golden/v1-kinds` is a second one, written when version 1 got operands, entries that expire, and
-//! traits of keyspaces. `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`].
-//! `ESKER_WRITE_GOLDEN_KINDS` writes it anew.
+//! traits of keyspaces; `golden/v2-kinds` also has writes of each class of durability.
+//! `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`]. `ESKER_WRITE_GOLDEN_KINDS=crates/esker/tests/golden/v3-kinds` writes a new one.
 //!
-//! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots;
-//! `ESKER_WRITE_GOLDEN_BRANCHES` writes it anew.
+//! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots, and
+//! `golden/v2-branches` is the same. `ESKER_WRITE_GOLDEN_BRANCHES` writes a new one.
 
 use esker::internals::base::codec::checksum;
 use esker::{
-    Append, Batch, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision, ErrorKind,
-    KeyspaceOptions, Options,
+    Append, Batch, CompactionFilter, Comparator, Compression, CounterU64, Db, Decision, Durability,
+    ErrorKind, Keyspace, KeyspaceOptions, Options,
 };
 use esker_testkit::files::copy;
 use esker_testkit::harness::HandClock;
@@ -164,9 +164,45 @@ fn declared(path: &Path) -> Vec<String> {
     kept.into_iter().filter_map(of_file).collect()
 }
 
+/// A flipped bit in one place that holds a version: each superblock and each copy of a log file's
+/// header has another that is whole, and a manifest is refused as damaged.
+#[test]
+fn no_bit_of_a_version_makes_a_database_unreadable_or_older() {
+    for version in VERSIONS {
+        let (_temporary, sample) = sample(version);
+        let (_present, present) = self::sample(version);
+        Db::open_with(&present, options()).unwrap().close().unwrap();
+        for (path, what) in [(sample, "as it was"), (present, "converted")] {
+            let manifest = files(&path, "MANIFEST").remove(0);
+            let log = files(&path.join("wal"), "0").pop().unwrap();
+            let [a, b] = ["superblock-A", "superblock-B"].map(|name| path.join(name));
+            for (file, at) in [(&a, 8), (&b, 8), (&log, 8), (&log, 2048 + 8), (&manifest, 8)] {
+                let whole = fs::read(file).unwrap();
+                for bit in 0..32 {
+                    let what = format!("{version}, {what}, {file:?}, {at}, bit {bit}");
+                    let mut bytes = whole.clone();
+                    bytes[at + bit / 8] ^= 1 << (bit % 8);
+                    fs::write(file, bytes).unwrap();
+                    match Db::open_with(&path, read_only()) {
+                        Ok(db) => {
+                            assert_ne!(file, &manifest, "{what}");
+                            assert_eq!(listing(&db), expected(version), "{what}");
+                        }
+                        Err(error) => {
+                            assert_eq!(file, &manifest, "{what}: {error}");
+                            assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+                        }
+                    }
+                }
+                fs::write(file, whole).unwrap();
+            }
+        }
+    }
+}
+
 /// A database of an older version is one of the newest as soon as it is opened for writing.
 #[test]
-fn an_open_for_writing_turns_older_versions_into_version_3() {
+fn an_open_for_writing_turns_older_versions_into_the_newest() {
     for version in VERSIONS {
         let (_temporary, path) = sample(version);
         let old = &version[1..];
@@ -321,42 +357,45 @@ fn kinds_options(now: u64) -> Options {
     options
 }
 
-fn kinds() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1-kinds")
+fn kinds(version: &str) -> PathBuf {
+    golden(&format!("{version}-kinds"))
 }
 
-fn kinds_expected(now: u64) -> String {
+fn kinds_expected(version: &str, now: u64) -> String {
     let name = if now == EARLY { "expected.txt" } else { "later.txt" };
-    fs::read_to_string(kinds().join(name)).unwrap()
+    fs::read_to_string(kinds(version).join(name)).unwrap()
 }
 
 #[test]
 fn operands_and_what_expires_are_read_merged_and_repaired() {
-    for now in [EARLY, LATE] {
+    for (version, now) in
+        VERSIONS.into_iter().flat_map(|version| [(version, EARLY), (version, LATE)])
+    {
+        let expected = kinds_expected(version, now);
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().join("db");
-        copy(&kinds().join("db"), &path);
+        copy(&kinds(version).join("db"), &path);
         let before = bytes_of(&path);
         let mut read_only = kinds_options(now);
         read_only.read_only = true;
         let db = Db::open_with(&path, read_only).unwrap();
-        assert_eq!(listing(&db), kinds_expected(now));
+        assert_eq!(listing(&db), expected, "{version}");
         assert!(db.verify().unwrap().problems.is_empty());
         db.close().unwrap();
-        assert!(bytes_of(&path) == before, "a read-only open changed a byte");
+        assert!(bytes_of(&path) == before, "{version}: a read-only open changed a byte");
 
         let to = temporary.path().join("new");
         let salvaged = esker::repair::salvage(&path, &to, &kinds_options(now)).unwrap();
-        assert!(salvaged.plan.is_whole(), "{salvaged}");
+        assert!(salvaged.plan.is_whole(), "{version}: {salvaged}");
         let saved = Db::open_with(&to, kinds_options(now)).unwrap();
-        assert_eq!(listing(&saved), kinds_expected(now));
+        assert_eq!(listing(&saved), expected, "{version}");
         let ttl = |db: &Db| db.keyspace("recent").unwrap().ttl();
         assert_eq!(ttl(&saved), Some(Duration::from_millis(100)));
 
         let db = Db::open_with(&path, kinds_options(now)).unwrap();
-        assert_eq!(listing(&db), kinds_expected(now));
+        assert_eq!(listing(&db), expected, "{version}");
         db.compact().unwrap();
-        assert_eq!(listing(&db), kinds_expected(now));
+        assert_eq!(listing(&db), expected, "{version}");
         assert_eq!(ttl(&db), Some(Duration::from_millis(100)));
         assert!(db.verify().unwrap().problems.is_empty());
     }
@@ -364,32 +403,56 @@ fn operands_and_what_expires_are_read_merged_and_repaired() {
 
 #[test]
 fn the_second_one_holds_the_kinds_that_it_is_kept_for() {
-    let fields = fields(&kinds().join("db"));
-    let has = |file: &str, field: &str, value: &str| {
-        let found = fields.iter().any(|(path, name, content)| {
-            let path = path.strip_prefix(kinds()).unwrap().to_str().unwrap();
-            path.contains(file) && name.contains(field) && content.contains(value)
-        });
-        assert!(found, "no {field:?} with {value:?} in {file:?}");
-    };
-    has("data", ".special", " operands, ");
-    has("data", ".special", " that expire, from 10000");
-    has("MANIFEST", ".traits[", "esker.counter-u64");
-    has("MANIFEST", ".traits[", "ttl 100 ms");
-    has("MANIFEST", ".traits[", "compaction filter \"lenient\"");
-    for operation in ["merge keyspace", "expires at 10000", "set traits of keyspace"] {
-        has("wal", ".op[", operation);
+    for version in VERSIONS {
+        let directory = kinds(version);
+        let fields = fields(&directory.join("db"));
+        let has = |file: &str, field: &str, value: &str| {
+            let found = fields.iter().any(|(path, name, content)| {
+                let path = path.strip_prefix(&directory).unwrap().to_str().unwrap();
+                path.contains(file) && name.contains(field) && content.contains(value)
+            });
+            assert!(found, "{version}: no {field:?} with {value:?} in {file:?}");
+        };
+        has("data", ".special", " operands, ");
+        has("data", ".special", " that expire, from 10000");
+        has("MANIFEST", "header.format version", &version[1..]);
+        has("MANIFEST", ".traits[", "esker.counter-u64");
+        has("MANIFEST", ".traits[", "ttl 100 ms");
+        has("MANIFEST", ".traits[", "compaction filter \"lenient\"");
+        for operation in ["merge keyspace", "expires at 10000", "set traits of keyspace"] {
+            has("wal", ".op[", operation);
+        }
+        if version != "v1" {
+            // The sync brought what was buffered into runs.
+            for class in [Durability::Process, Durability::Disk] {
+                has("wal", ".op[", &format!("key \"{class:?}\""));
+            }
+            has("data", "", "\"Buffered\"");
+        }
+        let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+        assert!(damaged.is_none(), "{version}: {damaged:?}");
     }
-    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
-    assert!(damaged.is_none(), "{damaged:?}");
 }
 
-/// Writes the second golden database anew, if the environment says so.
+/// Where to write a golden database, if the environment says so.
+fn target(variable: &str) -> Option<PathBuf> {
+    // Tests run in the directory of their crate; the path is meant from the workspace.
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os(variable).map(|target| workspace.join(target))
+}
+
+/// Keeps the present state of a database that is open, and what it holds.
+fn keep(live: &Path, target: &Path, holds: &str) {
+    fs::remove_dir_all(target.join("db")).ok();
+    fs::create_dir_all(target).unwrap();
+    copy(live, &target.join("db"));
+    fs::write(target.join("expected.txt"), holds).unwrap();
+}
+
+/// Writes the second golden database anew, if the environment says where.
 #[test]
 fn write_golden_kinds() {
-    if std::env::var_os("ESKER_WRITE_GOLDEN_KINDS").is_none() {
-        return;
-    }
+    let Some(target) = target("ESKER_WRITE_GOLDEN_KINDS") else { return };
     let temporary = tempfile::tempdir().unwrap();
     let live = temporary.path().join("db");
     let db = Db::open_with(&live, kinds_options(EARLY)).unwrap();
@@ -422,18 +485,36 @@ fn write_golden_kinds() {
     db.keyspace_with("late", late).unwrap().insert("key", "made in the log").unwrap();
     db.default_keyspace().set_ttl(Some(Duration::from_secs(1))).unwrap();
     db.insert("key", "lives for a second").unwrap();
+    let classes = fill_classes(&db);
+    for class in CLASSES {
+        classes.insert_with(format!("{class:?}"), "only in the log", class).unwrap();
+    }
     db.sync().unwrap();
-    fs::remove_dir_all(kinds().join("db")).ok();
-    copy(&live, &kinds().join("db"));
-    fs::write(kinds().join("expected.txt"), listing(&db)).unwrap();
+    keep(&live, &target, &listing(&db));
     db.close().unwrap();
     let db = Db::open_with(&live, kinds_options(LATE)).unwrap();
-    fs::write(kinds().join("later.txt"), listing(&db)).unwrap();
+    fs::write(target.join("later.txt"), listing(&db)).unwrap();
     db.close().unwrap();
 }
 
-fn branches() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1-branches")
+const CLASSES: [Durability; 3] = [Durability::Buffered, Durability::Process, Durability::Disk];
+
+/// A keyspace with several partitions, written in each class, and a range delete over most of them.
+fn fill_classes(db: &Db) -> Keyspace {
+    let classes = db.keyspace("classes").unwrap();
+    for number in 0..300 {
+        let value = format!("value {number}{}", ".".repeat(40));
+        classes.insert_with(format!("key{number:04}"), value, CLASSES[number % 3]).unwrap();
+    }
+    classes.compact().unwrap();
+    classes.remove_range("key0020".."key0280").unwrap();
+    classes.insert("key0100", "newer in a delta").unwrap();
+    db.flush().unwrap();
+    classes
+}
+
+fn branches(version: &str) -> PathBuf {
+    golden(&format!("{version}-branches"))
 }
 
 /// What the database and all its branches and named snapshots hold.
@@ -452,59 +533,61 @@ fn listing_of_all(db: &Db) -> String {
 
 #[test]
 fn branches_and_named_snapshots_are_read_and_go_on() {
-    let expected = fs::read_to_string(branches().join("expected.txt")).unwrap();
-    let temporary = tempfile::tempdir().unwrap();
-    let path = temporary.path().join("db");
-    copy(&branches().join("db"), &path);
-    let before = bytes_of(&path);
-    let db = Db::open_with(&path, read_only()).unwrap();
-    assert_eq!(listing_of_all(&db), expected);
-    assert!(db.verify().unwrap().problems.is_empty());
-    db.close().unwrap();
-    assert!(bytes_of(&path) == before, "a read-only open changed a byte");
-    let db = Db::open_with(&path, options()).unwrap();
-    assert_eq!(listing_of_all(&db), expected);
-    db.compact().unwrap();
-    for name in db.branches().unwrap() {
-        db.open_branch(&name).unwrap().compact().unwrap();
+    for version in VERSIONS {
+        let expected = fs::read_to_string(branches(version).join("expected.txt")).unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("db");
+        copy(&branches(version).join("db"), &path);
+        let before = bytes_of(&path);
+        let db = Db::open_with(&path, read_only()).unwrap();
+        assert_eq!(listing_of_all(&db), expected, "{version}");
+        assert!(db.verify().unwrap().problems.is_empty(), "{version}");
+        db.close().unwrap();
+        assert!(bytes_of(&path) == before, "{version}: a read-only open changed a byte");
+        let db = Db::open_with(&path, options()).unwrap();
+        assert_eq!(listing_of_all(&db), expected, "{version}");
+        db.compact().unwrap();
+        for name in db.branches().unwrap() {
+            db.open_branch(&name).unwrap().compact().unwrap();
+        }
+        assert_eq!(listing_of_all(&db), expected, "{version}");
+        db.branch("new").unwrap().insert("key", "of a later build").unwrap();
+        db.close().unwrap();
+        drop(db);
+        let db = Db::open_with(&path, options()).unwrap();
+        assert!(db.drop_branch("new").unwrap());
+        assert_eq!(listing_of_all(&db), expected, "{version}");
+        assert!(db.verify().unwrap().problems.is_empty(), "{version}");
     }
-    assert_eq!(listing_of_all(&db), expected);
-    db.branch("new").unwrap().insert("key", "of a later build").unwrap();
-    db.close().unwrap();
-    drop(db);
-    let db = Db::open_with(&path, options()).unwrap();
-    assert!(db.drop_branch("new").unwrap());
-    assert_eq!(listing_of_all(&db), expected);
-    assert!(db.verify().unwrap().problems.is_empty());
 }
 
 #[test]
 fn the_third_one_holds_what_describes_branches() {
-    let fields = fields(&branches().join("db"));
-    for (file, field, value) in [
-        ("MANIFEST", ".branch[", "branch "),
-        ("MANIFEST", ".branch[", "named snapshot "),
-        ("MANIFEST", ".home[", "in branch"),
-        ("MANIFEST", ".branch dropped[", ""),
-        ("MANIFEST", ".piece", ""),
-        ("wal", ".op[", "in branch"),
-    ] {
-        let found = fields.iter().any(|(path, name, content)| {
-            let path = path.strip_prefix(branches()).unwrap().to_str().unwrap();
-            path.contains(file) && name.contains(field) && content.contains(value)
-        });
-        assert!(found, "no {field:?} with {value:?} in {file:?}");
+    for version in VERSIONS {
+        let fields = fields(&branches(version).join("db"));
+        for (file, field, value) in [
+            ("MANIFEST", ".branch[", "branch "),
+            ("MANIFEST", ".branch[", "named snapshot "),
+            ("MANIFEST", ".home[", "in branch"),
+            ("MANIFEST", ".branch dropped[", ""),
+            ("MANIFEST", ".piece", ""),
+            ("wal", ".op[", "in branch"),
+        ] {
+            let found = fields.iter().any(|(path, name, content)| {
+                let path = path.strip_prefix(branches(version)).unwrap().to_str().unwrap();
+                path.contains(file) && name.contains(field) && content.contains(value)
+            });
+            assert!(found, "{version}: no {field:?} with {value:?} in {file:?}");
+        }
+        let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
+        assert!(damaged.is_none(), "{version}: {damaged:?}");
     }
-    let damaged = fields.iter().find(|(_, field, _)| field.contains("damaged"));
-    assert!(damaged.is_none(), "{damaged:?}");
 }
 
-/// Writes the third golden database anew, if the environment says so.
+/// Writes the third golden database anew, if the environment says where.
 #[test]
 fn write_golden_branches() {
-    if std::env::var_os("ESKER_WRITE_GOLDEN_BRANCHES").is_none() {
-        return;
-    }
+    let Some(target) = target("ESKER_WRITE_GOLDEN_BRANCHES") else { return };
     let temporary = tempfile::tempdir().unwrap();
     let live = temporary.path().join("db");
     let db = Db::open_with(&live, options()).unwrap();
@@ -534,18 +617,14 @@ fn write_golden_branches() {
     trial.insert("key0005", "behind it").unwrap();
     db.insert("key0005", "of the database").unwrap();
     db.sync().unwrap();
-    fs::remove_dir_all(branches().join("db")).ok();
-    copy(&live, &branches().join("db"));
-    fs::write(branches().join("expected.txt"), listing_of_all(&db)).unwrap();
+    keep(&live, &target, &listing_of_all(&db));
     db.close().unwrap();
 }
 
 /// Writes a new golden database, if the environment says where.
 #[test]
 fn write_golden() {
-    let Some(target) = std::env::var_os("ESKER_WRITE_GOLDEN") else { return };
-    // Tests run in the directory of their crate; the path is meant from the workspace.
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(target);
+    let Some(target) = target("ESKER_WRITE_GOLDEN") else { return };
     let temporary = tempfile::tempdir().unwrap();
     let live = temporary.path().join("db");
     fill_bases(&live);
@@ -572,10 +651,7 @@ fn write_golden() {
     db.keyspace("gone").unwrap().insert("key", "dropped").unwrap();
     db.drop_keyspace("gone").unwrap();
     db.sync().unwrap();
-    fs::remove_dir_all(target.join("db")).ok();
-    fs::create_dir_all(&target).unwrap();
-    copy(&live, &target.join("db"));
-    fs::write(target.join("expected.txt"), listing(&db)).unwrap();
+    keep(&live, &target, &listing(&db));
     db.close().unwrap();
 }
 
