@@ -516,9 +516,11 @@ impl Core {
 
     /// Gives the pacer the present debts. Wakes waiting writers if they may go on.
     pub(super) fn update_pace(&self) {
+        // The state is read under the lock, so what is decided last is of the latest state. Otherwise
+        // a writer that read it before a flush could stop all writers after the flush.
+        let totals = self.totals.lock();
         let state = self.state.load_arc();
         let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
-        let totals = self.totals.lock();
         let changed = self.pacer.update(Debts {
             memtables: state.sealed_bytes() + state.active().bytes(),
             tight: self.reserve.is_tight(),
