@@ -337,7 +337,7 @@ impl<O: DbOrder> Search<'_, O> {
     fn count_filters<T: Recorder>(&self, recorder: &T) {
         if T::RECORDS {
             let filters = recorder.uncounted();
-            for answer in [FilterAnswer::Absent, FilterAnswer::FalsePositive, FilterAnswer::Found] {
+            for answer in FilterAnswer::ALL {
                 self.asked.lane.add(counter_of(answer) as usize, filters.of(answer));
             }
         }

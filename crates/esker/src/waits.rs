@@ -163,18 +163,26 @@ impl Waited {
 pub type Tally = [u64; CAUSES];
 
 thread_local! {
-    /// Whether the tally holds anything: one byte for calls that did not wait.
+    /// Whether the tally holds anything: one byte for calls that did not wait. What the tally holds
+    /// without it is forgotten.
     static WAITED: Cell<bool> = const { Cell::new(false) };
     static TALLY: Cell<Tally> = const { Cell::new([0; CAUSES]) };
 }
 
 /// What the calling thread waited for since the last call of this function.
 pub fn take_tally() -> Tally {
-    let _ = WAITED.try_with(|waited| waited.set(false));
-    TALLY.try_with(Cell::take).unwrap_or_default()
+    let waited = WAITED.try_with(|waited| waited.replace(false)).unwrap_or(false);
+    let tally = TALLY.try_with(Cell::take).unwrap_or_default();
+    if waited { tally } else { Tally::default() }
 }
 
-/// Whether the calling thread waited since the last call of [`take_tally`].
+/// Forgets what the calling thread waited for: what [`take_tally`] does, in one instruction.
+#[inline]
+pub fn forget_waits() {
+    WAITED.with(|waited| waited.set(false));
+}
+
+/// Whether the calling thread waited since the last call of [`take_tally`] or [`forget_waits`].
 #[inline]
 pub fn has_waited() -> bool {
     WAITED.with(Cell::get)
@@ -226,9 +234,9 @@ impl Waits {
         kept.nanos.fetch_add(nanos, Ordering::Relaxed);
         let bucket = BUCKETS_UPTO.partition_point(|upto| *upto < nanos);
         kept.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        let _ = WAITED.try_with(|waited| waited.set(true));
+        let waited = WAITED.try_with(|waited| waited.replace(true)).unwrap_or(false);
         let _ = TALLY.try_with(|tally| {
-            let mut sums = tally.get();
+            let mut sums = if waited { tally.get() } else { Tally::default() };
             sums[cause as usize] = sums[cause as usize].saturating_add(nanos);
             tally.set(sums);
         });

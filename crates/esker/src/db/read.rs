@@ -30,7 +30,7 @@ use crate::run::Access;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
 use crate::sync::pin;
-use crate::trace::tally::Tally;
+use crate::trace::tally::bytes_read;
 use crate::trace::{Explanation, Outcome, Recorder, Recording, StepSource, Unwatched};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -67,13 +67,13 @@ impl Core {
         let apart = self.counters.count_apart(Counter::Gets);
         let lane = apart.lane();
         let asked = Asked { keyspace, key, at: keyspace.moment(at), lane };
-        let timed = apart.is_timed().then(|| (self.counters.start(), Tally::now()));
+        let timed = apart.is_timed().then(|| (self.counters.start(), bytes_read()));
         let found = self.get_recorded(asked, take, &mut Counting::new(lane));
-        let Some((started, tally)) = timed else { return found };
+        let Some((started, bytes)) = timed else { return found };
         let took = self.counters.since(started);
         self.counters.record(Timed::Get, took);
         // A get that read a file has offered itself, with its steps.
-        if Tally::now().since(tally).bytes == 0 {
+        if bytes_read() == bytes {
             let name = &keyspace.name;
             let explain = || Explanation {
                 found: matches!(found, Ok(Some(_))),

@@ -25,12 +25,11 @@ use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::{Timed, WriteCounts};
 use crate::sync::{Point, pin};
-use crate::trace::{Explanation, Phases, StepSource, Untimed, WriteRecording, take_waits};
+use crate::trace::{Explanation, Phases, StepSource, Untimed, WriteRecording};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
-use crate::waits::Cause;
-use crate::waits::has_waited;
+use crate::waits::{Cause, forget_waits, has_waited};
 use crate::wal::ops::{Op, Ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,6 +78,23 @@ pub fn check_key(key: &[u8]) -> Result<()> {
         return Err(Error::KeyTooLong { len: key.len(), max: KEY_BYTES_MAX });
     }
     Ok(())
+}
+
+/// Offers what a put waited for when the put ends. It is a guard, because code after the call would
+/// have the result of the put copied.
+struct PutWaits<'a> {
+    core: &'a Core,
+    write: &'a Write<'a>,
+}
+
+impl Drop for PutWaits<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if has_waited() {
+            let keyspace = self.write.keyspaces.first().map_or("", |keyspace| &keyspace.name);
+            self.core.slowest.offer_waits("put", keyspace);
+        }
+    }
 }
 
 impl Core {
@@ -150,14 +166,9 @@ impl Core {
         if write.durability == Durability::Disk {
             return self.write_recorded(write, reads);
         }
-        if has_waited() {
-            take_waits();
-        }
-        let end = self.write_followed(write, reads, &mut Untimed);
-        if has_waited() {
-            self.slowest.offer_waits("put", write.keyspaces.first().map_or("", |k| &k.name));
-        }
-        end
+        forget_waits();
+        let _waits = PutWaits { core: self, write };
+        self.write_followed(write, reads, &mut Untimed)
     }
 
     /// Offers what the calling thread has just waited for as an operation of its own, so that it is

@@ -96,11 +96,14 @@ impl MemtableSet {
     /// Bytes that its memtables take.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        let mut bytes = self.bytewise.bytes() as u64;
-        if self.has_custom.load(Ordering::Acquire) {
-            bytes += self.custom.read().values().map(|table| table.bytes() as u64).sum::<u64>();
-        }
-        bytes
+        let bytes = self.bytewise.bytes() as u64;
+        if self.has_custom.load(Ordering::Acquire) { bytes + self.custom_bytes() } else { bytes }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn custom_bytes(&self) -> u64 {
+        self.custom.read().values().map(|table| table.bytes() as u64).sum()
     }
 
     /// Whether nothing was written to it.

@@ -159,15 +159,14 @@ impl Counters {
         if cfg!(feature = "bench-no-stats") || self.count(call).is_some() {
             return Started::UNTIMED;
         }
-        self.begin_apart(call, &[])
+        self.begin_apart(call)
     }
 
-    /// [`Self::begin`] for a call that goes the slow way, and adds to more counters.
+    /// [`Self::begin`] for a call that goes the slow way.
     #[cold]
     #[inline(never)]
-    fn begin_apart(&self, call: Counter, more: &[(Counter, u64)]) -> Started {
+    fn begin_apart(&self, call: Counter) -> Started {
         let apart = self.count_apart(call);
-        more.iter().for_each(|(counter, n)| apart.lane().add(*counter as usize, *n));
         if apart.is_timed() { self.start() } else { Started::UNTIMED }
     }
 
@@ -183,23 +182,28 @@ impl Counters {
         if cfg!(feature = "bench-no-stats") {
             return Started::UNTIMED;
         }
-        // Most batches only put.
-        if u64::from(operations) != counts.puts {
-            self.count_deletes(counts);
-        }
         let Some(lane) = self.count(Counter::Commits) else {
-            let more = [(Counter::UserBytes, counts.user_bytes), (Counter::Puts, counts.puts)];
-            return self.begin_apart(Counter::Commits, &more);
+            return self.begin_commit_apart(counts);
         };
         lane.add(Counter::UserBytes as usize, counts.user_bytes);
         lane.add(Counter::Puts as usize, counts.puts);
+        // Most batches only put.
+        if u64::from(operations) != counts.puts {
+            count_deletes(lane, counts);
+        }
         Started::UNTIMED
     }
 
+    /// [`Self::begin_commit`] for a batch that goes the slow way.
+    #[cold]
     #[inline(never)]
-    fn count_deletes(&self, counts: &WriteCounts) {
-        self.add(Counter::Deletes, counts.deletes);
-        self.add(Counter::RangeDeletes, counts.range_deletes);
+    fn begin_commit_apart(&self, counts: &WriteCounts) -> Started {
+        let apart = self.count_apart(Counter::Commits);
+        let lane = apart.lane();
+        lane.add(Counter::UserBytes as usize, counts.user_bytes);
+        lane.add(Counter::Puts as usize, counts.puts);
+        count_deletes(lane, counts);
+        if apart.is_timed() { self.start() } else { Started::UNTIMED }
     }
 
     /// Adds to one counter of the calling thread.
@@ -246,6 +250,13 @@ impl Counters {
     pub fn latency(&self, timed: Timed) -> Latency {
         self.histograms[timed as usize].summary()
     }
+}
+
+/// Counts what a batch deletes.
+#[inline(never)]
+fn count_deletes(lane: CallLane<'_>, counts: &WriteCounts) {
+    lane.add(Counter::Deletes as usize, counts.deletes);
+    lane.add(Counter::RangeDeletes as usize, counts.range_deletes);
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub mod tally;
 mod watcher;
 
 pub use explanation::{BlockCounts, Explanation, Outcome, Step, StepSource, WaitTime};
-pub use phases::{Phases, Untimed, WriteRecording, take_waits};
+pub use phases::{Phases, Untimed, WriteRecording};
 pub use recorder::{FilterAnswer, FilterCounts, Plain, Recorder, Recording};
 pub use slowest::{SlowOperation, Slowest};
 pub use tally::Purpose;

@@ -15,6 +15,11 @@ pub enum FilterAnswer {
     Found,
 }
 
+impl FilterAnswer {
+    /// All answers.
+    pub const ALL: [Self; 3] = [Self::Absent, Self::FalsePositive, Self::Found];
+}
+
 /// Follows one point read.
 pub trait Recorder {
     /// Whether steps are recorded. Code that only describes steps asks this and is compiled out
@@ -69,7 +74,7 @@ impl FilterCounts {
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         let mut rest = Self::default();
-        for answer in [FilterAnswer::Absent, FilterAnswer::FalsePositive, FilterAnswer::Found] {
+        for answer in FilterAnswer::ALL {
             let count = self.of(answer).saturating_sub(others.of(answer));
             rest.0 += count << (answer as u32 * FIELD_BITS);
         }

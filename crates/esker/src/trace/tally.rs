@@ -81,6 +81,11 @@ pub fn add_cached() {
     });
 }
 
+/// Bytes that the calling thread has read from files.
+pub fn bytes_read() -> u64 {
+    TALLY.with(|tally| tally.get().bytes)
+}
+
 impl Tally {
     /// The tally of the calling thread.
     pub fn now() -> Self {

@@ -35,6 +35,29 @@ fn a_guard_records_how_long_it_lived_also_for_its_thread() {
 }
 
 #[test]
+fn waits_that_were_forgotten_are_not_taken() {
+    let waits = Waits::default();
+    let nanos = |nanos| Duration::from_nanos(nanos);
+    take_tally();
+    waits.record(Cause::DiskFull, nanos(10));
+    assert!(has_waited());
+    forget_waits();
+    assert!(!has_waited());
+    assert_eq!(take_tally(), [0; CAUSES]);
+    waits.record(Cause::DiskFull, nanos(10));
+    forget_waits();
+    // Waits that come later are all that is taken.
+    waits.record(Cause::Memory, nanos(7));
+    waits.record(Cause::Memory, nanos(8));
+    let mut expected = [0; CAUSES];
+    expected[Cause::Memory as usize] = 15;
+    assert_eq!(take_tally(), expected);
+    assert!(!has_waited());
+    // No wait is lost that is shown for the whole database.
+    assert_eq!((waits.of(Cause::DiskFull).count, waits.of(Cause::Memory).count), (2, 2));
+}
+
+#[test]
 fn causes_are_numbered_as_they_are_listed() {
     for (at, cause) in Cause::ALL.into_iter().enumerate() {
         assert_eq!(cause as usize, at);
