@@ -20,8 +20,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+mod asked;
 mod branches;
 
+pub use asked::{Asked, check_asked, check_order, wanted_traits};
 pub use branches::BranchState;
 
 /// The name of the keyspace that is always there.

@@ -9,7 +9,7 @@ use crate::directory::reserve::Claim;
 use crate::error::SpaceHeld;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 /// How many times work that lacks space waits for calls that use old states; each wait is twice as
@@ -33,6 +33,8 @@ pub struct Relief {
     pub exhausted: Mutex<Option<(Instant, Moment)>>,
     /// How often space was freed.
     pub gains: AtomicU64,
+    /// Whether the last write of data found no room. The reserve may be whole nevertheless.
+    pub refused: AtomicBool,
     /// How often partitions were cut into parts because they could not be compacted as a whole.
     pub cuts: AtomicU64,
     /// The run segments that were examined.

@@ -1,9 +1,9 @@
 //! A handle on a database.
 
 use super::handle::Handle;
+use crate::catalog::Asked;
 use crate::catalog::BranchState;
 use crate::db::Core;
-use crate::db::keyspaces::Asked;
 use crate::{
     Batch, Comparator, Durability, Keyspace, KeyspaceOptions, Options, Result, Snapshot,
     Transaction, TransactionOptions,

@@ -1,8 +1,8 @@
 //! The options of a keyspace.
 
 use crate::base::Millis;
+use crate::catalog::Asked;
 use crate::catalog::check_name;
-use crate::db::keyspaces::Asked;
 use crate::{Comparator, Error, Result};
 use std::fmt;
 use std::sync::Arc;

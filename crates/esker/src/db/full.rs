@@ -177,7 +177,22 @@ impl Core {
             return Ok(());
         }
         self.end_way(std::mem::take(way));
+        if !frees {
+            self.note_refused(true);
+        }
         Err(self.no_space())
+    }
+
+    /// Notes whether a write of data was refused for want of space. The reserve may be whole, if the
+    /// write needed more than there was outside it; the device is full all the same.
+    pub(super) fn note_refused(&self, refused: bool) {
+        let before = self.relief.refused.swap(refused, Ordering::AcqRel);
+        if before != refused {
+            if !self.reserve.is_tight() {
+                self.monitor.tell_space(self.reserve.free(), (before, refused));
+            }
+            self.update_pace();
+        }
     }
 
     /// Appends to the manifest; the append requests room if it finds none.

@@ -2,8 +2,8 @@
 
 use crate::base::{Comparator, Millis};
 use crate::catalog::{
-    BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, Order, check_name,
-    missing_order,
+    Asked, BranchState, Catalog, DEFAULT_KEYSPACE, DEFAULT_KEYSPACE_ID, KeyspaceState, check_asked,
+    check_name, check_order, wanted_traits,
 };
 use crate::commit::Class;
 use crate::db::core::Core;
@@ -12,24 +12,6 @@ use crate::events::EventKind;
 use crate::manifest::Traits;
 use crate::wal::ops::Op;
 use std::sync::Arc;
-
-/// The traits that a caller asks for when it makes or opens a keyspace; `None`: the present ones.
-#[derive(Debug, Clone, Default)]
-pub struct Asked {
-    /// The name of the merge operator.
-    pub operator: Option<String>,
-    /// The name of the compaction filter.
-    pub filter: Option<String>,
-    /// The time to live of writes that do not give one.
-    pub ttl: Option<Millis>,
-}
-
-impl Asked {
-    /// Whether anything is asked for that may have to be changed.
-    fn changes(&self) -> bool {
-        self.operator.is_some() || self.filter.is_some() || self.ttl.is_some()
-    }
-}
 
 /// The bytes that pacing counts for a change of a keyspace, which is its record in the log.
 const CHANGE_BYTES: u64 = 64;
@@ -265,62 +247,4 @@ impl Core {
 
 fn set_traits_op(keyspace: crate::base::KeyspaceId, traits: &Traits) -> Op<'_> {
     Op::SetTraits { keyspace, operator: &traits.operator, filter: &traits.filter, ttl: traits.ttl }
-}
-
-/// Checks that the requested code is given.
-fn check_asked(catalog: &Catalog, keyspace: &str, asked: &Asked) -> Result<()> {
-    if let Some(operator) = &asked.operator {
-        check_name("name of the merge operator", operator)?;
-        if !catalog.knows_operator(operator) {
-            let (keyspace, operator) = (keyspace.to_owned(), operator.clone());
-            return Err(Error::MergeOperatorMissing { keyspace, operator });
-        }
-    }
-    if let Some(filter) = &asked.filter {
-        check_name("name of the compaction filter", filter)?;
-        if !catalog.knows_filter(filter) {
-            let what = format!("compaction filter {filter:?} is not known: give it in the options");
-            return Err(Error::invalid(what));
-        }
-    }
-    Ok(())
-}
-
-/// The traits that a keyspace is to have: the requested ones, otherwise the present ones.
-fn wanted_traits(state: &KeyspaceState, asked: &Asked) -> Result<Traits> {
-    let live = state.traits();
-    let names = &live.names;
-    if let Some(asked) = &asked.operator
-        && !names.operator.is_empty()
-        && *asked != names.operator
-    {
-        return Err(Error::MergeOperatorMismatch {
-            keyspace: state.name.clone(),
-            stored: names.operator.clone(),
-            asked: asked.clone(),
-        });
-    }
-    if !names.operator.is_empty() && !live.operator.is_there() {
-        return Err(live.operator.missing());
-    }
-    Ok(Traits {
-        operator: asked.operator.clone().unwrap_or_else(|| names.operator.clone()),
-        filter: asked.filter.clone().unwrap_or_else(|| names.filter.clone()),
-        ttl: asked.ttl.unwrap_or(names.ttl),
-    })
-}
-
-/// Checks that a keyspace can be used, and has the requested comparator.
-fn check_order(state: &Arc<KeyspaceState>, asked: Option<&str>) -> Result<Arc<KeyspaceState>> {
-    let stored = state.comparator_name();
-    match (&state.order, asked) {
-        (Order::Missing(name), None) => Err(missing_order(&state.name, name)),
-        (_, Some(asked)) if stored != Some(asked) => Err(Error::ComparatorMismatch {
-            keyspace: state.name.clone(),
-            stored: stored.unwrap_or("bytewise").to_owned(),
-            asked: asked.to_owned(),
-        }),
-        (Order::Missing(name), Some(_)) => Err(missing_order(&state.name, name)),
-        _ => Ok(state.clone()),
-    }
 }

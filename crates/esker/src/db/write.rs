@@ -239,6 +239,8 @@ impl Core {
         self.counters.end(Timed::Put, started);
         if !open && write.frees() && self.reserve.is_tight() {
             self.ask_relief_after(write.counts.range_deletes);
+        } else if !open && !write.frees() {
+            self.note_refused(false);
         }
         if write.durability == Durability::Buffered {
             self.buffered_end.fetch_max(end, Ordering::AcqRel);
@@ -534,7 +536,7 @@ impl Core {
         let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
         let changed = self.pacer.update(Debts {
             memtables: state.sealed_bytes() + state.active().bytes(),
-            tight: self.reserve.is_tight(),
+            tight: self.reserve.is_tight() || self.relief.refused.load(Ordering::Acquire),
             budget: self.settings.write_budget_bytes,
             log: reserved.saturating_sub(state.log_start()),
             log_budget: self.settings.log_budget_bytes,
