@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 mod asked;
 mod branches;
 
-pub use asked::{Asked, check_asked, check_order, wanted_traits};
+pub use asked::{Asked, check_asked, check_name, check_order, wanted_traits};
 pub use branches::BranchState;
 
 /// The name of the keyspace that is always there.
@@ -592,16 +592,6 @@ impl Catalog {
             .map(|state| state.record())
             .collect()
     }
-}
-
-/// Checks the name of a keyspace or comparator.
-pub fn check_name(what: &str, name: &str) -> Result<()> {
-    let max = crate::base::limits::NAME_BYTES_MAX;
-    if name.is_empty() || name.len() > max {
-        let len = name.len();
-        return Err(Error::invalid(format!("the {what} has {len} bytes: give 1 to {max}")));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

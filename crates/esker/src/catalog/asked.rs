@@ -2,7 +2,7 @@
 //! live. The names are checked against what the keyspace has, and against the code that the program
 //! gave.
 
-use super::{Catalog, KeyspaceState, Order, check_name, missing_order};
+use super::{Catalog, KeyspaceState, Order, missing_order};
 use crate::base::Millis;
 use crate::error::{Error, Result};
 use crate::manifest::Traits;
@@ -82,4 +82,14 @@ pub fn check_order(state: &Arc<KeyspaceState>, asked: Option<&str>) -> Result<Ar
         (Order::Missing(name), Some(_)) => Err(missing_order(&state.name, name)),
         _ => Ok(state.clone()),
     }
+}
+
+/// Checks the name of a keyspace or comparator.
+pub fn check_name(what: &str, name: &str) -> Result<()> {
+    let max = crate::base::limits::NAME_BYTES_MAX;
+    if name.is_empty() || name.len() > max {
+        let len = name.len();
+        return Err(Error::invalid(format!("the {what} has {len} bytes: give 1 to {max}")));
+    }
+    Ok(())
 }

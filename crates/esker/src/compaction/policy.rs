@@ -55,6 +55,9 @@ const BASE_FLOOR_DIVISOR: u64 = 16;
 /// How much larger than for overwrites the deltas may be over a base of which they replace nothing.
 /// They hold no garbage then, and each compaction of few deltas copies a base for little.
 const FRESH_LAZINESS: f64 = 3.0;
+/// The most runs over a key in a tree without tiers. Its data are few flushes large, so a load that
+/// writes them once leaves that many, and writes on without a pause; compactions follow.
+pub const RUNS_BURST: usize = 2 * DELTAS_MAX + 2;
 /// The runs that may be late on a path before flushes wait.
 const LATE_MAX: f64 = 2.0;
 /// Writers are paced when a path has room for fewer runs than this.
@@ -189,10 +192,11 @@ pub fn route(flush_bytes: u64, touched: usize, partition_bytes: u64, tiers: usiz
 }
 
 /// The most runs that may lie over a key in a tree with so many tiers: as many as there are when
-/// everything on the path is due. So whatever fills a path, some part of it is due.
+/// everything on the path is due. So whatever fills a path, some part of it is due. A tree without
+/// tiers is small, and a burst of [`RUNS_BURST`] may lie there.
 pub fn runs_bound(tiers: usize, runs_max: usize) -> usize {
     let base = 1;
-    tiers * runs_max + DELTAS_MAX + base
+    if tiers == 0 { RUNS_BURST } else { tiers * runs_max + DELTAS_MAX + base }
 }
 
 /// How many of a part's runs lie there although it is due: those that came since.

@@ -102,7 +102,7 @@ fn a_path_is_full_at_its_bound() {
     assert_eq!((late(6, 1.0), late(8, 2.0), late(0, 0.0)), (0.0, 4.0, 0.0));
     assert!(fill(12, late(9, 1.5), 3, 6) >= 1.0 && fill(12, late(7, 1.0), 3, 6) == 0.0);
     // Without tiers a delta may be late, as long as there is room for others.
-    assert_eq!((fill(6, 5.0, 0, 4), fill(9, 5.0, 0, 4)), (0.0, 0.75));
+    assert_eq!((fill(16, 5.0, 0, 4), fill(19, 5.0, 0, 4)), (0.0, 0.75));
     // A path on which nothing is due has room for the run of a flush.
     for (tiers, runs_max) in [(0, 4), (1, 8), (3, 6), (4, 16)] {
         let quiet = |runs| runs_due(runs, runs_max, 0) < 1.0;
