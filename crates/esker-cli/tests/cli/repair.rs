@@ -32,7 +32,7 @@ fn what_open_refuses_is_planned_saved_and_shown() {
     fail(["repair", text(&db), "--to", text(&new)], 1, "name another path");
 
     let shown = succeed(["inspect", text(&new.join("superblock-A"))]);
-    let version = |line: &str| line.starts_with("format version ") && line.ends_with(" 2");
+    let version = |line: &str| line.starts_with("format version ") && line.ends_with(" 3");
     assert!(shown.lines().any(version), "{shown}");
     assert!(succeed(["inspect", text(&db.join("superblock-A"))]).contains("damaged[0]"));
     fail(["inspect", text(&db)], 1, "is a directory");

@@ -18,6 +18,7 @@
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+#[cfg(not(loom))]
 pub mod choice;
 mod counts;
 pub mod flush_slices;
@@ -28,13 +29,16 @@ pub mod inputs;
 pub mod partitioning;
 mod plan;
 pub mod policy;
+#[cfg(not(loom))]
 pub mod pressure;
 pub mod queue;
 pub mod scores;
 pub mod slicing;
 mod stream;
 mod thin;
+#[cfg(not(loom))]
 pub mod thin_candidates;
+#[cfg(not(loom))]
 pub mod tiers;
 
 pub use counts::CompactionCounts;
