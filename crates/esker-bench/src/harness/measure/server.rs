@@ -168,7 +168,10 @@ mod tests {
         BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let used = both.now().since(&before);
         let own = alone.now().since(&own_before);
-        assert!(used.cpu > own.cpu * 2, "{used:?} {own:?}");
+        // Other tests run in this process meanwhile, so it may have worked more than the shell. What
+        // the shell counts takes any machine longer than this.
+        let of_shell = used.cpu.saturating_sub(own.cpu);
+        assert!(of_shell > std::time::Duration::from_millis(5), "{used:?} {own:?}");
         assert!(used.switches > 0 && used.device_written.is_some());
         assert!(both.peak_memory().unwrap() > alone.peak_memory().unwrap());
         drop(input);
