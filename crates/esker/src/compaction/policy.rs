@@ -24,7 +24,7 @@ mod tests;
 use crate::base::codec::hash_key;
 
 /// The most tiers that a tree has.
-pub const TIERS_MAX: usize = 4;
+pub use crate::manifest::TIERS_MAX;
 /// The deltas at which a partition is due, whatever their size.
 pub const DELTAS_MAX: usize = 9;
 /// The fraction of a base that its deltas may reach before they are compacted.

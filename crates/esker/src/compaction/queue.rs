@@ -180,8 +180,7 @@ impl WorkQueue {
         if inner.still.contains(&keyspace) {
             return;
         }
-        let bases = tree.partitions().iter().map(|partition| partition.base.bytes());
-        inner.shapes.entry(keyspace).or_default().follow(bases.sum(), tree, settings);
+        inner.shapes.entry(keyspace).or_default().follow(tree, settings);
         for (tier, row) in tree.rows().iter().enumerate() {
             let partitions = row.partitions().iter();
             partitions.for_each(|part| inner.score(keyspace, (tier, part), settings, time));
@@ -207,12 +206,7 @@ impl WorkQueue {
         if inner.still.contains(&keyspace) {
             return;
         }
-        let bases = |of: &[(usize, Arc<Partition>)]| -> u64 {
-            of.iter().filter(|(tier, _)| *tier == 0).map(|(_, p)| p.base.bytes()).sum()
-        };
-        let shape = inner.shapes.entry(keyspace).or_default();
-        let live = (shape.live + bases(&moved.come)).saturating_sub(bases(&moved.gone));
-        if shape.follow(live, tree, settings) {
+        if inner.shapes.entry(keyspace).or_default().follow(tree, settings) {
             inner.candidates.retain(|key, _| key.keyspace != keyspace || key.tier == 0);
             for (tier, row) in tree.rows().iter().enumerate().skip(1) {
                 let spans = row.partitions().iter();
@@ -236,11 +230,6 @@ impl WorkQueue {
         if let Some(shape) = self.inner.lock().shapes.get_mut(&keyspace) {
             shape.saw_fresh(share);
         }
-    }
-
-    /// The bytes of all bases of a tree, as of its last change.
-    pub fn live_bytes(&self, keyspace: KeyspaceId) -> u64 {
-        self.inner.lock().shapes.get(&keyspace).map_or(0, |shape| shape.live)
     }
 
     /// The most urgent partitions and spans with their scores, those included that are being

@@ -15,37 +15,30 @@ const FRESH_MEMORY: f64 = 8.0;
 /// What scores depend on besides the partition or span itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Bytes of all bases.
-    pub live: u64,
-    /// How many tiers there are.
-    pub tiers: usize,
     /// The share of what is written that replaces nothing, as compactions have seen it.
-    pub fresh: f64,
+    fresh: f64,
     /// The pending runs at which a span is due.
     pub runs_max: usize,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { live: 0, tiers: 0, fresh: 0.0, runs_max: policy::RUNS_MAX }
+        Self { fresh: 0.0, runs_max: policy::RUNS_MAX }
     }
 }
 
 impl Shape {
     /// Looks at the size of the tree. Returns whether spans are due at another number of runs.
-    pub fn follow(&mut self, live: u64, tree: &Tree, settings: &Settings) -> bool {
-        self.live = live;
-        self.tiers = tree.tiers().len();
+    pub fn follow(&mut self, tree: &Tree, settings: &Settings) -> bool {
         let before = self.runs_max;
+        let (live, tiers) = (tree.rows()[0].base_bytes(), tree.tiers().len());
         self.runs_max = settings.small_tiers.map_or_else(
-            || policy::runs_max(live, settings.flush_bytes(), self.tiers),
+            || policy::runs_max(live, settings.flush_bytes(), tiers),
             |small| small.runs.max(1),
         );
         before != self.runs_max
     }
-}
 
-impl Shape {
     /// How urgent the compaction of a partition is, or the push of a span; below 1 it can wait.
     pub fn score(&self, tier: usize, part: &Partition, settings: &Settings) -> f64 {
         if tier == 0 {

@@ -169,8 +169,6 @@ pub struct Rules<'r> {
     pub busy: &'r dyn Fn(usize, &Partition) -> bool,
     /// Whether tiers may be made, split and removed.
     pub grows: bool,
-    /// Bytes of all bases.
-    pub live: u64,
     /// Sizes.
     pub settings: &'r Settings,
 }
@@ -262,7 +260,7 @@ impl Rows {
             self.split_wide(order, tier, rules);
         }
         let present = self.rows.len() - 1;
-        let wanted = wanted(rules.live, present, rules.settings);
+        let wanted = wanted(self.rows[0].base_bytes(), present, rules.settings);
         if wanted > present {
             let below = self.rows[present].partitions();
             let spans = spans_over(below, &groups(below, policy::tier_bounds, rules.settings));

@@ -83,21 +83,16 @@ struct Output<'w> {
 impl Core {
     /// Compacts these partitions into one file.
     pub(super) fn compact_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
-        let requested = keys.iter().any(|key| self.work.is_requested(key));
-        let first = keys.first().and_then(|key| self.catalog.lock().by_id(key.keyspace).cloned());
-        let keyspace = first.map(|keyspace| keyspace.name.clone()).unwrap_or_default();
-        let version = self.state_now().version.clone();
-        let told = Compacting::begin(&self.monitor, requested, keyspace, &version, keys);
-        drop(version);
-        let tries = [true, false].into_iter().map(|filtering| {
-            let done = self.compact_into_file(keys, filtering, &told);
-            done.map(|done| done.then_some(()))
-        });
-        let done = tries.filter_map(Result::transpose).next().unwrap_or_else(|| {
-            Err(Error::invalid("compacting without filters was refused: a defect of the engine"))
-        });
-        told.end(done.as_ref().err());
-        done
+        self.tell_work(keys, |told| {
+            let tries = [true, false].into_iter().map(|filtering| {
+                let done = self.compact_into_file(keys, filtering, told);
+                done.map(|done| done.then_some(()))
+            });
+            tries.filter_map(Result::transpose).next().unwrap_or_else(|| {
+                let what = "compacting without filters was refused: a defect of the engine";
+                Err(Error::invalid(what))
+            })
+        })
     }
 
     /// Compacts these partitions into one file. False: a snapshot was taken meanwhile that sees
@@ -381,8 +376,7 @@ impl Core {
             let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
             !own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
         };
-        let live = self.work.live_bytes(id);
-        let rules = Rules { busy: &busy, grows: true, live, settings: &self.settings };
+        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
         tiers::reshape(&keyspace.order, &mut rows, rules);
         if let Order::Custom(order) = &keyspace.order {
             self.trust(order)?;

@@ -251,8 +251,7 @@ impl Core {
         let tree = version.tree(id).cloned().unwrap_or_default();
         let busy = |tier: usize, p: &Partition| self.work.is_busy(id, tier, p.lower.as_deref());
         let grows = keyspace.frozen_at.is_none();
-        let live = self.work.live_bytes(id);
-        let rules = tiers::Rules { busy: &busy, grows, live, settings: &self.settings };
+        let rules = tiers::Rules { busy: &busy, grows, settings: &self.settings };
         let slices = (*tier, &slices[..]);
         let added = match &keyspace.order {
             Order::Bytewise => tiers::with_flush(&Bytewise, &tree, slices, rules),

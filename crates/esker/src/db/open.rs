@@ -209,7 +209,7 @@ impl Core {
             let state = self.state_now();
             let longest = state.version.segments().map(|segment| segment.meta().len).max();
             self.reserve.begin(self.store.lock().manifest.bytes(), longest.unwrap_or(0));
-            self.update_pressure();
+            self.update_pace();
         }
         self.keep_snapshots_still();
         let state = self.state_now();

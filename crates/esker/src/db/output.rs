@@ -4,9 +4,11 @@
 //! the file is removed, unless the manifest may refer to it.
 
 use crate::compaction::CompactionCounts;
+use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::Output;
 use crate::db::core::Core;
 use crate::error::{IoContext, Result};
+use crate::monitor::Compacting;
 use crate::run::{RunWriter, Segment};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,6 +54,23 @@ impl Core {
             segment
         };
         metas.into_iter().map(segment).collect()
+    }
+
+    /// Runs a compaction or a push of these partitions or spans, and reports its begin and its end.
+    pub(super) fn tell_work(
+        &self,
+        keys: &[PartitionKey],
+        work: impl FnOnce(&Compacting<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let requested = keys.iter().any(|key| self.work.is_requested(key));
+        let first = keys.first().and_then(|key| self.catalog.lock().by_id(key.keyspace).cloned());
+        let keyspace = first.map(|keyspace| keyspace.name.clone()).unwrap_or_default();
+        let version = self.state_now().version.clone();
+        let told = Compacting::begin(&self.monitor, requested, keyspace, &version, keys);
+        drop(version);
+        let done = work(&told);
+        told.end(done.as_ref().err());
+        done
     }
 
     /// Makes the file of a flush or compaction durable and installs its segments. If that fails,

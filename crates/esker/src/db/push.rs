@@ -39,15 +39,7 @@ struct Pushed {
 impl Core {
     /// Pushes these spans, into one file.
     pub(super) fn push_spans(&self, keys: &[PartitionKey]) -> Result<()> {
-        let requested = keys.iter().any(|key| self.work.is_requested(key));
-        let first = keys.first().and_then(|key| self.catalog.lock().by_id(key.keyspace).cloned());
-        let keyspace = first.map(|keyspace| keyspace.name.clone()).unwrap_or_default();
-        let version = self.state_now().version.clone();
-        let told = Compacting::begin(&self.monitor, requested, keyspace, &version, keys);
-        drop(version);
-        let done = self.push_into_file(keys, &told);
-        told.end(done.as_ref().err());
-        done
+        self.tell_work(keys, |told| self.push_into_file(keys, told))
     }
 
     fn push_into_file(&self, keys: &[PartitionKey], told: &Compacting<'_>) -> Result<()> {
@@ -167,8 +159,7 @@ impl Core {
                     self.work.is_busy(keyspace.id, tier, p.lower.as_deref())
                         && !of_tree.iter().any(ends)
                 };
-                let live = self.work.live_bytes(keyspace.id);
-                let rules = Rules { busy: &busy, grows: true, live, settings: &self.settings };
+                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
                 let runs = of_tree.iter().map(|one| (one.tier, &*one.old, &one.slices[..]));
                 let rows = match &keyspace.order {
                     Order::Bytewise => with_pushes(&Bytewise, tree, runs, rules),

@@ -4,6 +4,7 @@
 //!    has no lower bound and the last no upper bound. A row has at least one partition.
 //! 2. The heads of the lower bounds stand beside each other. So a search under byte order compares
 //!    numbers, and reads partitions only where heads are equal.
+//! 3. The bytes of all bases are summed when the row is made, which looks at each partition anyway.
 
 use crate::base::KeyOrder;
 use crate::manifest::Partition;
@@ -16,13 +17,20 @@ pub struct Row {
     partitions: Vec<Arc<Partition>>,
     /// Heads of the lower bounds (0 for the first), for a search that loads no partition.
     heads: Vec<u64>,
+    base_bytes: u64,
 }
 
 impl Row {
     /// The row of these partitions, which obey invariant 1.
     pub fn new(partitions: Vec<Arc<Partition>>) -> Self {
         let head = |p: &Arc<Partition>| p.lower.as_deref().map_or(0, crate::base::head_of);
-        Self { heads: partitions.iter().map(head).collect(), partitions }
+        let base_bytes = partitions.iter().map(|partition| partition.base.bytes()).sum();
+        Self { heads: partitions.iter().map(head).collect(), base_bytes, partitions }
+    }
+
+    /// The bytes of all bases; 0 for a tier.
+    pub fn base_bytes(&self) -> u64 {
+        self.base_bytes
     }
 
     /// The partitions, ascending.

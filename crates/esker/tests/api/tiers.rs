@@ -2,11 +2,16 @@
 
 use super::{Place, key, run_files, small};
 use esker::internals::options::SmallTiers;
-use esker::{Append, CompactionFilter, Compression, Db, Decision, KeyspaceOptions, Options};
+use esker::{
+    Append, CompactionFilter, Compression, Db, Decision, Event, EventKind, EventListener,
+    KeyspaceOptions, Options,
+};
 use esker_testkit::Rng;
+use esker_testkit::crashfs::CrashFs;
 use esker_testkit::harness::HandClock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const ENTRIES: usize = 9000;
@@ -244,4 +249,51 @@ fn ten_thousand_range_deletes_are_one_run_for_each_span_that_they_touch() {
     assert!(edit < 300 * spans, "an edit of {edit} bytes for {spans} spans");
     assert!(written < 10_000 * 100, "{written} bytes of runs");
     assert_eq!(db.iter().unwrap().count(), ENTRIES);
+}
+
+/// Counts the background work that was requested, and not just due.
+#[derive(Default)]
+struct Requested(AtomicU64);
+
+impl EventListener for Requested {
+    fn event(&self, event: &Event) {
+        if matches!(event.kind, EventKind::CompactionBegin { cause: "requested", .. }) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// What a killed database had not flushed is flushed by the open, which knows how large the tree is.
+#[test]
+fn an_open_after_a_kill_keeps_the_tiers() {
+    const PATH: &str = "/db";
+    let disk = CrashFs::new();
+    let mut options = tiered(1, 3, 8);
+    options.small_tiers = None;
+    (options.partition_bytes, options.segment_bytes) = (128 << 10, 4 << 10);
+    options.fs = disk.as_fs();
+    let db = Db::open_with(PATH, options.clone()).unwrap();
+    let mut rng = Rng::new(3);
+    let mut write = |db: &Db, count: usize| {
+        for _ in 0..count {
+            db.insert(key(rng.below(6000) as usize), [7; 200]).unwrap();
+        }
+    };
+    // About 60 times the bytes of a flush.
+    write(&db, 15_000);
+    db.compact().unwrap();
+    write(&db, 40);
+    db.flush().unwrap();
+    let tiers = pending(&db);
+    assert!(!tiers.is_empty() && tiers.iter().sum::<u64>() > 0, "{tiers:?}");
+    write(&db, 40);
+    let killed = disk.kill_clone();
+    let requested = Arc::new(Requested::default());
+    options.fs = killed.as_fs();
+    options.on_event = Some(requested.clone());
+    let db = Db::open_with(PATH, options).unwrap();
+    db.wait_until_idle().unwrap();
+    assert_eq!(pending(&db).len(), tiers.len());
+    db.close().unwrap();
+    assert_eq!(requested.0.load(Ordering::SeqCst), 0, "pushes were requested");
 }

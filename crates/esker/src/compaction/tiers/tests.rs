@@ -52,7 +52,7 @@ fn never(_: usize, _: &Partition) -> bool {
 }
 
 fn rules(settings: &Settings) -> Rules<'_> {
-    Rules { busy: &never, grows: true, live: 0, settings }
+    Rules { busy: &never, grows: true, settings }
 }
 
 fn lowers(row: &Row) -> Vec<Option<Vec<u8>>> {
