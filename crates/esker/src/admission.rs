@@ -24,7 +24,7 @@
 
 pub mod relief;
 
-use crate::compaction::policy::TIERS_MAX;
+use crate::compaction::policy::{self, TIERS_MAX};
 use crate::events::{EventBus, EventKind};
 use crate::waits::Cause;
 use parking_lot::Mutex;
@@ -44,9 +44,6 @@ const FLUSH_KNEE: f64 = 0.5;
 const COMPACTION_KNEE: f64 = 1.0;
 /// Deltas over bases at which the rate is lowest.
 const COMPACTION_LIMIT: f64 = 2.0;
-/// Rate at the knee and at the limit, as multiples of the drain rate.
-const RATE_AT_KNEE: f64 = 2.0;
-const RATE_AT_LIMIT: f64 = 0.25;
 /// Shorter waits are not worth a system call; the next writers wait for them.
 const WAIT_MIN: Duration = Duration::from_micros(300);
 /// A writer calls again after this time at the latest, since the rate may have risen.
@@ -193,8 +190,8 @@ impl Line {
 pub enum Admission {
     /// Go on.
     Go,
-    /// Wait, at most this long, then call again.
-    Wait(Duration),
+    /// Wait for this, at most this long, then call again.
+    Wait(Duration, Cause),
     /// Wait until memory is free, then call again.
     Stop,
 }
@@ -216,10 +213,10 @@ fn cause(mode: u8) -> Option<&'static str> {
     }
 }
 
-/// The rate, as a multiple of the drain, at `debt` between `knee` and `limit`.
-fn slope(debt: f64, knee: f64, limit: f64) -> f64 {
-    let along = ((debt - knee) / (limit - knee)).clamp(0.0, 1.0);
-    RATE_AT_KNEE + (RATE_AT_LIMIT - RATE_AT_KNEE) * along
+/// The rate, as a multiple of the drain, at `debt` between `knee` and `limit`; `None`: any, up to the
+/// knee.
+fn pace(debt: f64, knee: f64, limit: f64) -> Option<f64> {
+    policy::pace((debt - knee) / (limit - knee))
 }
 
 fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
@@ -288,11 +285,9 @@ impl Pacer {
         let share = |bytes: u64, budget: u64| bytes as f64 / budget.max(1) as f64;
         let fill = share(debts.memtables, debts.budget).max(share(debts.log, debts.log_budget));
         let ratio = share(debts.deltas, debts.bases);
-        let by_flush = (fill > FLUSH_KNEE).then(|| {
-            self.flush_drain.load(Ordering::Relaxed) as f64 * slope(fill, FLUSH_KNEE, 1.0)
-        });
-        let by_bytes =
-            (ratio > COMPACTION_KNEE).then(|| slope(ratio, COMPACTION_KNEE, COMPACTION_LIMIT));
+        let flush_drain = self.flush_drain.load(Ordering::Relaxed) as f64;
+        let by_flush = pace(fill, FLUSH_KNEE, 1.0).map(|multiple| multiple * flush_drain);
+        let by_bytes = pace(ratio, COMPACTION_KNEE, COMPACTION_LIMIT);
         let pressure = *self.pressure.lock();
         let multiple = by_bytes.into_iter().chain(pressure.allowed).reduce(f64::min);
         let by_compaction = multiple.map(|multiple| multiple * self.compaction_drain(pressure));
@@ -359,28 +354,19 @@ impl Pacer {
 
     fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
         let mut line = self.line.lock();
-        match self.mode.load(Ordering::Acquire) {
+        let cause = match self.mode.load(Ordering::Acquire) {
             OPEN | FULL => return Admission::Go,
             STOPPED => return Admission::Stop,
-            _ => {}
-        }
+            PACED_BY_COMPACTION => Cause::CompactionDebt,
+            _ => Cause::FlushDebt,
+        };
         line.advance(now);
         let place = *place.get_or_insert_with(|| {
             line.taken += bytes;
             line.taken - bytes
         });
         let wait = line.time_to(place);
-        if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX)) }
-    }
-
-    /// What writers wait for now, if they wait.
-    pub fn cause(&self) -> Cause {
-        match self.mode.load(Ordering::Acquire) {
-            PACED_BY_COMPACTION => Cause::CompactionDebt,
-            STOPPED => Cause::Memory,
-            FULL => Cause::DiskFull,
-            _ => Cause::FlushDebt,
-        }
+        if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX), cause) }
     }
 
     /// What the pacer does with writers now, and the rate in force in bytes per second; 0: there is

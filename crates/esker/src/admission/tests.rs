@@ -107,12 +107,12 @@ fn a_writer_that_is_woken_keeps_its_place() {
     assert_eq!(pacer.admit_at(10 * MIB, &mut first, Duration::ZERO), Admission::Go);
     let ask = |place: &mut _, now| pacer.admit_at(MIB, place, now);
     for _ in 0..1000 {
-        assert_eq!(ask(&mut second, Duration::ZERO), Admission::Wait(WAIT_MAX));
-        assert_eq!(ask(&mut third, Duration::ZERO), Admission::Wait(WAIT_MAX));
+        assert_eq!(ask(&mut second, Duration::ZERO), Admission::Wait(WAIT_MAX, Cause::FlushDebt));
+        assert_eq!(ask(&mut third, Duration::ZERO), Admission::Wait(WAIT_MAX, Cause::FlushDebt));
     }
     let turn = Duration::from_secs_f64((10 * MIB) as f64 / rate(&pacer));
     assert_eq!(ask(&mut second, turn), Admission::Go);
-    assert!(matches!(ask(&mut third, turn), Admission::Wait(_)));
+    assert!(matches!(ask(&mut third, turn), Admission::Wait(_, Cause::FlushDebt)));
     // Waiting writers go on when the debt is gone, and nobody pays for it later.
     assert!(pacer.update_at(debts(10 * MIB, 0), turn));
     assert_eq!(ask(&mut third, turn), Admission::Go);
@@ -127,11 +127,14 @@ fn nobody_moves_on_while_memory_is_full() {
     pacer.update_at(debts(90 * MIB, 0), at(0));
     let mut waiting = None;
     assert_eq!(pacer.admit_at(1000 * MIB, &mut None, at(0)), Admission::Go);
-    assert_eq!(pacer.admit_at(1, &mut waiting, at(0)), Admission::Wait(WAIT_MAX));
+    assert_eq!(pacer.admit_at(1, &mut waiting, at(0)), Admission::Wait(WAIT_MAX, Cause::FlushDebt));
     assert!(!pacer.update_at(debts(100 * MIB, 0), at(0)));
     assert_eq!(pacer.admit_at(1, &mut waiting, at(1000)), Admission::Stop);
     assert!(pacer.update_at(debts(90 * MIB, 0), at(1000)), "those who were stopped ask again");
-    assert_eq!(pacer.admit_at(1, &mut waiting, at(1000)), Admission::Wait(WAIT_MAX));
+    assert_eq!(
+        pacer.admit_at(1, &mut waiting, at(1000)),
+        Admission::Wait(WAIT_MAX, Cause::FlushDebt)
+    );
 }
 
 #[test]

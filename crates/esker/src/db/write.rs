@@ -452,9 +452,9 @@ impl Core {
         let mut place = None;
         loop {
             let seen = self.room.epoch();
-            let wait = match self.pacer.admit(bytes, &mut place) {
+            let (wait, cause) = match self.pacer.admit(bytes, &mut place) {
                 Admission::Go => return Ok(()),
-                Admission::Wait(wait) => wait,
+                Admission::Wait(wait, cause) => (wait, cause),
                 Admission::Stop => {
                     if let Some(error) = self.work.flush_error() {
                         // Work that has ended since then may have held the space.
@@ -466,12 +466,12 @@ impl Core {
                     self.seal_before_waiting()?;
                     self.gate(Point::CallerWaits);
                     // Freed memory gives a signal; the limit is for a flush that hangs.
-                    Duration::from_secs(1)
+                    (Duration::from_secs(1), Cause::Memory)
                 }
             };
             self.check_open()?;
             self.latch.check()?;
-            let _wait = self.waits.begin(self.pacer.cause());
+            let _wait = self.waits.begin(cause);
             self.room.wait_past_timeout(seen, wait);
         }
     }
