@@ -132,6 +132,14 @@ fn text(value: Option<Vec<u8>>) -> Option<String> {
     value.map(|value| String::from_utf8(value).unwrap())
 }
 
+/// What the next flush appends to the manifest and writes to runs.
+fn flush_costs(db: &Db) -> (u64, u64) {
+    let before = db.stats().written;
+    db.flush().unwrap();
+    let after = db.stats().written;
+    (after.manifest.saturating_sub(before.manifest), after.flush - before.flush)
+}
+
 /// Bytes that the device holds for the run files of a database, and how many there are.
 fn run_files(path: &Path) -> (u64, usize) {
     let entries = std::fs::read_dir(path.join("data")).unwrap();

@@ -1,6 +1,6 @@
 //! What one operation may cost in a large tree, counted in bytes, runs and comparisons.
 
-use super::{Place, key, run_files, settled, small};
+use super::{Place, flush_costs, key, run_files, settled, small};
 use esker::{Comparator, Compression, Db, Options};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -41,14 +41,6 @@ fn partitions(db: &Db) -> u64 {
 fn deltas(db: &Db) -> (usize, u64) {
     let tree = &db.stats().trees[0];
     (tree.deltas.len(), tree.deltas.iter().map(|level| level.runs).sum())
-}
-
-/// What the next flush appends to the manifest and writes to runs.
-fn flush_costs(db: &Db) -> (u64, u64) {
-    let before = db.stats().written;
-    db.flush().unwrap();
-    let after = db.stats().written;
-    (after.manifest.saturating_sub(before.manifest), after.flush - before.flush)
 }
 
 #[test]

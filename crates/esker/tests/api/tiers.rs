@@ -1,6 +1,6 @@
 //! Tiers: what flushes, pushes and compactions do above the partitions, and what that may cost.
 
-use super::{Place, key, run_files, small};
+use super::{Place, flush_costs, key, run_files, small};
 use esker::internals::options::SmallTiers;
 use esker::{
     Append, CompactionFilter, Compression, Db, Decision, Event, EventKind, EventListener,
@@ -205,14 +205,6 @@ fn wide() -> (Place, Db) {
     db.flush().unwrap();
     assert!(pending(&db)[0] >= 100, "{:?}", pending(&db));
     (place, db)
-}
-
-/// What the next flush appends to the manifest and writes to runs.
-fn flush_costs(db: &Db) -> (u64, u64) {
-    let before = db.stats().written;
-    db.flush().unwrap();
-    let after = db.stats().written;
-    (after.manifest.saturating_sub(before.manifest), after.flush - before.flush)
 }
 
 #[test]
