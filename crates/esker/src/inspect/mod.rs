@@ -37,7 +37,7 @@ use std::path::Path;
 /// # let dir = tempfile::tempdir().unwrap();
 /// esker::Db::open(&dir)?.close()?;
 /// let fields = esker::internals::inspect::file(dir.path().join("superblock-A"))?;
-/// assert!(fields.contains(&("format version".to_owned(), "2".to_owned())));
+/// assert!(fields.contains(&("file".to_owned(), "superblock".to_owned())));
 /// # Ok::<(), esker::Error>(())
 /// ```
 pub fn file(path: impl AsRef<Path>) -> Result<Vec<(String, String)>> {
