@@ -5,7 +5,8 @@
 //! are shared by all threads.
 //!
 //! Each end of a wait is also added to a tally of the calling thread ([`take_tally`]). A call that
-//! was slow reads there what it waited for.
+//! was slow reads there what it waited for. The thread's notes also hold when a timed put began
+//! ([`note_start`]): so a put that neither waited nor is timed looks at one byte when it ends.
 //!
 //! A wait for log space, for a sync or for a lock that took at least
 //! [`crate::Options::slow_operation`] is an event of its own. Waits for the other causes are part of
@@ -162,30 +163,63 @@ impl Waited {
 /// What the calls of a thread waited for, in nanoseconds, by the number of the cause.
 pub type Tally = [u64; CAUSES];
 
+/// What a call of the thread has to tell when it ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Notes {
+    waited: Tally,
+    /// When the call began, in nanoseconds since an origin that the caller knows; 0: not timed.
+    started: u64,
+}
+
 thread_local! {
-    /// Whether the tally holds anything: one byte for calls that did not wait. What the tally holds
-    /// without it is forgotten.
-    static WAITED: Cell<bool> = const { Cell::new(false) };
-    static TALLY: Cell<Tally> = const { Cell::new([0; CAUSES]) };
+    /// Whether there are notes: one byte for calls that have none. What the notes hold without it
+    /// is forgotten.
+    static NOTED: Cell<bool> = const { Cell::new(false) };
+    static NOTES: Cell<Notes> = const { Cell::new(Notes { waited: [0; CAUSES], started: 0 }) };
 }
 
-/// What the calling thread waited for since the last call of this function.
+fn note(change: impl FnOnce(&mut Notes)) {
+    let noted = NOTED.try_with(|noted| noted.replace(true)).unwrap_or(false);
+    let _ = NOTES.try_with(|cell| {
+        let mut notes = if noted { cell.get() } else { Notes::default() };
+        change(&mut notes);
+        cell.set(notes);
+    });
+}
+
+/// What the calling thread waited for since the last call of this function. It leaves no notes.
 pub fn take_tally() -> Tally {
-    let waited = WAITED.try_with(|waited| waited.replace(false)).unwrap_or(false);
-    let tally = TALLY.try_with(Cell::take).unwrap_or_default();
-    if waited { tally } else { Tally::default() }
+    let noted = NOTED.try_with(|noted| noted.replace(false)).unwrap_or(false);
+    let notes = NOTES.try_with(Cell::take).unwrap_or_default();
+    if noted { notes.waited } else { Tally::default() }
 }
 
-/// Forgets what the calling thread waited for: what [`take_tally`] does, in one instruction.
-#[inline]
-pub fn forget_waits() {
-    WAITED.with(|waited| waited.set(false));
+/// Notes that the calling thread's call is timed and began then. `started` is not 0.
+pub fn note_start(started: u64) {
+    note(|notes| notes.started = started);
 }
 
-/// Whether the calling thread waited since the last call of [`take_tally`] or [`forget_waits`].
+/// When the calling thread's call began, if it is timed. It is forgotten; waits stay.
+pub fn take_start() -> Option<u64> {
+    if !has_notes() {
+        return None;
+    }
+    let mut started = 0;
+    note(|notes| started = std::mem::take(&mut notes.started));
+    (started != 0).then_some(started)
+}
+
+/// Forgets the notes of the calling thread: what [`take_tally`] does, in one instruction.
 #[inline]
-pub fn has_waited() -> bool {
-    WAITED.with(Cell::get)
+pub fn forget_notes() {
+    NOTED.with(|noted| noted.set(false));
+}
+
+/// Whether the calling thread waited, or began to time a call, since the last call of
+/// [`take_tally`] or [`forget_notes`].
+#[inline]
+pub fn has_notes() -> bool {
+    NOTED.with(Cell::get)
 }
 
 #[derive(Debug, Default)]
@@ -234,11 +268,9 @@ impl Waits {
         kept.nanos.fetch_add(nanos, Ordering::Relaxed);
         let bucket = BUCKETS_UPTO.partition_point(|upto| *upto < nanos);
         kept.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        let waited = WAITED.try_with(|waited| waited.replace(true)).unwrap_or(false);
-        let _ = TALLY.try_with(|tally| {
-            let mut sums = if waited { tally.get() } else { Tally::default() };
-            sums[cause as usize] = sums[cause as usize].saturating_add(nanos);
-            tally.set(sums);
+        note(|notes| {
+            let sum = &mut notes.waited[cause as usize];
+            *sum = sum.saturating_add(nanos);
         });
         self.tell(cause, took);
     }

@@ -5,7 +5,7 @@ use super::value::stored_form;
 use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::db::{Core, Write};
-use crate::stats::counters::WriteCounts;
+use crate::stats::counters::{WriteCounts, Written};
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{OwnValue, OwnWrites};
 use crate::wal::ops::Op;
@@ -348,7 +348,7 @@ impl Batch {
             operations: self.operations,
             keyspaces: &keyspaces,
             durability,
-            counts: self.counts,
+            counts: Written::Batch(&self.counts),
         };
         core.write_if_unchanged(&write, reads)
     }

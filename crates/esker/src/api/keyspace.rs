@@ -7,7 +7,7 @@ use super::value::{no_operator, stored_form};
 use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::db::{Write, check_key};
-use crate::stats::counters::WriteCounts;
+use crate::stats::counters::{WriteCounts, Written};
 use crate::trace::{Phases, Untimed};
 use crate::wal::ops::Op;
 use crate::{Durability, Result, SegmentShape};
@@ -138,7 +138,7 @@ impl Keyspace {
         check_key(key)?;
         self.handle.core.check_value_len(value.len() as u64)?;
         let user_bytes = (key.len() + value.len()) as u64;
-        let counts = WriteCounts { puts: 1, user_bytes, ..WriteCounts::default() };
+        let counts = Written::Put(user_bytes);
         let op = Op::Put { keyspace: self.state.id, key, value };
         self.write_one(&op, durability, counts, phases)
     }
@@ -313,7 +313,7 @@ impl Keyspace {
         let stored = stored_form(expiry, value, &mut joined);
         self.handle.core.check_value_len(stored.len() as u64)?;
         let user_bytes = (key.len() + value.len()) as u64;
-        let counts = WriteCounts { puts: 1, user_bytes, ..WriteCounts::default() };
+        let counts = Written::Put(user_bytes);
         let op = Op::Special { keyspace: self.state.id, kind, key, stored };
         self.write_one(&op, durability, counts, phases)
     }
@@ -357,14 +357,14 @@ impl Keyspace {
         let user_bytes = key.len() as u64;
         let counts = WriteCounts { deletes: 1, user_bytes, ..WriteCounts::default() };
         let op = Op::Delete { keyspace: self.state.id, key };
-        self.write_one(&op, durability, counts, &mut Untimed)
+        self.write_one(&op, durability, Written::Batch(&counts), &mut Untimed)
     }
 
     fn write_one<P: Phases>(
         &self,
         op: &Op<'_>,
         durability: Durability,
-        counts: WriteCounts,
+        counts: Written<'_>,
         phases: &mut P,
     ) -> Result<()> {
         PAYLOAD.with(|cell| {

@@ -23,13 +23,13 @@ use crate::options::Durability;
 use crate::options::settings::SEALED_MAX;
 use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
-use crate::stats::counters::{Timed, WriteCounts};
+use crate::stats::counters::Written;
 use crate::sync::{Point, pin};
 use crate::trace::{Explanation, Phases, StepSource, Untimed, WriteRecording};
 use crate::txn::locks::Locks;
 use crate::txn::reads::ReadSet;
 use crate::txn::validate::Which;
-use crate::waits::{Cause, forget_waits, has_waited};
+use crate::waits::{Cause, forget_notes, has_notes};
 use crate::wal::ops::{Op, Ops};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,13 +53,13 @@ pub struct Write<'a> {
     /// The durability class of the write.
     pub durability: Durability,
     /// What it writes, for the counters.
-    pub counts: WriteCounts,
+    pub counts: Written<'a>,
 }
 
 impl Write<'_> {
     /// Whether the write only deletes.
     pub(super) fn frees(&self) -> bool {
-        self.counts.puts == 0
+        self.counts.only_deletes()
     }
 }
 
@@ -80,19 +80,18 @@ pub fn check_key(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Offers what a put waited for when the put ends. It is a guard, because code after the call would
-/// have the result of the put copied.
-struct PutWaits<'a> {
+/// Takes the thread's notes of a put when the put ends: when it began, and what it waited for. It is
+/// a guard, because code after the call would have the result of the put copied.
+struct PutNotes<'a> {
     core: &'a Core,
     write: &'a Write<'a>,
 }
 
-impl Drop for PutWaits<'_> {
+impl Drop for PutNotes<'_> {
     #[inline]
     fn drop(&mut self) {
-        if has_waited() {
-            let keyspace = self.write.keyspaces.first().map_or("", |keyspace| &keyspace.name);
-            self.core.slowest.offer_waits("put", keyspace);
+        if has_notes() {
+            self.core.end_put(self.write);
         }
     }
 }
@@ -166,15 +165,23 @@ impl Core {
         if write.durability == Durability::Disk {
             return self.write_recorded(write, reads);
         }
-        forget_waits();
-        let _waits = PutWaits { core: self, write };
+        forget_notes();
+        let _notes = PutNotes { core: self, write };
         self.write_followed(write, reads, &mut Untimed)
+    }
+
+    /// Ends a put that is timed or has waited.
+    #[cold]
+    #[inline(never)]
+    fn end_put(&self, write: &Write<'_>) {
+        self.counters.end_commit();
+        self.slowest.offer_waits("put", write.keyspaces.first().map_or("", |first| &first.name));
     }
 
     /// Offers what the calling thread has just waited for as an operation of its own, so that it is
     /// not taken for a part of the thread's next write.
     pub(crate) fn note_waits(&self, operation: &'static str, keyspace: &str) {
-        if has_waited() {
+        if has_notes() {
             self.slowest.offer_waits(operation, keyspace);
         }
     }
@@ -191,11 +198,11 @@ impl Core {
     }
 
     /// As [`Self::write_if_unchanged`]; `phases` follows the write.
-    pub fn write_followed(
+    pub fn write_followed<P: Phases>(
         &self,
         write: &Write<'_>,
         reads: Option<&ReadSet>,
-        phases: &mut impl Phases,
+        phases: &mut P,
     ) -> Result<Seq> {
         let pipeline = self.writable()?;
         let mut custom = false;
@@ -222,7 +229,7 @@ impl Core {
         if let Some(Watch { reads, seen }) = watch {
             self.validate(reads, 0, seen, Which::All)?;
         }
-        let started = self.counters.begin_commit(&write.counts, write.operations);
+        self.counters.begin_commit(&write.counts);
         phases.ended(StepSource::Admission);
         let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
         // This is the only caller, so the compiler keeps the whole write in one function.
@@ -236,9 +243,11 @@ impl Core {
             }
         };
         self.end_way(way);
-        self.counters.end(Timed::Put, started);
+        if P::FOLLOWS {
+            self.counters.end_commit();
+        }
         if !open && write.frees() && self.reserve.is_tight() {
-            self.ask_relief_after(write.counts.range_deletes);
+            self.ask_relief_after(write.counts.range_deletes());
         } else if !open && !write.frees() {
             self.note_refused(false);
         }

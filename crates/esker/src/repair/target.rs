@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fs::Fs;
 use crate::manifest::Traits;
 use crate::options::{Durability, Options};
-use crate::stats::counters::WriteCounts;
+use crate::stats::counters::{WriteCounts, Written};
 use crate::wal::ops::Op;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ impl Target {
             operations: self.operations,
             keyspaces: &keyspaces,
             durability: Durability::Buffered,
-            counts: self.counts,
+            counts: Written::Batch(&self.counts),
         })?;
         self.written += u64::from(self.operations);
         self.payload.clear();

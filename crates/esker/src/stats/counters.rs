@@ -9,6 +9,7 @@
 
 use super::report::{Latency, Stats};
 use crate::sync::{Apart, Histogram, Lane, Stripes, nanos_of};
+use crate::waits::{note_start, take_start};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +30,9 @@ macro_rules! define_counters {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Counter {
             $($(#[doc = $call_doc])* $variant,)*
+            /// Commits of one put and nothing else; [`Counter::Commits`] and [`Counter::Puts`] are
+            /// kept without them.
+            OnePuts,
             /// Bytes of keys and values that were written.
             UserBytes,
             /// Point reads that found their value in a cached block.
@@ -73,6 +77,31 @@ pub struct WriteCounts {
     pub range_deletes: u64,
     /// Bytes of keys and values.
     pub user_bytes: u64,
+}
+
+/// What a write is counted as.
+#[derive(Debug, Clone, Copy)]
+pub enum Written<'a> {
+    /// One put, as most writes are, with so many bytes of key and value.
+    Put(u64),
+    /// Anything else.
+    Batch(&'a WriteCounts),
+}
+
+impl Written<'_> {
+    /// Whether nothing is put.
+    #[inline]
+    pub fn only_deletes(&self) -> bool {
+        matches!(self, Self::Batch(WriteCounts { puts: 0, .. }))
+    }
+
+    /// How many range deletes there are.
+    pub fn range_deletes(&self) -> u64 {
+        match self {
+            Self::Put(_) => 0,
+            Self::Batch(counts) => counts.range_deletes,
+        }
+    }
 }
 
 impl AddAssign for WriteCounts {
@@ -176,34 +205,51 @@ impl Counters {
         Started(nanos_of(self.origin.elapsed()) | 1)
     }
 
-    /// Counts a committed batch of so many operations, and returns when it began, if it is timed.
+    /// Counts a commit. If it is timed, the thread's notes say when it began
+    /// ([`Self::end_commit`]).
     #[inline(always)]
-    pub fn begin_commit(&self, counts: &WriteCounts, operations: u32) -> Started {
+    pub fn begin_commit(&self, written: &Written<'_>) {
         if cfg!(feature = "bench-no-stats") {
-            return Started::UNTIMED;
+            return;
         }
-        let Some(lane) = self.count(Counter::Commits) else {
-            return self.begin_commit_apart(counts);
+        let Written::Put(bytes) = written else { return self.begin_commit_apart(written) };
+        let Some(lane) = self.count(Counter::OnePuts) else {
+            return self.begin_commit_apart(written);
         };
-        lane.add(Counter::UserBytes as usize, counts.user_bytes);
-        lane.add(Counter::Puts as usize, counts.puts);
-        // Most batches only put.
-        if u64::from(operations) != counts.puts {
-            count_deletes(lane, counts);
-        }
-        Started::UNTIMED
+        lane.add(Counter::UserBytes as usize, *bytes);
     }
 
-    /// [`Self::begin_commit`] for a batch that goes the slow way.
+    /// [`Self::begin_commit`] for batches, and for puts that go the slow way.
     #[cold]
     #[inline(never)]
-    fn begin_commit_apart(&self, counts: &WriteCounts) -> Started {
-        let apart = self.count_apart(Counter::Commits);
+    fn begin_commit_apart(&self, written: &Written<'_>) {
+        let call = match written {
+            Written::Put(_) => Counter::OnePuts,
+            Written::Batch(_) => Counter::Commits,
+        };
+        let apart = self.count_apart(call);
         let lane = apart.lane();
-        lane.add(Counter::UserBytes as usize, counts.user_bytes);
-        lane.add(Counter::Puts as usize, counts.puts);
-        count_deletes(lane, counts);
-        if apart.is_timed() { self.start() } else { Started::UNTIMED }
+        match written {
+            Written::Put(bytes) => lane.add(Counter::UserBytes as usize, *bytes),
+            Written::Batch(counts) => {
+                lane.add(Counter::UserBytes as usize, counts.user_bytes);
+                lane.add(Counter::Puts as usize, counts.puts);
+                lane.add(Counter::Deletes as usize, counts.deletes);
+                lane.add(Counter::RangeDeletes as usize, counts.range_deletes);
+            }
+        }
+        if apart.is_timed() {
+            note_start(self.start().0);
+        }
+    }
+
+    /// Records the duration of the calling thread's commit, if it is timed.
+    #[cold]
+    #[inline(never)]
+    pub fn end_commit(&self) {
+        if let Some(started) = take_start() {
+            self.end_timed(Timed::Put, Started(started));
+        }
     }
 
     /// Adds to one counter of the calling thread.
@@ -240,9 +286,12 @@ impl Counters {
 
     /// The sum of a counter over all threads.
     pub fn total(&self, counter: Counter) -> u64 {
+        let (calls, sum) = (|c| self.calls.calls(c as usize), |c| self.calls.sum(c as usize));
         match counter {
-            Counter::Commits | Counter::Gets | Counter::Seeks => self.calls.calls(counter as usize),
-            _ => self.calls.sum(counter as usize),
+            Counter::Commits => calls(Counter::OnePuts) + calls(Counter::Commits),
+            Counter::Puts => calls(Counter::OnePuts) + sum(Counter::Puts),
+            Counter::OnePuts | Counter::Gets | Counter::Seeks => calls(counter),
+            _ => sum(counter),
         }
     }
 
@@ -250,13 +299,6 @@ impl Counters {
     pub fn latency(&self, timed: Timed) -> Latency {
         self.histograms[timed as usize].summary()
     }
-}
-
-/// Counts what a batch deletes.
-#[inline(never)]
-fn count_deletes(lane: CallLane<'_>, counts: &WriteCounts) {
-    lane.add(Counter::Deletes as usize, counts.deletes);
-    lane.add(Counter::RangeDeletes as usize, counts.range_deletes);
 }
 
 #[cfg(test)]

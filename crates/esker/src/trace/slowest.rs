@@ -96,11 +96,14 @@ impl Slowest {
         self.offer(explanation.operation, explanation.time, || explanation);
     }
 
-    /// Offers an operation that was not timed and has waited: it took at least as long as its
+    /// Offers an operation that was not timed, if it has waited: it took at least as long as its
     /// waits.
     #[cold]
     pub fn offer_waits(&self, kind: &'static str, keyspace: &str) {
         let waits = take_waits();
+        if waits.is_empty() {
+            return;
+        }
         let time = waits.iter().map(|wait| wait.time).sum();
         let found = true;
         let of = |time| Explanation::of(kind, keyspace, time);

@@ -40,19 +40,19 @@ fn waits_that_were_forgotten_are_not_taken() {
     let nanos = |nanos| Duration::from_nanos(nanos);
     take_tally();
     waits.record(Cause::DiskFull, nanos(10));
-    assert!(has_waited());
-    forget_waits();
-    assert!(!has_waited());
+    assert!(has_notes());
+    forget_notes();
+    assert!(!has_notes());
     assert_eq!(take_tally(), [0; CAUSES]);
     waits.record(Cause::DiskFull, nanos(10));
-    forget_waits();
+    forget_notes();
     // Waits that come later are all that is taken.
     waits.record(Cause::Memory, nanos(7));
     waits.record(Cause::Memory, nanos(8));
     let mut expected = [0; CAUSES];
     expected[Cause::Memory as usize] = 15;
     assert_eq!(take_tally(), expected);
-    assert!(!has_waited());
+    assert!(!has_notes());
     // No wait is lost that is shown for the whole database.
     assert_eq!((waits.of(Cause::DiskFull).count, waits.of(Cause::Memory).count), (2, 2));
 }

@@ -4,7 +4,7 @@ use crate::catalog::BranchState;
 use crate::db::write::Write;
 use crate::manifest::BranchKind;
 use crate::options::Options;
-use crate::stats::counters::WriteCounts;
+use crate::stats::counters::Written;
 use crate::wal::ops::Op;
 
 /// A base of 600 values of 1 kB, and a delta that deletes a sixth of them: too few for a
@@ -25,7 +25,7 @@ fn with_deletes() -> (tempfile::TempDir, Arc<Core>) {
             operations: 1,
             keyspaces,
             durability,
-            counts: WriteCounts::default(),
+            counts: Written::Put(0),
         })
         .unwrap();
     };

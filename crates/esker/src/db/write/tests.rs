@@ -5,7 +5,7 @@ use crate::admission::PaceMode;
 use crate::base::Comparator;
 use crate::error::ErrorKind;
 use crate::options::Options;
-use crate::stats::counters::WriteCounts;
+use crate::stats::counters::Written;
 use crate::trace::Untimed;
 
 struct Reverse;
@@ -39,7 +39,7 @@ fn put(keyspace: &KeyspaceState, key: &[u8], value: &[u8]) -> Vec<u8> {
 
 fn write<'a>(payload: &'a [u8], operations: u32, keyspaces: &'a [&KeyspaceState]) -> Write<'a> {
     let durability = Durability::Process;
-    Write { payload, operations, keyspaces, durability, counts: WriteCounts::default() }
+    Write { payload, operations, keyspaces, durability, counts: Written::Put(0) }
 }
 
 /// Bytes of log that are kept for the memtables.

@@ -55,8 +55,8 @@ fn a_commit_of_one_put_counts_as_one_of_each() {
     let counters = Counters::default();
     let put = WriteCounts { puts: 1, user_bytes: 8, ..WriteCounts::default() };
     let batch = WriteCounts { puts: 3, deletes: 1, user_bytes: 30, ..WriteCounts::default() };
-    for (counts, operations) in [(put, 1), (batch, 4), (put, 1)] {
-        counters.begin_commit(&counts, operations);
+    for written in [Written::Put(8), Written::Batch(&batch), Written::Batch(&put)] {
+        counters.begin_commit(&written);
     }
     let totals = [Counter::Puts, Counter::Commits, Counter::Deletes, Counter::UserBytes];
     assert_eq!(totals.map(|counter| counters.total(counter)), [5, 3, 1, 46]);
