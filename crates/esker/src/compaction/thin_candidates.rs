@@ -1,4 +1,5 @@
-//! Which run segments may become smaller, because newer runs hide something in them.
+//! Which run segments may become smaller: newer runs hide something in them, or they reach into a
+//! partition that was compacted without its neighbour and no longer refers to them.
 //!
 //! The answer follows from the metadata of run segments; nothing is read. It is a guess, which
 //! rewriting the segment (`thin`) confirms or refutes.
@@ -21,21 +22,33 @@ pub struct ThinKey {
     pub offset: u64,
     /// Its first key.
     pub min_key: Vec<u8>,
+    /// Its last key.
+    pub max_key: Vec<u8>,
 }
 
 impl ThinKey {
     /// The name of a segment.
     pub fn of(keyspace: KeyspaceId, segment: &Segment) -> Self {
         let meta = segment.meta();
-        Self { keyspace, file: meta.file, offset: meta.offset, min_key: meta.min_key.clone() }
+        let (min_key, max_key) = (meta.min_key.clone(), meta.max_key.clone());
+        Self { keyspace, file: meta.file, offset: meta.offset, min_key, max_key }
     }
 }
 
-/// Up to which sequence number segments were examined, and for which snapshots.
+/// What there was when a segment was examined.
+#[derive(Debug, Clone, Copy)]
+pub struct Examined {
+    /// The newest sequence number that might have hidden something in it.
+    pub upto: Seq,
+    /// The partitions that referred to it.
+    pub parts: usize,
+}
+
+/// What was known of segments that were examined, and for which snapshots.
 #[derive(Debug, Default)]
 pub struct Thinned {
     /// By file and offset.
-    pub upto: HashMap<(FileId, u64), Seq>,
+    pub examined: HashMap<(FileId, u64), Examined>,
     /// The snapshots.
     pub snapshots: Vec<Seq>,
 }
@@ -59,10 +72,11 @@ pub struct Look {
     pub below: usize,
     /// The newest sequence number that may hide something in it.
     pub newest: Seq,
-    /// The fraction that, by the metadata, is hidden by entries newer than `known`.
+    /// The fraction that, by the metadata, is hidden by entries newer than `known`, or lies in
+    /// partitions that do not refer to it.
     pub part: f64,
     /// The sequence number up to which it was examined before.
-    pub known: Option<Seq>,
+    known: Option<Seq>,
 }
 
 /// What lies above the segments of a partition, in it or in the tiers, and hides entries there.
@@ -72,7 +86,7 @@ pub fn look_at<O: KeyOrder>(
     tree: &Tree,
     own: &Partition,
     all: bool,
-    known: impl Fn(&Segment) -> Option<Seq>,
+    known: impl Fn(&Segment) -> Option<Examined>,
 ) -> Vec<Look> {
     let partition = with_runs_above(order, tree, own);
     let runs: Vec<_> = partition.runs().collect();
@@ -82,12 +96,11 @@ pub fn look_at<O: KeyOrder>(
     };
     let mut looks: Vec<Look> = Vec::new();
     for (at, run) in runs.iter().enumerate() {
-        looks.extend(run.segments().iter().map(|segment| Look {
-            segment: segment.clone(),
-            below: runs.len() - at,
-            newest: 0,
-            part: 0.0,
-            known: known(segment),
+        looks.extend(run.segments().iter().map(|segment| {
+            let known = known(segment);
+            let part = abandoned(order, tree, own, segment, known);
+            let (segment, below) = (segment.clone(), runs.len() - at);
+            Look { segment, below, newest: 0, part, known: known.map(|known| known.upto) }
         }));
     }
     for (at, run) in runs.iter().enumerate() {
@@ -115,8 +128,47 @@ pub fn look_at<O: KeyOrder>(
     }
     // What tiers hold is pushed, not thinned.
     let above = partition.deltas.len() - own.deltas.len();
-    looks.retain(|look| look.newest > look.known.unwrap_or(0) && look.below <= runs.len() - above);
+    let is_promising = |look: &Look| look.part > 0.0 || look.newest > look.known.unwrap_or(0);
+    looks.retain(|look| is_promising(look) && look.below <= runs.len() - above);
     looks
+}
+
+/// Whether a partition refers to the segment in this place.
+fn refers(part: &Partition, place: (FileId, u64)) -> bool {
+    let mut segments = part.runs().flat_map(|run| run.segments()).map(|segment| segment.meta());
+    segments.any(|meta| (meta.file, meta.offset) == place)
+}
+
+/// The partitions that hold keys of a segment.
+fn reached<'t, O: KeyOrder>(
+    order: &O,
+    tree: &'t Tree,
+    (first, last): (&[u8], &[u8]),
+) -> &'t [Arc<Partition>] {
+    &tree.partitions()[tree.find(order, first)..=tree.find(order, last)]
+}
+
+/// The fraction of a segment of `own` that lies in partitions which do not refer to it, as if all
+/// held the same; 0 if it was examined when no more referred to it than now.
+fn abandoned<O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    own: &Partition,
+    segment: &Segment,
+    known: Option<Examined>,
+) -> f64 {
+    let meta = segment.meta();
+    let starts_within = own.lower.as_ref().is_none_or(|l| order.compare(l, &meta.min_key).is_le());
+    let ends_within = own.upper.as_ref().is_none_or(|u| order.compare(&meta.max_key, u).is_lt());
+    if starts_within && ends_within {
+        return 0.0;
+    }
+    let reached = reached(order, tree, (&meta.min_key, &meta.max_key));
+    let parts = reached.iter().filter(|part| refers(part, (meta.file, meta.offset))).count();
+    if parts == 0 || known.is_some_and(|known| known.parts <= parts) {
+        return 0.0;
+    }
+    1.0 - parts as f64 / reached.len() as f64
 }
 
 /// The partitions of a tree that refer to a segment, and the runs that tiers hold above each.
@@ -125,12 +177,10 @@ pub fn referring<O: KeyOrder>(
     tree: &Tree,
     key: &ThinKey,
 ) -> (Vec<Arc<Partition>>, Vec<Vec<Arc<Run>>>) {
-    let refers = |part: &&Arc<Partition>| {
-        part.runs().flat_map(|run| run.segments()).any(|segment| is(segment, key))
-    };
-    let first = tree.find(order, &key.min_key);
-    // These partitions are neighbours, since a segment is one range of keys.
-    let parts: Vec<_> = tree.partitions()[first..].iter().take_while(refers).cloned().collect();
+    let names = |part: &&Arc<Partition>| refers(part, (key.file, key.offset));
+    // A partition between them may have been compacted since, and no longer refer to it.
+    let reached = reached(order, tree, (&key.min_key, &key.max_key));
+    let parts: Vec<_> = reached.iter().filter(names).cloned().collect();
     let above = parts.iter().map(|part| runs_above(order, tree, part)).collect();
     (parts, above)
 }

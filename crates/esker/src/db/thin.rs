@@ -5,8 +5,9 @@
 //!    in its place, without the entries that newer runs hide (`compaction::ThinStream`), and then
 //!    frees the old segment. So a step takes no more than the longest segment, which is the *unit*
 //!    of the reserve, and each installed step leaves more free space than before.
-//! 2. A segment is rewritten only below or beside deletes that came since it was last examined, and
-//!    only if its bytes are freed: no other partition, branch or checkpoint may have it. The base
+//! 2. A segment is rewritten only below or beside deletes that came since it was last examined, or
+//!    if a partition into which it reaches was compacted since and no longer refers to it; and only
+//!    if its bytes are freed: no other partition, branch or checkpoint may have it. The base
 //!    comes first, then deltas from oldest to newest, because a delete is dropped when nothing
 //!    older of its key is left.
 //! 3. The partitions that refer to a segment are busy meanwhile, as in a compaction. Each gets its
@@ -19,7 +20,7 @@ use crate::base::{Bytewise, KeyOrder, KeyspaceId};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::thin_candidates::{
-    Look, ThinKey, Thinned, is, look_at, overlap, places, referring, replaced,
+    Examined, Look, ThinKey, Thinned, is, look_at, overlap, places, referring, replaced,
 };
 use crate::compaction::{Depth, Stretch, ThinStream, partitioning};
 use crate::db::change::Change;
@@ -84,9 +85,9 @@ impl Core {
         let mut thinned = self.relief.thinned.lock();
         let there = version.segments().filter_map(|segment| {
             let place = (segment.meta().file, segment.meta().offset);
-            thinned.upto.get(&place).map(|known| (place, *known))
+            thinned.examined.get(&place).map(|known| (place, *known))
         });
-        thinned.upto = there.collect();
+        thinned.examined = there.collect();
     }
 
     fn look_at_partition(
@@ -103,10 +104,10 @@ impl Core {
         let snapshots = self.snapshots.list();
         let mut thinned = self.relief.thinned.lock();
         if thinned.snapshots != snapshots {
-            *thinned = Thinned { upto: HashMap::new(), snapshots };
+            *thinned = Thinned { examined: HashMap::new(), snapshots };
         }
         let known = |segment: &Segment| {
-            thinned.upto.get(&(segment.meta().file, segment.meta().offset)).copied()
+            thinned.examined.get(&(segment.meta().file, segment.meta().offset)).copied()
         };
         match &owner.order {
             Order::Bytewise => look_at(&Bytewise, tree, partition, all, known),
@@ -210,12 +211,13 @@ impl Core {
             }
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
         };
-        let len = job.segment.meta().len;
+        let (len, parts) = (job.segment.meta().len, job.parts.len());
         let runs = job.parts.iter().flat_map(|part| part.runs());
         let seen = runs.chain(job.above.iter().flatten()).map(|run| run.max_seq()).max();
         let note = |segment: &Segment| {
             let place = (segment.meta().file, segment.meta().offset);
-            self.relief.thinned.lock().upto.insert(place, seen.unwrap_or(0));
+            let examined = Examined { upto: seen.unwrap_or(0), parts };
+            self.relief.thinned.lock().examined.insert(place, examined);
         };
         let worth = written.inspect_err(|_| give_up(writer.take()))?;
         if !worth {
