@@ -56,6 +56,7 @@ pub fn with_tiers(options: &mut Options, rng: &mut Rng) {
         fan_out: 2 + rng.below(3) as usize,
         runs: 1 + rng.below(4) as usize,
         direct: rng.below(3) as usize,
+        tightens: rng.percent(30),
     });
 }
 

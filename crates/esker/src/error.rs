@@ -6,9 +6,11 @@
 
 mod kind;
 mod message;
+mod problem;
 mod space;
 
 pub use kind::ErrorKind;
+pub use problem::{Problem, VerifyReport};
 pub use space::{Shortage, SpaceHeld};
 
 use std::io;

@@ -1,6 +1,6 @@
 //! Copies, checks and statistics of a whole database, and background work on request.
 
-use crate::db::VerifyReport;
+use crate::error::VerifyReport;
 use crate::iter::Bounds;
 use crate::{Db, Result, Stats};
 use std::path::Path;
@@ -71,7 +71,9 @@ impl Db {
         self.core().compact(self.branch.id, None, &Bounds::default())
     }
 
-    /// Waits until there is no background work left.
+    /// Waits until there is no background work left. If something was written since the database was
+    /// opened, it takes this for a pause of the writes: what waits in large trees is compacted even
+    /// where it is not due, as it would be after two seconds without writes. A write ends that.
     ///
     /// # Errors
     /// The error that stopped the background work for good.

@@ -30,7 +30,7 @@ pub use crate::base::{
     Append, Associative, AssociativeOperator, Clock, CompactionFilter, Comparator, CounterI64,
     CounterU64, Decision, Max, MergeOperator, OperatorResult, SystemClock,
 };
-pub use crate::db::{Problem, VerifyReport};
+pub use crate::error::{Problem, VerifyReport};
 pub use crate::events::{Event, EventKind, EventListener};
 pub use crate::monitor::statistics::{Observed, ObservedState};
 pub use crate::trace::{

@@ -13,11 +13,13 @@
 //! and spans that are due and the work under way; [`scores`] says how urgent each is. [`partitioning`] has the rules by which partitions
 //! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
 //! writes it, and [`flush_slices`] adds it to a row. [`tiers`] shapes the tiers, and
-//! [`pressure`] says how full they are. [`inputs`] gives the
-//! plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
+//! [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
+//! writes. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
+#[cfg(not(loom))]
+pub mod calm;
 #[cfg(not(loom))]
 pub mod choice;
 mod counts;

@@ -22,6 +22,7 @@
 mod tests;
 
 use crate::base::codec::hash_key;
+use std::time::Duration;
 
 /// The most tiers that a tree has.
 pub use crate::manifest::TIERS_MAX;
@@ -65,6 +66,13 @@ const LEFT_MIN: f64 = 4.0;
 /// The rate of writers when a path begins to fill and when it is full, as multiples of the drain.
 const RATE_AT_KNEE: f64 = 2.0;
 const RATE_AT_BOUND: f64 = 0.25;
+
+/// A tree to which nothing was written for this long is tightened.
+pub const CALM_AFTER: Duration = Duration::from_secs(2);
+/// The divisor of the bytes of a base that what lies above it must reach to be tightened.
+const LOOSE_DIVISOR: u64 = 8;
+/// The flushes that a tree must amount to, to be tightened.
+const TIGHTENED_FLUSHES: u64 = 4;
 
 /// Where a flush goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,6 +219,20 @@ pub fn fill(runs: usize, late: f64, tiers: usize, runs_max: usize) -> f64 {
     let left = runs_bound(tiers, runs_max).saturating_sub(runs) as f64;
     let late = if tiers == 0 { 0.0 } else { late };
     (late / LATE_MAX).max(1.0 - left / LEFT_MIN)
+}
+
+/// Whether a span or partition is tightened while nobody writes: `pending_bytes` wait in it, and in
+/// all below it, above `base_bytes`. Since at least an eighth of them waits, tightening writes a byte
+/// at most once per tier and nine times more, even if writes pause whenever an eighth is there.
+pub fn is_loose(pending_bytes: u64, base_bytes: u64) -> bool {
+    // Seeded: each pause of the writes rewrites the tree.
+    let divisor = if bug!("compaction_tightens_for_little") { 1 << 20 } else { LOOSE_DIVISOR };
+    pending_bytes > 0 && pending_bytes.saturating_mul(divisor) >= base_bytes
+}
+
+/// Whether a tree of this size is tightened. Smaller ones are in memory, where runs cost little.
+pub fn is_worth_tightening(base_bytes: u64, flush_bytes: u64) -> bool {
+    base_bytes >= flush_bytes.saturating_mul(TIGHTENED_FLUSHES)
 }
 
 /// The order of what is due: the greatest goes first. A push above goes before everything below it:

@@ -64,6 +64,8 @@ struct Inner {
     taken: HashMap<PartitionKey, f64>,
     shapes: HashMap<KeyspaceId, Shape>,
     forced: HashSet<PartitionKey>,
+    /// Partitions and spans that are compacted and pushed while nobody writes, though not due.
+    loose: HashSet<PartitionKey>,
     /// Partitions of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
     /// When the next segment of a keyspace will have expired, or earlier: a segment that has been
@@ -173,6 +175,7 @@ impl WorkQueue {
             inner.damaged.retain(|key, _| key.keyspace != keyspace);
             inner.alone.retain(|key| key.keyspace != keyspace);
             inner.failed.retain(|key, _| key.keyspace != keyspace);
+            inner.loose.retain(|key| key.keyspace != keyspace);
             inner.still.remove(&keyspace);
             inner.shapes.remove(&keyspace);
             return;
@@ -306,11 +309,30 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Takes the compactions or the pushes that come next, the most urgent first; small ones are
-    /// taken together.
-    pub fn take_compactions(&self) -> Vec<PartitionKey> {
+    /// Adds partitions and spans that are to be tightened (`calm.rs`). Returns whether any can be.
+    pub fn tighten(&self, keys: Vec<PartitionKey>) -> bool {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
+        let can = |key: &PartitionKey| {
+            !inner.still.contains(&key.keyspace) && !inner.damaged.contains_key(key)
+        };
+        inner.loose = keys.into_iter().filter(can).collect();
+        let any = !inner.loose.is_empty();
+        if any {
+            self.signal.notify();
+        }
+        any
+    }
+
+    /// Takes the compactions or the pushes that come next, the most urgent first; small ones are
+    /// taken together. `calm`: whether nobody writes. Only then something is taken that is not due,
+    /// and by one worker at a time, which leaves the processor to readers.
+    pub fn take_compactions(&self, calm: bool) -> Vec<PartitionKey> {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if !calm {
+            inner.loose.clear();
+        }
         let free =
             |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
         let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
@@ -320,6 +342,10 @@ impl WorkQueue {
         for key in inner.forced.iter().filter(|key| free(key)) {
             let bytes = inner.candidates.get(key).map_or(PACK_BYTES / 64, |c| c.bytes);
             due.push((f64::INFINITY, bytes, key.clone()));
+        }
+        if due.is_empty() && inner.compacting == 0 {
+            let loose = inner.loose.iter().filter(|key| free(key));
+            due.extend(loose.map(|key| (0.0, PACK_BYTES / 4, key.clone())));
         }
         // Of equals the deeper come first: what is pushed needs room below.
         due.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
@@ -345,6 +371,7 @@ impl WorkQueue {
         inner.compacting += taken.len();
         inner.busy.extend(taken.iter().cloned());
         for key in &taken {
+            inner.loose.remove(key);
             if inner.forced.remove(key) {
                 inner.requested.insert(key.clone());
             }
@@ -355,9 +382,16 @@ impl WorkQueue {
         taken
     }
 
-    /// Whether the compaction of a partition that is under way was requested, not just due.
-    pub fn is_requested(&self, key: &PartitionKey) -> bool {
-        self.inner.lock().requested.contains(key)
+    /// Why these are being compacted or pushed.
+    pub fn cause(&self, keys: &[PartitionKey]) -> &'static str {
+        let inner = self.inner.lock();
+        if keys.iter().any(|key| inner.requested.contains(key)) {
+            "requested"
+        } else if keys.iter().any(|key| inner.taken.contains_key(key)) {
+            "due"
+        } else {
+            "calm"
+        }
     }
 
     /// Ends compactions; `error`: why they failed.
@@ -537,6 +571,7 @@ impl WorkQueue {
             && inner.compacting == 0
             && !inner.candidates.keys().any(waits)
             && !inner.forced.iter().any(waits)
+            && inner.loose.is_empty()
     }
 
     /// Bytes that the due compactions will have to read and write, by keyspace.

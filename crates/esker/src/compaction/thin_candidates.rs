@@ -4,8 +4,10 @@
 //! The answer follows from the metadata of run segments; nothing is read. It is a guess, which
 //! rewriting the segment (`thin`) confirms or refutes.
 
+use super::queue::PartitionKey;
 use super::tiers::{runs_above, with_runs_above};
 use crate::base::{FileId, KeyOrder, KeyspaceId, Seq};
+use crate::catalog::KeyspaceState;
 use crate::manifest::{Partition, Tree};
 use crate::run::{Run, Segment};
 use std::collections::HashMap;
@@ -32,6 +34,30 @@ impl ThinKey {
         let meta = segment.meta();
         let (min_key, max_key) = (meta.min_key.clone(), meta.max_key.clone());
         Self { keyspace, file: meta.file, offset: meta.offset, min_key, max_key }
+    }
+}
+
+/// A segment, the partitions that refer to it, and the segments that replace it.
+pub struct ThinJob {
+    /// The keyspace.
+    pub keyspace: Arc<KeyspaceState>,
+    /// The segment.
+    pub segment: Arc<Segment>,
+    /// The partitions that refer to it.
+    pub parts: Vec<Arc<Partition>>,
+    /// For each of them, the runs that tiers hold above it.
+    pub above: Vec<Vec<Arc<Run>>>,
+    /// For each of them, what replaces the segment.
+    pub written: Vec<Vec<Arc<Segment>>>,
+}
+
+impl ThinJob {
+    /// The partitions, to be taken.
+    pub fn keys(&self) -> Vec<PartitionKey> {
+        let key = |part: &Arc<Partition>| {
+            PartitionKey::of_partition(self.keyspace.id, part.lower.clone())
+        };
+        self.parts.iter().map(key).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, Filter, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::commit::Pipeline;
+use crate::compaction::calm::Calmness;
 use crate::compaction::choice::{choose, choose_spans, is_smaller_compacted};
 use crate::compaction::policy::TIERS_MAX;
 use crate::compaction::queue::PartitionKey;
@@ -114,8 +115,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until no flush or compaction is due and no space is left to free, except space that
-    /// iterators keep.
+    /// Waits until no flush or compaction is due, the trees are tight, and no space is left to free,
+    /// except space that iterators keep.
     pub fn wait_until_idle(&self) -> Result<()> {
         self.writable()?;
         self.files.try_again(usize::MAX);
@@ -123,6 +124,8 @@ impl Core {
             // What ended writing, if anything did, is reported below when somebody has to wait.
             let _ = self.relieve_and_wait();
         }
+        let visible = self.visible();
+        let mut tightens = true;
         loop {
             let seen = self.work.done().epoch();
             self.state.retired.collect();
@@ -130,6 +133,11 @@ impl Core {
             let sealed = self.state_now().oldest_sealed().is_some();
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
+                // Writes that come meanwhile end it, and it is not begun again.
+                tightens &= visible == self.visible();
+                if tightens && self.tighten_if_calm(true) == Calmness::Calm {
+                    continue;
+                }
                 if !self.state.retired.is_passing() {
                     return Ok(());
                 }

@@ -10,6 +10,7 @@ use crate::cache::BlockCache;
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
 use crate::compaction::CompactionRule;
+use crate::compaction::calm::Calm;
 use crate::compaction::queue::WorkQueue;
 use crate::directory::files::Files;
 use crate::directory::reserve::Reserve;
@@ -73,6 +74,8 @@ pub struct Core {
     /// Notified when writers may have room again.
     pub(super) room: Signal,
     pub(super) work: WorkQueue,
+    /// Whether writes have paused.
+    pub(super) calm: Mutex<Calm>,
     /// Wakes the thread that prepares log files.
     pub(super) log_signal: Arc<Signal>,
     /// Wakes the thread that syncs the log and records how far it is synced.

@@ -22,6 +22,7 @@
 
 mod admin;
 mod branches;
+mod calm;
 mod change;
 mod checkpoint;
 mod compact;
@@ -45,5 +46,4 @@ mod write;
 
 pub use self::core::Core;
 pub use crate::lookup::Seen;
-pub use verify::{Problem, VerifyReport};
 pub use write::{Write, check_key};

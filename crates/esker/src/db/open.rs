@@ -15,6 +15,7 @@ use crate::admission::Pacer;
 use crate::base::SteadyClock;
 use crate::cache::BlockCache;
 use crate::commit::{LogConfig, Pipeline};
+use crate::compaction::calm::Calm;
 use crate::compaction::queue::WorkQueue;
 use crate::db::core::Core;
 use crate::directory::files::Files;
@@ -146,8 +147,7 @@ impl Core {
         let pipeline = if options.read_only {
             None
         } else {
-            let life = store.manifest.number();
-            let mut config = log_config(&fs, logs, options, &settings, life);
+            let mut config = log_config(&fs, logs, options, &settings, store.manifest.number());
             tell_about_log(&mut config, (&counters, &waits), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
@@ -176,6 +176,7 @@ impl Core {
             relief: Default::default(),
             room: Signal::new(),
             work: WorkQueue::new(files.work().clone()),
+            calm: parking_lot::Mutex::new(Calm::new(end, Instant::now())),
             log_signal,
             sync_signal,
             buffered_end: Default::default(),

@@ -62,11 +62,11 @@ impl Core {
         keys: &[PartitionKey],
         work: impl FnOnce(&Compacting<'_>) -> Result<()>,
     ) -> Result<()> {
-        let requested = keys.iter().any(|key| self.work.is_requested(key));
+        let cause = self.work.cause(keys);
         let first = keys.first().and_then(|key| self.catalog.lock().by_id(key.keyspace).cloned());
         let keyspace = first.map(|keyspace| keyspace.name.clone()).unwrap_or_default();
         let version = self.state_now().version.clone();
-        let told = Compacting::begin(&self.monitor, requested, keyspace, &version, keys);
+        let told = Compacting::begin(&self.monitor, cause, keyspace, &version, keys);
         drop(version);
         let done = work(&told);
         told.end(done.as_ref().err());

@@ -4,9 +4,9 @@ use crate::base::Bytewise;
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::db::core::Core;
 use crate::error::Result;
-use crate::manifest::Row;
 use crate::stats::report::SegmentShape;
-use crate::stats::shapes::segments_of;
+use crate::stats::shapes::segments_of_tree;
+use std::sync::Arc;
 
 impl Core {
     /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.
@@ -38,11 +38,7 @@ impl Core {
     pub fn segments(&self, keyspace: &KeyspaceState) -> Result<Vec<SegmentShape>> {
         self.check_open()?;
         let state = self.state_now();
-        let Some(tree) = state.version.tree(keyspace.id) else { return Ok(Vec::new()) };
-        let rows = tree.rows().iter().enumerate().rev();
-        let of_row = |(tier, row): (usize, &Row)| {
-            row.partitions().iter().flat_map(|part| segments_of(tier, part)).collect::<Vec<_>>()
-        };
-        Ok(rows.flat_map(of_row).collect())
+        let tree = state.version.tree(keyspace.id).map(Arc::as_ref);
+        Ok(tree.into_iter().flat_map(segments_of_tree).collect())
     }
 }

@@ -17,10 +17,10 @@
 
 use crate::admission::relief::PASSING_TRIES;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId};
-use crate::catalog::{KeyspaceState, Order, missing_order};
+use crate::catalog::{Order, missing_order};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::thin_candidates::{
-    Examined, Look, ThinKey, Thinned, is, look_at, overlap, places, referring, replaced,
+    Examined, Look, ThinJob, ThinKey, Thinned, is, look_at, overlap, places, referring, replaced,
 };
 use crate::compaction::{Depth, Stretch, ThinStream, partitioning};
 use crate::db::change::Change;
@@ -41,25 +41,6 @@ const GAIN_DIVISOR: u64 = 64;
 const PAGE_BYTES: u64 = 4 << 10;
 /// Entries between two calls of `between_steps`.
 const STEP_ENTRIES: usize = 1024;
-
-/// A segment, the partitions that refer to it, and the segments that replace it.
-struct Job {
-    keyspace: Arc<KeyspaceState>,
-    segment: Arc<Segment>,
-    parts: Vec<Arc<Partition>>,
-    /// For each of them, the runs that tiers hold above it.
-    above: Vec<Vec<Arc<Run>>>,
-    written: Vec<Vec<Arc<Segment>>>,
-}
-
-impl Job {
-    fn keys(&self) -> Vec<PartitionKey> {
-        let key = |part: &Arc<Partition>| {
-            PartitionKey::of_partition(self.keyspace.id, part.lower.clone())
-        };
-        self.parts.iter().map(key).collect()
-    }
-}
 
 impl Core {
     /// The segments that deletes may have made reducible, in the order in which they should be
@@ -175,7 +156,7 @@ impl Core {
     }
 
     /// The partitions that refer to a segment; `None`: rewriting it would not free its bytes.
-    fn thin_job(&self, key: &ThinKey) -> Result<Option<Job>> {
+    fn thin_job(&self, key: &ThinKey) -> Result<Option<ThinJob>> {
         let keyspace = self.catalog.lock().by_id(key.keyspace).cloned();
         let Some(keyspace) = keyspace.filter(|keyspace| !keyspace.is_dropped()) else {
             return Ok(None);
@@ -197,10 +178,10 @@ impl Core {
         if !alone || self.has_other_names(key.file) {
             return Ok(None);
         }
-        Ok(Some(Job { keyspace, segment, parts, above, written: Vec::new() }))
+        Ok(Some(ThinJob { keyspace, segment, parts, above, written: Vec::new() }))
     }
 
-    fn thin_once(&self, mut job: Job) -> Result<bool> {
+    fn thin_once(&self, mut job: ThinJob) -> Result<bool> {
         let mut writer = None;
         let keyspace = job.keyspace.clone();
         let written = match &keyspace.order {
@@ -245,7 +226,7 @@ impl Core {
     fn write_thinned<O: KeyOrder>(
         &self,
         order: &O,
-        job: &mut Job,
+        job: &mut ThinJob,
         writer: &mut Option<RunWriter>,
     ) -> Result<bool> {
         let segment = job.segment.clone();
@@ -298,10 +279,10 @@ impl Core {
     }
 
     /// Replaces the segment by what was written. False: the segment changed meanwhile.
-    fn install_thinned(&self, job: Job) -> Result<bool> {
+    fn install_thinned(&self, job: ThinJob) -> Result<bool> {
         let mut installed = false;
         self.change(|state, store| {
-            let Job { keyspace, segment, parts, written, .. } = &job;
+            let ThinJob { keyspace, segment, parts, written, .. } = &job;
             let Some(tree) = state.version.tree(keyspace.id) else { return Ok(None) };
             let now = match &keyspace.order {
                 Order::Bytewise => places(&Bytewise, tree, parts),

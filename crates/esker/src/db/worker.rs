@@ -6,6 +6,7 @@
 //! workers, so a slow disk under the log does not delay the tree, and the reverse (R27).
 
 use crate::base::{KeyspaceId, Millis};
+use crate::compaction::calm::Calmness;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::db::watch::Watching;
@@ -93,13 +94,26 @@ impl Core {
                 self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
             } else if self.rescore_expired() {
                 tries = 0;
-            } else if let Some(wait) = self.wait_for_looking_again() {
-                if !self.work.signal().wait_past_timeout(seen, wait) {
-                    self.files.try_again(TRIED_AGAIN);
-                }
             } else {
-                self.work.signal().wait_past(seen);
+                self.wait_for_work_or_calm(seen);
             }
+        }
+    }
+
+    /// What an idle worker does: it waits until there is work, or until it has to look for some.
+    fn wait_for_work_or_calm(&self, seen: u64) {
+        let calm = match self.tighten_if_calm(false) {
+            Calmness::Calm => return,
+            Calmness::After(left) => Some(left),
+            Calmness::Tight => None,
+        };
+        let again = self.wait_for_looking_again();
+        let Some(wait) = calm.into_iter().chain(again).min() else {
+            self.work.signal().wait_past(seen);
+            return;
+        };
+        if !self.work.signal().wait_past_timeout(seen, wait) && again == Some(wait) {
+            self.files.try_again(TRIED_AGAIN);
         }
     }
 
@@ -151,9 +165,10 @@ impl Core {
         }
         // Changes of the tree check for busy partitions and are published under this lock. So a
         // compaction that begins sees every change that did not see the compaction.
+        let calm = self.is_calm();
         let keys = {
             let _one_at_a_time = self.store.lock();
-            self.work.take_compactions()
+            self.work.take_compactions(calm)
         };
         if keys.is_empty() {
             return false;

@@ -228,7 +228,7 @@ define_events! {
     }
     /// A compaction began.
     CompactionBegin = "compaction_begin", INFO, ALL {
-        /// Why: `due` or `requested`.
+        /// Why: `due`, `requested`, or `calm`: not due, but nobody writes.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,
@@ -244,7 +244,7 @@ define_events! {
     }
     /// A compaction ended.
     CompactionEnd = "compaction_end", INFO, ALL {
-        /// Why it ran: `due` or `requested`.
+        /// Why it ran: `due`, `requested` or `calm`.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,

@@ -98,6 +98,17 @@ impl Store {
             && partitions.iter().all(|partition| trees(partition) == Some(&1))
     }
 
+    /// Whether anything else refers to a partition or to its base: another tree, or a neighbour that
+    /// was part of it.
+    pub fn shares(&self, partition: &Partition) -> bool {
+        // Seeded: tightening gives every branch a copy of what they shared.
+        bug!("manifest_shared_parts_are_tightened", return false);
+        let trees = self.partitions.get(&std::ptr::from_ref(partition).addr());
+        let mut base = partition.base.segments().iter().map(|segment| segment.meta());
+        trees.is_none_or(|trees| *trees > 1)
+            || base.any(|meta| self.segments.get(&(meta.file, meta.offset)) != Some(&1))
+    }
+
     fn add(&mut self, tier: usize, partition: &Partition) {
         // No other partition has this address as long as some tree has this one.
         let trees = self.partitions.entry(std::ptr::from_ref(partition).addr()).or_default();

@@ -58,16 +58,14 @@ pub struct Compacting<'m> {
 }
 
 impl<'m> Compacting<'m> {
-    /// Reports the beginning. `requested`: somebody waits for it; `keyspace`: that of the first
-    /// partition.
+    /// Reports the beginning. `cause`: why it runs; `keyspace`: that of the first partition.
     pub fn begin(
         monitor: &'m Monitor,
-        requested: bool,
+        cause: &'static str,
         keyspace: String,
         version: &Version,
         keys: &[PartitionKey],
     ) -> Self {
-        let cause = if requested { "requested" } else { "due" };
         let inputs = || {
             keys.iter().filter_map(|key| {
                 let mut partitions = version.tree(key.keyspace)?.row(key.tier)?.partitions().iter();

@@ -244,6 +244,8 @@ pub struct SmallTiers {
     pub runs: usize,
     /// How many partitions a flush may touch that goes past the tiers.
     pub direct: usize,
+    /// Whether trees are tightened while nobody writes, however small they are.
+    pub tightens: bool,
 }
 
 impl Default for Options {

@@ -3,7 +3,7 @@
 //! Nothing here reads a file: the metadata of the run segments is in memory.
 
 use super::report::{LevelShape, SegmentShape, TreeShape};
-use crate::manifest::{Partition, Tree};
+use crate::manifest::{Partition, Row, Tree};
 use crate::run::{Run, Segment, SegmentKind};
 
 /// Runs of partitions that are looked at in one step of work.
@@ -55,8 +55,17 @@ fn add_level(level: &mut LevelShape, run: &Run) {
     }
 }
 
+/// The run segments of a tree: those of the tiers from the top one down, then those of the
+/// partitions.
+pub fn segments_of_tree(tree: &Tree) -> impl Iterator<Item = SegmentShape> + '_ {
+    let of_row = |(tier, row): (usize, &'_ Row)| {
+        row.partitions().iter().flat_map(|part| segments_of(tier, part)).collect::<Vec<_>>()
+    };
+    tree.rows().iter().enumerate().rev().flat_map(of_row)
+}
+
 /// The run segments of a partition, or of a span of a tier, from the newest run to the oldest.
-pub fn segments_of(tier: usize, partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
+fn segments_of(tier: usize, partition: &Partition) -> impl Iterator<Item = SegmentShape> + '_ {
     let oldest = partition.deltas.len() as u64;
     let of_run = move |(at, run): (usize, &Run)| {
         let place = (tier as u64, oldest - at as u64);

@@ -22,7 +22,7 @@ fn tiered(count: usize, fan_out: usize, runs: usize) -> Options {
     options.partition_bytes = 4 << 10;
     options.segment_bytes = 1 << 10;
     options.workers = Some(1);
-    options.small_tiers = Some(SmallTiers { count, fan_out, runs, direct: 2 });
+    options.small_tiers = Some(SmallTiers { count, fan_out, runs, direct: 2, tightens: false });
     options.compression = Compression::None;
     options
 }
@@ -288,4 +288,89 @@ fn an_open_after_a_kill_keeps_the_tiers() {
     assert_eq!(pending(&db).len(), tiers.len());
     db.close().unwrap();
     assert_eq!(requested.0.load(Ordering::SeqCst), 0, "pushes were requested");
+}
+
+fn tightened(count: usize) -> Options {
+    let mut options = tiered(count, 3, 4);
+    options.small_tiers = options.small_tiers.map(|tiers| SmallTiers { tightens: true, ..tiers });
+    options
+}
+
+/// Writes so many values of random keys.
+fn overwrite(db: &Db, rng: &mut Rng, entries: usize, keys: usize) {
+    for round in 0..entries {
+        let value = [&(round as u64).to_le_bytes()[..], &[b'v'; 150]].concat();
+        db.insert(key(rng.below(keys as u64) as usize), value).unwrap();
+    }
+}
+
+#[test]
+fn without_writes_nothing_is_left_to_wait_in_tiers() {
+    let place = Place::new();
+    let db = Db::open_with(place.path(), tiered(2, 3, 4)).unwrap();
+    overwrite(&db, &mut Rng::new(3), ENTRIES, 2000);
+    db.wait_until_idle().unwrap();
+    let before = contents(&db);
+    assert!(pending(&db).iter().sum::<u64>() > 0, "nothing waits when it is not due");
+    db.close().unwrap();
+    drop(db);
+
+    let db = Db::open_with(place.path(), tightened(2)).unwrap();
+    db.wait_until_idle().unwrap();
+    assert!(pending(&db).iter().sum::<u64>() > 0, "nothing was written since it was opened");
+    db.insert("a key", "a value").unwrap();
+    db.wait_until_idle().unwrap();
+    let tree = &db.stats().trees[0];
+    assert_eq!(pending(&db), [0, 0]);
+    let deltas: u64 = tree.deltas.iter().map(|level| level.bytes).sum();
+    assert!(deltas * 8 <= tree.base.bytes, "{deltas} bytes lie above {}", tree.base.bytes);
+    db.remove("a key").unwrap();
+    assert_eq!(contents(&db), before);
+}
+
+/// Writes that pause after every flush are no reason to rewrite the tree each time.
+#[test]
+fn pauses_of_the_writes_have_a_byte_rewritten_a_few_times() {
+    const KEYS: usize = 6000;
+    let place = Place::new();
+    let db = Db::open_with(place.path(), tightened(2)).unwrap();
+    let mut rng = Rng::new(5);
+    (0..KEYS).for_each(|number| db.insert(key(number), [b'v'; 158]).unwrap());
+    db.wait_until_idle().unwrap();
+    let before = db.stats().written;
+    for _ in 0..200 {
+        overwrite(&db, &mut rng, 80, KEYS);
+        db.flush().unwrap();
+        db.wait_until_idle().unwrap();
+    }
+    let written = db.stats().written;
+    let (user, rewritten) = (written.user - before.user, written.compaction - before.compaction);
+    // Once per tier, nine times for tightening, and three times by what is due in any case.
+    let times = rewritten as f64 / user as f64;
+    println!("{times:.1}");
+    assert!(times < 14.0, "a byte was rewritten {times:.1} times");
+}
+
+#[test]
+fn what_a_branch_shares_is_not_tightened() {
+    let place = Place::new();
+    let db = Db::open_with(place.path(), tiered(2, 3, 4)).unwrap();
+    overwrite(&db, &mut Rng::new(3), ENTRIES, 2000);
+    db.wait_until_idle().unwrap();
+    db.close().unwrap();
+    drop(db);
+
+    let db = Db::open_with(place.path(), tightened(2)).unwrap();
+    db.wait_until_idle().unwrap();
+    drop(db.branch("branch").unwrap());
+    let (before, written) = (pending(&db), db.stats().written.compaction);
+    db.insert("a key", "a value").unwrap();
+    db.wait_until_idle().unwrap();
+    assert_eq!(pending(&db), before);
+    assert_eq!(db.stats().written.compaction, written, "the branch had to keep a copy");
+    assert!(db.drop_branch("branch").unwrap());
+    db.insert("a key", "another").unwrap();
+    db.wait_until_idle().unwrap();
+    // The first of the two keys may lie in a run alone, of which there is too little.
+    assert!(pending(&db).iter().sum::<u64>() <= 1, "{:?}", pending(&db));
 }

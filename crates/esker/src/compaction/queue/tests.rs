@@ -25,10 +25,10 @@ fn a_forced_compaction_is_pending_until_it_ended() {
     let keys = [key(1)];
     work.force(keys.clone());
     assert!(work.forced_pending(&keys).unwrap());
-    assert_eq!(work.take_compactions(), keys);
+    assert_eq!(work.take_compactions(false), keys);
     assert!(work.is_busy(0, 0, Some(&[1])));
     assert!(work.forced_pending(&keys).unwrap());
-    assert!(work.take_compactions().is_empty(), "one worker at a time compacts a partition");
+    assert!(work.take_compactions(false).is_empty(), "one worker at a time compacts a partition");
     work.end_compactions(&keys, None);
     assert!(!work.forced_pending(&keys).unwrap());
     assert!(!work.is_busy(0, 0, Some(&[1])) && work.is_quiet());
@@ -38,7 +38,7 @@ fn a_forced_compaction_is_pending_until_it_ended() {
 fn small_compactions_are_packed() {
     let work = work();
     work.force((0..20).map(key));
-    assert_eq!(work.take_compactions().len(), 20);
+    assert_eq!(work.take_compactions(false).len(), 20);
 }
 
 #[test]
@@ -46,16 +46,16 @@ fn one_damaged_partition_does_not_condemn_those_compacted_with_it() {
     let work = work();
     let all = [key(1), key(2), key(3)];
     work.force(all.clone());
-    let taken = work.take_compactions();
+    let taken = work.take_compactions(false);
     assert_eq!(taken.len(), 3);
     work.end_compactions(&taken, Some(&damage()));
     for _ in 0..3 {
-        let single = work.take_compactions();
+        let single = work.take_compactions(false);
         assert_eq!(single.len(), 1, "each is tried alone");
         let error = (single[0] == key(2)).then(damage);
         work.end_compactions(&single, error.as_ref());
     }
-    assert!(work.take_compactions().is_empty());
+    assert!(work.take_compactions(false).is_empty());
     assert!(work.is_quiet(), "the damaged one is left alone");
     assert!(work.forced_pending(&[key(2)]).is_err());
     assert!(!work.forced_pending(&[key(1), key(3)]).unwrap());
@@ -66,14 +66,14 @@ fn a_caller_that_waits_for_a_compaction_gets_its_error() {
     let work = work();
     let keys = [key(1)];
     work.force(keys.clone());
-    let taken = work.take_compactions();
+    let taken = work.take_compactions(false);
     work.end_compactions(&taken, Some(&full()));
     assert!(matches!(work.forced_pending(&keys), Err(Error::DiskFull { .. })));
     assert!(matches!(work.compaction_error(), Some(Error::DiskFull { .. })));
     assert!(work.take_retry() && !work.take_retry());
     work.force(keys.clone());
     assert!(work.forced_pending(&keys).unwrap(), "a new request begins anew");
-    let taken = work.take_compactions();
+    let taken = work.take_compactions(false);
     work.end_compactions(&taken, None);
     assert!(!work.forced_pending(&keys).unwrap() && work.compaction_error().is_none());
 }
@@ -84,12 +84,14 @@ fn what_belonged_to_a_dropped_keyspace_is_forgotten() {
     let options = crate::options::Options::default();
     let settings = Settings::new(&options).unwrap();
     work.force([key(1), key(2)]);
-    let taken = work.take_compactions();
+    let taken = work.take_compactions(false);
     work.end_compactions(&taken, Some(&full()));
     work.force([key(1)]);
     work.refresh(0, None, &settings, 0);
     assert!(
-        work.take_compactions().is_empty() && work.is_quiet() && work.compaction_error().is_none()
+        work.take_compactions(false).is_empty()
+            && work.is_quiet()
+            && work.compaction_error().is_none()
     );
 }
 
@@ -108,19 +110,19 @@ fn a_change_is_judged_by_the_partitions_that_it_moved() {
     assert!(Arc::ptr_eq(&moved.gone[0].1, &old) && Arc::ptr_eq(&moved.come[0].1, &due));
     assert_eq!((moved.gone.len(), moved.come.len()), (1, 1));
     work.moved(0, (&Tree::default(), &moved), &settings, 0);
-    let taken = work.take_compactions();
+    let taken = work.take_compactions(false);
     assert_eq!(taken, [PartitionKey::of_partition(0, Some(b"m".to_vec()))]);
     work.end_compactions(&taken, Some(&damage()));
     work.moved(0, (&Tree::default(), &moved), &settings, 0);
-    assert!(work.take_compactions().is_empty(), "a damaged one is left alone");
+    assert!(work.take_compactions(false).is_empty(), "a damaged one is left alone");
     // A range delete has emptied it, so the damage is gone as well.
     let upper = rest.upper.clone();
     let empty = Arc::new(Partition { lower: upper, ..Partition::default() });
     let moved = Moved::between(&[rest.clone(), due.clone()], &[rest.clone(), empty.clone()]);
     work.moved(0, (&Tree::default(), &moved), &settings, 0);
-    assert!(work.take_compactions().is_empty() && work.is_quiet() && work.debts().is_empty());
+    assert!(work.take_compactions(false).is_empty() && work.is_quiet() && work.debts().is_empty());
     work.moved(0, (&Tree::default(), &Moved::between(&[rest, empty], &[due])), &settings, 0);
-    assert_eq!(work.take_compactions().len(), 1);
+    assert_eq!(work.take_compactions(false).len(), 1);
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn a_compaction_that_lacked_a_comparator_may_be_tried_when_that_comes() {
     let key = |keyspace| PartitionKey::of_partition(keyspace, None);
     for (number, error) in [(1, missing("one")), (2, missing("two")), (3, damage())] {
         work.force([key(number)]);
-        let taken = work.take_compactions();
+        let taken = work.take_compactions(false);
         work.end_compactions(&taken, Some(&error));
         assert!(work.forced_pending(&[key(number)]).is_err());
     }
@@ -172,15 +174,37 @@ fn spans_and_partitions_with_one_lower_bound_are_told_apart() {
     let work = work();
     let of = |tier| PartitionKey { keyspace: 0, tier, lower: Some(vec![1]) };
     work.force([of(0), of(1), of(2)]);
-    let first = work.take_compactions();
+    let first = work.take_compactions(false);
     assert_eq!(first, [of(0)], "of equals the deepest; pushes are other work");
     assert!(work.is_busy(0, 0, Some(&[1])) && !work.is_busy(0, 1, Some(&[1])));
-    let second = work.take_compactions();
+    let second = work.take_compactions(false);
     assert_eq!(second, [of(1), of(2)], "small pushes are taken together");
     work.end_compactions(&second, Some(&damage()));
     work.end_compactions(&first, None);
-    assert_eq!(work.take_compactions(), [of(1)], "each is tried alone");
+    assert_eq!(work.take_compactions(false), [of(1)], "each is tried alone");
     work.end_compactions(&[of(1)], Some(&damage()));
-    assert_eq!(work.take_compactions(), [of(2)]);
+    assert_eq!(work.take_compactions(false), [of(2)]);
     assert!(work.forced_pending(&[of(1)]).is_err() && work.forced_pending(&[of(0)]).is_ok());
+}
+
+#[test]
+fn what_is_not_due_is_taken_only_while_it_is_calm() {
+    let work = work();
+    let loose = || vec![key(1), key(2)];
+    assert!(work.tighten(loose()) && !work.is_quiet());
+    assert_eq!(work.take_compactions(true), loose());
+    assert_eq!(work.cause(&loose()), "calm");
+    work.end_compactions(&loose(), None);
+    assert!(work.is_quiet());
+    // What is due and what is asked for come first, and alone.
+    assert!(work.tighten(loose()));
+    work.force([key(3)]);
+    assert_eq!(work.take_compactions(true), [key(3)]);
+    assert_eq!(work.cause(&[key(3)]), "requested");
+    assert!(work.take_compactions(true).is_empty(), "one worker is enough");
+    work.end_compactions(&[key(3)], None);
+    // A write ends it.
+    assert!(work.take_compactions(false).is_empty() && work.is_quiet());
+    assert!(work.take_compactions(true).is_empty());
+    assert!(!work.tighten(Vec::new()));
 }

@@ -44,7 +44,10 @@ fn removal(start: &str, end: &str) -> Arc<Run> {
 }
 
 fn small(count: usize, fan_out: usize) -> Settings {
-    Settings { small_tiers: Some(SmallTiers { count, fan_out, runs: 2, direct: 1 }), ..settings() }
+    Settings {
+        small_tiers: Some(SmallTiers { count, fan_out, runs: 2, direct: 1, tightens: true }),
+        ..settings()
+    }
 }
 
 fn never(_: usize, _: &Partition) -> bool {

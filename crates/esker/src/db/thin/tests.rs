@@ -1,6 +1,6 @@
 use super::*;
 use crate::Durability;
-use crate::catalog::BranchState;
+use crate::catalog::{BranchState, KeyspaceState};
 use crate::compaction::tiers::Rows;
 use crate::db::write::Write;
 use crate::iter::Bounds;

@@ -1,0 +1,127 @@
+//! Tightening: what is compacted in a database to which nobody writes.
+//!
+//! Under load runs wait, because it is cheaper to rewrite them together with later ones. Without
+//! writes there are no later ones, and readers go on paying for each run that waits. So spans are
+//! pushed then, and partitions compacted, that are not due.
+//!
+//! 1. Only where what waits amounts to a part of what lies below it ([`policy::is_loose`]), and the
+//!    tree to several flushes. So a byte is rewritten by this a bounded number of times, however
+//!    often the writes pause (S25).
+//! 2. It begins when nothing was written for [`policy::CALM_AFTER`], or when a caller waits for the
+//!    background. A database that was not written to since it was opened is left as it is. A write
+//!    ends it: what is under way is finished, and nothing more is taken.
+//! 3. The highest tier comes first, so that no partition is compacted twice.
+//! 4. What several trees share is left alone: each would get a copy of its own.
+//!
+//! Pure: nothing here does I/O.
+
+#[cfg(test)]
+mod tests;
+
+use super::policy;
+use super::tiers::children;
+use crate::base::{KeyOrder, Seq};
+use crate::manifest::{Partition, Tree};
+use crate::options::settings::Settings;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Whether writes have paused, and whether there is nothing left to tighten.
+#[derive(Debug)]
+pub struct Calm {
+    /// The end of the writes when somebody looked last, and when it was first seen.
+    seen: (Seq, Instant),
+    tight: bool,
+}
+
+/// How calm a database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calmness {
+    /// There is nothing to tighten until the next write.
+    Tight,
+    /// It will be calm after so long, unless there are writes.
+    After(Duration),
+    /// Nothing was written for long enough.
+    Calm,
+}
+
+impl Calm {
+    /// A database that was opened now.
+    pub fn new(visible: Seq, now: Instant) -> Self {
+        Self { seen: (visible, now), tight: true }
+    }
+
+    /// Looks at the end of the writes.
+    pub fn look(&mut self, visible: Seq, now: Instant) -> Calmness {
+        if visible != self.seen.0 {
+            (self.seen, self.tight) = ((visible, now), false);
+        }
+        let left = policy::CALM_AFTER.saturating_sub(now.saturating_duration_since(self.seen.1));
+        match (self.tight, left) {
+            (true, _) => Calmness::Tight,
+            (false, Duration::ZERO) => Calmness::Calm,
+            (false, left) => Calmness::After(left),
+        }
+    }
+
+    /// Whether nothing was written since somebody looked.
+    pub fn lasts(&self, visible: Seq) -> bool {
+        // Seeded: tightening goes on beside writes.
+        visible == self.seen.0 || bug!("compaction_tightens_beside_writes")
+    }
+
+    /// Notes that there is nothing left to tighten.
+    pub fn tightened(&mut self) {
+        self.tight = true;
+    }
+}
+
+/// The loose parts of the highest row that has any: a tier with its spans, or 0 with partitions.
+/// None if the tree is small, or tight.
+pub fn loose<O: KeyOrder>(
+    order: &O,
+    tree: &Tree,
+    settings: &Settings,
+    is_shared: impl Fn(&Partition) -> bool,
+) -> (usize, Vec<Arc<Partition>>) {
+    let row = &tree.rows()[0];
+    if !is_tightened(row.base_bytes(), settings) {
+        return (0, Vec::new());
+    }
+    let own = |part: &Arc<Partition>| (part.base.bytes(), part.delta_bytes());
+    let is_loose = |part: &Arc<Partition>, (base, pending): (u64, u64)| {
+        !part.deltas.is_empty() && policy::is_loose(pending, base) && !is_shared(part)
+    };
+    let mut bytes: Vec<(u64, u64)> = row.partitions().iter().map(own).collect();
+    let parts = row.partitions().iter().zip(&bytes);
+    let mut found = (0, loose_of(parts, is_loose));
+    for (tier, rows) in tree.rows().windows(2).enumerate() {
+        let [below, row] = rows else { break };
+        let sum = |span: &Arc<Partition>| {
+            let parts = bytes[children(order, below, span)].iter();
+            let (base, pending) = parts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            (base, pending + span.delta_bytes())
+        };
+        bytes = row.partitions().iter().map(sum).collect();
+        let spans = loose_of(row.partitions().iter().zip(&bytes), is_loose);
+        if !spans.is_empty() {
+            found = (tier + 1, spans);
+        }
+    }
+    found
+}
+
+fn loose_of<'p>(
+    parts: impl Iterator<Item = (&'p Arc<Partition>, &'p (u64, u64))>,
+    is_loose: impl Fn(&Arc<Partition>, (u64, u64)) -> bool,
+) -> Vec<Arc<Partition>> {
+    parts.filter(|(part, bytes)| is_loose(part, **bytes)).map(|(part, _)| part.clone()).collect()
+}
+
+/// Whether a tree of this size is tightened.
+fn is_tightened(base_bytes: u64, settings: &Settings) -> bool {
+    settings.small_tiers.map_or_else(
+        || policy::is_worth_tightening(base_bytes, settings.flush_bytes()),
+        |small| small.tightens,
+    )
+}

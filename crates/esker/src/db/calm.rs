@@ -1,0 +1,59 @@
+//! When trees are tightened, and what is taken up ([`crate::compaction::calm`]).
+
+use crate::base::Bytewise;
+use crate::catalog::Order;
+use crate::compaction::calm::{Calmness, loose};
+use crate::compaction::queue::PartitionKey;
+use crate::db::core::Core;
+use crate::manifest::Partition;
+use std::time::Instant;
+
+impl Core {
+    /// Whether nobody has written since somebody looked.
+    pub(super) fn is_calm(&self) -> bool {
+        self.calm.lock().lasts(self.visible())
+    }
+
+    /// Begins to tighten the trees if nobody writes; `at_once`: without a pause. The answer is
+    /// [`Calmness::Calm`] if it has begun.
+    pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
+        let mut calm = self.calm.lock();
+        match calm.look(self.visible(), Instant::now()) {
+            Calmness::Tight => return Calmness::Tight,
+            Calmness::After(_) if at_once => {}
+            Calmness::After(left) => return Calmness::After(left),
+            Calmness::Calm => {}
+        }
+        // Another worker looks when it has finished.
+        if self.reserve.is_tight() || !self.work.is_quiet() {
+            return Calmness::Tight;
+        }
+        if self.work.tighten(self.loose_parts()) {
+            return Calmness::Calm;
+        }
+        calm.tightened();
+        Calmness::Tight
+    }
+
+    /// The partitions and spans that are loose, those of the highest tier of each tree.
+    fn loose_parts(&self) -> Vec<PartitionKey> {
+        let version = self.state_now().version.clone();
+        let mut keys = Vec::new();
+        for (id, tree) in version.trees() {
+            let owner = self.catalog.lock().by_id(*id).cloned();
+            let Some(owner) = owner.filter(|owner| owner.frozen_at.is_none()) else { continue };
+            let is_shared = |part: &Partition| self.store.lock().shares(part);
+            let (tier, parts) = match &owner.order {
+                Order::Bytewise => loose(&Bytewise, tree, &self.settings, is_shared),
+                Order::Custom(order) => loose(order, tree, &self.settings, is_shared),
+                Order::Missing(_) => continue,
+            };
+            // A part for which there is no room is left as it is.
+            let bytes = |part: &Partition| part.base.bytes() + part.delta_bytes();
+            let parts = parts.iter().filter(|part| bytes(part) <= self.reserve.free());
+            let key = |lower| PartitionKey { keyspace: *id, tier, lower };
+            keys.extend(parts.map(|part| key(part.lower.clone())));
+        }
+        keys
+    }
+}
