@@ -121,7 +121,7 @@ impl Pipeline {
     /// `check` runs after the reservation. If it fails or unwinds, the reserved stretch becomes a
     /// void (R2), so callers check whatever is possible before the call. `apply` must not fail: if
     /// it fails or unwinds, log and memory differ, and the database is poisoned. Neither closure
-    /// may write or seal. A sealed memtable set may have been replaced meanwhile: `apply` picks the
+    /// may write or seal. What `check` returns is dropped when the write is complete. A sealed memtable set may have been replaced meanwhile: `apply` picks the
     /// set by the sequence number, and not the set that is active now.
     pub fn write<T>(
         &self,
@@ -129,7 +129,7 @@ impl Pipeline {
         operations: u32,
         class: Class,
         check: impl FnOnce(Seq) -> Result<T>,
-        apply: impl FnOnce(T, Seq) -> Result<()>,
+        apply: impl FnOnce(&T, Seq) -> Result<()>,
     ) -> Result<Seq> {
         self.write_followed(payload, operations, class, check, apply, &mut Untimed)
     }
@@ -141,7 +141,7 @@ impl Pipeline {
         operations: u32,
         class: Class,
         check: impl FnOnce(Seq) -> Result<T>,
-        apply: impl FnOnce(T, Seq) -> Result<()>,
+        apply: impl FnOnce(&T, Seq) -> Result<()>,
         phases: &mut impl Phases,
     ) -> Result<Seq> {
         self.latch.check()?;
@@ -158,7 +158,7 @@ impl Pipeline {
         };
         pending.log(payload, operations, class)?;
         phases.ended(StepSource::Log);
-        if let Err(error) = apply(checked, start) {
+        if let Err(error) = apply(&checked, start) {
             pending.fail(error.clone());
             return Err(error.poisoning());
         }
@@ -166,6 +166,7 @@ impl Pipeline {
         phases.ended(StepSource::Apply);
         let end = pending.ticket.end;
         drop(pending);
+        drop(checked);
         if self.space.alarm(end)
             && let Some(wake) = &self.on_prepare_needed
         {

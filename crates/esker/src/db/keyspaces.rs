@@ -234,7 +234,7 @@ impl Core {
         pipeline.seal(|position| state.mark_dropped(position));
         let mut payload = Vec::new();
         Op::DropKeyspace { keyspace: state.id }.encode(&mut payload);
-        let apply = |(), seq| {
+        let apply = |(): &(), seq| {
             catalog.drop_keyspace(state.id, seq);
             Ok(())
         };

@@ -309,31 +309,32 @@ impl Core {
         phases: &mut impl Phases,
     ) -> Result<Seq> {
         let class = Class::of(write.durability);
+        let turn = watch.map(|_| self.transactions.one_at_a_time());
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so a writer that reserved
             // after it sees the mark here.
             // Seeded: a write that is sequenced after the drop of its keyspace succeeds and is
             // lost.
-            bug!("db_write_to_a_dropped_keyspace", return Ok(()));
+            bug!("db_write_to_a_dropped_keyspace", return Ok(turn));
             if let Some(gone) = write.keyspaces.iter().find(|k| k.dropped_before(seq)) {
                 return Err(gone.dropped_error());
             }
-            let Some(Watch { reads, seen }) = watch else { return Ok(()) };
+            let Some(Watch { reads, seen }) = watch else { return Ok(turn) };
             // Seeded: a transaction commits over a write that came between its check and its place
             // in the log.
-            bug!("db_late_conflicts_not_seen", return Ok(()));
+            bug!("db_late_conflicts_not_seen", return Ok(turn));
             if seen == seq {
                 // No other write came in between.
-                return Ok(());
+                return Ok(turn);
             }
             // The log is the order of all writes: once the earlier writes are applied, the
             // memtables hold everything that this write has to take into account. The earlier
             // writes wait for nothing that is held here.
             pipeline.wait_visible(seq)?;
-            self.validate(reads, seen, seq, Which::Bytewise)
+            self.validate(reads, seen, seq, Which::Bytewise).map(|()| turn)
         };
         let mut bytes = 0;
-        let apply = |(), first| {
+        let apply = |_: &_, first| {
             let guard = pin();
             bytes = apply(self.state.load(&guard), first)?;
             Ok(())

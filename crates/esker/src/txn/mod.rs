@@ -28,7 +28,7 @@ pub mod writes;
 use crate::base::Seq;
 use crate::state::memtables::MemtableSet;
 use crate::waits::Waits;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,11 @@ pub struct Transactions {
     begun: AtomicU64,
     /// The locks of locking transactions.
     pub locks: locks::Locks,
+    /// Held by a write that must find what it read unchanged, from before its place in the log is
+    /// reserved until it is complete. Such a write waits for those before it while later ones wait
+    /// for its place: with more of them than processors, each would wait for several to be
+    /// scheduled in turn. With the lock it waits for none of its kind, and before it has a place.
+    committing: Mutex<()>,
     inner: Mutex<Inner>,
 }
 
@@ -87,8 +92,14 @@ impl Transactions {
             limit,
             begun: AtomicU64::new(0),
             locks: locks::Locks::new(waits),
+            committing: Mutex::default(),
             inner: Mutex::default(),
         }
+    }
+
+    /// Held until a write that must find what it read unchanged is complete.
+    pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.committing.lock()
     }
 
     /// A number that no other transaction has.

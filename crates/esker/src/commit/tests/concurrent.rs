@@ -23,7 +23,7 @@ fn writers_see_their_own_writes_and_all_are_replayed() {
                         let len = 8 + rng.below(200) as usize;
                         let payload = rng.bytes(len);
                         let mut start = 0;
-                        let apply = |(), seq| {
+                        let apply = |(): &(), seq| {
                             start = seq;
                             applied.lock().unwrap().insert(seq, payload.clone());
                             Ok(())
@@ -63,8 +63,8 @@ fn a_seal_separates_earlier_from_later_writes() {
                             // What a writer reads after its reservation is at least as new as the
                             // border below it.
                             let check = |seq| Ok((seq, generation.load(Ordering::Relaxed)));
-                            let apply = |pair, _| {
-                                seen.lock().unwrap().push(pair);
+                            let apply = |pair: &(u64, u64), _| {
+                                seen.lock().unwrap().push(*pair);
                                 Ok(())
                             };
                             log.write(b"payload", 1, Class::Process, check, apply).unwrap();

@@ -30,7 +30,7 @@ fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
         let fails = rng.below(10) == 0;
         let check = |start| if fails { Err(Error::ReadOnly) } else { Ok(start) };
         let mut start = 0;
-        let outcome = log.write(&payload, 1, class, check, |seq, _| {
+        let outcome = log.write(&payload, 1, class, check, |&seq, _| {
             start = seq;
             Ok(())
         });
@@ -157,7 +157,7 @@ fn a_hole_that_nobody_published_is_a_torn_tail() {
             image.unwrap()
         });
         is_reserved.recv().unwrap();
-        let apply = |(), _| {
+        let apply = |(): &(), _| {
             logged.send(()).unwrap();
             Ok(())
         };

@@ -18,7 +18,7 @@ fn what_was_written_is_replayed_in_order_across_reopens() {
                 let payload = rng.bytes(len.max(1));
                 let start = AtomicU64::new(0);
                 let end = log
-                    .write(&payload, 1, Class::Process, Ok, |seq, again| {
+                    .write(&payload, 1, Class::Process, Ok, |&seq, again| {
                         assert_eq!(seq, again);
                         start.store(seq, Ordering::Relaxed);
                         Ok(())
@@ -113,7 +113,7 @@ fn a_write_that_cannot_be_applied_poisons_and_is_never_seen() {
         let fs = MemFs::new();
         let log = create(&fs, kind, 16 << 10);
         let visible = put(&log, b"before", Class::Process).unwrap();
-        let apply = |(), _| Err(Error::ReadOnly);
+        let apply = |(): &(), _| Err(Error::ReadOnly);
         let failed = log.write(b"half", 1, Class::Process, |_| Ok(()), apply);
         assert!(matches!(failed, Err(Error::Poisoned { .. })));
         assert_eq!(log.visible(), visible);
@@ -129,7 +129,7 @@ fn a_write_that_unwinds_while_applying_poisons_and_nobody_hangs() {
         let log = create(&fs, kind, 16 << 10);
         put(&log, b"before", Class::Process).unwrap();
         let unwinding = std::panic::AssertUnwindSafe(|| {
-            let apply = |(), _| std::panic::resume_unwind(Box::new(0));
+            let apply = |(): &(), _| std::panic::resume_unwind(Box::new(0));
             log.write(b"half", 1, Class::Process, |_| Ok(()), apply)
         });
         assert!(std::panic::catch_unwind(unwinding).is_err());

@@ -252,3 +252,33 @@ fn what_keeps_the_log_is_named() {
     core.work.end_flush(None);
     core.close().unwrap();
 }
+
+/// A write that must find what it read unchanged waits for others of its kind before it has a place
+/// in the log: so nobody waits for it.
+#[test]
+fn who_waits_for_its_turn_to_commit_has_no_place_yet() {
+    let (_directory, core) = open();
+    let default = core.catalog.lock().by_id(0).cloned().unwrap();
+    let spaces: [&KeyspaceState; 1] = [&default];
+    let (read, other) = (put(&default, b"read", b"v"), put(&default, b"other", b"v"));
+    for _ in 0..50 {
+        let mut reads = ReadSet::new(1 << 20);
+        reads.key(&default, b"read", core.visible());
+        let begun = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let turn = core.transactions.one_at_a_time();
+            let conditional = scope.spawn(|| {
+                begun.wait();
+                core.write_if_unchanged(&write(&read, 1, &spaces), Some(&reads))
+            });
+            begun.wait();
+            for _ in 0..200 {
+                let end = core.write(&write(&other, 1, &spaces)).unwrap();
+                assert_eq!((core.visible(), core.writable().unwrap().reserved()), (end, end));
+            }
+            drop(turn);
+            conditional.join().unwrap().unwrap();
+        });
+    }
+    core.close().unwrap();
+}
