@@ -98,15 +98,16 @@ impl Store {
             && partitions.iter().all(|partition| trees(partition) == Some(&1))
     }
 
-    /// Whether anything else refers to a partition or to its base: another tree, or a neighbour that
-    /// was part of it.
+    /// Whether another tree refers to a partition or to its base. The first and the last segment of
+    /// the base tell nothing: a neighbour that was split off may refer to them.
     pub fn shares(&self, partition: &Partition) -> bool {
         // Seeded: tightening gives every branch a copy of what they shared.
         bug!("manifest_shared_parts_are_tightened", return false);
         let trees = self.partitions.get(&std::ptr::from_ref(partition).addr());
-        let mut base = partition.base.segments().iter().map(|segment| segment.meta());
+        let base = partition.base.segments();
+        let mut inner = base.iter().take(base.len().saturating_sub(1)).skip(1).map(|s| s.meta());
         trees.is_none_or(|trees| *trees > 1)
-            || base.any(|meta| self.segments.get(&(meta.file, meta.offset)) != Some(&1))
+            || inner.any(|meta| self.segments.get(&(meta.file, meta.offset)) != Some(&1))
     }
 
     fn add(&mut self, tier: usize, partition: &Partition) {
