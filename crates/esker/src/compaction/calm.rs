@@ -4,9 +4,10 @@
 //! writes there are no later ones, and readers go on paying for each run that waits. So spans are
 //! pushed then, and partitions compacted, that are not due.
 //!
-//! 1. Only where what waits amounts to a part of what lies below it ([`policy::is_loose`]), and the
-//!    tree to several flushes. So a byte is rewritten by this a bounded number of times, however
-//!    often the writes pause (S25).
+//! 1. All that waits is taken if a part of the data was written since that was last done
+//!    ([`Calm::grants_all`]), otherwise only where what waits amounts to a part of what lies below it
+//!    ([`policy::is_loose`]). A tree of a few flushes is left alone. So a byte is rewritten by this a
+//!    bounded number of times, however often the writes pause (S25).
 //! 2. It begins when nothing was written for [`policy::CALM_AFTER`], or when a caller waits for the
 //!    background. A database that was not written to since it was opened is left as it is. A write
 //!    ends it: what is under way is finished, and nothing more is taken.
@@ -32,6 +33,9 @@ pub struct Calm {
     /// The end of the writes when somebody looked last, and when it was first seen.
     seen: (Seq, Instant),
     tight: bool,
+    /// The bytes that users had written when all that waited was last taken, and the end of the
+    /// writes at that time. What was begun then goes on until the next write.
+    granted: (u64, Option<Seq>),
 }
 
 /// How calm a database is.
@@ -48,7 +52,7 @@ pub enum Calmness {
 impl Calm {
     /// A database that was opened now.
     pub fn new(visible: Seq, now: Instant) -> Self {
-        Self { seen: (visible, now), tight: true }
+        Self { seen: (visible, now), tight: true, granted: (0, None) }
     }
 
     /// Looks at the end of the writes.
@@ -70,18 +74,32 @@ impl Calm {
         visible == self.seen.0 || bug!("compaction_tightens_beside_writes")
     }
 
+    /// Whether all that waits is taken, in trees with so many bytes below. Users have written
+    /// `user_bytes` since the database was opened.
+    pub fn grants_all(&mut self, user_bytes: u64, base_bytes: u64) -> bool {
+        let (before, until) = self.granted;
+        if until == Some(self.seen.0) {
+            return true;
+        }
+        let grants = policy::is_loose(user_bytes.saturating_sub(before), base_bytes);
+        if grants {
+            self.granted = (user_bytes, Some(self.seen.0));
+        }
+        grants
+    }
+
     /// Notes that there is nothing left to tighten.
     pub fn tightened(&mut self) {
         self.tight = true;
     }
 }
 
-/// The loose parts of the highest row that has any: a tier with its spans, or 0 with partitions.
-/// None if the tree is small, or tight.
+/// The loose parts of the highest row that has any: a tier with its spans, or 0 with partitions;
+/// `all`: those in which anything waits. None if the tree is small, or tight.
 pub fn loose<O: KeyOrder>(
     order: &O,
     tree: &Tree,
-    settings: &Settings,
+    (settings, all): (&Settings, bool),
     is_shared: impl Fn(&Partition) -> bool,
 ) -> (usize, Vec<Arc<Partition>>) {
     let row = &tree.rows()[0];
@@ -90,7 +108,7 @@ pub fn loose<O: KeyOrder>(
     }
     let own = |part: &Arc<Partition>| (part.base.bytes(), part.delta_bytes());
     let is_loose = |part: &Arc<Partition>, (base, pending): (u64, u64)| {
-        !part.deltas.is_empty() && policy::is_loose(pending, base) && !is_shared(part)
+        !part.deltas.is_empty() && (all || policy::is_loose(pending, base)) && !is_shared(part)
     };
     let mut bytes: Vec<(u64, u64)> = row.partitions().iter().map(own).collect();
     let parts = row.partitions().iter().zip(&bytes);

@@ -222,8 +222,9 @@ pub fn fill(runs: usize, late: f64, tiers: usize, runs_max: usize) -> f64 {
 }
 
 /// Whether a span or partition is tightened while nobody writes: `pending_bytes` wait in it, and in
-/// all below it, above `base_bytes`. Since at least an eighth of them waits, tightening writes a byte
-/// at most once per tier and nine times more, even if writes pause whenever an eighth is there.
+/// all below it, above `base_bytes`; or whether all trees are: so many bytes were written since they
+/// last were. Since it is at least an eighth, tightening for either reason writes a byte at most once
+/// per tier and nine times more, even if writes pause whenever an eighth is there.
 pub fn is_loose(pending_bytes: u64, base_bytes: u64) -> bool {
     // Seeded: each pause of the writes rewrites the tree.
     let divisor = if bug!("compaction_tightens_for_little") { 1 << 20 } else { LOOSE_DIVISOR };

@@ -6,6 +6,7 @@ use crate::compaction::calm::{Calmness, loose};
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::manifest::Partition;
+use crate::stats::counters::Counter;
 use std::time::Instant;
 
 impl Core {
@@ -28,24 +29,27 @@ impl Core {
         if self.reserve.is_tight() || !self.work.is_quiet() {
             return Calmness::Tight;
         }
-        if self.work.tighten(self.loose_parts()) {
+        let user_bytes = self.counters.total(Counter::UserBytes);
+        let all = calm.grants_all(user_bytes, self.totals.lock().base_bytes);
+        if self.work.tighten(self.loose_parts(all)) {
             return Calmness::Calm;
         }
         calm.tightened();
         Calmness::Tight
     }
 
-    /// The partitions and spans that are loose, those of the highest tier of each tree.
-    fn loose_parts(&self) -> Vec<PartitionKey> {
+    /// The partitions and spans that are loose, those of the highest tier of each tree; `all`: in which
+    /// anything waits.
+    fn loose_parts(&self, all: bool) -> Vec<PartitionKey> {
         let version = self.state_now().version.clone();
-        let mut keys = Vec::new();
+        let (mut keys, sizes) = (Vec::new(), (&self.settings, all));
         for (id, tree) in version.trees() {
             let owner = self.catalog.lock().by_id(*id).cloned();
             let Some(owner) = owner.filter(|owner| owner.frozen_at.is_none()) else { continue };
             let is_shared = |part: &Partition| self.store.lock().shares(part);
             let (tier, parts) = match &owner.order {
-                Order::Bytewise => loose(&Bytewise, tree, &self.settings, is_shared),
-                Order::Custom(order) => loose(order, tree, &self.settings, is_shared),
+                Order::Bytewise => loose(&Bytewise, tree, sizes, is_shared),
+                Order::Custom(order) => loose(order, tree, sizes, is_shared),
                 Order::Missing(_) => continue,
             };
             // A part for which there is no room is left as it is.

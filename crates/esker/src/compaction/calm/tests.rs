@@ -29,7 +29,7 @@ fn part((low, high): (&str, &str), base: usize, pending: usize) -> Arc<Partition
 }
 
 fn found(tree: &Tree, tightens: bool) -> (usize, Vec<String>) {
-    let (tier, parts) = loose(&Bytewise, tree, &small(tightens), |_| false);
+    let (tier, parts) = loose(&Bytewise, tree, (&small(tightens), false), |_| false);
     let lower =
         |part: &Arc<Partition>| String::from_utf8(part.lower.clone().unwrap_or_default()).unwrap();
     (tier, parts.iter().map(lower).collect())
@@ -46,8 +46,14 @@ fn a_partition_is_loose_from_an_eighth_on() {
     ]);
     let tree = Tree::of_rows(vec![row]);
     assert_eq!(found(&tree, true), (0, vec![String::new(), "k".to_owned()]));
+    let all = loose(&Bytewise, &tree, (&small(true), true), |_| false);
+    assert_eq!((all.0, all.1.len()), (0, 3), "all in which anything waits");
     assert_eq!(found(&tree, false), (0, Vec::new()));
-    assert_eq!(loose(&Bytewise, &tree, &small(true), |_| true).1.len(), 0, "all are shared");
+    assert_eq!(
+        loose(&Bytewise, &tree, (&small(true), true), |_| true).1.len(),
+        0,
+        "all are shared"
+    );
 }
 
 #[test]
@@ -88,4 +94,17 @@ fn calm_begins_after_a_pause_and_ends_with_a_write() {
     assert_eq!(calm.look(8, at(15)), Calmness::Tight);
     assert_eq!(calm.look(9, at(16)), Calmness::After(policy::CALM_AFTER));
     assert_eq!(calm.look(10, at(20)), Calmness::After(policy::CALM_AFTER), "writes go on");
+}
+
+#[test]
+fn all_is_taken_once_for_each_eighth_that_is_written() {
+    let start = Instant::now();
+    let mut calm = Calm::new(7, start);
+    calm.look(8, start);
+    assert!(!calm.grants_all(9, 80) && calm.grants_all(10, 80));
+    assert!(calm.grants_all(10, 8000), "what was begun goes on");
+    calm.look(9, start);
+    assert!(!calm.grants_all(19, 80) && calm.grants_all(20, 80));
+    calm.look(10, start);
+    assert!(!calm.grants_all(20, 80), "nothing was written since");
 }
