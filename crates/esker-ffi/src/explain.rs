@@ -13,7 +13,7 @@ use crate::fault::{Result, esker_error};
 use crate::keyspace::esker_keyspace;
 use crate::snapshot::esker_snapshot;
 use crate::value::{esker_value, give_text};
-use esker::Explanation;
+use esker::{Explanation, Keyspace};
 use std::ffi::c_void;
 
 /// Reads a key as `esker_get` does, and says as JSON what the read did: the sources that it
@@ -30,10 +30,8 @@ pub unsafe extern "C" fn esker_explain_get(
     json: *mut *mut esker_value,
     error: *mut *mut esker_error,
 ) -> esker_code {
-    border(error, || {
-        explained(json, || {
-            Ok(shared(keyspace)?.keyspace.explain_get(bytes(key, key_len, "key")?)?)
-        })
+    explained_get(keyspace, (key, key_len), json, error, |keyspace, key| {
+        Ok(keyspace.explain_get(key)?)
     })
 }
 
@@ -94,11 +92,24 @@ pub unsafe extern "C" fn esker_snapshot_explain_get(
     json: *mut *mut esker_value,
     error: *mut *mut esker_error,
 ) -> esker_code {
+    explained_get(keyspace, (key, key_len), json, error, |keyspace, key| {
+        Ok(shared(snapshot)?.explain_get(keyspace, key)?)
+    })
+}
+
+/// Returns the explanation of a read of a key.
+///
+/// # Safety
+/// As for the exported functions.
+unsafe fn explained_get(
+    keyspace: *const esker_keyspace,
+    (key, key_len): (*const c_void, usize),
+    json: *mut *mut esker_value,
+    error: *mut *mut esker_error,
+    get: impl FnOnce(&Keyspace, &[u8]) -> Result<Explanation>,
+) -> esker_code {
     border(error, || {
-        explained(json, || {
-            let keyspace = &shared(keyspace)?.keyspace;
-            Ok(shared(snapshot)?.explain_get(keyspace, bytes(key, key_len, "key")?)?)
-        })
+        explained(json, || get(&shared(keyspace)?.keyspace, bytes(key, key_len, "key")?))
     })
 }
 
