@@ -145,7 +145,7 @@ impl Core {
         self.gate(Point::FlushBegins);
         let result = contain(|| self.flush_oldest());
         let done = matches!(result, Ok(true));
-        let failure = result.inspect_err(|error| self.report("flush", error)).err();
+        let failure = result.inspect_err(|error| self.monitor.failed("flush", error)).err();
         if done {
             self.note_gain();
         }
@@ -182,7 +182,7 @@ impl Core {
         let yielded = self.work.yield_to_flush().is_err();
         if let Err(error) = &result {
             if !matches!(error, Error::Closed) {
-                self.report("compaction", error);
+                self.monitor.failed("compaction", error);
             }
             // The compaction of these partitions is still due.
             self.rescore_partitions(&keys);
@@ -197,12 +197,6 @@ impl Core {
         let thinned =
             matches!(&result, Err(Error::DiskFull { .. })) && !yielded && self.thin_for(&keys);
         result.is_ok() || yielded || thinned
-    }
-
-    /// Reports that work in the background failed.
-    fn report(&self, work: &'static str, error: &Error) {
-        log::warn!("{work} failed: {error}");
-        self.monitor.failed(work, error);
     }
 
     /// Handles events during a failed compaction that `end_compactions` does not see: keyspaces
@@ -294,7 +288,7 @@ impl Core {
             if !self.reserve.is_tight()
                 && let Err(error) = pipeline.prepare_ahead()
             {
-                self.report("log file", &error);
+                self.monitor.failed("log file", &error);
             }
             self.log_signal.wait_past(seen);
         }
@@ -320,7 +314,7 @@ impl Core {
                 if pipeline.synced() < visible
                     && let Err(error) = pipeline.sync(visible)
                 {
-                    self.report("log sync", &error);
+                    self.monitor.failed("log sync", &error);
                 }
                 synced_at = Instant::now();
                 continue;

@@ -27,7 +27,7 @@
 //! 7. If creating the reserve fails for another reason than space, writes are not refused.
 
 use crate::error::{Error, IoContext, Result};
-use crate::events::{EventBus, EventKind, message_of};
+use crate::events::{EventBus, EventKind};
 use crate::fs::{Fs, OpenMode};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -316,9 +316,11 @@ impl Reserve {
     }
 
     fn tell_failure(&self, what: &'static str, error: &Error) {
-        log::warn!("{what}: {error}");
-        let (message, error) = (message_of(error), error.kind().as_str());
-        self.events.emit(EventKind::ReserveFailed { what, error, message });
+        self.events.warn(what, error, |error, message| EventKind::ReserveFailed {
+            what,
+            error,
+            message,
+        });
     }
 
     fn allocate(&self, inner: &mut Inner, bytes: u64) -> Result<()> {

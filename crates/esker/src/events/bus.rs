@@ -7,11 +7,14 @@
 //! 3. Of a kind that may come in floods, a bounded number is passed on per second. An event in a
 //!    later second, or [`EventBus::take`], says how many were not.
 
+use super::describe::message_of;
 use super::kind::{Event, EventKind};
 use crate::base::{Clock, SystemClock};
+use crate::error::Error;
 use crate::sync::Signal;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most events that wait to be taken.
@@ -61,6 +64,32 @@ impl EventBus {
         let time = SystemClock.now_millis();
         self.queue.lock().put(time, kind);
         self.signal.notify();
+    }
+
+    /// Puts the event about an error into the queue. `event` gets the kind of the error and its
+    /// message.
+    #[cold]
+    pub fn emit_error(&self, error: &Error, event: impl FnOnce(&'static str, String) -> EventKind) {
+        self.emit(event(error.kind().as_str(), message_of(error)));
+    }
+
+    /// Logs what failed, and puts the event about it into the queue, as [`Self::emit_error`].
+    #[cold]
+    pub fn warn(
+        &self,
+        failed: impl Display,
+        error: &Error,
+        event: impl FnOnce(&'static str, String) -> EventKind,
+    ) {
+        log::warn!("{failed}: {error}");
+        self.emit_error(error, event);
+    }
+
+    /// Reports that files to which nothing refers could not be removed.
+    pub fn files_left(&self, what: &'static str, error: &Error) {
+        self.warn(format_args!("{what} could not be removed yet"), error, |error, message| {
+            EventKind::FilesLeft { what, error, message }
+        });
     }
 
     /// Whether anybody takes events. Callers for whom it costs something to make an event ask this

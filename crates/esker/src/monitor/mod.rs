@@ -18,7 +18,7 @@ pub mod statistics;
 mod work;
 
 use crate::error::{Error, Result};
-use crate::events::{Event, EventBus, EventKind, EventListener, corruption, message_of};
+use crate::events::{Event, EventBus, EventKind, EventListener, corruption};
 use crate::fs::Fs;
 use crate::options::Options;
 use crate::sync::{Latch, contain};
@@ -111,37 +111,35 @@ impl Monitor {
     /// Reports that work in the background failed.
     pub fn failed(&self, work: &'static str, error: &Error) {
         self.damage(error);
-        let (message, error) = (message_of(error), error.kind().as_str());
-        self.emit(EventKind::BackgroundFailed { work, error, message });
+        self.bus.warn(format_args!("{work} failed"), error, |error, message| {
+            EventKind::BackgroundFailed { work, error, message }
+        });
     }
 
     /// Reports that the manifest has grown and could not be replaced by a new one.
     pub fn manifest_not_rewritten(&self, error: &Error) {
-        log::warn!("the manifest could not be rewritten yet: {error}");
-        let (message, error) = (message_of(error), error.kind().as_str());
-        self.emit(EventKind::ManifestNotRewritten { error, message });
+        self.bus.warn("the manifest could not be rewritten yet", error, |error, message| {
+            EventKind::ManifestNotRewritten { error, message }
+        });
     }
 
     /// Reports that a superblock could not record how far log and manifest reach.
     pub fn reach_not_recorded(&self, error: &Error) {
-        log::warn!("how far log and manifest reach could not be recorded yet: {error}");
-        let (message, error) = (message_of(error), error.kind().as_str());
-        self.emit(EventKind::ReachNotRecorded { error, message });
+        let failed = "how far log and manifest reach could not be recorded yet";
+        self.bus
+            .warn(failed, error, |error, message| EventKind::ReachNotRecorded { error, message });
     }
 
     /// Reports that files to which nothing refers could not be removed.
     pub fn files_left(&self, what: &'static str, error: &Error) {
-        log::warn!("{what} could not be removed yet: {error}");
-        let (message, error) = (message_of(error), error.kind().as_str());
-        self.emit(EventKind::FilesLeft { what, error, message });
+        self.bus.files_left(what, error);
     }
 
     /// A latch that reports the end of writing.
     pub fn latch(&self) -> Latch {
         let bus = self.bus.clone();
         Latch::telling(move |error| {
-            let (message, error) = (message_of(error), error.kind().as_str());
-            bus.emit(EventKind::WritingEnded { error, message });
+            bus.emit_error(error, |error, message| EventKind::WritingEnded { error, message });
         })
     }
 
