@@ -59,6 +59,7 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
         Ok(salvaged) => salvaged,
         Err(error) => return walk.plan.find_error(State::Lost, error),
     };
+    let is_damaged = !salvaged.damage.is_empty();
     for error in salvaged.damage {
         walk.plan.find_error(State::Damaged, error)?;
     }
@@ -72,10 +73,11 @@ pub(super) fn replay<S: Sink>(walk: &mut Walk<'_, S>, path: &Path, source: &Sour
         let text = format!("log from {} to {}{at}: {what}", lost.start, lost.end);
         walk.plan.find(State::Lost, path, text);
     }
-    let is_missing = salvaged.batches == 0 && salvaged.lost.is_empty();
-    if is_missing && source.log_start.is_some_and(|start| !whole(start)) {
-        // An open refuses this log, and nothing left says how much it held.
-        let text = "nothing is left of it where it has to begin: an unknown number of operations";
+    let is_unknown = salvaged.lost.is_empty() && (is_damaged || salvaged.batches == 0);
+    if is_unknown && source.log_start.is_some_and(|start| !whole(start)) {
+        // An open refuses this log, and nothing left says how much it held: there is nothing where
+        // it has to begin, or a file ends where a record does.
+        let text = "nothing is left of it where it has to go on: an unknown number of operations";
         walk.plan.find(State::Lost, Some(&directory), text);
     }
     seen.report(walk, &directory);
