@@ -10,6 +10,7 @@
 
 mod campaign;
 mod crafted;
+mod cut_log;
 mod destroy;
 mod in_place;
 mod memory;
