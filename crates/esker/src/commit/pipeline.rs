@@ -7,7 +7,7 @@ pub use config::{Class, LogConfig, LogCounters};
 
 use super::group::{Group, OnSync};
 use super::ring::{Refused, Ring, Ticket};
-use super::space::Space;
+use super::space::{Place, Space};
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
 use crate::options::LogKind;
@@ -81,11 +81,11 @@ impl Pipeline {
         }
         let ring = Ring::new(SLOTS, at);
         chain.life = config.life;
-        let LogConfig { fs, dir, kind, file_bytes_max, on_full, .. } = config;
+        let LogConfig { fs, dir, kind, file_bytes_max, on_full, events, .. } = config;
         let make_room = || on_full.as_ref().is_some_and(|make_room| make_room());
         let open = |medium, chain| {
-            let (fs, dir) = (Arc::clone(&fs), dir.clone());
-            Space::open(fs, dir, medium, file_bytes_max, chain, &ring, &make_room)
+            let place = Place { fs: fs.clone(), dir: dir.clone(), events: events.clone() };
+            Space::open(place, medium, file_bytes_max, chain, &ring, &make_room)
         };
         let (space, medium) = match kind {
             LogKind::Plain => (open(Medium::Plain, chain)?, Medium::Plain),

@@ -16,6 +16,7 @@ mod spare;
 use super::ring::Ring;
 use crate::base::Seq;
 use crate::error::{Error, IoContext, Result};
+use crate::events::EventBus;
 use crate::fs::{Fs, Incarnation, OpenMode};
 use crate::wal::format::{CAPACITY_MAX, CAPACITY_MIN, HEADER_BYTES};
 use crate::wal::{AllocatedFile, Chain, LogFile, LogFileHeader, Medium, file_name};
@@ -68,10 +69,18 @@ struct Maker {
     holed: Seq,
 }
 
+/// Where log files are, and where it is told that some could not be removed.
+pub(super) struct Place {
+    pub(super) fs: Arc<dyn Fs>,
+    pub(super) dir: PathBuf,
+    pub(super) events: Arc<EventBus>,
+}
+
 /// Preparing, finding and giving back log files.
 pub(super) struct Space {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
+    events: Arc<EventBus>,
     medium: Medium,
     capacity_max: u64,
     maker: Mutex<Maker>,
@@ -92,8 +101,7 @@ impl Space {
     /// the device is full, it first removes what is not needed and then calls `on_full` to make
     /// room.
     pub(super) fn open(
-        fs: Arc<dyn Fs>,
-        dir: PathBuf,
+        place: Place,
         medium: Medium,
         file_bytes_max: u64,
         chain: Chain,
@@ -132,9 +140,11 @@ impl Space {
             released: 0,
             holed: 0,
         };
+        let Place { fs, dir, events } = place;
         let space = Self {
             fs,
             dir,
+            events,
             medium,
             capacity_max,
             maker: Mutex::new(maker),

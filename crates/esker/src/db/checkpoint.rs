@@ -57,7 +57,7 @@ impl Core {
         let lock = match fs.lock(&lock_path) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(exists()),
             Err(error) => {
-                clear_name(fs, target);
+                self.cleared(clear_name(fs, target));
                 return Err(Error::io("lock", &lock_path, error));
             }
             Ok(lock) => lock,
@@ -68,18 +68,25 @@ impl Core {
             .context("list", target);
         if !matches!(others, Ok(false)) {
             drop(lock);
-            clear_name(fs, target);
+            self.cleared(clear_name(fs, target));
             return Err(others.err().unwrap_or_else(exists));
         }
         self.gate(Point::CheckpointChose);
         let made = self.lay_out(target, &version, &state).and_then(|()| sync_new_name(fs, target));
         if made.is_err() {
-            clear(fs, target, lock);
+            self.cleared(clear(fs, target, lock));
             return made;
         }
         let (path, duration) = (target.display().to_string(), since.elapsed());
         self.monitor.emit(EventKind::CheckpointMade { path, duration });
         made
+    }
+
+    /// Reports what could not be removed of a failed checkpoint.
+    fn cleared(&self, cleared: Result<()>) {
+        if let Err(error) = cleared {
+            self.monitor.files_left("files of a failed checkpoint", &error);
+        }
     }
 
     /// The version and the description for the position at which the log begins.

@@ -23,7 +23,6 @@ use crate::compaction::{
 };
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::give_up;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree};
 use crate::monitor::Compacting;
@@ -113,7 +112,9 @@ impl Core {
             let version = self.state_now().version.clone();
             let Some(tree) = version.tree(*id) else { continue };
             let old = partition_at(&keyspace, tree, lower.as_deref());
-            let Some(old) = old.inspect_err(|_| give_up(writer.take()))? else { continue };
+            let Some(old) = old.inspect_err(|_| self.give_up_file(writer.take()))? else {
+                continue;
+            };
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
             let job = Job { keyspace: &keyspace, tree, old: &old, whole, filtering, told };
@@ -133,7 +134,7 @@ impl Core {
             );
             let (base, filtered_under) = base
                 .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
-                .inspect_err(|_| give_up(writer.take()))?;
+                .inspect_err(|_| self.give_up_file(writer.take()))?;
             compacted.push(Compacted { keyspace, old, base, filtered_under });
         }
         let background = &self.counters.background;

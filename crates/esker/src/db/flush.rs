@@ -19,7 +19,7 @@ use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, segments_o
 use crate::compaction::{CompactionRule, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::{SlicesFile, give_up};
+use crate::db::output::SlicesFile;
 use crate::directory::reserve::Use;
 use crate::error::Result;
 use crate::events::EventKind;
@@ -57,7 +57,7 @@ impl Core {
             let mut writer = None;
             let slices = self
                 .write_slices(&set, to_top, &mut writer)
-                .inspect_err(|_| give_up(writer.take()))?;
+                .inspect_err(|_| self.give_up_file(writer.take()))?;
             bytes += writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
             let made = segments_of(slices.by_keyspace.values().flat_map(|(_, slices)| slices));
             (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);

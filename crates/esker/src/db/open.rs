@@ -108,7 +108,8 @@ impl Core {
             Found::Nothing | Found::Empty => create(&fs, path, options)?,
         }
         let signal = Arc::new(Signal::new());
-        let files = Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal);
+        let files =
+            Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal, monitor.bus().clone());
         files.punch_for_segments_of(settings.segment_bytes);
         let described = describe(&fs, path, &files, options, monitor.bus())?;
         let core = Self::recover(path, options, settings, described, files, monitor, lock)?;
@@ -148,6 +149,7 @@ impl Core {
             None
         } else {
             let mut config = log_config(&fs, logs, options, &settings, store.manifest.number());
+            config.events = bus.clone();
             tell_about_log(&mut config, (&counters, &waits), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };

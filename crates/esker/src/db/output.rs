@@ -97,7 +97,7 @@ impl Core {
         let finished = writer.as_mut().map_or(Ok(()), finish);
         finished.and_then(|()| install()).inspect_err(|_| {
             if self.latch.get().is_none() {
-                give_up(writer.take());
+                self.give_up_file(writer.take());
             }
         })?;
         // Seeded: output for a tree that was removed meanwhile stays until the next open.
@@ -141,9 +141,12 @@ impl Output for SlicesFile<'_> {
     }
 }
 
-/// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
-pub(super) fn give_up(writer: Option<RunWriter>) {
-    if let Some(Err(error)) = writer.map(RunWriter::abandon) {
-        log::warn!("the file of a failed flush or compaction stays until the next open: {error}");
+impl Core {
+    /// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
+    /// A file that stays is removed by the next open.
+    pub(super) fn give_up_file(&self, writer: Option<RunWriter>) {
+        if let Some(Err(error)) = writer.map(RunWriter::abandon) {
+            self.monitor.files_left("files of failed flushes and compactions", &error);
+        }
     }
 }

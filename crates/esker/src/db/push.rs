@@ -18,7 +18,7 @@ use crate::compaction::slicing::{Goal, Material, Targets, segments_of, write_sli
 use crate::compaction::tiers::{self, Rules, with_pushes};
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::{SlicesFile, give_up};
+use crate::db::output::SlicesFile;
 use crate::error::{Error, Result};
 use crate::manifest::{Partition, Tree};
 use crate::monitor::Compacting;
@@ -47,7 +47,9 @@ impl Core {
         let mut writer = None;
         let mut pushed = Vec::new();
         for key in keys {
-            let found = self.push_span(key, &mut writer).inspect_err(|_| give_up(writer.take()))?;
+            let found = self
+                .push_span(key, &mut writer)
+                .inspect_err(|_| self.give_up_file(writer.take()))?;
             pushed.extend(found);
         }
         pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);

@@ -25,7 +25,6 @@ use crate::compaction::thin_candidates::{
 use crate::compaction::{Depth, Stretch, ThinStream, partitioning};
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::give_up;
 use crate::directory::reserve::Use;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree, Version};
@@ -127,7 +126,7 @@ impl Core {
             Ok(thinned) => thinned,
             Err(error) => {
                 if !matches!(error, Error::Closed) {
-                    log::warn!("a segment could not be rewritten: {error}");
+                    self.monitor.failed("thinning", &error);
                 }
                 false
             }
@@ -200,9 +199,9 @@ impl Core {
             let examined = Examined { upto: seen.unwrap_or(0), parts };
             self.relief.thinned.lock().examined.insert(place, examined);
         };
-        let worth = written.inspect_err(|_| give_up(writer.take()))?;
+        let worth = written.inspect_err(|_| self.give_up_file(writer.take()))?;
         if !worth {
-            give_up(writer);
+            self.give_up_file(writer);
             note(&job.segment);
             return Ok(false);
         }

@@ -70,7 +70,7 @@ pub fn sync_new_name(fs: &dyn Fs, target: &Path) -> Result<()> {
 
 /// Removes what a failed checkpoint left; the superblocks are removed first, durably. The lock
 /// shows that all of it is ours.
-pub fn clear(fs: &dyn Fs, target: &Path, lock: Box<dyn FileLock>) {
+pub fn clear(fs: &dyn Fs, target: &Path, lock: Box<dyn FileLock>) -> Result<()> {
     let attempt = || -> Result<()> {
         for name in SUPERBLOCK_NAMES {
             let path = target.join(name);
@@ -99,16 +99,12 @@ pub fn clear(fs: &dyn Fs, target: &Path, lock: Box<dyn FileLock>) {
     let cleared = attempt();
     // Some systems remove no file that is locked.
     drop(lock);
-    if let Err(error) = cleared {
-        log::warn!("files of a failed checkpoint could not be removed: {error}");
-        return;
-    }
-    clear_name(fs, target);
+    cleared.and_then(|()| clear_name(fs, target))
 }
 
 /// Removes the directory of a failed checkpoint, which holds at most the lock file. If it holds
 /// anything else, it stays.
-pub fn clear_name(fs: &dyn Fs, target: &Path) {
+pub fn clear_name(fs: &dyn Fs, target: &Path) -> Result<()> {
     let lock_path = target.join(LOCK_NAME);
     let attempt = || {
         let entries = fs.list(target)?;
@@ -120,7 +116,5 @@ pub fn clear_name(fs: &dyn Fs, target: &Path) {
         }
         fs.remove_dir(target)
     };
-    if let Err(error) = attempt() {
-        log::warn!("the directory of a failed checkpoint could not be removed: {error}");
-    }
+    attempt().context("remove", target)
 }

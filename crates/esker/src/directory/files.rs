@@ -13,6 +13,7 @@
 
 use crate::base::{FileId, first_free, within_reach};
 use crate::error::{IoContext, Result};
+use crate::events::EventBus;
 use crate::fs::{DirEntry, Fs};
 use crate::manifest::parse_manifest_name;
 use crate::run::{HEADER_BYTES, OpenFiles, Reclaim, RunFile, parse_run_name};
@@ -62,6 +63,7 @@ pub struct Files {
     outputs: Mutex<HashMap<FileId, Weak<RunFile>>>,
     open: Arc<OpenFiles>,
     work: Arc<Signal>,
+    events: Arc<EventBus>,
 }
 
 /// The separator between the name of a file that was set aside and the number of the manifest with
@@ -111,8 +113,14 @@ impl Reclaim for Files {
 }
 
 impl Files {
-    /// The files of `directory`; `work` is notified when there is something to free.
-    pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, work: Arc<Signal>) -> Arc<Self> {
+    /// The files of `directory`; `work` is notified when there is something to free, and `events`
+    /// are told what could not be freed.
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        directory: PathBuf,
+        work: Arc<Signal>,
+        events: Arc<EventBus>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             open: OpenFiles::new(fs.open_files_max()),
             fs,
@@ -124,6 +132,7 @@ impl Files {
             collecting: Mutex::default(),
             outputs: Mutex::default(),
             work,
+            events,
         })
     }
 
@@ -258,15 +267,17 @@ impl Files {
         }
         let (mut removed, mut postponed) = (false, Vec::new());
         for item in garbage.iter().filter(|item| !item.is_slice_of(&gone)) {
-            let result = match *item {
+            let (what, result) = match *item {
                 Garbage::File(id) => {
                     removed = true;
-                    self.remove(id).map(|()| true)
+                    ("run files", self.remove(id).map(|()| true))
                 }
-                Garbage::Slice { file, offset, len } => self.punch(file, offset, len),
+                Garbage::Slice { file, offset, len } => {
+                    ("unused parts of run files", self.punch(file, offset, len))
+                }
             };
             if let Err(error) = &result {
-                log::warn!("space could not be freed yet: {error}");
+                self.events.files_left(what, error);
             }
             if !matches!(result, Ok(true)) {
                 postponed.push(*item);
@@ -275,8 +286,9 @@ impl Files {
         // Seeded: a slice that a checkpoint shared when it was tried is never punched.
         bug!("directory_punches_are_not_tried_again", postponed.clear());
         self.postponed.lock().extend(postponed);
-        if removed && let Err(error) = self.fs.sync_dir(&self.directory) {
-            log::warn!("cannot sync {}: {error}", self.directory.display());
+        let sync = || self.fs.sync_dir(&self.directory).context("sync", &self.directory);
+        if removed && let Err(error) = sync() {
+            self.events.files_left("names of run files", &error);
         }
     }
 

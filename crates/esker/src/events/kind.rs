@@ -317,7 +317,7 @@ define_events! {
     }
     /// Work in the background failed. It is tried again.
     BackgroundFailed = "background_failed", WARN, FEW {
-        /// What failed: `flush`, `compaction`, `log sync` or `log file`.
+        /// What failed: `flush`, `compaction`, `thinning`, `log sync` or `log file`.
         work: &'static str,
         /// The kind of the error.
         error: &'static str,
@@ -342,7 +342,7 @@ define_events! {
     }
     /// Files to which nothing refers could not be removed. They only take space; it is tried again.
     FilesLeft = "files_left", WARN, FEW {
-        /// Which: `released log files`.
+        /// Which, like `run files` or `spare log files`.
         what: &'static str,
         /// The kind of the error.
         error: &'static str,

@@ -7,7 +7,7 @@
 
 use super::{Tried, options as small};
 use esker::fs::OpenMode;
-use esker::{Db, Durability, Error, ErrorKind, Keyspace, Options};
+use esker::{Db, Durability, Error, ErrorKind, Event, EventKind, Keyspace, Options};
 use esker_testkit::faultfs::{Effect, Op as Call, Rule};
 use esker_testkit::harness::{self, read_all};
 use esker_testkit::model::{COUNTERS, Op};
@@ -17,7 +17,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 const PATH: &str = "/db";
@@ -287,7 +287,14 @@ fn a_refusal_names_what_holds_the_space() {
 fn a_partition_larger_than_what_is_free_is_compacted_in_parts() {
     let disk = CrashFs::new();
     disk.set_capacity(Some(16 * MIB));
-    let db = Db::open_with(PATH, on(&disk)).unwrap();
+    let (mut options, cuts) = (on(&disk), Arc::<AtomicU64>::default());
+    let told = cuts.clone();
+    options.on_event = Some(Arc::new(move |event: &Event| {
+        if let EventKind::PartitionCut { parts } = event.kind {
+            told.fetch_add(parts, Ordering::Relaxed);
+        }
+    }));
+    let db = Db::open_with(PATH, options).unwrap();
     let a = db.keyspace("a").unwrap();
     let ordered = |number: u64| format!("{number:08}");
     for number in 0..9000 {
@@ -312,6 +319,7 @@ fn a_partition_larger_than_what_is_free_is_compacted_in_parts() {
     }
     assert!(db.verify().unwrap().problems.is_empty());
     db.close().unwrap();
+    assert!(cuts.load(Ordering::Relaxed) >= 2, "no event says that the partition was cut");
 }
 
 /// An edit of the manifest that finds no space, though space was allocated for it, is taken back

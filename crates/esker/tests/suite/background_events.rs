@@ -167,3 +167,102 @@ fn log_files_that_cannot_be_removed_are_an_event() {
     faults.clear();
     db.close().unwrap();
 }
+
+impl Told {
+    /// Which files could not be removed, by the events so far.
+    fn left(&self) -> Vec<&'static str> {
+        let all = self.all.lock();
+        let what = |kind: &EventKind| match kind {
+            EventKind::FilesLeft { what, .. } => Some(*what),
+            _ => None,
+        };
+        all.iter().filter_map(what).collect()
+    }
+
+    /// Closes the database, which passes all events on, and looks for this one.
+    fn ends_with_left(&self, faults: &FaultFs, db: Db, what: &str) {
+        faults.clear();
+        db.close().unwrap();
+        assert!(self.left().contains(&what), "no {what}: {:?}", self.left());
+    }
+}
+
+#[test]
+fn run_files_whose_space_cannot_be_freed_are_an_event() {
+    for (op, what) in [(Op::Remove, "run files"), (Op::Punch, "unused parts of run files")] {
+        let (faults, told, db) = scene();
+        let fill = |from: u64, value: u8| {
+            (from..2_000).for_each(|n| db.insert(n.to_be_bytes(), [value; 1000]).unwrap());
+        };
+        fill(0, 1);
+        db.compact().unwrap();
+        fail(&faults, op, ".run", io::ErrorKind::PermissionDenied);
+        let mut round = 0;
+        while !told.left().contains(&what) {
+            round += 1;
+            assert!(round < 200, "no event about {what}: {:?}", told.left());
+            // Only the last of the keys change, so that files are dead in part.
+            fill(if op == Op::Punch { 1_000 } else { 0 }, round);
+            db.compact().unwrap();
+            db.wait_until_idle().unwrap();
+        }
+        told.ends_with_left(&faults, db, what);
+    }
+}
+
+#[test]
+fn what_a_failed_flush_leaves_is_an_event() {
+    let (faults, told, db) = scene();
+    fail(&faults, Op::SyncData, ".run", io::ErrorKind::Other);
+    fail(&faults, Op::Remove, ".run", io::ErrorKind::PermissionDenied);
+    db.insert("key", "value").unwrap();
+    db.flush().unwrap_err();
+    faults.clear();
+    let _ = db.close();
+    assert!(told.left().contains(&"files of failed flushes and compactions"), "{:?}", told.left());
+}
+
+#[test]
+fn what_a_failed_checkpoint_leaves_is_an_event() {
+    let (faults, told, db) = scene();
+    db.insert("key", "value").unwrap();
+    fail(&faults, Op::Create, "/copy/MANIFEST", io::ErrorKind::Other);
+    fail(&faults, Op::Remove, "/copy/", io::ErrorKind::PermissionDenied);
+    db.checkpoint("/copy").unwrap_err();
+    told.ends_with_left(&faults, db, "files of a failed checkpoint");
+}
+
+#[test]
+fn spare_log_files_that_stay_on_a_full_disk_are_an_event() {
+    let disk = CrashFs::new();
+    let faults = FaultFs::over(&disk);
+    let told = Arc::<Told>::default();
+    let db = Db::open_with(PATH, told.on(faults.as_fs())).unwrap();
+    // Log files are released, and wait to be used again.
+    for number in 0..3_000_u64 {
+        db.insert(number.to_be_bytes(), [7; 1000]).unwrap();
+    }
+    db.flush().unwrap();
+    fail(&faults, Op::Remove, "/wal/", io::ErrorKind::PermissionDenied);
+    disk.set_capacity(Some(disk.used() + (2 << 20)));
+    let full = (0..TRIES).any(|number| db.insert(number.to_le_bytes(), [8; 1000]).is_err());
+    assert!(full, "the disk is not full");
+    disk.set_capacity(None);
+    told.ends_with_left(&faults, db, "spare log files");
+}
+
+#[test]
+fn a_replay_that_finds_no_space_for_a_flush_is_an_event() {
+    let disk = CrashFs::new();
+    let db = Db::open_with(PATH, options(disk.as_fs())).unwrap();
+    db.insert("key", "value").unwrap();
+    let killed = disk.kill_clone();
+    drop(db);
+    let (faults, told) = (FaultFs::over(&killed), Arc::<Told>::default());
+    fail(&faults, Op::Create, ".run", io::ErrorKind::StorageFull);
+    let db = Db::open_with(PATH, told.on(faults.as_fs())).unwrap();
+    assert_eq!(db.get("key").unwrap().as_deref(), Some(&b"value"[..]));
+    faults.clear();
+    db.close().unwrap();
+    told.wait_for("replay_not_flushed");
+}

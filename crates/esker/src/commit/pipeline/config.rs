@@ -1,5 +1,6 @@
 //! The configuration of a log, and the calls that it makes.
 
+use crate::events::EventBus;
 use crate::fs::Fs;
 use crate::options::{Durability, LogKind};
 use crate::waits::Waits;
@@ -29,6 +30,8 @@ pub struct LogConfig {
     /// Called to make room when the device is too full for the first log file, or when a
     /// copy-on-write file system finds no space for a record. Returns whether it made room.
     pub on_full: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Where it is told that files could not be removed.
+    pub events: Arc<EventBus>,
     /// Where the waits of writers are recorded.
     pub waits: Arc<Waits>,
     /// Called with the time that each sync took.
@@ -47,6 +50,7 @@ impl LogConfig {
             life: 0,
             on_prepare_needed: None,
             on_full: None,
+            events: Arc::new(EventBus::new(false)),
             waits: Arc::default(),
             on_sync: None,
         }

@@ -42,9 +42,15 @@ impl Space {
     fn drain_pool(&self, maker: &mut Maker) -> bool {
         let mut any = false;
         for file in maker.pool.drain(..) {
-            any |= self.fs.remove_file(file.path()).is_ok();
+            let path = file.path();
+            any |= self.tell_left(self.fs.remove_file(path).context("remove", path));
         }
         any
+    }
+
+    /// Reports what could not be freed. Returns whether it was freed.
+    fn tell_left(&self, freed: Result<()>) -> bool {
+        freed.inspect_err(|error| self.events.files_left("spare log files", error)).is_ok()
     }
 
     /// Removes prepared log files in which nothing is reserved.
@@ -70,9 +76,7 @@ impl Space {
         // The newest is removed first, and durably: after a power cut no log file may be left whose
         // predecessor is gone.
         for log_file in unused.iter().rev() {
-            if let Err(error) = remove_durably(self, log_file.file().path()) {
-                log::warn!("an unused log file could not be removed: {error}");
-            }
+            self.tell_left(remove_durably(self, log_file.file().path()));
         }
         self.set_alarm(maker, ring);
         Some(ticket)
@@ -135,8 +139,7 @@ impl Space {
             if last.header.start < start || before.header.limit() < start {
                 break;
             }
-            if let Err(error) = remove_durably(self, &last.path) {
-                log::warn!("an unused log file could not be removed: {error}");
+            if !self.tell_left(remove_durably(self, &last.path)) {
                 break;
             }
             maker.retired.retain(|retired| retired.path != last.path);

@@ -10,7 +10,12 @@ struct Place {
 fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     let work = Arc::new(Signal::new());
-    let files = Files::new(crate::fs::os(), dir.path().to_owned(), work.clone());
+    let files = Files::new(
+        crate::fs::os(),
+        dir.path().to_owned(),
+        work.clone(),
+        Arc::new(EventBus::new(false)),
+    );
     Place { dir, files, work }
 }
 
