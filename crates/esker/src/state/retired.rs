@@ -56,13 +56,16 @@ impl Retired {
     }
 
     /// What the old states hold that `present` does not. It looks at each memtable set, partition
-    /// and run once, however many states share it.
+    /// and run once, however many states share it. `present` may have become an old state since the
+    /// caller loaded it: then it does not count as one.
     pub fn held(&self, present: &State) -> Held {
         let states = self.states.lock();
         let mut seen = Seen::default();
         seen.count(present);
-        let mut held = Held { states: states.len(), ..Held::default() };
-        for Old { state, since, .. } in states.iter() {
+        let mut held = Held::default();
+        let old = states.iter().filter(|old| !std::ptr::eq(&*old.state, present));
+        for Old { state, since, .. } in old {
+            held.states += 1;
             let (memory, data) = seen.count(state);
             held.memory += memory;
             held.data += data;
