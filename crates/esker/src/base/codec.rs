@@ -68,6 +68,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `len` bytes.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Decoded<&'a [u8]> {
         let end = self.position.checked_add(len).filter(|end| *end <= self.bytes.len());
         let end = end.ok_or(DecodeError("a length exceeds the bytes that remain"))?;
@@ -76,6 +77,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
@@ -83,6 +85,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte.
+    #[inline]
     pub fn u8(&mut self) -> Decoded<u8> {
         Ok(self.array::<1>()?[0])
     }
@@ -98,12 +101,24 @@ impl<'a> Reader<'a> {
     }
 
     /// The next eight bytes as a number.
+    #[inline]
     pub fn u64(&mut self) -> Decoded<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// The next varint.
+    #[inline]
     pub fn varint(&mut self) -> Decoded<u64> {
+        match self.bytes.get(self.position) {
+            Some(byte) if *byte < 0x80 => {
+                self.position += 1;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Decoded<u64> {
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
             let byte = self.u8()?;

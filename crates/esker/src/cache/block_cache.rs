@@ -5,7 +5,8 @@
 
 use super::counters::{Counters, ReadStats, Total};
 use super::frame::{FrameBuf, FramePin, Slot};
-use super::shard::Shard;
+use super::indexes::IndexEntry;
+use super::shard::{Item, Leaving, Shard};
 use crate::error::Result;
 use crate::sync::pin;
 use crate::sync::primitives::Mutex;
@@ -51,7 +52,7 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// A cache that keeps about `capacity_bytes` of frames.
+    /// A cache that keeps about `capacity_bytes` of frames and indexes.
     pub fn new(capacity_bytes: u64) -> Self {
         let shards = (capacity_bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
         Self {
@@ -66,10 +67,36 @@ impl BlockCache {
     /// Changes the capacity; a smaller one takes effect at once.
     pub fn set_capacity(&self, capacity_bytes: u64) {
         for shard in &self.shards {
-            let mut retired = Vec::new();
-            shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut retired);
-            retire(retired);
+            let mut leaving = Leaving::default();
+            shard.lock().set_capacity(capacity_bytes / self.shards.len() as u64, &mut leaving);
+            retire(leaving);
         }
+    }
+
+    /// Takes an index that was loaded, and evicts what does not fit any more.
+    pub fn insert_index(&self, index: Arc<IndexEntry>) {
+        let mut leaving = Leaving::default();
+        self.shard_of(&index).lock().insert_index(index, &mut leaving);
+        retire(leaving);
+    }
+
+    /// An index goes with its owner.
+    pub fn remove_index(&self, index: &Arc<IndexEntry>) {
+        // Seeded: indexes of segments that are gone take a part of the capacity for ever.
+        bug!("cache_indexes_that_went_still_count", return);
+        let mut shard = self.shard_of(index).lock();
+        // If it was evicted at the same time, nothing stands at its position any more.
+        shard.remove(index.position());
+    }
+
+    fn shard_of(&self, index: &Arc<IndexEntry>) -> &Mutex<Shard> {
+        self.shard(Arc::as_ptr(index).addr())
+    }
+
+    /// Bytes of the indexes that are kept: those in memory without those that readers still hold.
+    #[cfg(test)]
+    pub fn kept_index_bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().index_bytes()).sum()
     }
 
     /// The counters and contents of the cache. Exact when no thread uses it.
@@ -80,7 +107,7 @@ impl BlockCache {
             hits,
             misses,
             reads,
-            bytes: self.shards.iter().map(|shard| shard.lock().bytes()).sum(),
+            bytes: self.shards.iter().map(|shard| shard.lock().frame_bytes()).sum(),
             allocated: self.allocated.load(Ordering::Relaxed),
             index_bytes: self.index_bytes.load(Ordering::Relaxed),
             bytes_read: reads.bytes.iter().sum(),
@@ -125,16 +152,16 @@ impl BlockCache {
             return frame.share(None);
         }
         let pin = frame.share(Some((Arc::clone(slots), i as u32)));
-        let mut retired = Vec::new();
+        let mut leaving = Leaving::default();
         {
             let mut shard = shard.lock();
             if let Some(ghost) = slots[i].vacancy() {
-                shard.insert(pin.clone(), ghost, &mut retired);
+                shard.insert(pin.clone(), ghost, &mut leaving);
                 slots[i].publish(&pin);
             }
-            shard.shrink(&mut retired);
+            shard.shrink(&mut leaving);
         }
-        retire(retired);
+        retire(leaving);
         pin
     }
 
@@ -161,7 +188,7 @@ impl BlockCache {
 
     /// Removes every frame of `slots`: their segment goes away.
     pub(super) fn remove_all(&self, slots: &[Slot]) {
-        let mut retired = Vec::new();
+        let mut leaving = Leaving::default();
         // Entering an epoch may drop values that other threads retired, segments among them, and so
         // call this function again: this thread must hold no lock then. Entering the epoch a second
         // time, below, drops nothing.
@@ -172,17 +199,23 @@ impl BlockCache {
             }
             let mut shard = self.shard(slot.address()).lock();
             // The frame may have been evicted before the lock was taken.
-            if let Some(position) = slot.take(&guard) {
-                retired.extend(shard.remove(position));
+            if let Some(position) = slot.take(&guard)
+                && let Some(Item::Frame(frame)) = shard.remove(position)
+            {
+                leaving.frames.push(frame);
             }
         }
         drop(guard);
-        retire(retired);
+        retire(leaving);
     }
 }
 
-/// Drops the references after a grace period (invariant 2).
-fn retire(frames: Vec<FramePin>) {
+/// Evicts indexes, and drops the references to frames after a grace period (invariant 2). The caller
+/// holds no lock.
+fn retire(leaving: Leaving) {
+    let Leaving { frames, evicted, seen } = leaving;
+    evicted.iter().for_each(|owner| owner.evict());
+    drop((evicted, seen));
     if frames.is_empty() {
         return;
     }

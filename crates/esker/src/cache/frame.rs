@@ -316,7 +316,7 @@ impl Slot {
 
     /// The frame, if the block is cached, for as long as the epoch lasts.
     #[inline]
-    pub(super) fn view<'g>(&'g self, _guard: &'g Guard) -> Option<FrameView<'g>> {
+    pub(super) fn view<'g>(&self, _guard: &'g Guard) -> Option<FrameView<'g>> {
         let pointer = self.0.load(Ordering::Acquire);
         if !is_frame(pointer) {
             return None;

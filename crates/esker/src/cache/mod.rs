@@ -12,7 +12,8 @@
 //! leaves the small queue unused, its slot remembers when (the ghost queue, at no cost in memory),
 //! and a block that returns soon enters the main queue directly.
 //!
-//! Loads are single-flight per block. No I/O happens inside an epoch.
+//! Loads are single-flight per block. No I/O happens inside an epoch. Indexes are evicted, too
+//! ([`indexes`]); their blocks go with them.
 //!
 //! 1. A frame is in its slot if and only if it is in a queue of its slot's shard; both change
 //!    under the shard's lock.
@@ -25,6 +26,7 @@
 mod block_cache;
 mod counters;
 mod frame;
+mod indexes;
 mod shard;
 mod slots;
 #[cfg(all(test, not(loom)))]
@@ -34,4 +36,5 @@ mod tests;
 pub use block_cache::{BlockCache, CacheStats};
 pub use counters::ReadStats;
 pub use frame::{FrameBuf, FramePin, FrameView};
+pub use indexes::{IndexEntry, Resident};
 pub use slots::Slots;

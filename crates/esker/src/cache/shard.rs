@@ -2,52 +2,102 @@
 //! chance.
 
 use super::frame::FramePin;
+use super::indexes::{IndexEntry, Resident};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The bit of a position that tells the queue.
 const MAIN: u64 = 1 << 63;
+
+/// What stands in a queue.
+#[derive(Debug)]
+pub(super) enum Item {
+    Frame(FramePin),
+    Index(Arc<IndexEntry>),
+}
+
+impl Item {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Frame(frame) => frame.size(),
+            Self::Index(index) => index.bytes,
+        }
+    }
+
+    fn index_bytes(&self) -> u64 {
+        match self {
+            Self::Frame(_) => 0,
+            Self::Index(index) => index.bytes,
+        }
+    }
+
+    fn set_position(&self, position: u64) {
+        match self {
+            Self::Frame(frame) => frame.set_position(position),
+            Self::Index(index) => index.set_position(position),
+        }
+    }
+}
+
+/// What has left the queues, and what must not be dropped under the lock.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    pub(super) frames: Vec<FramePin>,
+    /// Owners of indexes that are evicted.
+    pub(super) evicted: Vec<Arc<dyn Resident>>,
+    /// Owners of indexes that stay.
+    pub(super) seen: Vec<Arc<dyn Resident>>,
+}
 
 /// A queue that supports removal from the middle: a removal leaves a hole, which stays until it
 /// reaches the front or until holes outnumber frames.
 #[derive(Debug, Default)]
 struct Fifo {
-    frames: VecDeque<Option<FramePin>>,
+    items: VecDeque<Option<Item>>,
     /// The position of the front.
     front: u64,
     holes: usize,
     bytes: u64,
+    /// The part of `bytes` that indexes take.
+    index_bytes: u64,
 }
 
 impl Fifo {
-    fn push(&mut self, frame: FramePin, queue: u64) {
-        frame.set_position((self.front + self.frames.len() as u64) | queue);
-        self.bytes += frame.size();
-        self.frames.push_back(Some(frame));
+    fn push(&mut self, item: Item, queue: u64) {
+        item.set_position((self.front + self.items.len() as u64) | queue);
+        self.bytes += item.size();
+        self.index_bytes += item.index_bytes();
+        self.items.push_back(Some(item));
     }
 
-    fn pop(&mut self) -> Option<FramePin> {
-        while let Some(front) = self.frames.pop_front() {
+    fn subtract(&mut self, item: &Item) {
+        self.bytes -= item.size();
+        self.index_bytes -= item.index_bytes();
+    }
+
+    fn pop(&mut self) -> Option<Item> {
+        while let Some(front) = self.items.pop_front() {
             self.front += 1;
-            if let Some(frame) = front {
-                self.bytes -= frame.size();
-                return Some(frame);
+            if let Some(item) = front {
+                self.subtract(&item);
+                return Some(item);
             }
             self.holes -= 1;
         }
         None
     }
 
-    fn remove(&mut self, position: u64, queue: u64) -> Option<FramePin> {
+    fn remove(&mut self, position: u64, queue: u64) -> Option<Item> {
         let index = usize::try_from((position & !MAIN).checked_sub(self.front)?).ok()?;
-        let frame = self.frames.get_mut(index)?.take()?;
-        self.bytes -= frame.size();
+        let item = self.items.get_mut(index)?.take()?;
+        self.subtract(&item);
         self.holes += 1;
-        if self.holes > 32 && self.holes > self.frames.len() / 2 {
-            let frames = std::mem::take(&mut self.frames);
-            (self.holes, self.bytes) = (0, 0);
-            frames.into_iter().flatten().for_each(|frame| self.push(frame, queue));
+        if self.holes > 32 && self.holes > self.items.len() / 2 {
+            let items = std::mem::take(&mut self.items);
+            (self.holes, self.bytes, self.index_bytes) = (0, 0, 0);
+            items.into_iter().flatten().for_each(|item| self.push(item, queue));
         }
-        Some(frame)
+        Some(item)
     }
 }
 
@@ -66,13 +116,29 @@ impl Shard {
         Self { capacity, small: Fifo::default(), main: Fifo::default(), ghost_clock: 0 }
     }
 
-    pub(super) fn set_capacity(&mut self, capacity: u64, retired: &mut Vec<FramePin>) {
+    pub(super) fn set_capacity(&mut self, capacity: u64, leaving: &mut Leaving) {
         self.capacity = capacity;
-        self.shrink(retired);
+        self.shrink(leaving);
     }
 
     pub(super) fn bytes(&self) -> u64 {
         self.small.bytes + self.main.bytes
+    }
+
+    /// The bytes of frames.
+    pub(super) fn frame_bytes(&self) -> u64 {
+        self.bytes() - self.index_bytes()
+    }
+
+    /// The bytes of indexes.
+    pub(super) fn index_bytes(&self) -> u64 {
+        self.main.index_bytes
+    }
+
+    /// Takes an index.
+    pub(super) fn insert_index(&mut self, index: Arc<IndexEntry>, leaving: &mut Leaving) {
+        self.shrink_to(self.capacity.saturating_sub(index.bytes), leaving);
+        self.main.push(Item::Index(index), MAIN);
     }
 
     /// Whether a frame of this size is kept: a huge one would evict everything else.
@@ -81,32 +147,39 @@ impl Shard {
     }
 
     /// Takes a frame whose slot held the number `ghost`.
-    pub(super) fn insert(&mut self, frame: FramePin, ghost: u64, retired: &mut Vec<FramePin>) {
+    pub(super) fn insert(&mut self, frame: FramePin, ghost: u64, leaving: &mut Leaving) {
         let left = ghost >> 1;
         let came_back = left != 0 && self.ghost_clock.saturating_sub(left) < self.capacity;
         // Makes room first, so that the new frame does not evict itself.
-        self.shrink_to(self.capacity.saturating_sub(frame.size()), retired);
+        self.shrink_to(self.capacity.saturating_sub(frame.size()), leaving);
         if came_back {
-            self.main.push(frame, MAIN);
+            self.main.push(Item::Frame(frame), MAIN);
         } else {
-            self.small.push(frame, 0);
+            self.small.push(Item::Frame(frame), 0);
         }
     }
 
-    /// Evicts until the frames fit.
-    pub(super) fn shrink(&mut self, retired: &mut Vec<FramePin>) {
-        self.shrink_to(self.capacity, retired);
+    /// Evicts until everything fits.
+    pub(super) fn shrink(&mut self, leaving: &mut Leaving) {
+        self.shrink_to(self.capacity, leaving);
     }
 
-    fn shrink_to(&mut self, limit: u64, retired: &mut Vec<FramePin>) {
+    fn shrink_to(&mut self, limit: u64, leaving: &mut Leaving) {
         while self.bytes() > limit {
             let from_small = self.small.bytes > self.capacity / 10 || self.main.bytes == 0;
             let queue = if from_small { &mut self.small } else { &mut self.main };
-            let Some(frame) = queue.pop() else { return };
+            let frame = match queue.pop() {
+                Some(Item::Frame(frame)) => frame,
+                Some(Item::Index(index)) => {
+                    self.judge(index, leaving);
+                    continue;
+                }
+                None => return,
+            };
             // A used frame gets another round. Each round clears a bit that only readers set, so
             // this ends.
             if frame.take_used() {
-                self.main.push(frame, MAIN);
+                self.main.push(Item::Frame(frame), MAIN);
                 continue;
             }
             let mut ghost = 1;
@@ -117,11 +190,25 @@ impl Shard {
             if let Some(slot) = frame.home() {
                 slot.vacate(ghost);
             }
-            retired.push(frame);
+            leaving.frames.push(frame);
         }
     }
 
-    pub(super) fn remove(&mut self, position: u64) -> Option<FramePin> {
+    /// Gives a used index another round, and evicts others.
+    fn judge(&mut self, index: Arc<IndexEntry>, leaving: &mut Leaving) {
+        let Some(owner) = index.owner.upgrade() else { return };
+        // Seeded: indexes stay loaded once they were read.
+        if bug!("cache_indexes_are_never_evicted") {
+            leaving.seen.push(owner);
+        } else if owner.take_used() {
+            leaving.seen.push(owner);
+            self.main.push(Item::Index(index), MAIN);
+        } else {
+            leaving.evicted.push(owner);
+        }
+    }
+
+    pub(super) fn remove(&mut self, position: u64) -> Option<Item> {
         if position & MAIN != 0 {
             self.main.remove(position, MAIN)
         } else {

@@ -49,7 +49,7 @@ impl Slots {
 
     /// The frame of block `i`, if it is cached, for as long as the epoch lasts.
     #[inline]
-    pub fn get<'g>(&'g self, i: usize, guard: &'g Guard) -> Option<FrameView<'g>> {
+    pub fn get<'g>(&self, i: usize, guard: &'g Guard) -> Option<FrameView<'g>> {
         self.slots[i].view(guard)
     }
 

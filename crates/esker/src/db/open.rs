@@ -23,6 +23,7 @@ use crate::directory::look::{Found, is_locked, look, sync_name, take_lock};
 use crate::directory::reserve::Reserve;
 use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
+use crate::events::EventBus;
 use crate::fs::{Fs, within};
 use crate::manifest::{ReachRecord, Wanted};
 use crate::memtable::ChunkPool;
@@ -149,8 +150,7 @@ impl Core {
             None
         } else {
             let mut config = log_config(&fs, logs, options, &settings, store.manifest.number());
-            config.events = bus.clone();
-            tell_about_log(&mut config, (&counters, &waits), &wanted, &log_signal, &reserve);
+            tell_about_log(&mut config, (&counters, &waits, bus), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
         let core = Arc::new(Self {
@@ -240,12 +240,12 @@ fn log_config(
 
 fn tell_about_log(
     config: &mut LogConfig,
-    (counters, waits): (&Arc<Counters>, &Arc<Waits>),
+    (counters, waits, events): (&Arc<Counters>, &Arc<Waits>, &Arc<EventBus>),
     wanted: &Arc<Wanted>,
     log_signal: &Arc<Signal>,
     reserve: &Arc<Reserve>,
 ) {
-    config.waits = waits.clone();
+    (config.waits, config.events) = (waits.clone(), events.clone());
     config.on_full = Some(reserve.yielding());
     let signal = log_signal.clone();
     config.on_prepare_needed = Some(Box::new(move || signal.notify()));

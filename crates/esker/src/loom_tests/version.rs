@@ -1,4 +1,4 @@
-//! The swap of versions: [`EpochCell`], [`Current`], and the files of an old version (R22).
+//! The swap of versions: [`EpochCell`], [`EpochSlot`], [`Current`], and the files of an old version (R22).
 
 use super::{memset, model, version};
 use crate::base::FileId;
@@ -6,7 +6,7 @@ use crate::manifest::Version;
 use crate::run::{Reclaim, RunFile};
 use crate::state::State;
 use crate::state::current::Current;
-use crate::sync::{EpochCell, pin};
+use crate::sync::{EpochCell, EpochSlot, pin};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
@@ -36,6 +36,36 @@ fn a_value_stays_for_guards_and_goes_with_the_last_owner() {
         };
         cell.swap(Arc::clone(&values[1]));
         drop(cell);
+        reader.join().unwrap();
+        for value in values.iter() {
+            assert_eq!(Arc::strong_count(value), 1, "never released");
+        }
+    });
+}
+
+/// As above, for a slot that is emptied and filled again.
+#[test]
+fn what_a_slot_held_stays_for_guards_and_goes_with_the_last_owner() {
+    model(8, || {
+        let values = Arc::new([Arc::new(0_usize), Arc::new(1)]);
+        let slot = Arc::new(EpochSlot::empty());
+        slot.fill(Arc::clone(&values[0]));
+        let reader = {
+            let (slot, values) = (Arc::clone(&slot), Arc::clone(&values));
+            thread::spawn(move || {
+                let guard = pin();
+                let seen = slot.load(&guard).copied();
+                // Somewhere in between, others run.
+                let owned = slot.load_arc();
+                let is_held = |value: usize| Arc::strong_count(&values[value]) > 1;
+                assert!(seen.is_none_or(is_held), "released under a guard");
+                drop(guard);
+                assert!(owned.is_none_or(|value| is_held(*value)), "released under its owner");
+            })
+        };
+        slot.clear();
+        slot.fill(Arc::clone(&values[1]));
+        drop(slot);
         reader.join().unwrap();
         for value in values.iter() {
             assert_eq!(Arc::strong_count(value), 1, "never released");

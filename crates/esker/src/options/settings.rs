@@ -5,8 +5,8 @@
 //! |---|---|
 //! | 1/8 | memtables: one that takes writes and up to three that wait for their flush |
 //! | 1/16 | flushed memtables that open transactions may still need |
-//! | 1/2 | cached blocks |
-//! | the rest | indexes, filters, buffers of flushes and compactions |
+//! | 5/8 | cached blocks, indexes and filters |
+//! | the rest | buffers of flushes and compactions, and what describes the tree |
 
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::block::Codec;
@@ -94,7 +94,7 @@ impl Settings {
             write_budget_bytes: memtable_bytes * (SEALED_MAX + 1),
             log_budget_bytes: memtable_bytes * (SEALED_MAX + 1) * LOG_PER_MEMTABLE,
             history_bytes: memtable_bytes * HISTORY_SETS,
-            cache_bytes: memory / 2,
+            cache_bytes: memory / 8 * 5,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
             workers: options.workers.unwrap_or((cores / 2).max(1)).clamp(1, 64),
             partition_bytes: options.partition_bytes,

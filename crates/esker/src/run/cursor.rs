@@ -6,7 +6,7 @@
 //! that bypass the cache.
 
 use super::Run;
-use super::index::{Index, Place};
+use super::index::{Index, Place, SharedIndex};
 use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
 use crate::block::{Block, Layout};
@@ -56,6 +56,8 @@ pub struct RunCursor<O: KeyOrder> {
     cache: Arc<BlockCache>,
     fill_cache: bool,
     readahead: bool,
+    /// The index of the segment that was entered last, and the segment's number.
+    index: Option<(usize, SharedIndex)>,
     /// How many neighbouring blocks were entered in a row.
     streak: usize,
     valid: bool,
@@ -91,6 +93,7 @@ impl<O: KeyOrder> RunCursor<O> {
             cache,
             fill_cache,
             readahead,
+            index: None,
             streak: 0,
             valid: false,
             segment: 0,
@@ -117,6 +120,20 @@ impl<O: KeyOrder> RunCursor<O> {
     /// What its reads of files are for.
     fn purpose(&self) -> Purpose {
         if self.fill_cache { Purpose::Scan } else { Purpose::Compaction }
+    }
+
+    /// The index of a segment. Compactions do not keep those that they read: their segments go.
+    fn index(&mut self, segment: usize) -> Result<SharedIndex> {
+        if let Some((_, index)) = self.index.as_ref().filter(|(held, _)| *held == segment) {
+            return Ok(index.clone());
+        }
+        let (owner, purpose) = (&self.run.segments[segment], self.purpose());
+        let index = match self.fill_cache {
+            true => owner.index(&self.cache, purpose)?,
+            false => owner.index_once(&self.cache, purpose)?,
+        };
+        self.index = Some((segment, index.clone()));
+        Ok(index)
     }
 
     #[inline]
@@ -161,7 +178,7 @@ impl<O: KeyOrder> RunCursor<O> {
         self.valid = false;
         let run = Arc::clone(&self.run);
         let owner = &*run.segments[segment];
-        let index = owner.index(&self.cache, self.purpose())?;
+        let index = &*self.index(segment)?;
         let layout = if self.fill_cache {
             let pin = self.pin(owner, index, block, direction)?;
             let layout = *pin.block().layout();
@@ -237,7 +254,7 @@ impl<O: KeyOrder> RunCursor<O> {
 
     /// The block after the current one.
     fn following(&self) -> Option<(usize, usize)> {
-        let index = self.run.segments[self.segment].index_cached()?;
+        let (_, index) = self.index.as_ref().filter(|(held, _)| *held == self.segment)?;
         if self.block + 1 < index.places.len() {
             return Some((self.segment, self.block + 1));
         }
@@ -245,12 +262,12 @@ impl<O: KeyOrder> RunCursor<O> {
     }
 
     /// The block before the current one.
-    fn preceding(&self) -> Result<Option<(usize, usize)>> {
+    fn preceding(&mut self) -> Result<Option<(usize, usize)>> {
         if self.block > 0 {
             return Ok(Some((self.segment, self.block - 1)));
         }
         let Some(segment) = self.segment.checked_sub(1) else { return Ok(None) };
-        let blocks = self.run.segments[segment].index(&self.cache, self.purpose())?.places.len();
+        let blocks = self.index(segment)?.places.len();
         Ok(Some((segment, blocks - 1)))
     }
 
@@ -271,7 +288,7 @@ impl<O: KeyOrder> RunCursor<O> {
     fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
         let run = Arc::clone(&self.run);
         let Some(segment) = run.fences.find(&self.order, key) else { return self.first_inner() };
-        let index = run.segments[segment].index(&self.cache, self.purpose())?;
+        let index = self.index(segment)?;
         let mut block = index.first_block(&self.order, key).unwrap_or(0);
         self.enter(segment, block, Direction::Forward)?;
         loop {
@@ -291,7 +308,7 @@ impl<O: KeyOrder> RunCursor<O> {
     fn seek_before_inner(&mut self, key: &[u8]) -> Result<()> {
         let run = Arc::clone(&self.run);
         let Some(segment) = run.fences.find(&self.order, key) else { return Ok(()) };
-        let index = run.segments[segment].index(&self.cache, self.purpose())?;
+        let index = self.index(segment)?;
         let block = index.first_block(&self.order, key).unwrap_or(0);
         self.enter(segment, block, Direction::Backward)?;
         // Every version of `key` is below the bound, so this is the newest one.
@@ -314,7 +331,7 @@ impl<O: KeyOrder> RunCursor<O> {
 
     fn last_inner(&mut self) -> Result<()> {
         let Some(segment) = self.run.segments.len().checked_sub(1) else { return Ok(()) };
-        let blocks = self.run.segments[segment].index(&self.cache, self.purpose())?.places.len();
+        let blocks = self.index(segment)?.places.len();
         self.enter(segment, blocks - 1, Direction::Backward)?;
         self.show(self.count - 1, false);
         Ok(())

@@ -21,10 +21,16 @@ impl Fences {
     pub(super) fn build<'a>(bytewise: bool, keys: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let first = keys.clone().next().unwrap_or_default();
         let shared = |len: usize, key: &[u8]| {
+            // Most have the prefix of those before.
+            if key.starts_with(&first[..len]) {
+                return len;
+            }
             first[..len].iter().zip(key).take_while(|(a, b)| a == b).count()
         };
         let prefix = if bytewise { keys.clone().fold(first.len(), shared) } else { 0 };
-        let (mut heads, mut ends, mut suffixes) = (Vec::new(), Vec::new(), Vec::new());
+        let count = keys.size_hint().0;
+        let (mut heads, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut suffixes = Vec::new();
         for key in keys {
             let suffix = &key[prefix..];
             heads.push(if bytewise { head_of(suffix) } else { 0 });

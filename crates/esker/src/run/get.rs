@@ -122,11 +122,29 @@ impl Run {
         if T::RECORDS {
             recorder.segment(segment.meta().file, segment.meta().offset);
         }
-        let index = match (segment.index_cached(), access) {
-            (Some(index), _) => index,
-            (None, Access::Cached(_)) => return Ok(Probe::NeedsIo),
-            (None, Access::Read) => segment.index(cache, Purpose::Get)?,
-        };
+        match access {
+            Access::Cached(guard) => match segment.index_cached(guard) {
+                Some(index) => self.get_in(segment, index, order, wanted, access, recorder),
+                None => Ok(Probe::NeedsIo),
+            },
+            Access::Read => {
+                let index = segment.index(cache, Purpose::Get)?;
+                self.get_in(segment, &index, order, wanted, access, recorder)
+            }
+        }
+    }
+
+    /// [`Self::get`] in the segment that may have the key.
+    #[inline(always)]
+    fn get_in<'g, O: KeyOrder, T: Recorder>(
+        &self,
+        segment: &Segment,
+        index: &Index,
+        order: &O,
+        wanted: Wanted<'_>,
+        access: Access<'g>,
+        recorder: &mut T,
+    ) -> Result<Probe<'g>> {
         let filtered = self.role == Role::Delta && !index.filter.is_empty();
         if filtered && !index.filter.may_contain(wanted.hash) {
             recorder.filter(FilterAnswer::Absent);
@@ -179,8 +197,8 @@ struct Lookup<'a, 'g, O, T> {
     wanted: Wanted<'a>,
     access: Access<'g>,
     role: Role,
-    segment: &'g Segment,
-    index: &'g Index,
+    segment: &'a Segment,
+    index: &'a Index,
     /// Whether a filter let the lookup pass.
     filtered: bool,
     recorder: &'a mut T,

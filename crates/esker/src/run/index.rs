@@ -5,8 +5,9 @@ use super::meta::SegmentMeta;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
 use crate::base::{KeyOrder, limits};
 use crate::block::{Codec, TRAILER_BYTES, encoded_max, expansion_max};
-use crate::cache::{BlockCache, Slots};
+use crate::cache::{BlockCache, IndexEntry, Slots};
 use crate::filter::Filter;
+use crate::sync::primitives;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -138,6 +139,9 @@ impl<'a> Tail<'a> {
     }
 }
 
+/// An index that its segment and readers share.
+pub(super) type SharedIndex = primitives::Arc<Index>;
+
 /// The index of a data segment, in memory.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -147,6 +151,8 @@ pub(super) struct Index {
     pub filter: Filter,
     /// Some block is continued.
     pub any_continued: bool,
+    /// What the cache knows of it, if it is kept.
+    pub entry: Option<Arc<IndexEntry>>,
     charged: u64,
 }
 
@@ -164,7 +170,9 @@ impl Index {
             return Err(DecodeError("the index has no blocks"));
         }
         let mut places = Vec::with_capacity(count);
-        let (mut keys, mut ends): (Vec<u8>, Vec<usize>) = (Vec::new(), Vec::with_capacity(count));
+        // Fences are short, so that this is about their length.
+        let mut keys: Vec<u8> = Vec::with_capacity(tail.index.len());
+        let mut ends: Vec<usize> = Vec::with_capacity(count);
         let mut offset = meta.offset;
         let mut start = 0;
         for _ in 0..count {
@@ -197,8 +205,14 @@ impl Index {
             places: places.into(),
             slots: Slots::new(cache, count),
             filter,
+            entry: None,
             charged: bytes as u64,
         })
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.charged
     }
 
     /// The first block that may hold versions of `key`; `None` if all keys are greater.

@@ -1,20 +1,22 @@
-//! Run segments: a meta, a file, and a tail that is loaded when it is first needed.
+//! Run segments: a meta, a file, and an index that is loaded when it is needed, and evicted when the
+//! cache has no room for it.
 
 use super::file::RunFile;
-use super::index::{Index, Place, Tail};
+use super::index::{Index, Place, SharedIndex, Tail};
 use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
 use crate::block::{Codec, EncodedBlock, Encoder, Layout};
-use crate::cache::{BlockCache, FrameBuf, FramePin};
+use crate::cache::{BlockCache, FrameBuf, FramePin, IndexEntry, Resident};
 use crate::error::{Error, IoContext, Result};
+use crate::sync::{EpochSlot, Guard};
 use crate::trace::Purpose;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// Buffers beyond this are not kept between reads.
@@ -28,9 +30,13 @@ thread_local! {
 /// A piece of a run: the unit of sharing.
 #[derive(Debug)]
 pub struct Segment {
+    /// The index, if it is in memory, and whether it was used since the cache looked last.
+    index: EpochSlot<Index>,
+    used: AtomicBool,
     meta: SegmentMeta,
     file: Arc<RunFile>,
-    index: OnceLock<Index>,
+    /// What the cache refers to while the index is in memory.
+    me: Weak<Self>,
     fragments: OnceLock<Arc<Fragments>>,
     /// Whether it is raw and would shrink; set by the first call that needs it.
     shrinks: OnceLock<bool>,
@@ -41,10 +47,12 @@ pub struct Segment {
 impl Segment {
     /// The segment that `meta` describes, in `file`. Nothing is read yet.
     pub fn new(meta: SegmentMeta, file: Arc<RunFile>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|me| Self {
+            index: EpochSlot::empty(),
+            used: AtomicBool::new(false),
             meta,
             file,
-            index: OnceLock::new(),
+            me: me.clone(),
             fragments: OnceLock::new(),
             shrinks: OnceLock::new(),
             loading: Mutex::new(()),
@@ -70,7 +78,7 @@ impl Segment {
 
     /// Whether the index (or the list of range tombstones) is in memory.
     pub fn is_loaded(&self) -> bool {
-        self.index.get().is_some() || self.fragments.get().is_some()
+        self.index.is_full() || self.fragments.get().is_some()
     }
 
     pub(super) fn corrupt(&self, offset: u64, section: &'static str, detail: &str) -> Error {
@@ -103,23 +111,55 @@ impl Segment {
         Ok((bytes, took))
     }
 
-    /// The index, if it is in memory.
+    /// The index, if it is in memory, for as long as the epoch lasts.
     #[inline]
-    pub(super) fn index_cached(&self) -> Option<&Index> {
-        self.index.get()
+    pub(super) fn index_cached<'g>(&'g self, guard: &'g Guard) -> Option<&'g Index> {
+        let index = self.index.load(guard);
+        if index.is_some() {
+            self.touch();
+        }
+        index
     }
 
-    /// The index; read if it is not in memory. Do not call it inside an epoch.
-    pub(super) fn index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<&Index> {
-        if let Some(index) = self.index.get() {
+    #[inline]
+    fn touch(&self) {
+        // Written only once, so that the line of a segment in use stays shared between cores.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The index; read if it is not in memory, and kept there. Do not call it inside an epoch.
+    pub(super) fn index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<SharedIndex> {
+        if let Some(index) = self.index.load_arc() {
+            self.touch();
             return Ok(index);
         }
-        let _loading = self.loading.lock();
-        if let Some(index) = self.index.get() {
-            return Ok(index);
+        let index = {
+            let _loading = self.loading.lock();
+            if let Some(index) = self.index.load_arc() {
+                return Ok(index);
+            }
+            let mut index = self.read_index(cache, purpose)?;
+            index.entry = Some(Arc::new(IndexEntry::new(self.me.clone(), index.bytes())));
+            let index = SharedIndex::new(index);
+            self.index.fill(index.clone());
+            index
+        };
+        index.entry.iter().for_each(|entry| cache.insert_index(entry.clone()));
+        Ok(index)
+    }
+
+    /// The index; read if it is not in memory, but not kept there.
+    pub(super) fn index_once(
+        &self,
+        cache: &Arc<BlockCache>,
+        purpose: Purpose,
+    ) -> Result<SharedIndex> {
+        match self.index.load_arc() {
+            Some(index) => Ok(index),
+            None => self.read_index(cache, purpose).map(SharedIndex::new),
         }
-        let index = self.read_index(cache, purpose)?;
-        Ok(self.index.get_or_init(|| index))
     }
 
     pub(super) fn read_index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<Index> {
@@ -147,17 +187,10 @@ impl Segment {
         if let Some(known) = self.shrinks.get() {
             return Ok(*known);
         }
-        let read;
-        let index = match self.index.get() {
-            Some(index) => index,
-            None => {
-                read = self.read_index(cache, Purpose::Other)?;
-                &read
-            }
-        };
+        let index = self.index_once(cache, Purpose::Other)?;
         let raw = index.places.iter().all(|place| place.codec == Codec::Raw);
         let shrinks = raw && {
-            let mut frame = self.read_block(index, index.places.len() / 2, Purpose::Other)?;
+            let mut frame = self.read_block(&index, index.places.len() / 2, Purpose::Other)?;
             Encoder::default().shrinks(codec, frame.bytes_mut())
         };
         Ok(*self.shrinks.get_or_init(|| shrinks))
@@ -339,8 +372,21 @@ impl Segment {
     }
 }
 
+impl Resident for Segment {
+    fn take_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed) && self.used.swap(false, Ordering::Relaxed)
+    }
+
+    fn evict(&self) {
+        self.index.clear();
+    }
+}
+
 impl Drop for Segment {
     fn drop(&mut self) {
+        if let Some(index) = self.index.get_mut() {
+            index.entry.iter().for_each(|entry| index.slots.cache().remove_index(entry));
+        }
         if *self.obsolete.get_mut() {
             self.file.reclaim_slice(self.meta.offset, self.meta.len);
         }

@@ -1,7 +1,7 @@
 //! A shared pointer that readers follow without writing to shared memory.
 
 use std::fmt;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use super::epoch::{Guard, pin, protects};
 use super::primitives::{Arc, AtomicPtr, Ordering};
@@ -33,6 +33,17 @@ impl<T> Retired<T> {
         // (invariant 1); the swap that retired it made it unreachable for new readers.
         drop(unsafe { Arc::from_raw(self.0.as_ptr().cast_const()) });
     }
+}
+
+/// Gives back a count of a cell or slot after a grace period.
+fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
+    let Some(pointer) = NonNull::new(pointer) else { return };
+    let retired = Retired(pointer);
+    let guard = pin();
+    guard.defer(move || retired.release());
+    // The retired value may be a whole memtable. Flush it now, instead of keeping it in the
+    // thread's bag until 63 more values are retired.
+    guard.flush();
 }
 
 impl<T: Send + Sync + 'static> EpochCell<T> {
@@ -70,18 +81,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// any thread; its destructor must not depend on the thread.
     pub fn swap(&self, value: Arc<T>) {
         let new = Arc::into_raw(value).cast_mut();
-        let old = self.pointer.swap(new, Ordering::AcqRel);
-        Self::retire(old);
-    }
-
-    fn retire(pointer: *mut T) {
-        let Some(pointer) = NonNull::new(pointer) else { return };
-        let retired = Retired(pointer);
-        let guard = pin();
-        guard.defer(move || retired.release());
-        // The retired value may be a whole memtable. Flush it now, instead of keeping it in the
-        // thread's bag until 63 more values are retired.
-        guard.flush();
+        retire(self.pointer.swap(new, Ordering::AcqRel));
     }
 }
 
@@ -89,12 +89,94 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
         // References from `load` may outlive the cell, so this count is released after a grace
         // period too.
-        Self::retire(self.pointer.load(Ordering::Relaxed));
+        retire(self.pointer.load(Ordering::Relaxed));
     }
 }
 
 impl<T: Send + Sync + fmt::Debug + 'static> fmt::Debug for EpochCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("EpochCell").field(self.load(&pin())).finish()
+    }
+}
+
+/// Holds an `Arc<T>` or nothing, and changes from one to the other while others read it.
+///
+/// 1. The pointer is null or as in [`EpochCell`].
+/// 2. As in [`EpochCell`]; but what [`Self::load`] gives borrows the slot too, so the slot's own drop
+///    gives its count back at once.
+pub struct EpochSlot<T: Send + Sync + 'static> {
+    pointer: AtomicPtr<T>,
+}
+
+impl<T: Send + Sync + 'static> EpochSlot<T> {
+    /// A slot that holds nothing.
+    pub fn empty() -> Self {
+        Self { pointer: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Whether it holds something.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        !self.pointer.load(Ordering::Relaxed).is_null()
+    }
+
+    /// What it holds, for as long as the guard lives. A load writes no shared cache line.
+    #[inline]
+    #[allow(unsafe_code, reason = "follows a pointer that the epoch keeps alive")]
+    pub fn load<'g>(&'g self, guard: &'g Guard) -> Option<&'g T> {
+        debug_assert!(protects(guard), "the guard belongs to another collector");
+        // Acquire pairs with the release of `fill`: the pointee's contents are visible.
+        let pointer = self.pointer.load(Ordering::Acquire);
+        // SAFETY: null, or the slot owned a count when the pointer was read, and a count taken from
+        // a slot is released only after every guard that was alive then is gone (invariant 2).
+        unsafe { pointer.as_ref() }
+    }
+
+    /// What it holds, owned.
+    #[allow(unsafe_code, reason = "adds a count to an Arc that the epoch keeps alive")]
+    pub fn load_arc(&self) -> Option<Arc<T>> {
+        let _guard = pin();
+        let pointer = self.pointer.load(Ordering::Acquire).cast_const();
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: as in `load`, the count that the slot owned lasts at least as long as the guard,
+        // so the pointer is a live `Arc` when the count is added.
+        unsafe {
+            Arc::increment_strong_count(pointer);
+            Some(Arc::from_raw(pointer))
+        }
+    }
+
+    /// What it holds, while nobody else has the slot.
+    #[allow(unsafe_code, reason = "follows a pointer of which the slot owns a count")]
+    pub fn get_mut(&mut self) -> Option<&T> {
+        // SAFETY: null, or the slot owns a count, and nobody can take it out while `self` is borrowed.
+        unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Puts a value in; the collector drops an earlier one, as [`EpochCell::swap`] does.
+    pub fn fill(&self, value: Arc<T>) {
+        retire(self.pointer.swap(Arc::into_raw(value).cast_mut(), Ordering::AcqRel));
+    }
+
+    /// Takes out what it holds; the collector drops it.
+    pub fn clear(&self) {
+        retire(self.pointer.swap(ptr::null_mut(), Ordering::AcqRel));
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for EpochSlot<T> {
+    fn drop(&mut self) {
+        if let Some(pointer) = NonNull::new(self.pointer.load(Ordering::Relaxed)) {
+            // Nobody borrows the slot, so nobody has loaded the value without a count (invariant 2).
+            Retired(pointer).release();
+        }
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug + 'static> fmt::Debug for EpochSlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EpochSlot").field(&self.load(&pin())).finish()
     }
 }

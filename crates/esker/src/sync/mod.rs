@@ -29,7 +29,7 @@ mod stripes;
 
 pub use contain::contain;
 pub use epoch::{Guard, pin};
-pub use epoch_cell::EpochCell;
+pub use epoch_cell::{EpochCell, EpochSlot};
 pub use gates::{Gates, Point};
 pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;

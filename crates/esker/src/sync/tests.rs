@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{EpochCell, Latch, Signal, pin};
+use super::{EpochCell, EpochSlot, Latch, Signal, pin};
 use crate::error::{Error, ErrorKind};
 
 /// Counts its living instances and carries a value that is destroyed with it.
@@ -176,4 +176,61 @@ fn one_event_wakes_all_waiters() {
         signal.notify();
     });
     assert_eq!(signal.epoch(), 1);
+}
+
+#[test]
+fn a_slot_gives_what_it_holds_until_it_is_cleared() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let mut slot = EpochSlot::empty();
+    assert!(!slot.is_full() && slot.load(&pin()).is_none() && slot.load_arc().is_none());
+    slot.fill(Tracked::new(1, &alive));
+    assert_eq!((slot.is_full(), slot.get_mut().map(|tracked| tracked.value)), (true, Some(1)));
+    let guard = pin();
+    let (seen, kept) = (slot.load(&guard).unwrap(), slot.load_arc().unwrap());
+    slot.fill(Tracked::new(2, &alive));
+    slot.clear();
+    for _ in 0..1_000 {
+        pin().flush();
+    }
+    assert_eq!((seen.value, seen.check), (1, !1), "a guard keeps what was cleared");
+    assert!(!slot.is_full() && slot.load(&guard).is_none());
+    drop(guard);
+    collect_until(|| alive.load(Ordering::SeqCst) == 1);
+    assert_eq!((kept.value, kept.check), (1, !1), "so does an owner");
+    drop(kept);
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+    // Nobody borrows a slot that is dropped, so what it holds goes at once.
+    slot.fill(Tracked::new(3, &alive));
+    drop(slot);
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn readers_see_whole_values_or_none_while_a_slot_is_filled_and_cleared() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let (slot, done) = (EpochSlot::empty(), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for reader in 0..3 {
+            let (slot, done) = (&slot, &done);
+            scope.spawn(move || {
+                while done.load(Ordering::Relaxed) == 0 {
+                    let guard = pin();
+                    let owned = if reader == 0 { slot.load_arc() } else { None };
+                    let seen = owned.as_deref().or_else(|| slot.load(&guard));
+                    if let Some(Tracked { value, check, .. }) = seen {
+                        assert_eq!(*check, !value, "a destroyed value was read");
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for value in 0..5_000 {
+                slot.fill(Tracked::new(value, &alive));
+                slot.clear();
+            }
+            done.store(1, Ordering::Relaxed);
+        });
+    });
+    drop(slot);
+    collect_until(|| alive.load(Ordering::SeqCst) == 0);
 }

@@ -2,7 +2,7 @@
 //! bounded, and nothing at all where the refusal is known before a place in the log is taken.
 
 use super::{Place, key, small};
-use esker::{Batch, Db, Durability, ErrorKind, Keyspace, Options};
+use esker::{Batch, Compression, Db, Durability, ErrorKind, Keyspace, Options};
 use esker_testkit::FaultFs;
 use esker_testkit::faultfs::{Effect, Op, Rule};
 use esker_testkit::orders::Reverse;
@@ -228,4 +228,48 @@ fn what_is_refused_after_a_failure_takes_neither_log_nor_memory() {
     }
     assert_eq!(taken(&db), before);
     drop(db);
+}
+
+/// More data than memory, in so small blocks that their indexes are more than the cache, too.
+#[test]
+fn indexes_and_blocks_keep_to_their_share() {
+    const KEYS: usize = 80_000;
+    const GETS: usize = 10_000;
+    let place = Place::new();
+    let mut options = Options::default();
+    options.memory = Some(1 << 20);
+    options.memtable_bytes = Some(2 << 20);
+    options.block_bytes = 256;
+    options.segment_bytes = 64 << 10;
+    options.compression = Compression::None;
+    let db = Db::open_with(place.path(), options).unwrap();
+    let value = |number: usize| number.to_be_bytes().repeat(12);
+    for number in 0..KEYS {
+        db.insert(key(number), value(number)).unwrap();
+    }
+    db.compact().unwrap();
+    let share = (1 << 20) / 8 * 5;
+    let reads = || db.stats().page_cache_reads + db.stats().device_reads;
+    let (before, mut indexes, mut both) = (reads(), Vec::new(), Vec::new());
+    for number in 0..GETS {
+        // Neighbours in time are far from each other.
+        let number = number * 7_919 % KEYS;
+        assert_eq!(db.get(key(number)).unwrap().unwrap(), value(number));
+        if number.is_multiple_of(16) {
+            let memory = db.stats().memory;
+            indexes.push(memory.indexes);
+            both.push(memory.indexes + memory.cache);
+        }
+    }
+    // What was evicted is freed when no thread of the process can still use it, so the least counts.
+    let least = |bytes: &[u64]| bytes[bytes.len() / 2..].iter().copied().min().unwrap();
+    let (indexes, both) = (least(&indexes), least(&both));
+    assert!(both <= share + share / 16, "{both} bytes of blocks and indexes");
+    // Indexes are used more often than blocks, and would take more if they could.
+    assert!(indexes > share / 2, "{indexes} bytes of indexes");
+    let all = db.stats().trees[0].base.segments * (64 << 10) / 5;
+    assert!(all > share, "{all} bytes of indexes in all");
+    // A get reads at most an index and a block, and finds some of them in memory.
+    let reads = reads() - before;
+    assert!(reads <= 2 * GETS as u64 && reads > GETS as u64, "{reads} reads");
 }

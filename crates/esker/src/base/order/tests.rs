@@ -20,6 +20,17 @@ fn heads_never_contradict_the_order() {
 }
 
 #[test]
+fn a_head_is_padded_with_zeros() {
+    for len in 0..12 {
+        let key: Vec<u8> = (0..len).map(|byte| 0xF0 + byte).collect();
+        let mut padded = [0; 8];
+        let kept = key.len().min(8);
+        padded[..kept].copy_from_slice(&key[..kept]);
+        assert_eq!(head_of(&key), u64::from_be_bytes(padded), "{len} bytes");
+    }
+}
+
+#[test]
 fn custom_orders_have_no_heads() {
     struct Bytes;
     impl Comparator for Bytes {

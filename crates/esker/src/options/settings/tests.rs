@@ -11,7 +11,7 @@ fn everything_follows_from_the_one_memory_number() {
     let given = settings(|options| options.memory = Some(256 << 20)).unwrap();
     assert_eq!(given.memtable_bytes, 8 << 20);
     assert_eq!(given.write_budget_bytes, 32 << 20);
-    assert_eq!(given.cache_bytes, 128 << 20);
+    assert_eq!(given.cache_bytes, 160 << 20);
     assert_eq!(given.batch_bytes_max, 32 << 20);
 }
 
@@ -19,7 +19,10 @@ fn everything_follows_from_the_one_memory_number() {
 fn the_shares_fit_into_the_number() {
     for memory in [1 << 20, 3 << 20, 64 << 20, 1 << 30, 40 << 30] {
         let given = settings(|options| options.memory = Some(memory)).unwrap();
-        assert!(given.write_budget_bytes + given.cache_bytes <= memory, "{given:?}");
+        assert!(
+            given.write_budget_bytes + given.history_bytes + given.cache_bytes <= memory,
+            "{given:?}"
+        );
         assert!(given.memtable_bytes <= MEMTABLE_BYTES_MAX);
     }
 }

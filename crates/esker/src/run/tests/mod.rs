@@ -11,7 +11,7 @@ use crate::block::Codec;
 use crate::cache::BlockCache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::Fs;
-use crate::trace::Plain;
+use crate::trace::{Plain, Purpose};
 use memfs::MemFs;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -379,4 +379,46 @@ fn large_segments_begin_at_pages() {
     assert!(metas.len() > 3 && metas.iter().all(|meta| meta.offset % 4096 == 0));
     let file = world.mem.file(&world.path(1));
     assert!(file.writes.load(Relaxed) <= 1 + metas.last().unwrap().end() / (256 << 10));
+}
+
+#[test]
+fn indexes_that_take_too_much_leave_memory() {
+    // Indexes of all segments take several times the capacity.
+    let world = World::new(32 << 10);
+    let run = world.run(&Bytewise, Role::Base, TINY, &numbered(0..20_000));
+    let file = world.mem.file(&world.path(1));
+    let (segments, mut largest) = (run.segments().len() as u64, 0);
+    let mut rng = Random::seeded("indexes");
+    for round in 0..20_000 {
+        // Most gets go to a few segments.
+        let number = if round % 4 == 0 { rng.below(20_000) } else { rng.below(300) };
+        let key = format!("key{number:08}");
+        let found = get(&world, &run, &Bytewise, key.as_bytes(), 1).unwrap().unwrap();
+        assert_eq!(found.2, number.to_string().as_bytes());
+        let stats = world.cache.stats();
+        largest = largest.max(stats.bytes + world.cache.kept_index_bytes());
+    }
+    let all = segments * (run.segments()[0].index(&world.cache, Purpose::Get).unwrap().bytes());
+    assert!(all > 120 << 10, "{all} bytes of indexes in {segments} segments");
+    assert!(largest <= (32 << 10) + 2048, "{largest} bytes are kept");
+    // A get of a cold key reads at most an index and a block; hot blocks and their indexes stay.
+    let reads = file.reads.load(Relaxed);
+    assert!(reads <= 2 * 20_000 / 4 + 20_000 / 8, "{reads} reads");
+    drop(run);
+    crate::sync::pin().flush();
+    assert_eq!((world.cache.kept_index_bytes(), world.cache.stats().bytes), (0, 0));
+}
+
+#[test]
+fn compactions_keep_no_index() {
+    let world = World::new(1 << 20);
+    let run = world.run(&Bytewise, Role::Base, TINY, &numbered(0..2_000));
+    let mut cursor = RunCursor::new(run.clone(), Bytewise, world.cache.clone(), false, false);
+    cursor.seek_to_first().unwrap();
+    while cursor.valid() {
+        cursor.next().unwrap();
+    }
+    drop(cursor);
+    assert_eq!(world.cache.stats().index_bytes, 0);
+    assert!(run.segments().iter().all(|segment| !segment.is_loaded()));
 }
