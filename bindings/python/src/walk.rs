@@ -102,14 +102,16 @@ impl Walk {
     /// Moves to just before the first entry of the range whose key is not below `key`; a key
     /// behind the range counts as its stop, which may lie in it.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        let key = match &self.range.stop {
+            Some(stop) if self.compare(key, stop)?.is_gt() => stop,
+            _ => key,
+        };
+        // In an empty range the stop, too, may lie before the start.
         if self.too_small(key)? {
             self.place = Place::Start;
             return Ok(());
         }
-        match &self.range.stop {
-            Some(stop) if self.compare(key, stop)?.is_gt() => self.cursor.seek(stop)?,
-            _ => self.cursor.seek(key)?,
-        }
+        self.cursor.seek(key)?;
         let stands = self.cursor.valid() && !self.too_large(self.cursor.key())?;
         self.place = if stands { Place::Before } else { Place::Stop };
         Ok(())

@@ -15,7 +15,7 @@ import tempfile
 
 import plyvel
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import esker
@@ -123,6 +123,16 @@ compared = {"cases": 0}
     prefix=st.none() | KEYS,
     reverse=st.booleans(),
     moves=MOVES,
+)
+# A range that is empty because its start, which is not part of it, is its stop.
+@example(
+    entries={b"": b""},
+    start=b"",
+    stop=b"",
+    include=(False, True),
+    prefix=None,
+    reverse=False,
+    moves=[("seek", b"\x00"), ("next", b"")],
 )
 def test_iterators_move_alike(both, entries, start, stop, include, prefix, reverse, moves):
     fill(both, entries)
