@@ -282,7 +282,8 @@ fn shown_missing(from: &Path) -> Error {
     esker_port::Import::open(LMDB, from, Default::default()).err().unwrap()
 }
 
-/// A small file that LMDB made, also for the tests of the program.
+/// A small file that LMDB made, also for the tests of the program. With `ESKER_WRITE_LMDB_FIXTURE`
+/// set, [`a_file_like_the_one_that_is_checked_in_is_read`] writes it anew.
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lmdb");
 
 fn of_fixture() -> Content {
@@ -297,12 +298,15 @@ fn of_fixture() -> Content {
 }
 
 #[test]
-#[ignore = "makes the file that is checked in"]
-fn make_the_fixture() {
+fn a_file_like_the_one_that_is_checked_in_is_read() {
     let place = tempfile::tempdir().unwrap();
-    made(&place.path().join("env"), &of_fixture());
-    std::fs::create_dir_all(FIXTURE).unwrap();
-    copy(&place.path().join("env/data.mdb"), &Path::new(FIXTURE).join("data.mdb"));
+    let from = place.path().join("env");
+    made(&from, &of_fixture());
+    assert!(shown(LMDB, &from).unwrap() == of_fixture());
+    if std::env::var_os("ESKER_WRITE_LMDB_FIXTURE").is_some() {
+        std::fs::create_dir_all(FIXTURE).unwrap();
+        copy(&from.join("data.mdb"), &Path::new(FIXTURE).join("data.mdb"));
+    }
 }
 
 #[test]

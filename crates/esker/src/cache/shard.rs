@@ -50,7 +50,7 @@ pub(super) struct Leaving {
 }
 
 /// A queue that supports removal from the middle: a removal leaves a hole, which stays until it
-/// reaches the front or until holes outnumber frames.
+/// reaches the front or until holes outnumber what stands there.
 #[derive(Debug, Default)]
 struct Fifo {
     items: VecDeque<Option<Item>>,

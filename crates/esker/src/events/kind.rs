@@ -340,7 +340,8 @@ define_events! {
         /// Its message.
         message: String,
     }
-    /// Files to which nothing refers could not be removed. They only take space; it is tried again.
+    /// Files to which nothing refers, or their unused parts, could not be removed. They only take
+    /// space. It is tried again, but not for what a failed checkpoint left.
     FilesLeft = "files_left", WARN, FEW {
         /// Which, like `run files` or `spare log files`.
         what: &'static str,

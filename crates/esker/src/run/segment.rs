@@ -146,7 +146,9 @@ impl Segment {
             self.index.fill(index.clone());
             index
         };
-        index.entry.iter().for_each(|entry| cache.insert_index(entry.clone()));
+        if let Some(entry) = &index.entry {
+            cache.insert_index(entry.clone());
+        }
         Ok(index)
     }
 
@@ -384,8 +386,10 @@ impl Resident for Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if let Some(index) = self.index.get_mut() {
-            index.entry.iter().for_each(|entry| index.slots.cache().remove_index(entry));
+        if let Some(index) = self.index.get_mut()
+            && let Some(entry) = &index.entry
+        {
+            index.slots.cache().remove_index(entry);
         }
         if *self.obsolete.get_mut() {
             self.file.reclaim_slice(self.meta.offset, self.meta.len);

@@ -35,6 +35,19 @@ impl<T> Retired<T> {
     }
 }
 
+/// One more owner of what a cell or slot holds.
+///
+/// # Safety
+/// The pointer came from [`Arc::into_raw`], and another count keeps the value alive during the call.
+#[allow(unsafe_code, reason = "adds a count to an Arc that is known by its pointer")]
+unsafe fn counted<T>(pointer: *const T) -> Arc<T> {
+    // SAFETY: as the caller promises; the `Arc` takes over the count that is added.
+    unsafe {
+        Arc::increment_strong_count(pointer);
+        Arc::from_raw(pointer)
+    }
+}
+
 /// Gives back a count of a cell or slot after a grace period.
 fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
     let Some(pointer) = NonNull::new(pointer) else { return };
@@ -68,13 +81,9 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     #[allow(unsafe_code, reason = "adds a count to an Arc that the epoch keeps alive")]
     pub fn load_arc(&self) -> Arc<T> {
         let _guard = pin();
-        let pointer = self.pointer.load(Ordering::Acquire).cast_const();
-        // SAFETY: as in `load`, the count that the cell owned lasts at least as long as the guard,
-        // so the pointer is a live `Arc` when the count is added.
-        unsafe {
-            Arc::increment_strong_count(pointer);
-            Arc::from_raw(pointer)
-        }
+        let pointer = self.pointer.load(Ordering::Acquire);
+        // SAFETY: as in `load`, the count that the cell owned lasts at least as long as the guard.
+        unsafe { counted(pointer) }
     }
 
     /// Replaces the value. The collector drops the old one when no reader can see it any more, on
@@ -136,16 +145,9 @@ impl<T: Send + Sync + 'static> EpochSlot<T> {
     #[allow(unsafe_code, reason = "adds a count to an Arc that the epoch keeps alive")]
     pub fn load_arc(&self) -> Option<Arc<T>> {
         let _guard = pin();
-        let pointer = self.pointer.load(Ordering::Acquire).cast_const();
-        if pointer.is_null() {
-            return None;
-        }
-        // SAFETY: as in `load`, the count that the slot owned lasts at least as long as the guard,
-        // so the pointer is a live `Arc` when the count is added.
-        unsafe {
-            Arc::increment_strong_count(pointer);
-            Some(Arc::from_raw(pointer))
-        }
+        let pointer = NonNull::new(self.pointer.load(Ordering::Acquire))?;
+        // SAFETY: as in `load`, the count that the slot owned lasts at least as long as the guard.
+        Some(unsafe { counted(pointer.as_ptr()) })
     }
 
     /// What it holds, while nobody else has the slot.
