@@ -22,6 +22,8 @@ use std::sync::Arc;
 
 /// The first run of the newest row: a search that found its answer in memory reached no run.
 const ALL_RUNS: (usize, usize) = (usize::MAX, 0);
+/// No memtable is left.
+const NO_MEMTABLE: (usize, usize) = (usize::MAX, 0);
 
 /// The result of an attempt.
 pub enum Answer<R> {
@@ -170,12 +172,16 @@ impl<O: DbOrder> Search<'_, O> {
     fn not_reached<T: Recorder>(
         &self,
         state: &State,
-        set: usize,
+        set: (usize, usize),
         (tier, run): (usize, usize),
         recorder: &mut T,
     ) {
-        for set in set..state.memtable_sets.len() {
-            recorder.step(state.memtable(set), Some(Outcome::NotReached));
+        let (mut n, mut newer) = set;
+        while let Some(set) = state.memtable_sets.get(n) {
+            for newer in newer..O::count(set) {
+                recorder.step(state.memtable::<O>(n, newer), Some(Outcome::NotReached));
+            }
+            (n, newer) = (n + 1, 0);
         }
         let Some(tree) = state.version.tree(self.asked.keyspace.id) else { return };
         for (at, row) in tree.rows().iter().enumerate().rev() {
@@ -203,37 +209,43 @@ impl<O: DbOrder> Search<'_, O> {
         let hash = hash_key(key);
         for (n, set) in state.memtable_sets.iter().enumerate() {
             let id = keyspace.id_in(set.start);
-            let Some(table) = O::table(set, id) else { continue };
-            let cover = table.tombstone_seq(id, key, below);
-            if let Some(found) = table.get_hashed(id, key, hash, below) {
-                let value = Seen { bytes: found.value, block: None };
-                let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
-                let answer = self.settle(&hit, take);
-                if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
-                    self.asked.count_found(Counter::GetsElsewhere);
+            // One filter answers for all memtables of a set, which hold few of the keys.
+            if !T::RECORDS && !O::may_hold(set, id, hash) {
+                continue;
+            }
+            for (newer, table) in O::tables(set, id).enumerate() {
+                let cover = table.tombstone_seq(id, key, below);
+                if let Some(found) = table.get_hashed(id, key, hash, below) {
+                    let value = Seen { bytes: found.value, block: None };
+                    let hit = Hit { seq: found.seq, kind: found.kind, cover, value };
+                    let answer = self.settle(&hit, take);
+                    if matches!((&answer, access), (Answer::Present(_), Access::Cached(_))) {
+                        self.asked.count_found(Counter::GetsElsewhere);
+                    }
+                    if T::RECORDS {
+                        recorder
+                            .step(state.memtable::<O>(n, newer), Some(self.outcome(&hit, &answer)));
+                        self.not_reached(state, (n, newer + 1), ALL_RUNS, recorder);
+                    }
+                    return Ok(answer);
                 }
                 if T::RECORDS {
-                    recorder.step(state.memtable(n), Some(self.outcome(&hit, &answer)));
-                    self.not_reached(state, n + 1, ALL_RUNS, recorder);
+                    let outcome = match table.filter_passes(id, hash) {
+                        _ if cover > 0 => Outcome::RangeDeleted,
+                        Some(false) => Outcome::FilterAbsent,
+                        Some(true) => Outcome::FalsePositive,
+                        None => Outcome::Absent,
+                    };
+                    recorder.step(state.memtable::<O>(n, newer), Some(outcome));
                 }
-                return Ok(answer);
-            }
-            if T::RECORDS {
-                let outcome = match table.filter_passes(id, hash) {
-                    _ if cover > 0 => Outcome::RangeDeleted,
-                    Some(false) => Outcome::FilterAbsent,
-                    Some(true) => Outcome::FalsePositive,
-                    None => Outcome::Absent,
-                };
-                recorder.step(state.memtable(n), Some(outcome));
-            }
-            // Seeded: a get finds an entry in a run that a range delete in memory hides.
-            bug!("lookup_range_delete_in_memory_not_carried", continue);
-            if cover > 0 {
-                if T::RECORDS {
-                    self.not_reached(state, n + 1, ALL_RUNS, recorder);
+                // Seeded: a get finds an entry in a run that a range delete in memory hides.
+                bug!("lookup_range_delete_in_memory_not_carried", continue);
+                if cover > 0 {
+                    if T::RECORDS {
+                        self.not_reached(state, (n, newer + 1), ALL_RUNS, recorder);
+                    }
+                    return Ok(Answer::Absent);
                 }
-                return Ok(Answer::Absent);
             }
         }
         self.search_runs(Wanted { key, hash, below }, (state, access), take, recorder)
@@ -272,7 +284,7 @@ impl<O: DbOrder> Search<'_, O> {
                         if T::RECORDS {
                             let outcome = self.outcome(&hit, &answer);
                             recorder.step(partition.source(tier, number, n), Some(outcome));
-                            self.not_reached(state, usize::MAX, (tier, n + 1), recorder);
+                            self.not_reached(state, NO_MEMTABLE, (tier, n + 1), recorder);
                         }
                         return Ok(answer);
                     }
@@ -286,7 +298,7 @@ impl<O: DbOrder> Search<'_, O> {
                             && !(tier > 0 && bug!("lookup_range_delete_in_tier_not_carried"));
                         if ends {
                             if T::RECORDS {
-                                self.not_reached(state, usize::MAX, (tier, n + 1), recorder);
+                                self.not_reached(state, NO_MEMTABLE, (tier, n + 1), recorder);
                             }
                             break 'rows;
                         }

@@ -13,10 +13,11 @@ mod signal;
 mod snapshots;
 mod version;
 
-use crate::base::{Bytewise, Kind, Seq};
+use crate::base::{Kind, Seq};
 use crate::commit::{Refused, Ring, Ticket};
 use crate::manifest::{Partition, Tree, Version};
-use crate::memtable::{ChunkPool, Memtable};
+use crate::memtable::ChunkPool;
+use crate::options::settings::MemtableSizes;
 use crate::run::{Role, Run, RunFile, Segment, SegmentKind, SegmentMeta};
 use crate::state::State;
 use crate::state::memtables::{MemtableSet, apply_bytewise};
@@ -53,7 +54,8 @@ pub(crate) fn ring() -> loom::sync::Arc<Ring> {
 }
 
 fn memset(start: Seq) -> MemtableSet {
-    MemtableSet::new(start, 1 << 10, &Arc::new(ChunkPool::new(0)))
+    let sizes = MemtableSizes { set_bytes: 1 << 10, table_bytes: 1 << 10 };
+    MemtableSet::new(start, sizes, &Arc::new(ChunkPool::new(0)))
 }
 
 /// Writes the key into the set; the value says where it was written.
@@ -62,12 +64,12 @@ fn put(set: &MemtableSet, key: &[u8], seq: Seq) {
 }
 
 fn put_value(set: &MemtableSet, key: &[u8], seq: Seq, value: &[u8]) {
-    apply_bytewise(set.bytewise(), Op::Put { keyspace: 0, key, value }, seq);
+    apply_bytewise(set.bytewise().table_for(seq), Op::Put { keyspace: 0, key, value }, seq);
 }
 
 /// Where the newest version of the key below a position was written.
-fn newest(table: &Memtable<Bytewise>, key: &[u8], below: Seq) -> Option<Seq> {
-    let found = table.get(0, key, below)?;
+fn newest(set: &MemtableSet, key: &[u8], below: Seq) -> Option<Seq> {
+    let found = set.bytewise().newest_first().find_map(|table| table.get(0, key, below))?;
     assert_eq!(found.kind, Kind::Put);
     Some(Seq::from_be_bytes(found.value.try_into().unwrap()))
 }

@@ -367,14 +367,14 @@ fn a_flush_or_compaction_that_fails_at_its_end_leaves_no_file() {
             // Nothing is compacted because writes pause.
             options.small_tiers = None;
             let db = Db::open_with(PATH, options).unwrap();
-            (0..200).for_each(|n| db.insert(format!("{n:03}"), [b'1'; 40]).unwrap());
+            // Less than a memtable, so something is left to flush.
+            (0..60).for_each(|n| db.insert(format!("{n:03}"), [b'1'; 40]).unwrap());
             if merge {
                 // A delta so small that only `compact` rewrites it.
                 db.compact().unwrap();
-                db.insert("100", "2").unwrap();
+                db.insert("050", "2").unwrap();
                 db.flush().unwrap();
             }
-            // A full memtable may be on its way into a file.
             db.wait_until_idle().unwrap();
             let before = run_files(&fs);
             fs.add(Rule::new(call, Effect::Error(io::ErrorKind::Other)).path(path).persistent());
@@ -387,7 +387,7 @@ fn a_flush_or_compaction_that_fails_at_its_end_leaves_no_file() {
             drop(db);
             let db = Db::open_with(PATH, self::options(&FaultFs::over(&disk), 1)).unwrap();
             let value = if merge { &b"2"[..] } else { &[b'1'; 40] };
-            assert_eq!(db.get("100").unwrap().as_deref(), Some(value), "{what}");
+            assert_eq!(db.get("050").unwrap().as_deref(), Some(value), "{what}");
         }
     }
 }

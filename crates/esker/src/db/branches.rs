@@ -126,11 +126,8 @@ impl Core {
         pipeline.seal(|position| {
             // Seals come one at a time, and only seals replace the active set.
             if self.state.load_arc().active().start < position {
-                self.state.seal(MemtableSet::new(
-                    position,
-                    self.settings.memtable_bytes,
-                    &self.pool,
-                ));
+                let sizes = self.settings.memtable_sizes();
+                self.state.seal(MemtableSet::new(position, sizes, &self.pool));
             }
             position
         })

@@ -23,7 +23,7 @@ use crate::db::output::SlicesFile;
 use crate::directory::reserve::Use;
 use crate::error::Result;
 use crate::events::EventKind;
-use crate::iter::LoserTree;
+use crate::iter::{AnyCursor, LoserTree};
 use crate::manifest::{Edit, Partition, Tree, Version};
 use crate::monitor::Watched;
 use crate::run::RunWriter;
@@ -151,11 +151,17 @@ impl Core {
         writer: &mut Option<RunWriter>,
     ) -> Result<(usize, Vec<Slice>)> {
         let nothing = Ok((0, Vec::new()));
-        let Some(table) = O::table(set, id) else { return nothing };
+        if O::tables(set, id).next().is_none() {
+            return nothing;
+        }
         let operator = readers.first().map(|reader| reader.traits().operator.clone());
         let Some(operator) = operator else { return nothing };
-        let open = || vec![table.cursor(id)];
-        let tombstones = table.fragments(id);
+        let open = || {
+            let mut cursors: Vec<AnyCursor<O>> = Vec::new();
+            O::cursors(set, id, |_, cursor, _| cursors.push(cursor.into()));
+            cursors
+        };
+        let tombstones = O::fragments(order, set, id);
         let sizes = (set.bytes(), &self.settings);
         let mut look = LoserTree::new(order.clone(), open());
         let tier = match tree.tiers().len() {

@@ -6,7 +6,7 @@
 //! refuses an entry, the error concerns only that entry: the next move continues after it. Every
 //! other error stays until the iterator is repositioned.
 
-use crate::base::{Moment, SEQ_MAX};
+use crate::base::Moment;
 use crate::catalog::KeyspaceState;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
@@ -80,11 +80,9 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         let mut memory_tombstones = Vec::new();
         for set in &state.memtable_sets {
             let id = keyspace.id_in(set.start);
-            let Some(table) = O::table(set, id) else { continue };
-            let tombstones = table.tombstone_view(id);
-            if !tombstones.is_empty() {
-                memory_tombstones.push(AnyTombstones::Mem(tombstones));
-            }
+            let tombstones = O::tables(set, id).map(|table| table.tombstone_view(id));
+            let tombstones = tombstones.filter(|tombstones| !tombstones.is_empty());
+            memory_tombstones.extend(tombstones.map(AnyTombstones::Mem));
         }
         Self {
             core,
@@ -302,11 +300,11 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             Vec::with_capacity(self.state.memtable_sets.len() + 1 + partition.deltas.len());
         for (n, set) in self.state.memtable_sets.iter().enumerate() {
             let id = self.keyspace.id_in(set.start);
-            let Some(table) = O::table(set, id) else { continue };
-            let cursor = AnyCursor::Mem(table.cursor(id));
-            let cursor = self.watcher.watch(|| self.state.memtable(n), cursor);
-            let seq_bound = set.sealed_at().unwrap_or(SEQ_MAX);
-            sources.push(Source { cursor, seq_bound });
+            O::cursors(set, id, |newer, cursor, seq_bound| {
+                let named = || self.state.memtable::<O>(n, newer);
+                let cursor = self.watcher.watch(named, cursor.into());
+                sources.push(Source { cursor, seq_bound });
+            });
         }
         let mut tombstones = self.memory_tombstones.clone();
         let tree = self.tree.clone();

@@ -13,7 +13,7 @@ use crate::db::watch::Watching;
 use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
 use crate::manifest::{Moved, Tree};
-use crate::sync::{Point, contain};
+use crate::sync::{Point, contain, spawn};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ impl Core {
                 continue;
             }
             let relieved = self.relieve_if_asked();
-            let flushed = self.flush_if_due() || relieved;
+            let flushed = self.flush_if_due() || self.merge_tables() || relieved;
             // Flushes come first. If writers are slowed because compactions are late, one
             // compaction follows each flush; otherwise a single worker would never compact.
             // Compactions flush between their steps, so no flush waits long for a compaction.
@@ -149,9 +149,10 @@ impl Core {
         if done {
             self.note_gain();
         }
+        // Who waits until all is quiet finds no version in use here that keeps files.
+        self.update_pressure();
         self.work.end_flush(failure.map(|error| self.name_holders(error)));
         self.regain();
-        self.update_pressure();
         // Stopped writers retry in any case: they may have a memtable to seal, or need the error
         // that makes flushes fail.
         self.room.notify();
@@ -273,6 +274,7 @@ impl Core {
         if self.work.flush_error().is_none() {
             self.flush_if_due();
         }
+        self.merge_tables();
         self.work.yield_to_flush()
     }
 
@@ -329,15 +331,4 @@ impl Core {
             }
         }
     }
-}
-
-fn spawn(
-    name: &str,
-    path: &std::path::Path,
-    run: impl FnOnce() + Send + 'static,
-) -> Result<std::thread::JoinHandle<()>> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(run)
-        .map_err(|error| Error::io("start a thread for", path, error))
 }

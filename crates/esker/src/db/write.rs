@@ -294,7 +294,7 @@ impl Core {
         let apply = |state: &State, first| {
             let set = state.set_of(first);
             self.apply_all(set, write, first)?;
-            Ok(set.bytes())
+            Ok(set.fill())
         };
         self.commit(pipeline, write, watch, apply, phases)
     }
@@ -305,7 +305,7 @@ impl Core {
         pipeline: &Pipeline,
         write: &Write<'_>,
         watch: Option<Watch<'_>>,
-        apply: impl FnOnce(&State, Seq) -> Result<u64>,
+        apply: impl FnOnce(&State, Seq) -> Result<(u64, bool)>,
         phases: &mut impl Phases,
     ) -> Result<Seq> {
         let class = Class::of(write.durability);
@@ -333,10 +333,10 @@ impl Core {
             pipeline.wait_visible(seq)?;
             self.validate(reads, seen, seq, Which::Bytewise).map(|()| turn)
         };
-        let mut bytes = 0;
+        let (mut bytes, mut needs_look) = (0, false);
         let apply = |_: &_, first| {
             let guard = pin();
-            bytes = apply(self.state.load(&guard), first)?;
+            (bytes, needs_look) = apply(self.state.load(&guard), first)?;
             Ok(())
         };
         let (payload, operations) = (write.payload, write.operations);
@@ -346,9 +346,7 @@ impl Core {
             return written;
         };
         let len = write.payload.len() as u64 + 1;
-        if bytes / LOOK_EVERY_BYTES != bytes.saturating_sub(len) / LOOK_EVERY_BYTES
-            || bytes >= self.settings.memtable_bytes
-        {
+        if needs_look || bytes / LOOK_EVERY_BYTES != bytes.saturating_sub(len) / LOOK_EVERY_BYTES {
             self.look_at_memtable(pipeline);
         }
         Ok(end)
@@ -368,7 +366,7 @@ impl Core {
     /// Applies the operations of a batch on bytewise keyspaces.
     #[inline]
     fn apply_all(&self, set: &MemtableSet, write: &Write<'_>, first: Seq) -> Result<()> {
-        let mut next = first;
+        let (mut next, table) = (first, set.bytewise().table_for(first));
         for op in Ops::new(write.payload) {
             // Seeded: an operation that cannot be decoded is left out, and the log holds what no
             // open replays.
@@ -376,7 +374,7 @@ impl Core {
                 return Ok(());
             }
             let Ok(op) = op else { return Err(self.undecodable(first)) };
-            apply_bytewise(set.bytewise(), op, next);
+            apply_bytewise(table, op, next);
             next += 1;
         }
         if next - first != u64::from(write.operations) {
@@ -439,7 +437,7 @@ impl Core {
             for (index, op) in ops.into_iter().enumerate() {
                 let (seq, id) = (first + index as u64, op.keyspace());
                 match (order_of(id), op) {
-                    (None, op) => apply_bytewise(set.bytewise(), op, seq),
+                    (None, op) => apply_bytewise(set.bytewise().table_for(seq), op, seq),
                     (Some(order), Op::DeleteRange { start, end, .. }) => {
                         let table = set.custom_or_new(id, order);
                         table.delete_range(id, tombstone(start, end, seq));
@@ -448,7 +446,7 @@ impl Core {
                 }
             }
             drop(placing);
-            Ok(set.bytes())
+            Ok(set.fill())
         };
         self.commit(pipeline, write, watch, apply, phases)
     }
@@ -507,7 +505,24 @@ impl Core {
         if (full || !covered) && !self.seal(pipeline, &state) {
             state.active().renew_seal_request();
         }
+        if !full && state.active().begin_next_table(false, |begin| pipeline.seal(begin)) {
+            self.work.notify();
+        }
         self.update_pace();
+    }
+
+    /// Merges pointers to the entries of memtables, if enough of them wait; of all, if nobody has
+    /// written since the last call. Returns whether it did.
+    pub(super) fn merge_tables(&self) -> bool {
+        let Some(pipeline) = &self.pipeline else { return false };
+        // Only the sets are kept meanwhile: a state would keep files that a change leaves behind.
+        let sets = self.state.load(&pin()).memtable_sets.clone();
+        let visible = pipeline.visible();
+        let calm = sets[0].bytewise().is_calm(visible);
+        if calm {
+            sets[0].begin_next_table(true, |begin| pipeline.seal(begin));
+        }
+        sets.iter().any(|set| set.merge_tables(visible, calm))
     }
 
     /// Seals the active set of `state`, unless another thread did or too many sets wait already.
@@ -521,7 +536,7 @@ impl Core {
             return false;
         }
         pipeline.seal(|position| {
-            self.state.seal(MemtableSet::new(position, self.settings.memtable_bytes, &self.pool));
+            self.state.seal(MemtableSet::new(position, self.settings.memtable_sizes(), &self.pool));
         });
         self.work.notify();
         true

@@ -6,7 +6,7 @@ use super::{Span, Tombstones};
 use crate::base::rangedel::Fragments;
 use crate::base::{Cursor, KeyOrder, Kind, Seq};
 use crate::error::Result;
-use crate::memtable::{MemCursor, TombstoneView};
+use crate::memtable::{MemCursor, MemorySource, MergedCursor, TombstoneView};
 use crate::run::RunCursor;
 use std::sync::Arc;
 
@@ -15,14 +15,26 @@ use std::sync::Arc;
 pub enum AnyCursor<O: KeyOrder> {
     /// Over a memtable.
     Mem(MemCursor<O>),
+    /// Over several memtables whose entries were merged.
+    Merged(MergedCursor),
     /// Over a run.
     Run(RunCursor<O>),
+}
+
+impl<O: KeyOrder> From<MemorySource<O>> for AnyCursor<O> {
+    fn from(source: MemorySource<O>) -> Self {
+        match source {
+            MemorySource::Table(cursor) => Self::Mem(cursor),
+            MemorySource::Merged(cursor) => Self::Merged(cursor),
+        }
+    }
 }
 
 macro_rules! forward {
     ($self:ident, $cursor:ident => $call:expr) => {
         match $self {
             AnyCursor::Mem($cursor) => $call,
+            AnyCursor::Merged($cursor) => $call,
             AnyCursor::Run($cursor) => $call,
         }
     };

@@ -2,9 +2,10 @@
 //! commit ring, [`Current`], and the sets with their memtables.
 
 use super::{RECORD, in_version, memset, model, newest, put, reserve, ring, version};
-use crate::base::Seq;
+use crate::base::{Cursor, Seq};
 use crate::commit::Ring;
 use crate::manifest::Version;
+use crate::memtable::MemorySource;
 use crate::run::RunFile;
 use crate::state::State;
 use crate::state::current::Current;
@@ -58,7 +59,7 @@ fn flushable(
     let set = set?;
     let mine = set.start..set.sealed_at().unwrap();
     for seq in writes_below(100) {
-        let found = newest(set.bytewise(), &key(seq), Seq::MAX >> 8).is_some();
+        let found = newest(&set, &key(seq), Seq::MAX >> 8).is_some();
         assert!(found || !mine.contains(&seq), "a flush left out what stands below its end");
         assert!(!found || mine.contains(&seq), "a set holds what stands behind its end");
     }
@@ -75,10 +76,8 @@ fn install(current: &Current, set: &StdArc<MemtableSet>) {
 /// Every write below the position must be there, in a memtable or in the tree.
 fn sees_all(state: &State, below: Seq) {
     for seq in writes_below(below) {
-        let in_memory = state
-            .memtable_sets
-            .iter()
-            .any(|set| newest(set.bytewise(), &key(seq), below).is_some());
+        let in_memory =
+            state.memtable_sets.iter().any(|set| newest(set, &key(seq), below).is_some());
         assert!(in_memory || in_version(state, seq), "a reader misses a published write");
     }
 }
@@ -159,5 +158,51 @@ fn a_seal_and_an_install_do_not_undo_each_other() {
         assert_eq!(state.memtable_sets.len(), 2, "the first set went, and one came");
         assert_eq!(state.active().start, below);
         sees_all(&state, below);
+    });
+}
+
+/// Writes go to the next memtable of their set while one is on its way.
+#[test]
+fn a_reader_sees_every_published_write_through_a_new_memtable() {
+    model(3, || {
+        let (ring, current) = (ring(), current());
+        let writer = {
+            let (ring, current) = (Arc::clone(&ring), Arc::clone(&current));
+            thread::spawn(move || (0..2).for_each(|_| write(&ring, &current)))
+        };
+        let adder = {
+            let (ring, current) = (Arc::clone(&ring), Arc::clone(&current));
+            thread::spawn(move || {
+                let state = current.load_arc();
+                let group = state.active().bytewise();
+                let table = group.table(0).unwrap().beside(1 << 10);
+                ring.seal(|position| group.add(position, table));
+            })
+        };
+        let (state, below) = current.view(|| ring.visible());
+        sees_all(&state, below);
+        writer.join().unwrap();
+        adder.join().unwrap();
+        let group = current.load_arc().active().clone();
+        let group = group.bytewise();
+        assert_eq!(group.count(), 2);
+        for seq in writes_below(3 * RECORD) {
+            let found = group.table_for(seq).get(0, &key(seq), Seq::MAX >> 8);
+            assert!(found.is_some(), "a write is not in the memtable of its number");
+        }
+        // Pointers are merged only when every write to these memtables has come.
+        let end = 3 * RECORD;
+        assert!(group.merge(ring.visible(), Some(end), 1));
+        let mut shown = 0;
+        group.cursors(0, |_, cursor, _| {
+            if let MemorySource::Merged(mut cursor) = cursor {
+                cursor.seek_to_first().unwrap();
+                while cursor.valid() {
+                    shown += 1;
+                    cursor.next().unwrap();
+                }
+            }
+        });
+        assert_eq!(shown, 2);
     });
 }

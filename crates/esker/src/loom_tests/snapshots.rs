@@ -40,7 +40,7 @@ impl World {
 
     /// What of the key is found at a position in a state.
     fn find(state: &State, below: Seq) -> Option<Seq> {
-        newest(state.active().bytewise(), b"key", below)
+        newest(state.active(), b"key", below)
     }
 
     /// What a snapshot finds now.
@@ -53,7 +53,7 @@ impl World {
     fn merge(&self) {
         let (snapshots, now) = self.snapshots.moments(|| 0);
         let gc = CompactionRule { snapshots, now }.at(Depth::Bottom);
-        let cursor = self.current.load_arc().active().bytewise().cursor(0);
+        let cursor = self.current.load_arc().active().bytewise().table(0).unwrap().cursor(0);
         let none = Vec::<StdArc<Fragments>>::new();
         let mut stream = CompactionStream::new(Bytewise, vec![cursor], none, gc);
         let merged = memset(RECORD);

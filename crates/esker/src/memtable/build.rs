@@ -14,7 +14,6 @@ use super::arena::ChunkPool;
 use super::node::{Entry, Header, NodeRef};
 use super::skiplist::is_published;
 use super::table::Memtable;
-use crate::base::codec::hash_key;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Kind, Seq};
 use std::cmp::Ordering;
@@ -49,16 +48,11 @@ impl MemtableBuilder {
     /// Adds a version of a key. A key must not get the same sequence number twice.
     pub fn insert(&mut self, keyspace: KeyspaceId, key: &[u8], seq: Seq, kind: Kind, value: &[u8]) {
         debug_assert!(is_published(seq), "sequence numbers fit 56 bits");
-        let place = self.table.bloom.place(keyspace, hash_key(key));
-        if let Some(place) = place {
-            self.table.bloom.prefetch(place);
-        }
+        let places = self.table.prefetch_filters(keyspace, key);
         let head = Bytewise.head(key);
         let node = self.table.list.stage(&Entry { keyspace, head, key, seq, kind, value });
         self.rows.push(Row { digit: 0, node });
-        if let Some(place) = place {
-            self.table.bloom.set(place);
-        }
+        self.table.set_filters(places);
     }
 
     /// Adds a range tombstone: it hides the keys of its range up to its sequence number.

@@ -22,7 +22,7 @@
 
 #![allow(unsafe_code, reason = "links of a level may only be touched on nodes of that height")]
 
-use super::arena::{Arena, ChunkPool};
+use super::arena::Arena;
 use super::node::{Entry, Header, NodeRef};
 use super::prefetch::prefetch;
 use crate::base::{KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
@@ -75,7 +75,7 @@ pub(super) struct Skiplist<O> {
     has_pending: AtomicBool,
     fingers: [Finger; FINGERS],
     /// Owns all nodes. Last, so that it is dropped last.
-    arena: Arena,
+    arena: Arc<Arena>,
 }
 
 // SAFETY: `root` points into `arena`, which the list owns; nodes hold plain data and atomics and
@@ -91,8 +91,8 @@ struct Splice<'a> {
 }
 
 impl<O: KeyOrder> Skiplist<O> {
-    pub(super) fn new(order: O, pool: Option<Arc<ChunkPool>>) -> Self {
-        let arena = Arena::new(pool);
+    /// An empty list whose nodes lie in `arena`, which other lists may use too.
+    pub(super) fn new(order: O, arena: Arc<Arena>) -> Self {
         let nothing =
             Entry { keyspace: 0, head: 0, key: &[], seq: 0, kind: Kind::Delete, value: &[] };
         let root = NodeRef::allocate(&arena, HEIGHT_MAX, &nothing).as_ptr();
@@ -106,8 +106,13 @@ impl<O: KeyOrder> Skiplist<O> {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// The bytes of the arena, with what other lists have there.
+    pub(super) fn arena_bytes(&self) -> usize {
         self.arena.bytes()
+    }
+
+    pub(super) fn arena(&self) -> &Arc<Arena> {
+        &self.arena
     }
 
     pub(super) fn inserted(&self) -> u64 {
@@ -126,7 +131,7 @@ impl<O: KeyOrder> Skiplist<O> {
 
     /// Whether `node` is before the target.
     #[inline]
-    fn precedes(&self, node: NodeRef<'_>, target: &Target<'_>) -> bool {
+    pub(super) fn precedes(&self, node: NodeRef<'_>, target: &Target<'_>) -> bool {
         if node.keyspace() != target.keyspace {
             return node.keyspace() < target.keyspace;
         }
@@ -213,7 +218,7 @@ impl<O: KeyOrder> Skiplist<O> {
     }
 
     /// Whether the key of `node` is less than the target's, whatever the sequence number.
-    fn precedes_key(&self, node: NodeRef<'_>, target: &Target<'_>) -> bool {
+    pub(super) fn precedes_key(&self, node: NodeRef<'_>, target: &Target<'_>) -> bool {
         if node.keyspace() != target.keyspace {
             return node.keyspace() < target.keyspace;
         }

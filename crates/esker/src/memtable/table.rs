@@ -3,8 +3,8 @@
 //! An insert goes to the skiplist and sets its bits in the filter; a lookup asks the filter first.
 //! Cursors and the builder that recovery uses are in other files, which import this one.
 
-use super::arena::ChunkPool;
-use super::bloom::Bloom;
+use super::arena::{Arena, ChunkPool};
+use super::bloom::{Bloom, Place};
 use super::node::{Entry, Header};
 use super::skiplist::{self, PENDING, Skiplist, Target};
 use super::tombstones::{TombstoneLists, TombstoneView};
@@ -13,7 +13,7 @@ use crate::base::rangedel::{Fragments, RangeTombstone};
 use crate::base::{KeyOrder, KeyspaceId, Kind, Seq};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A table of entries and range tombstones that have not been flushed: see the head of
 /// `memtable`.
@@ -21,8 +21,17 @@ pub struct Memtable<O: KeyOrder> {
     pub(super) list: Skiplist<O>,
     pub(super) bloom: Bloom,
     pub(super) tombstones: TombstoneLists,
+    beside: Option<Arc<Beside>>,
     /// Identifies the table in this process, so that a [`Pending`] of another table is rejected.
     number: u64,
+}
+
+/// What tables that lie beside each other know together.
+struct Beside {
+    /// The keys of all of them.
+    bloom: Bloom,
+    /// Whether one of them has range tombstones.
+    has_tombstones: AtomicBool,
 }
 
 /// A version of a key that was found in a memtable.
@@ -55,21 +64,57 @@ unsafe impl Sync for Pending {}
 impl<O: KeyOrder> Memtable<O> {
     /// An empty table. The filter is laid out for `capacity_hint_bytes` of entries.
     pub fn new(order: O, capacity_hint_bytes: usize) -> Self {
-        Self::with_parts(order, capacity_hint_bytes, None)
+        Self::in_arena(order, capacity_hint_bytes, Arc::new(Arena::new(None)), None)
     }
 
     /// As [`Self::new`], with memory from a pool, which gets it back when the table is dropped.
     pub fn with_pool(order: O, capacity_hint_bytes: usize, pool: Arc<ChunkPool>) -> Self {
-        Self::with_parts(order, capacity_hint_bytes, Some(pool))
+        Self::in_arena(order, capacity_hint_bytes, Arc::new(Arena::new(Some(pool))), None)
     }
 
-    fn with_parts(order: O, capacity_hint_bytes: usize, pool: Option<Arc<ChunkPool>>) -> Self {
+    /// As [`Self::with_pool`], for tables that will be made beside this one; all of them together have
+    /// about `all_hint_bytes` of entries.
+    pub fn first_of_several(
+        order: O,
+        capacity_hint_bytes: usize,
+        all_hint_bytes: usize,
+        pool: Arc<ChunkPool>,
+    ) -> Self {
+        let bloom = if O::BYTEWISE { Bloom::new(all_hint_bytes) } else { Bloom::off() };
+        let beside = Beside { bloom, has_tombstones: AtomicBool::new(false) };
+        let arena = Arc::new(Arena::new(Some(pool)));
+        Self::in_arena(order, capacity_hint_bytes, arena, Some(Arc::new(beside)))
+    }
+
+    /// An empty table of the same order whose entries lie in the memory of this one. That memory is
+    /// freed when the last of them is dropped.
+    pub fn beside(&self, capacity_hint_bytes: usize) -> Self {
+        let (arena, beside) = (self.list.arena().clone(), self.beside.clone());
+        Self::in_arena(self.order().clone(), capacity_hint_bytes, arena, beside)
+    }
+
+    /// Whether this table or one beside it may have entries of a key with this hash, or has range
+    /// tombstones; `false` is certain.
+    #[inline]
+    pub fn any_may_hold(&self, keyspace: KeyspaceId, hash: u64) -> bool {
+        let Some(all) = &self.beside else { return true };
+        all.has_tombstones.load(Ordering::Relaxed)
+            || all.bloom.place(keyspace, hash).is_none_or(|place| all.bloom.may_contain(place))
+    }
+
+    fn in_arena(
+        order: O,
+        capacity_hint_bytes: usize,
+        arena: Arc<Arena>,
+        beside: Option<Arc<Beside>>,
+    ) -> Self {
         static TABLES: AtomicU64 = AtomicU64::new(0);
         let bloom = if O::BYTEWISE { Bloom::new(capacity_hint_bytes) } else { Bloom::off() };
         Self {
-            list: Skiplist::new(order, pool),
+            list: Skiplist::new(order, arena),
             bloom,
             tombstones: TombstoneLists::default(),
+            beside,
             number: TABLES.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -82,17 +127,40 @@ impl<O: KeyOrder> Memtable<O> {
     /// Inserts a version of a key. A key must not get the same sequence number twice.
     pub fn insert(&self, keyspace: KeyspaceId, key: &[u8], seq: Seq, kind: Kind, value: &[u8]) {
         debug_assert!(skiplist::is_published(seq), "sequence numbers fit 56 bits");
-        let place = self.bloom.place(keyspace, if O::BYTEWISE { hash_key(key) } else { 0 });
-        if let Some(place) = place {
-            self.bloom.prefetch(place);
-        }
+        let places = self.prefetch_filters(keyspace, key);
         let head = self.list.order.head(key);
         self.list.insert(&Entry { keyspace, head, key, seq, kind, value });
         // Seeded: now and then the filter denies a key that was just written.
-        let place =
-            place.filter(|_| !bug!("memtable_filter_misses_keys") || !seq.is_multiple_of(512));
-        if let Some(place) = place {
+        bug!(
+            "memtable_filter_misses_keys",
+            if seq.is_multiple_of(512) {
+                return;
+            }
+        );
+        self.set_filters(places);
+    }
+
+    /// Where the filters that know this table's keys have the bits of a key: its own, and that of all
+    /// tables beside it. Their cache lines are fetched.
+    #[inline]
+    pub(super) fn prefetch_filters(&self, keyspace: KeyspaceId, key: &[u8]) -> [Option<Place>; 2] {
+        if !O::BYTEWISE {
+            return [None; 2];
+        }
+        let hash = hash_key(key);
+        let of =
+            |bloom: &Bloom| bloom.place(keyspace, hash).inspect(|place| bloom.prefetch(*place));
+        [of(&self.bloom), self.beside.as_ref().and_then(|all| of(&all.bloom))]
+    }
+
+    /// Adds a key to the filters.
+    #[inline]
+    pub(super) fn set_filters(&self, [own, all]: [Option<Place>; 2]) {
+        if let Some(place) = own {
             self.bloom.set(place);
+        }
+        if let (Some(place), Some(beside)) = (all, &self.beside) {
+            beside.bloom.set(place);
         }
     }
 
@@ -114,11 +182,7 @@ impl<O: KeyOrder> Memtable<O> {
         let head = self.list.order.head(key);
         let entry = Entry { keyspace, head, key, seq: PENDING, kind, value };
         let node = self.list.insert(&entry).as_ptr();
-        if O::BYTEWISE
-            && let Some(place) = self.bloom.place(keyspace, hash_key(key))
-        {
-            self.bloom.set(place);
-        }
+        self.set_filters(self.prefetch_filters(keyspace, key));
         Pending { node, table: self.number }
     }
 
@@ -136,6 +200,9 @@ impl<O: KeyOrder> Memtable<O> {
     /// that begins after the return sees it, if it reads above that number.
     pub fn delete_range(&self, keyspace: KeyspaceId, tombstone: RangeTombstone) {
         self.tombstones.add(keyspace, tombstone);
+        if let Some(beside) = &self.beside {
+            beside.has_tombstones.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The newest version of `key` with a sequence number less than `below`. Range tombstones are
@@ -209,9 +276,16 @@ impl<O: KeyOrder> Memtable<O> {
         keyspaces
     }
 
-    /// The memory in use: entries with their overhead, filter and range tombstones.
+    /// The memory in use: entries with their overhead, filter and range tombstones. Tables that
+    /// share their memory each count the entries of all of them.
     pub fn bytes(&self) -> usize {
-        self.list.bytes() + self.bloom.bytes() + self.tombstones.bytes()
+        let beside = self.beside.as_ref().map_or(0, |beside| beside.bloom.bytes());
+        self.list.arena_bytes() + beside + self.own_bytes()
+    }
+
+    /// The memory of the filter and of the range tombstones.
+    pub fn own_bytes(&self) -> usize {
+        self.bloom.bytes() + self.tombstones.bytes()
     }
 
     /// The number of entries, pending ones included; range tombstones are not counted.

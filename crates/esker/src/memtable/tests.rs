@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A small generator (SplitMix64).
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,13 +22,13 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
     /// Short keys with zeros and shared prefixes around the 8 bytes of the head and the 16 bytes
     /// of the fast comparison.
-    fn key(&mut self) -> Vec<u8> {
+    pub fn key(&mut self) -> Vec<u8> {
         let prefix = [0, 0, 1, 7, 8, 9, 15, 16, 17][self.below(9) as usize];
         let mut key = vec![b'p'; prefix];
         key.extend((0..self.below(4)).map(|_| [0, b'a', 0xff][self.below(3) as usize]));
@@ -37,7 +37,7 @@ impl Random {
 }
 
 /// The seeds of a randomised test: that of `ESKER_SEED`, or some fixed ones.
-fn seeds(count: u64) -> Vec<u64> {
+pub(super) fn seeds(count: u64) -> Vec<u64> {
     let chosen = std::env::var("ESKER_SEED").ok().and_then(|text| text.parse().ok());
     chosen.map_or_else(|| (1..=count).collect(), |seed| vec![seed])
 }

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::events::{Event, EventBus, EventKind, EventListener, corruption};
 use crate::fs::Fs;
 use crate::options::Options;
-use crate::sync::{Latch, contain};
+use crate::sync::{Latch, contain, spawn};
 use events_file::EventsFile;
 pub use events_file::{EVENTS_BYTES_MAX, LINE_BYTES_MAX};
 use parking_lot::Mutex;
@@ -161,9 +161,7 @@ impl Monitor {
         let file = self.writes_files.then(|| EventsFile::new(fs.clone(), directory));
         let (bus, listener) = (self.bus.clone(), self.listener.clone());
         let mut running = Running { bus, listener, file, watch };
-        let thread = std::thread::Builder::new().name("esker-monitor".to_owned());
-        let thread = thread.spawn(move || running.run());
-        let thread = thread.map_err(|error| Error::io("start a thread for", directory, error))?;
+        let thread = spawn("esker-monitor", directory, move || running.run())?;
         *self.thread.lock() = Some(thread);
         self.started.store(true, Ordering::Release);
         Ok(())

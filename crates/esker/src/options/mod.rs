@@ -167,7 +167,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The file system. Default: the operating system's.
     pub fs: Arc<dyn Fs>,
-    /// Bytes of one write buffer (memtable). Default: from `memory`. Small sizes are for tests.
+    /// Bytes of one write buffer (a set of memtables). Default: from `memory`. Small sizes are for
+    /// tests.
     pub memtable_bytes: Option<u64>,
     /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
     pub partition_bytes: u64,

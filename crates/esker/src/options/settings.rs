@@ -3,8 +3,8 @@
 //!
 //! | share of `memory` | for |
 //! |---|---|
-//! | 1/8 | memtables: one that takes writes and up to three that wait for their flush |
-//! | 1/16 | flushed memtables that open transactions may still need |
+//! | 1/8 | memtables: one set that takes writes and up to three that wait for their flush |
+//! | 1/16 | flushed sets of memtables that open transactions may still need |
 //! | 5/8 | cached blocks, indexes and filters |
 //! | the rest | buffers of flushes and compactions, and what describes the tree |
 
@@ -17,7 +17,11 @@ use std::time::Duration;
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
 const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
-/// Write buffers: one active and this many sealed ones.
+/// Small memtables of a set are not smaller than this, unless a size is asked for.
+const TABLE_BYTES_MIN: u64 = 4 << 20;
+/// A set has at most this many small memtables for its bytewise keyspaces.
+pub const TABLES_MAX: usize = 16;
+/// Sets of memtables: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
 /// Memory for this many flushed memtables may be kept for transactions that began before the flush.
 pub const HISTORY_SETS: u64 = 2;
@@ -31,8 +35,10 @@ pub const LOG_PER_MEMTABLE: u64 = 2;
 pub struct Settings {
     /// The memory budget.
     pub memory: u64,
-    /// Bytes at which a memtable is sealed.
+    /// Bytes at which a set of memtables is sealed.
     pub memtable_bytes: u64,
+    /// Bytes of one of the small memtables that bytewise keyspaces have in a set.
+    pub table_bytes: u64,
     /// Bytes that all memtables together may take: the only hard stop for writers.
     pub write_budget_bytes: u64,
     /// Bytes of log that all memtables together may keep; beyond them writers stop too.
@@ -91,6 +97,7 @@ impl Settings {
         Ok(Self {
             memory,
             memtable_bytes,
+            table_bytes: table_bytes(memtable_bytes, options.memtable_bytes.is_some()),
             write_budget_bytes: memtable_bytes * (SEALED_MAX + 1),
             log_budget_bytes: memtable_bytes * (SEALED_MAX + 1) * LOG_PER_MEMTABLE,
             history_bytes: memtable_bytes * HISTORY_SETS,
@@ -112,6 +119,11 @@ impl Settings {
         self.memtable_bytes
     }
 
+    /// The sizes of a set of memtables.
+    pub fn memtable_sizes(&self) -> MemtableSizes {
+        MemtableSizes { set_bytes: self.memtable_bytes, table_bytes: self.table_bytes }
+    }
+
     /// The codec of new blocks; `settled`: the data is expected to stay for long.
     pub fn codec(&self, settled: bool) -> Codec {
         match (self.compression, settled) {
@@ -120,6 +132,21 @@ impl Settings {
             (Compression::Zstd, true) => Codec::Zstd,
         }
     }
+}
+
+/// Sizes of a set of memtables.
+#[derive(Debug, Clone, Copy)]
+pub struct MemtableSizes {
+    /// Bytes at which it is sealed.
+    pub set_bytes: u64,
+    /// Bytes after which bytewise writes go to the next small memtable.
+    pub table_bytes: u64,
+}
+
+/// Bytes of a small memtable in a set; `asked`: the size of the set was asked for.
+fn table_bytes(memtable_bytes: u64, asked: bool) -> u64 {
+    let least = if asked { MEMTABLE_BYTES_MIN / 4 } else { TABLE_BYTES_MIN };
+    (memtable_bytes / TABLES_MAX as u64).max(least).min(memtable_bytes)
 }
 
 /// A quarter of the machine's memory, or of the control group's limit where that is smaller.

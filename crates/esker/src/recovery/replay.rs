@@ -88,8 +88,8 @@ impl<'c> Replay<'c> {
     fn seal(&mut self, position: Seq) {
         let next = Building::new(position, self.settings, self.pool);
         let set = std::mem::replace(&mut self.building, next);
-        let (capacity, bytewise) = (self.settings.memtable_bytes, set.bytewise.finish());
-        let set = MemtableSet::from_tables(set.start, capacity, self.pool, bytewise, set.custom);
+        let (sizes, bytewise) = (self.settings.memtable_sizes(), set.bytewise.finish());
+        let set = MemtableSet::from_tables(set.start, sizes, self.pool, bytewise, set.custom);
         set.seal(position);
         self.sealed.insert(0, Arc::new(set));
     }
@@ -201,7 +201,7 @@ impl<'c> Replay<'c> {
         if self.building.start != end || changed {
             self.seal(end);
         }
-        let active = MemtableSet::new(end, self.settings.memtable_bytes, self.pool);
+        let active = MemtableSet::new(end, self.settings.memtable_sizes(), self.pool);
         self.sealed.insert(0, Arc::new(active));
         self.sealed
     }

@@ -1,13 +1,15 @@
-//! The memtables that are sealed together (R14): one for all bytewise keyspaces, and one for each
-//! keyspace with a custom comparator, created by the first write to that keyspace.
+//! The memtables that are sealed together (R14): a group for all bytewise keyspaces, and one memtable
+//! for each keyspace with a custom comparator, created by the first write to that keyspace.
 //!
 //! A set covers the sequence numbers from its `start` to the position where it was sealed. It is
 //! flushed once everything below that position is published (R3).
 
+use crate::base::rangedel::Fragments;
 use crate::base::rangedel::RangeTombstone;
-use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, Seq};
-use crate::memtable::{ChunkPool, Memtable, Pending};
-use crate::options::settings::LOG_PER_MEMTABLE;
+use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
+use crate::memtable::{ChunkPool, MemorySource, Memtable, Pending};
+use crate::options::settings::{LOG_PER_MEMTABLE, MemtableSizes};
+use crate::state::group::{Group, MERGED_AT};
 use crate::sync::primitives::{AtomicU64, Ordering};
 use crate::wal::ops::Op;
 use parking_lot::RwLock;
@@ -17,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// One memtable per order, sealed at one log position.
+/// The memtables of all orders, sealed at one log position.
 #[derive(Debug)]
 pub struct MemtableSet {
     /// The first sequence number that belongs here.
@@ -25,7 +27,7 @@ pub struct MemtableSet {
     sealed_at: AtomicU64,
     sealed_since: OnceLock<Instant>,
     seal_requested: AtomicBool,
-    bytewise: Arc<Memtable<Bytewise>>,
+    bytewise: Group,
     custom: RwLock<BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>>,
     has_custom: AtomicBool,
     capacity_bytes: u64,
@@ -34,15 +36,19 @@ pub struct MemtableSet {
 
 impl MemtableSet {
     /// An empty set that begins at `start` and takes its memory from `pool`.
-    pub fn new(start: Seq, capacity_bytes: u64, pool: &Arc<ChunkPool>) -> Self {
-        let bytewise = Memtable::with_pool(Bytewise, capacity_bytes as usize, pool.clone());
-        Self::from_tables(start, capacity_bytes, pool, bytewise, BTreeMap::new())
+    pub fn new(start: Seq, sizes: MemtableSizes, pool: &Arc<ChunkPool>) -> Self {
+        let (one, all) = (sizes.table_bytes as usize, sizes.set_bytes as usize);
+        let bytewise = match one < all {
+            true => Memtable::first_of_several(Bytewise, one, all, pool.clone()),
+            false => Memtable::with_pool(Bytewise, all, pool.clone()),
+        };
+        Self::from_tables(start, sizes, pool, bytewise, BTreeMap::new())
     }
 
     /// Like [`Self::new`], with the given tables.
     pub fn from_tables(
         start: Seq,
-        capacity_bytes: u64,
+        sizes: MemtableSizes,
         pool: &Arc<ChunkPool>,
         bytewise: Memtable<Bytewise>,
         custom: BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>,
@@ -52,10 +58,10 @@ impl MemtableSet {
             sealed_at: AtomicU64::new(0),
             sealed_since: OnceLock::new(),
             seal_requested: AtomicBool::new(false),
-            bytewise: Arc::new(bytewise),
+            bytewise: Group::new(bytewise, sizes.table_bytes),
             has_custom: AtomicBool::new(!custom.is_empty()),
             custom: RwLock::new(custom),
-            capacity_bytes,
+            capacity_bytes: sizes.set_bytes,
             pool: pool.clone(),
         }
     }
@@ -96,7 +102,7 @@ impl MemtableSet {
     /// Bytes that its memtables take.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        let bytes = self.bytewise.bytes() as u64;
+        let bytes = self.bytewise.bytes();
         if self.has_custom.load(Ordering::Acquire) { bytes + self.custom_bytes() } else { bytes }
     }
 
@@ -108,12 +114,41 @@ impl MemtableSet {
 
     /// Whether nothing was written to it.
     pub fn is_empty(&self) -> bool {
-        self.bytewise.is_empty() && self.custom.read().values().all(|table| table.is_empty())
+        self.bytewise.newest_first().all(|table| table.is_empty())
+            && self.custom.read().values().all(|table| table.is_empty())
     }
 
-    /// The memtable of the bytewise keyspaces.
-    pub fn bytewise(&self) -> &Arc<Memtable<Bytewise>> {
+    /// The memtables of the bytewise keyspaces.
+    #[inline]
+    pub fn bytewise(&self) -> &Group {
         &self.bytewise
+    }
+
+    /// The bytes of the set, and whether it is to be sealed, or writes are to go to its next memtable.
+    #[inline]
+    pub fn fill(&self) -> (u64, bool) {
+        let bytes = self.bytes();
+        (bytes, bytes >= self.capacity_bytes || self.bytewise.is_next_due(bytes))
+    }
+
+    /// Adds the next memtable of the group, if it is due (`calm`: nobody writes): writes go there from the position on that
+    /// `between` hands to its argument, while nobody reserves. Returns whether pointers can be merged
+    /// then.
+    pub fn begin_next_table(&self, calm: bool, between: impl FnOnce(&mut dyn FnMut(Seq))) -> bool {
+        let Some(table) = self.bytewise.take_next(calm) else { return false };
+        let mut table = Some(table);
+        between(&mut |start| {
+            if let Some(table) = table.take() {
+                self.bytewise.add(start, table);
+            }
+        });
+        self.bytewise.is_merge_due()
+    }
+
+    /// Merges pointers to the entries of complete memtables, if enough of them wait; `visible`: what is
+    /// published, `calm`: nobody writes. Returns whether it did.
+    pub fn merge_tables(&self, visible: Seq, calm: bool) -> bool {
+        self.bytewise.merge(visible, self.sealed_at(), if calm { 1 } else { MERGED_AT })
     }
 
     /// The memtable of a keyspace with a custom comparator, made if it is missing.
@@ -142,7 +177,8 @@ impl MemtableSet {
 
     /// Every keyspace that has entries or tombstones here, ascending.
     pub fn keyspaces(&self) -> Vec<KeyspaceId> {
-        let mut ids = self.bytewise.keyspaces();
+        let mut ids: Vec<_> =
+            self.bytewise.newest_first().flat_map(|table| table.keyspaces()).collect();
         ids.extend(self.custom.read().keys());
         ids.sort_unstable();
         ids.dedup();
@@ -206,19 +242,84 @@ impl<O: KeyOrder> Deref for TableRef<'_, O> {
 
 /// A key order whose memtables can be found in a set.
 pub trait DbOrder: KeyOrder {
-    /// The memtable of `keyspace` in `set`, if there is one.
-    fn table(set: &MemtableSet, keyspace: KeyspaceId) -> Option<TableRef<'_, Self>>;
+    /// How many memtables of this order a keyspace can have in `set`.
+    fn count(set: &MemtableSet) -> usize;
+
+    /// Memtable `n` of `keyspace` in `set`, counted from the oldest, if there is one.
+    fn table(set: &MemtableSet, keyspace: KeyspaceId, n: usize) -> Option<TableRef<'_, Self>>;
+
+    /// Hands `take` a cursor for each memtable of the keyspace, as [`Group::cursors`] does.
+    fn cursors(
+        set: &MemtableSet,
+        keyspace: KeyspaceId,
+        take: impl FnMut(usize, MemorySource<Self>, Seq),
+    );
+
+    /// Whether a memtable of `keyspace` in `set` may have entries of a key with this hash, or range
+    /// tombstones; `false` is certain.
+    fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool;
+
+    /// The memtables of `keyspace` in `set`, the newest first. Each of them holds newer entries and
+    /// range tombstones than the next.
+    #[inline]
+    fn tables(set: &MemtableSet, keyspace: KeyspaceId) -> impl Iterator<Item = TableRef<'_, Self>> {
+        (0..Self::count(set)).rev().filter_map(move |n| Self::table(set, keyspace, n))
+    }
+
+    /// The range tombstones of the keyspace in `set`, as one fragmented list.
+    fn fragments(order: &Self, set: &MemtableSet, keyspace: KeyspaceId) -> Fragments {
+        let tombstones = Self::tables(set, keyspace).flat_map(|table| table.tombstones(keyspace));
+        Fragments::build(order, tombstones.collect())
+    }
 }
 
 impl DbOrder for Bytewise {
     #[inline]
-    fn table(set: &MemtableSet, _: KeyspaceId) -> Option<TableRef<'_, Self>> {
-        Some(TableRef::Borrowed(&set.bytewise))
+    fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool {
+        set.bytewise.may_hold(keyspace, hash)
+    }
+
+    #[inline]
+    fn count(set: &MemtableSet) -> usize {
+        set.bytewise.count()
+    }
+
+    #[inline]
+    fn table(set: &MemtableSet, _: KeyspaceId, n: usize) -> Option<TableRef<'_, Self>> {
+        set.bytewise.table(n).map(TableRef::Borrowed)
+    }
+
+    fn cursors(
+        set: &MemtableSet,
+        keyspace: KeyspaceId,
+        mut take: impl FnMut(usize, MemorySource<Self>, Seq),
+    ) {
+        let end = set.sealed_at().unwrap_or(SEQ_MAX);
+        set.bytewise.cursors(keyspace, |newer, cursor, bound| take(newer, cursor, bound.min(end)));
     }
 }
 
 impl DbOrder for CustomOrder {
-    fn table(set: &MemtableSet, keyspace: KeyspaceId) -> Option<TableRef<'_, Self>> {
+    fn may_hold(_: &MemtableSet, _: KeyspaceId, _: u64) -> bool {
+        true
+    }
+
+    fn count(_: &MemtableSet) -> usize {
+        1
+    }
+
+    fn table(set: &MemtableSet, keyspace: KeyspaceId, _: usize) -> Option<TableRef<'_, Self>> {
         set.custom(keyspace).map(TableRef::Shared)
+    }
+
+    fn cursors(
+        set: &MemtableSet,
+        keyspace: KeyspaceId,
+        mut take: impl FnMut(usize, MemorySource<Self>, Seq),
+    ) {
+        if let Some(table) = set.custom(keyspace) {
+            let end = set.sealed_at().unwrap_or(SEQ_MAX);
+            take(0, MemorySource::Table(table.cursor(keyspace)), end);
+        }
     }
 }

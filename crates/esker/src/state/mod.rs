@@ -4,11 +4,12 @@
 //! the state was published were hidden by entries below that `visible`, so a state and any position
 //! read after it fit together.
 //!
-//! [`memtables`] has the set of memtables that is sealed together; [`current`] holds the present
-//! state and replaces it; [`retired`] keeps old states until their readers are done; [`snapshots`]
+//! [`memtables`] has the set of memtables that is sealed together, and [`group`] those of the bytewise
+//! keyspaces in it; [`current`] holds the present state and replaces it; [`retired`] keeps old states until their readers are done; [`snapshots`]
 //! lists the positions that compactions must preserve.
 
 pub mod current;
+pub mod group;
 pub mod memtables;
 pub mod retired;
 pub mod sizes;
@@ -16,7 +17,7 @@ pub mod snapshots;
 
 use crate::base::Seq;
 use crate::manifest::Version;
-use crate::state::memtables::MemtableSet;
+use crate::state::memtables::{DbOrder, MemtableSet};
 use crate::sync::primitives;
 use crate::trace::StepSource;
 use std::sync::Arc;
@@ -43,11 +44,14 @@ impl State {
         Self { memtable_sets, version, iterators: AtomicU32::new(0) }
     }
 
-    /// What explanations call memtable set `n`, counted from the newest.
-    pub fn memtable(&self, n: usize) -> StepSource {
-        let of = self.memtable_sets.len() as u64;
-        let sealed = self.memtable_sets.get(n).is_some_and(|set| set.sealed_at().is_some());
-        StepSource::Memtable { number: n as u64 + 1, of, sealed }
+    /// What explanations call a memtable of a key order: that of set `n`, counted from the newest, with
+    /// `newer` memtables of the set before it.
+    pub fn memtable<O: DbOrder>(&self, n: usize, newer: usize) -> StepSource {
+        let count = |sets: &[Arc<MemtableSet>]| sets.iter().map(|set| O::count(set)).sum::<usize>();
+        let before = count(&self.memtable_sets[..n]) + newer;
+        let sealed = newer > 0 || self.memtable_sets[n].sealed_at().is_some();
+        let of = count(&self.memtable_sets) as u64;
+        StepSource::Memtable { number: before as u64 + 1, of, sealed }
     }
 
     /// Counts an iterator on this state that begins or ends.

@@ -65,7 +65,7 @@ fn size_in_memory<O: DbOrder>(
     high: Option<&[u8]>,
 ) -> Result<u64> {
     let mut sum = 0;
-    for table in state.memtable_sets.iter().filter_map(|set| O::table(set, keyspace)) {
+    for table in state.memtable_sets.iter().flat_map(|set| O::tables(set, keyspace)) {
         let mut cursor = table.cursor(keyspace);
         cursor.seek_start(low)?;
         let inside = |key: &[u8]| high.is_none_or(|high| order.compare(key, high).is_lt());

@@ -26,6 +26,7 @@ mod latch;
 pub(crate) mod primitives;
 mod signal;
 mod stripes;
+mod threads;
 
 pub use contain::contain;
 pub use epoch::{Guard, pin};
@@ -35,6 +36,7 @@ pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;
 pub use signal::Signal;
 pub use stripes::{Apart, Lane, Stripes};
+pub use threads::spawn;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -57,8 +57,8 @@ struct Inner {
     /// How many transactions began at each position.
     /// When the first of those that are open now began there.
     open: BTreeMap<Seq, (usize, Instant)>,
-    /// Flushed sets, from old to new.
-    kept: VecDeque<Arc<MemtableSet>>,
+    /// Flushed sets, from old to new, with the bytes that are counted for each.
+    kept: VecDeque<(Arc<MemtableSet>, u64)>,
     kept_bytes: u64,
     /// Writes before this position may be missing from all sets.
     floor: Seq,
@@ -69,12 +69,12 @@ impl Inner {
     fn trim(&mut self, limit: u64) -> Vec<Arc<MemtableSet>> {
         let oldest = self.open.keys().next().copied().unwrap_or(Seq::MAX);
         let mut free = Vec::new();
-        while let Some(set) = self.kept.front()
+        while let Some((set, bytes)) = self.kept.front()
             && (end_of(set) <= oldest || self.kept_bytes > limit || self.kept.len() > KEPT_MAX)
         {
-            self.kept_bytes = self.kept_bytes.saturating_sub(set.bytes());
+            self.kept_bytes -= bytes;
             self.floor = self.floor.max(end_of(set));
-            free.extend(self.kept.pop_front());
+            free.extend(self.kept.pop_front().map(|(set, _)| set));
         }
         free
     }
@@ -136,8 +136,9 @@ impl Transactions {
             return;
         }
         let mut inner = self.inner.lock();
-        inner.kept_bytes += set.bytes();
-        inner.kept.push_back(set.clone());
+        let bytes = set.bytes();
+        inner.kept_bytes += bytes;
+        inner.kept.push_back((set.clone(), bytes));
         let free = inner.trim(self.limit);
         drop(inner);
         drop(free);
@@ -147,7 +148,7 @@ impl Transactions {
     /// state that the caller loaded before.
     pub fn history(&self) -> (Vec<Arc<MemtableSet>>, Seq) {
         let inner = self.inner.lock();
-        (inner.kept.iter().cloned().collect(), inner.floor)
+        (inner.kept.iter().map(|(set, _)| set.clone()).collect(), inner.floor)
     }
 
     /// How many transactions are open, and how long the oldest of them has been.

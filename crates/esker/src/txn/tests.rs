@@ -3,13 +3,15 @@
 use super::Transactions;
 use crate::base::Seq;
 use crate::memtable::ChunkPool;
+use crate::options::settings::MemtableSizes;
 use crate::state::memtables::MemtableSet;
 use std::sync::Arc;
 
 /// A sealed set over a stretch of positions.
 fn set(start: Seq, end: Seq) -> Arc<MemtableSet> {
-    let set = MemtableSet::new(start, 16 << 10, &Arc::new(ChunkPool::new(1 << 20)));
-    set.bytewise().insert(0, b"k", start, crate::base::Kind::Put, b"v");
+    let sizes = MemtableSizes { set_bytes: 16 << 10, table_bytes: 16 << 10 };
+    let set = MemtableSet::new(start, sizes, &Arc::new(ChunkPool::new(1 << 20)));
+    set.bytewise().table_for(start).insert(0, b"k", start, crate::base::Kind::Put, b"v");
     set.seal(end);
     Arc::new(set)
 }

@@ -10,6 +10,7 @@ use crate::base::{Bytewise, Cursor, CustomOrder, KeyspaceId, SEQ_MAX, Seq};
 use crate::catalog::{Order, missing_order};
 use crate::error::{ConflictCause, Error, Result};
 use crate::iter::Bounds;
+use crate::memtable::Memtable;
 use crate::state::current::Current;
 use crate::state::memtables::{DbOrder, MemtableSet};
 use std::cmp::Ordering;
@@ -139,9 +140,10 @@ fn sets_of<'s>(
 fn key_changed<O: DbOrder>(set: &MemtableSet, id: KeyspaceId, key: &[u8], window: Window) -> bool {
     // Seeded: a transaction commits over a key that was written since it was read.
     bug!("txn_changed_keys_not_seen", return false);
-    let Some(table) = O::table(set, id) else { return false };
-    let newest = table.get(id, key, window.upto).map_or(0, |found| found.seq);
-    newest.max(table.tombstone_seq(id, key, window.upto)) >= window.from
+    O::tables(set, id).any(|table| {
+        let newest = table.get(id, key, window.upto).map_or(0, |found| found.seq);
+        newest.max(table.tombstone_seq(id, key, window.upto)) >= window.from
+    })
 }
 
 /// A key within `bounds` that was written in the window, or the start of a range tombstone that
@@ -155,7 +157,16 @@ fn range_changed<O: DbOrder>(
 ) -> Option<Vec<u8>> {
     // Seeded: a transaction commits although a key appeared in a range that it read.
     bug!("txn_phantoms_not_seen", return None);
-    let table = O::table(set, id)?;
+    O::tables(set, id).find_map(|table| table_range_changed(order, &table, id, bounds, window))
+}
+
+fn table_range_changed<O: DbOrder>(
+    order: &O,
+    table: &Arc<Memtable<O>>,
+    id: KeyspaceId,
+    bounds: &Bounds,
+    window: Window,
+) -> Option<Vec<u8>> {
     let removed = table.tombstone_view(id);
     for tombstone in removed.since(window.from).filter(|tombstone| tombstone.seq < window.upto) {
         let (start, end) = (tombstone.start.as_deref(), tombstone.end.as_deref());

@@ -1,6 +1,6 @@
 //! What an explanation says, and that it is true: each outcome of each source is provoked.
 
-use super::{Place, fill, fresh, key, open_roomy, text};
+use super::{Place, fill, fresh, key, open_roomy, small, text};
 use esker::Outcome::{
     Absent, Deleted, Expired, FalsePositive, FilterAbsent, Found, NotReached, Operand,
     OutsideSegments, RangeDeleted,
@@ -133,16 +133,49 @@ fn false_positives_are_named_and_counted() {
 
 #[test]
 fn a_memtable_whose_filter_is_wrong_is_named() {
-    let (_place, db) = fresh();
-    for number in 0..300 {
+    let place = Place::new();
+    let mut options = small();
+    options.memtable_bytes = Some(1 << 20);
+    let db = Db::open_with(place.path(), options).unwrap();
+    for number in 0..900 {
         db.insert(key(number), "").unwrap();
     }
     let wrong = |number: &usize| {
         let explanation = db.explain_get(key(*number)).unwrap();
-        let step = &explanation.steps[0];
-        matches!(step.source, StepSource::Memtable { .. }) && step.outcome == FalsePositive
+        let mut steps = explanation.steps.iter();
+        steps.any(|step| {
+            matches!(step.source, StepSource::Memtable { .. }) && step.outcome == FalsePositive
+        })
     };
-    assert!((300..400_000).any(|number| wrong(&number)), "a filter that is never wrong");
+    assert!((900..400_000).any(|number| wrong(&number)), "a filter that is never wrong");
+}
+
+/// A set has several memtables, and each of them is named.
+#[test]
+fn each_memtable_of_a_set_is_named() {
+    let place = Place::new();
+    let mut options = small();
+    options.memtable_bytes = Some(1 << 20);
+    let db = Db::open_with(place.path(), options).unwrap();
+    db.insert("first", "1").unwrap();
+    fill(&db, 0..1500, 1);
+    let explanation = db.explain_get("first").unwrap();
+    let memtables = |outcome: &dyn Fn(Outcome) -> bool| {
+        let steps = explanation.steps.iter().filter(|step| outcome(step.outcome));
+        let named = steps.filter_map(|step| match step.source {
+            StepSource::Memtable { number, of, sealed } => Some((number, of, sealed)),
+            _ => None,
+        });
+        named.collect::<Vec<_>>()
+    };
+    let (all, found) = (memtables(&|_| true), memtables(&|outcome| outcome == Found));
+    let of = all.len() as u64;
+    assert!(of > 2, "{explanation}");
+    assert_eq!(found, [(of, of, true)], "the oldest one has it: {explanation}");
+    for (at, (number, total, sealed)) in all.into_iter().enumerate() {
+        assert_eq!((number, total, sealed), (at as u64 + 1, of, at > 0), "{explanation}");
+    }
+    assert!(db.explain_get(key(1499)).unwrap().steps[1..].iter().all(|s| s.outcome == NotReached));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn operations_get_the_numbers_that_they_had() {
     let batch = encoded(&[put(0, b"a", b"1"), put(0, b"b", b"2"), put(0, b"a", b"3")]);
     let sets = replay(&mut catalog, &[batch]).unwrap();
     assert_eq!(sets.len(), 2);
-    let table = sets[1].bytewise();
+    let table = sets[1].bytewise().table(0).unwrap();
     let seq = |key: &[u8], below| table.get(0, key, below).map(|found| found.seq);
     assert_eq!((seq(b"a", 1000), seq(b"a", 66), seq(b"b", 1000)), (Some(66), Some(64), Some(65)));
 }
@@ -83,7 +83,7 @@ fn keyspaces_are_made_and_dropped_in_the_order_of_the_log() {
         encoded(&[put(2, b"k", b"second"), put(77, b"k", b"of nobody")]),
     ];
     let sets = replay(&mut catalog, &batches).unwrap();
-    let table = sets[1].bytewise();
+    let table = sets[1].bytewise().table(0).unwrap();
     assert_eq!(catalog.by_name(0, "a").unwrap().id, 2);
     assert!(table.get(1, b"late", u64::MAX >> 8).is_none(), "it came after the drop");
     assert_eq!(table.get(2, b"k", u64::MAX >> 8).unwrap().value, b"second");
