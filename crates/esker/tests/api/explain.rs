@@ -131,12 +131,18 @@ fn false_positives_are_named_and_counted() {
     assert_eq!(last.filter_false_positives, after.filter_false_positives + 1);
 }
 
-#[test]
-fn a_memtable_whose_filter_is_wrong_is_named() {
+/// Sets of a MiB, so that each memtable of a set has some hundred entries.
+fn with_large_memtables() -> (Place, Db) {
     let place = Place::new();
     let mut options = small();
     options.memtable_bytes = Some(1 << 20);
     let db = Db::open_with(place.path(), options).unwrap();
+    (place, db)
+}
+
+#[test]
+fn a_memtable_whose_filter_is_wrong_is_named() {
+    let (_place, db) = with_large_memtables();
     for number in 0..900 {
         db.insert(key(number), "").unwrap();
     }
@@ -153,10 +159,7 @@ fn a_memtable_whose_filter_is_wrong_is_named() {
 /// A set has several memtables, and each of them is named.
 #[test]
 fn each_memtable_of_a_set_is_named() {
-    let place = Place::new();
-    let mut options = small();
-    options.memtable_bytes = Some(1 << 20);
-    let db = Db::open_with(place.path(), options).unwrap();
+    let (_place, db) = with_large_memtables();
     db.insert("first", "1").unwrap();
     fill(&db, 0..1500, 1);
     let explanation = db.explain_get("first").unwrap();
