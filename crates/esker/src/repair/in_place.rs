@@ -7,7 +7,8 @@
 //! 1. A database is intact if a plan finds no damage in it, and an open for reading and a verify
 //!    find none either. Nothing is changed then.
 //! 2. The saved database is marked as unfinished until all of it is durable. One that was cut off
-//!    there is used again by the next repair; one without the mark may be anybody's, and is never
+//!    there is used again by the next repair. There may be several, since a power cut can bring a
+//!    mark back: the others are removed. One without the mark may be anybody's, and is never
 //!    removed.
 //! 3. Then come two renames. If the second fails, the first is taken back. If it is cut off, there
 //!    are both names with one number and nothing at the path, which is so at no other time: the
@@ -93,6 +94,7 @@ fn replace(path: &Path, source: Opened, names: &Names, options: &Options) -> Res
     // Windows renames no directory in which a file is open.
     let source = (!cfg!(windows)).then_some(source);
     names.switch().inspect_err(|_| names.clear(true))?;
+    names.clear_unfinished();
     drop(source);
     salvaged.to = path.to_owned();
     Ok(salvaged)
@@ -168,10 +170,37 @@ impl Names {
             }
             destroy(&self.saved, &self.whole)
         };
-        if let Err(error) = attempt() {
-            log::warn!("cannot remove what a failed repair has written: {error}");
-        }
+        tell(attempt());
     }
+
+    /// Removes what earlier repairs left under other numbers, when they were cut off.
+    fn clear_unfinished(&self) {
+        let fs = self.fs.as_ref();
+        let attempt = || -> Result<()> {
+            for entry in fs.list(&self.parent).context("list", &self.parent)? {
+                let Some(number) = numbered(&self.real, SAVED, &entry) else { continue };
+                let saved = beside(&self.real, SAVED, number);
+                if is_marked(&fs.list(&saved).context("list", &saved)?) {
+                    destroy(&saved, &self.whole)?;
+                }
+            }
+            Ok(())
+        };
+        tell(attempt());
+    }
+}
+
+/// A repair does not fail because something of an earlier one stays.
+fn tell(removed: Result<()>) {
+    if let Err(error) = removed {
+        log::warn!("cannot remove what a failed repair has written: {error}");
+    }
+}
+
+/// The number of a directory beside the database that is called `NAME.what-N`.
+fn numbered(real: &Path, what: &str, entry: &DirEntry) -> Option<u32> {
+    let start = format!("{}.{what}-", real.file_name()?.to_string_lossy());
+    entry.name.strip_prefix(&start)?.parse().ok().filter(|_| entry.is_dir())
 }
 
 /// `NAME.damaged-1` and the like.
@@ -225,10 +254,7 @@ fn go_on(path: &Path, fs: &Arc<dyn Fs>) -> Result<Repaired> {
 
 /// The highest number for which there are a damaged database and a whole saved one.
 fn newest_pair(fs: &dyn Fs, real: &Path, entries: &[DirEntry]) -> Result<Option<u32>> {
-    let start = real.file_name().map(|name| format!("{}.{KEPT}-", name.to_string_lossy()));
-    let number = |entry: &DirEntry| -> Option<u32> {
-        entry.name.strip_prefix(start.as_deref()?)?.parse().ok().filter(|_| entry.is_dir())
-    };
+    let number = |entry| numbered(real, KEPT, entry);
     let mut numbers: Vec<u32> = entries.iter().filter_map(number).collect();
     numbers.sort_unstable();
     for number in numbers.into_iter().rev() {

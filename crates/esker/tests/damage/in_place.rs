@@ -100,14 +100,18 @@ fn names(disk: &CrashFs) -> Vec<String> {
     names
 }
 
+fn disk_has(disk: &CrashFs, directory: &str, file: &str) -> bool {
+    disk.kind(&Path::new("/").join(directory).join(file)).unwrap().is_some()
+}
+
 /// How many databases stand under the name of a saved one without the mark.
 fn unmarked(disk: &CrashFs) -> usize {
     let mut names = names(disk);
     names.retain(|name| {
-        let kind = |file: &str| disk.kind(&Path::new("/").join(name).join(file)).unwrap();
+        let has = |file: &str| disk_has(disk, name, file);
         name.starts_with("db.repaired-")
-            && kind("INCOMPLETE").is_none()
-            && (kind("superblock-A").is_some() || kind("superblock-B").is_some())
+            && !has("INCOMPLETE")
+            && (has("superblock-A") || has("superblock-B"))
     });
     names.len()
 }
@@ -203,6 +207,34 @@ fn a_repair_in_place_can_be_cut_off_anywhere_and_run_again() {
     eprintln!("{} cuts: {anew} anew, {went_on} gone on with, {done} done", first.len());
     eprintln!("{left_over} saved databases left over");
     assert!(anew > 10 && went_on > 0 && done > 0);
+}
+
+#[test]
+fn what_two_repairs_left_that_were_cut_off_is_removed() {
+    let (disk, saved) = damaged();
+    let work = |disk: &CrashFs| drop(repair(disk).unwrap());
+    let mark = Path::new(SAVED).join("INCOMPLETE");
+    // The first one is killed when its mark is gone, which is not durable: the second takes
+    // another number, and the power cut that ends it brings the mark of the first one back.
+    let first = cuts(&disk, work);
+    let gone = |(_, disk): &&(String, CrashFs)| {
+        unmarked(disk) == 1 && disk.crash_clone(0, 0).kind(&mark).unwrap().is_some()
+    };
+    let (killed, left) = first.iter().find(gone).expect("no such moment");
+    let mut both = 0;
+    for (then, left) in cuts(left, work) {
+        let marked =
+            |name: &String| disk_has(&left, name, "INCOMPLETE") && name.starts_with("db.repaired-");
+        if names(&left).iter().filter(|name| marked(name)).count() < 2 {
+            continue;
+        }
+        both += 1;
+        let story = format!("{killed}, then {then}");
+        repair(&left).unwrap_or_else(|error| panic!("{story}: {error}"));
+        assert_eq!(names(&left), ["db", "db.damaged-1"], "{story}");
+        assert_whole(&left, PATH, &saved, &story);
+    }
+    assert!(both > 10, "{both} times there were two of them");
 }
 
 #[test]
