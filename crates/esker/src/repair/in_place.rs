@@ -26,6 +26,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::fs::{DirEntry, Fs, PathKind, within};
 use crate::manifest::SUPERBLOCK_NAMES;
 use crate::options::{Options, Recovery};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,6 +63,8 @@ pub(crate) fn repair(path: &Path, options: &Options) -> Result<Repaired> {
         return Err(Error::ComparatorMissing { keyspace, comparator });
     }
     let names = Names::choose(&real, &options.fs)?;
+    // Before the work: if it is cut off, the next repair does this again.
+    names.clear_unfinished();
     let salvaged = replace(path, source, &names, options)?;
     log::warn!("{} was repaired; {} is the damaged one", path.display(), names.kept.display());
     Ok(Repaired { kept: Some(names.kept), salvaged: Some(salvaged) })
@@ -94,7 +97,6 @@ fn replace(path: &Path, source: Opened, names: &Names, options: &Options) -> Res
     // Windows renames no directory in which a file is open.
     let source = (!cfg!(windows)).then_some(source);
     names.switch().inspect_err(|_| names.clear(true))?;
-    names.clear_unfinished();
     drop(source);
     salvaged.to = path.to_owned();
     Ok(salvaged)
@@ -175,18 +177,19 @@ impl Names {
 
     /// Removes what earlier repairs left under other numbers, when they were cut off.
     fn clear_unfinished(&self) {
-        let fs = self.fs.as_ref();
-        let attempt = || -> Result<()> {
-            for entry in fs.list(&self.parent).context("list", &self.parent)? {
-                let Some(number) = numbered(&self.real, SAVED, &entry) else { continue };
-                let saved = beside(&self.real, SAVED, number);
-                if is_marked(&fs.list(&saved).context("list", &saved)?) {
-                    destroy(&saved, &self.whole)?;
-                }
-            }
-            Ok(())
+        let entries = match self.fs.list(&self.parent).context("list", &self.parent) {
+            Ok(entries) => entries,
+            Err(error) => return tell(Err(error)),
         };
-        tell(attempt());
+        let numbers = entries.iter().filter_map(|entry| numbered(&self.real, SAVED, entry));
+        let others = numbers.map(|number| beside(&self.real, SAVED, number));
+        for saved in others.filter(|saved| *saved != self.saved) {
+            // One that another process fills is locked, and keeps none of the others.
+            let listed = self.fs.list(&saved).context("list", &saved);
+            tell(listed.and_then(|entries| {
+                if is_marked(&entries) { destroy(&saved, &self.whole) } else { Ok(()) }
+            }));
+        }
     }
 }
 
@@ -197,10 +200,11 @@ fn tell(removed: Result<()>) {
     }
 }
 
-/// The number of a directory beside the database that is called `NAME.what-N`.
+/// The number of a directory that has exactly the name that [`beside`] makes.
 fn numbered(real: &Path, what: &str, entry: &DirEntry) -> Option<u32> {
-    let start = format!("{}.{what}-", real.file_name()?.to_string_lossy());
-    entry.name.strip_prefix(&start)?.parse().ok().filter(|_| entry.is_dir())
+    let number = entry.name.rsplit_once('-')?.1.parse().ok()?;
+    let ours = beside(real, what, number).file_name() == Some(OsStr::new(&entry.name));
+    (ours && entry.is_dir()).then_some(number)
 }
 
 /// `NAME.damaged-1` and the like.

@@ -238,6 +238,25 @@ fn what_two_repairs_left_that_were_cut_off_is_removed() {
 }
 
 #[test]
+fn only_what_repairs_left_is_removed() {
+    let (disk, saved) = damaged();
+    // The name of the last is one that no repair makes.
+    for name in ["db.repaired-2", "db.repaired-3", "db.repaired-04"] {
+        let directory = Path::new("/").join(name);
+        disk.create_dir(&directory).unwrap();
+        disk.open(&directory.join("INCOMPLETE"), OpenMode::CreateNew).unwrap();
+    }
+    disk.create_dir(Path::new("/db.repaired-5")).unwrap();
+    disk.open(Path::new("/db.repaired-5/mine"), OpenMode::CreateNew).unwrap();
+    let filled = disk.lock(Path::new("/db.repaired-2/LOCK")).unwrap();
+    repair(&disk).unwrap();
+    drop(filled);
+    let stay = ["db.repaired-04", "db.repaired-2", "db.repaired-5"];
+    assert_eq!(names(&disk)[2..], stay, "but nothing else");
+    assert_whole(&disk, PATH, &saved, "repaired beside others");
+}
+
+#[test]
 fn nothing_is_lost_if_a_rename_fails() {
     let (disk, saved) = damaged();
     let before = contents(&disk, PATH);
