@@ -71,7 +71,7 @@ fn write(
     for (i, key) in keys.iter().enumerate() {
         writer.add(&Bytewise, key, 0, Kind::Put, &values[i & 255])?;
     }
-    let metas = writer.finish()?;
+    let metas: Vec<_> = writer.finish()?.into_iter().map(|written| written.meta).collect();
     report(&format!("write, {codec:?}, with sync"), start, keys.len() as u64);
     let len: u64 = metas.iter().map(|meta| meta.len).sum();
     println!("{:<44} {:>8.3}", "  space amplification", len as f64 / (keys.len() * 116) as f64);

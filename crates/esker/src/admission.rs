@@ -50,6 +50,8 @@ const WAIT_MIN: Duration = Duration::from_micros(300);
 const WAIT_MAX: Duration = Duration::from_millis(20);
 /// The head may run ahead by this time while no thread writes: sleepers wake a little late.
 const SAVED_MAX: Duration = Duration::from_millis(1);
+/// Writers that asked before this time may have ended.
+const LATELY: Duration = Duration::from_millis(100);
 /// Rates are never below this, so that a wrong measurement cannot stop writers.
 const RATE_MIN: f64 = (1 << 20) as f64;
 /// The time of a step for a byte, in picoseconds, until one is measured: 50 MiB/s.
@@ -166,6 +168,8 @@ struct Line {
     head: f64,
     /// When the head last moved, since the pacer's epoch.
     moved: Duration,
+    /// When a writer last asked, since the pacer's epoch.
+    asked: Duration,
     /// Since when the mode is what it is, since the pacer's epoch.
     since: Duration,
 }
@@ -341,6 +345,20 @@ impl Pacer {
         self.mode.load(Ordering::Acquire) == OPEN
     }
 
+    /// Whether writers are slowed and one was there lately.
+    pub fn slows_a_writer(&self) -> bool {
+        self.slows_a_writer_at(self.epoch.elapsed())
+    }
+
+    fn slows_a_writer_at(&self, now: Duration) -> bool {
+        let asked = self.line.lock().asked;
+        match self.mode.load(Ordering::Acquire) {
+            OPEN | FULL => false,
+            STOPPED => true,
+            _ => now.saturating_sub(asked) < LATELY,
+        }
+    }
+
     /// Whether writers are slowed because so many compactions are due.
     pub fn compactions_are_late(&self) -> bool {
         self.compactions_late.load(Ordering::Relaxed)
@@ -361,6 +379,7 @@ impl Pacer {
             _ => Cause::FlushDebt,
         };
         line.advance(now);
+        line.asked = now;
         let place = *place.get_or_insert_with(|| {
             line.taken += bytes;
             line.taken - bytes

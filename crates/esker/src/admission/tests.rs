@@ -121,6 +121,22 @@ fn a_writer_that_is_woken_keeps_its_place() {
 }
 
 #[test]
+fn a_pace_slows_only_those_who_write() {
+    let pacer = Pacer::default();
+    let at = Duration::from_secs;
+    assert!(!pacer.slows_a_writer_at(at(1)));
+    pacer.update_at(debts(75 * MIB, 0), at(1));
+    assert!(!pacer.slows_a_writer_at(at(2)), "nobody writes");
+    pacer.admit_at(1, &mut None, at(2));
+    assert!(pacer.slows_a_writer_at(at(2)), "the next one may wait");
+    assert!(!pacer.slows_a_writer_at(at(3)), "nobody writes any more");
+    pacer.update_at(debts(100 * MIB, 0), at(5));
+    assert!(pacer.slows_a_writer_at(at(6)));
+    pacer.update_at(debts(0, 0), at(7));
+    assert!(!pacer.slows_a_writer_at(at(7)));
+}
+
+#[test]
 fn nobody_moves_on_while_memory_is_full() {
     let pacer = Pacer::default();
     let at = Duration::from_secs;

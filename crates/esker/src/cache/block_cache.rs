@@ -6,6 +6,7 @@
 use super::counters::{Counters, ReadStats, Total};
 use super::frame::{FrameBuf, FramePin, Slot};
 use super::indexes::IndexEntry;
+use super::memory::FrameMemory;
 use super::shard::{Item, Leaving, Shard};
 use crate::error::Result;
 use crate::sync::pin;
@@ -47,7 +48,7 @@ pub struct BlockCache {
     shards: Box<[Mutex<Shard>]>,
     flights: Box<[Mutex<()>]>,
     counters: Counters,
-    allocated: Arc<Total>,
+    memory: Arc<FrameMemory>,
     index_bytes: Total,
 }
 
@@ -59,7 +60,7 @@ impl BlockCache {
             shards: (0..shards).map(|_| Mutex::new(Shard::new(capacity_bytes / shards))).collect(),
             flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
             counters: Counters::default(),
-            allocated: Arc::default(),
+            memory: Arc::new(FrameMemory::new(capacity_bytes)),
             index_bytes: Total::new(0),
         }
     }
@@ -99,6 +100,12 @@ impl BlockCache {
         self.shards.iter().map(|shard| shard.lock().index_bytes()).sum()
     }
 
+    /// Bytes of the chunks that frames come from.
+    #[cfg(all(test, target_os = "linux", not(loom)))]
+    pub fn mapped(&self) -> usize {
+        self.memory.mapped()
+    }
+
     /// The counters and contents of the cache. Exact when no thread uses it.
     pub fn stats(&self) -> CacheStats {
         let (hits, misses) = self.counters.sum();
@@ -108,15 +115,15 @@ impl BlockCache {
             misses,
             reads,
             bytes: self.shards.iter().map(|shard| shard.lock().frame_bytes()).sum(),
-            allocated: self.allocated.load(Ordering::Relaxed),
+            allocated: self.memory.allocated(),
             index_bytes: self.index_bytes.load(Ordering::Relaxed),
             bytes_read: reads.bytes.iter().sum(),
         }
     }
 
-    /// A frame with room for `capacity` bytes, zeroed, which is not in the cache yet.
+    /// A frame with room for `capacity` bytes, which is not in the cache yet. They have any value.
     pub fn frame(&self, capacity: usize) -> FrameBuf {
-        FrameBuf::new(capacity, &self.allocated)
+        FrameBuf::new(capacity, &self.memory)
     }
 
     /// Counts a block that was found.
@@ -163,6 +170,30 @@ impl BlockCache {
         }
         retire(leaving);
         pin
+    }
+
+    /// Puts a frame into slot `i` if the shard has room for it and the slot is free.
+    pub(super) fn insert_to_room(&self, slots: &Arc<[Slot]>, i: usize, frame: FrameBuf) {
+        let shard = self.shard(slots[i].address());
+        // Seeded: what is written evicts what is read.
+        let any = bug!("cache_written_blocks_evict");
+        let pin = frame.share(Some((Arc::clone(slots), i as u32)));
+        let mut leaving = Leaving::default();
+        {
+            let mut shard = shard.lock();
+            if (any || shard.room() >= pin.size() && shard.admits(pin.size()))
+                && let Some(ghost) = slots[i].vacancy()
+            {
+                shard.insert(pin.clone(), ghost, &mut leaving);
+                slots[i].publish(&pin);
+            }
+        }
+        retire(leaving);
+    }
+
+    /// The bytes that fit without an eviction.
+    pub fn room(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().room()).sum()
     }
 
     /// The block of slot `i`, read by `read` if it is not there. Not to be called inside an epoch.

@@ -6,11 +6,10 @@
 //! because a slot must hold a thin pointer.
 #![allow(unsafe_code, reason = "one allocation for header and bytes, with a count of its own")]
 
-use super::counters::Total;
+use super::memory::{ALIGN, FrameMemory, Piece};
 use crate::block::{Block, Layout};
 use crate::sync::primitives::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Life, Ordering, fence};
 use crate::sync::{Guard, pin};
-use std::alloc::{self, Layout as Memory};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -23,8 +22,9 @@ struct Header {
     position: AtomicU64,
     capacity: usize,
     slot: u32,
+    in_chunk: bool,
     owner: Option<Arc<[Slot]>>,
-    allocated: Arc<Total>,
+    memory: Arc<FrameMemory>,
     life: Life,
     hot: Hot,
 }
@@ -38,12 +38,7 @@ struct Hot {
 }
 
 const HEADER_BYTES: usize = size_of::<Header>();
-
-fn memory(capacity: usize) -> Memory {
-    let bytes = HEADER_BYTES.checked_add(capacity);
-    let memory = bytes.and_then(|bytes| Memory::from_size_align(bytes, align_of::<Header>()).ok());
-    memory.expect("blocks are bounded far below the address space")
-}
+const _: () = assert!(align_of::<Header>() <= ALIGN && HEADER_BYTES >= ALIGN);
 
 fn bytes_start(frame: NonNull<Header>) -> *mut u8 {
     // SAFETY: the allocation has HEADER_BYTES and then the bytes, so the result is in it or one
@@ -58,34 +53,30 @@ pub struct FrameBuf {
 }
 
 impl FrameBuf {
-    pub(super) fn new(capacity: usize, allocated: &Arc<Total>) -> Self {
-        let memory = memory(capacity);
-        // SAFETY: the size is not zero, as it includes the header.
-        let start = unsafe { alloc::alloc_zeroed(memory) };
-        let Some(frame) = NonNull::new(start.cast::<Header>()) else {
-            alloc::handle_alloc_error(memory);
-        };
+    pub(super) fn new(capacity: usize, memory: &Arc<FrameMemory>) -> Self {
+        let piece = memory.allocate(HEADER_BYTES.saturating_add(capacity));
+        let frame = piece.start.cast::<Header>();
         let header = Header {
             references: AtomicUsize::new(1),
             position: AtomicU64::new(0),
             capacity,
             slot: 0,
+            in_chunk: piece.in_chunk,
             owner: None,
-            allocated: Arc::clone(allocated),
+            memory: Arc::clone(memory),
             life: Life::default(),
             hot: Hot { len: 0, used: AtomicU8::new(0), layout: None },
         };
-        allocated.fetch_add(memory.size() as u64, Ordering::Relaxed);
         // SAFETY: freshly allocated with the header's alignment and at least its size.
-        unsafe { frame.as_ptr().write(header) };
+        unsafe { frame.write(header) };
         Self { pin: FramePin { frame } }
     }
 
     /// The bytes, to be filled.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let capacity = self.pin.header().capacity;
-        // SAFETY: this is the only reference to the frame, and the bytes were zeroed when they
-        // were allocated.
+        // SAFETY: this is the only reference to the frame, and the bytes behind the header were
+        // initialised when they were allocated.
         unsafe { std::slice::from_raw_parts_mut(bytes_start(self.pin.frame), capacity) }
     }
 
@@ -168,7 +159,13 @@ impl FramePin {
 
     /// Bytes of memory that the frame takes.
     pub(super) fn size(&self) -> u64 {
-        (HEADER_BYTES + self.header().capacity) as u64
+        self.piece().bytes() as u64
+    }
+
+    fn piece(&self) -> Piece {
+        let header = self.header();
+        let asked = HEADER_BYTES + header.capacity;
+        Piece { start: self.frame.cast(), asked, in_chunk: header.in_chunk }
     }
 
     /// The slot in which the frame stands, or stood until it was evicted.
@@ -206,15 +203,12 @@ impl Drop for FramePin {
         }
         fence(Ordering::Acquire);
         self.header().life.ends();
-        let memory = memory(self.header().capacity);
-        self.header().allocated.fetch_sub(memory.size() as u64, Ordering::Relaxed);
-        // SAFETY: this was the last reference; the frame was allocated with this very layout.
+        let piece = self.piece();
+        // SAFETY: this was the last reference, so the header is read a last time, and its memory
+        // comes from this object.
         unsafe {
-            self.frame.as_ptr().drop_in_place();
-            // Under the model checker the memory stays allocated, so that the checker detects a
-            // later use.
-            #[cfg(not(loom))]
-            alloc::dealloc(self.frame.as_ptr().cast(), memory);
+            let header = self.frame.read();
+            header.memory.free(piece);
         }
     }
 }

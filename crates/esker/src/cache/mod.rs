@@ -27,6 +27,7 @@ mod block_cache;
 mod counters;
 mod frame;
 mod indexes;
+mod memory;
 mod shard;
 mod slots;
 #[cfg(all(test, not(loom)))]

@@ -125,6 +125,11 @@ impl Shard {
         self.small.bytes + self.main.bytes
     }
 
+    /// The bytes that fit without an eviction.
+    pub(super) fn room(&self) -> u64 {
+        self.capacity.saturating_sub(self.bytes())
+    }
+
     /// The bytes of frames.
     pub(super) fn frame_bytes(&self) -> u64 {
         self.bytes() - self.index_bytes()

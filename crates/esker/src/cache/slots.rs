@@ -69,6 +69,11 @@ impl Slots {
         self.cache.insert(&self.slots, i, frame)
     }
 
+    /// Offers a block that nobody asked for: it is kept only if there is room without an eviction.
+    pub fn offer_to_room(&self, i: usize, frame: FrameBuf) {
+        self.cache.insert_to_room(&self.slots, i, frame);
+    }
+
     /// Takes all frames out of the cache. No thread may load blocks of these slots any more.
     pub fn clear(&self) {
         self.cache.remove_all(&self.slots);

@@ -145,6 +145,78 @@ fn at_most_one_thread_reads_a_block() {
     slots.clear();
 }
 
+#[test]
+fn what_nobody_asked_for_takes_free_room_only() {
+    let cache = Arc::new(BlockCache::new(20_000));
+    let (read, written) = (Slots::new(&cache, 10), Slots::new(&cache, 30));
+    (0..10).for_each(|i| drop(load(&read, i)));
+    assert!(cache.room() > 5_000, "{}", cache.room());
+    (0..30).for_each(|i| written.offer_to_room(i, frame(&cache, i, 1000)));
+    assert!(
+        (0..10).all(|i| read.pin(i).is_some()),
+        "a block that was read left for one that was not"
+    );
+    let kept = (0..30).filter(|i| written.pin(*i).is_some()).count();
+    assert!((4..=9).contains(&kept), "{kept}");
+    assert!(cache.stats().bytes <= 20_000 && cache.room() < 1_200, "{}", cache.room());
+    // A slot that is taken stays as it is.
+    written.offer_to_room(0, frame(&cache, 7, 10));
+    assert_eq!(number_of(written.pin(0).unwrap().view()), 0);
+    // What is offered again when there is room is kept, and counts as read once: blocks that come
+    // back push it out.
+    read.clear();
+    written.offer_to_room(29, frame(&cache, 29, 1000));
+    assert_eq!(number_of(written.pin(29).unwrap().view()), 29);
+    written.clear();
+    assert_eq!(cache.stats().bytes, 0);
+}
+
+/// Frames of all sizes that come and go: each keeps its bytes, and memory that none uses goes back
+/// to the system.
+#[test]
+#[cfg(target_os = "linux")]
+fn frames_share_chunks_of_a_large_cache() {
+    const CHUNK: usize = 2 << 20;
+    let cache = BlockCache::new(256 << 20);
+    let filled = |number: usize, len: usize| {
+        let mut frame = cache.frame(len);
+        frame.bytes_mut().fill(number as u8);
+        (frame, number as u8)
+    };
+    let check = |(frame, number): &mut (FrameBuf, u8)| {
+        assert!(frame.bytes_mut().iter().all(|byte| byte == number), "another frame's bytes");
+    };
+    // A few frames of a size are not worth a chunk.
+    let mut frames: Vec<_> = (0..1000).map(|i| filled(i, 4200)).collect();
+    assert_eq!(cache.mapped(), 0);
+    frames.extend((0..9000).map(|i| filled(i, 4200)));
+    let bytes = cache.stats().allocated as usize;
+    let chunks = cache.mapped();
+    assert!(chunks > 30 << 20 && chunks < bytes, "{chunks} of {bytes}");
+    assert!(bytes < 10_000 * (4200 + 128) * 17 / 16, "{bytes}");
+    let mut random = 1u64;
+    for round in 0..60_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+        let at = (random >> 33) as usize % frames.len();
+        check(&mut frames[at]);
+        let len = if round % 8 == 0 { 1 + (random >> 40) as usize % 70_000 } else { 4200 };
+        if round % 3 == 0 {
+            frames.swap_remove(at);
+        } else if frames.len() < 10_000 {
+            frames.push(filled(round, len));
+        }
+    }
+    frames.iter_mut().for_each(check);
+    // One empty chunk per size may stay.
+    frames.clear();
+    assert_eq!(cache.stats().allocated, 0);
+    assert!(cache.mapped() <= 8 * CHUNK, "{}", cache.mapped());
+    // A small cache has no chunks.
+    let small = BlockCache::new(64 << 20);
+    let held: Vec<_> = (0..5000).map(|_| small.frame(4200)).collect();
+    assert_eq!((small.mapped(), held.len()), (0, 5000));
+}
+
 /// Readers, pins, loads, drops of whole segments and a capacity for few blocks, all at once.
 #[test]
 fn contents_are_right_under_eviction() {

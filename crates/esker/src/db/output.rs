@@ -36,24 +36,22 @@ impl Core {
             return Ok(writer);
         }
         let (id, options) = (self.files.next_id(), self.writer_options(settled));
-        Ok(writer.insert(RunWriter::create(&self.fs, self.files.directory(), id, options)?))
+        let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
+        // What it costs to keep blocks would slow such writers further.
+        if !self.pacer.slows_a_writer() {
+            created.keep_in(&self.cache);
+        }
+        Ok(writer.insert(created))
     }
 
     /// The segments written since the last call, as objects.
     pub(super) fn take_segments(&self, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
-        let metas = writer.take_segments();
-        if metas.is_empty() {
+        let written = writer.take_segments();
+        if written.is_empty() {
             return Vec::new();
         }
         let file = self.files.output_file(writer.id());
-        let segment = |meta| {
-            let segment = Segment::new(meta, file.clone());
-            if writer.compresses() {
-                segment.note_compressed();
-            }
-            segment
-        };
-        metas.into_iter().map(segment).collect()
+        written.into_iter().map(|written| written.into_segment(file.clone())).collect()
     }
 
     /// Runs a compaction or a push of these partitions or spans, and reports its begin and its end.

@@ -31,6 +31,7 @@ mod segment;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod warm;
 mod writer;
 
 pub use cursor::RunCursor;
@@ -41,6 +42,7 @@ pub use meta::{SegmentKind, SegmentMeta, Specials};
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;
+pub use warm::Written;
 pub use writer::{RunWriter, WriterOptions};
 
 use crate::base::rangedel::Fragments;

@@ -140,16 +140,27 @@ impl Segment {
             if let Some(index) = self.index.load_arc() {
                 return Ok(index);
             }
-            let mut index = self.read_index(cache, purpose)?;
-            index.entry = Some(Arc::new(IndexEntry::new(self.me.clone(), index.bytes())));
-            let index = SharedIndex::new(index);
-            self.index.fill(index.clone());
-            index
+            self.fill(self.read_index(cache, purpose)?)
         };
         if let Some(entry) = &index.entry {
             cache.insert_index(entry.clone());
         }
         Ok(index)
+    }
+
+    fn fill(&self, mut index: Index) -> SharedIndex {
+        index.entry = Some(Arc::new(IndexEntry::new(self.me.clone(), index.bytes())));
+        let index = SharedIndex::new(index);
+        self.index.fill(index.clone());
+        index
+    }
+
+    /// Keeps the index of a segment that was just written, which nobody else has seen.
+    pub(super) fn keep(&self, index: Index) {
+        let index = self.fill(index);
+        if let Some(entry) = &index.entry {
+            index.slots.cache().insert_index(entry.clone());
+        }
     }
 
     /// The index; read if it is not in memory, but not kept there.

@@ -8,10 +8,12 @@
 use super::header::{HEADER_BYTES, file_name, header};
 use super::index::{IndexBuilder, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
+use super::warm::{Warm, Written};
 use crate::base::codec::hash_key;
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
 use crate::block::{Builder, Codec, Encoder, tag_of};
+use crate::cache::BlockCache;
 use crate::error::{Error, IoContext, Result};
 use crate::filter::Filter;
 use crate::fs::{File, Fs, OpenMode};
@@ -101,7 +103,8 @@ pub struct RunWriter {
     last_key: Vec<u8>,
     last_seq: Seq,
     hash: u64,
-    segments: Vec<SegmentMeta>,
+    segments: Vec<Written>,
+    warm: Option<Warm>,
 }
 
 impl RunWriter {
@@ -134,7 +137,13 @@ impl RunWriter {
             last_seq: 0,
             hash: 0,
             segments: Vec::new(),
+            warm: None,
         })
+    }
+
+    /// Puts the blocks of the segments that follow into this cache, as long as it has room.
+    pub fn keep_in(&mut self, cache: &Arc<BlockCache>) {
+        self.warm = Some(Warm::new(cache));
     }
 
     fn position(&self) -> u64 {
@@ -230,6 +239,9 @@ impl RunWriter {
         };
         self.index.clear();
         self.block.reset(bytewise);
+        if let Some(warm) = &mut self.warm {
+            warm.begin(self.options.segment_bytes);
+        }
         Ok(())
     }
 
@@ -242,12 +254,19 @@ impl RunWriter {
     fn end_block(&mut self, fresh: bool) -> Result<()> {
         let offset = self.position();
         let start = self.buffer.len();
+        let mut keep = |raw: &[u8]| {
+            if let Some(warm) = &mut self.warm {
+                warm.keep(raw);
+            }
+        };
         let (codec, sum) = if self.options.codec == Codec::Raw {
             self.block.finish(&mut self.buffer);
+            keep(&self.buffer[start..]);
             (Codec::Raw, Encoder::seal_raw(self.id, offset, start, &mut self.buffer))
         } else {
             self.raw.clear();
             self.block.finish(&mut self.raw);
+            keep(&self.raw);
             let codec = self.options.codec;
             self.encoder.encode(codec, &self.raw, self.id, offset, &mut self.buffer)
         };
@@ -309,9 +328,12 @@ impl RunWriter {
         if (filter.bytes() + index.len()) as u64 > u64::from(u32::MAX) / 2 {
             return Err(Error::invalid("the index of a segment is too large"));
         }
-        let offset = self.position();
+        let (offset, start) = (self.position(), self.buffer.len());
         encode_tail(&mut meta, offset, filter, index, &mut self.buffer);
-        self.segments.push(meta);
+        let warm = self.warm.as_mut().filter(|_| meta.kind == SegmentKind::Data);
+        let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
+        let compressed = self.compresses();
+        self.segments.push(Written { meta, index, compressed });
         self.flush_if(CHUNK_BYTES)
     }
 
@@ -357,7 +379,7 @@ impl RunWriter {
     }
 
     /// The segments that were ended since the last call.
-    pub fn take_segments(&mut self) -> Vec<SegmentMeta> {
+    pub fn take_segments(&mut self) -> Vec<Written> {
         std::mem::take(&mut self.segments)
     }
 
@@ -396,7 +418,7 @@ impl RunWriter {
 
     /// Ends the last segment and makes the file's contents durable; returns the segments that
     /// were not taken yet. The caller syncs the directory, and adds nothing more.
-    pub fn finish(&mut self) -> Result<Vec<SegmentMeta>> {
+    pub fn finish(&mut self) -> Result<Vec<Written>> {
         self.cut()?;
         self.flush_if(1)?;
         // Seeded: the log is given back for a run that is not durable.

@@ -35,6 +35,7 @@ mod transaction_locks;
 mod transactions;
 mod ttl;
 mod updates;
+mod warm;
 
 use esker::{Db, Iter, Options};
 use esker_testkit::files::{allocated, copy};

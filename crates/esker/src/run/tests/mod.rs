@@ -109,7 +109,7 @@ impl World {
         for (key, seq, kind, value) in entries {
             writer.add(order, key, *seq, *kind, value).unwrap();
         }
-        writer.finish().unwrap()
+        metas(writer.finish().unwrap())
     }
 
     pub fn segments(&self, id: u64, metas: &[SegmentMeta]) -> Vec<Arc<Segment>> {
@@ -132,6 +132,10 @@ impl World {
     pub fn path(&self, id: u64) -> PathBuf {
         self.dir.join(file_name(id))
     }
+}
+
+fn metas(written: Vec<Written>) -> Vec<SegmentMeta> {
+    written.into_iter().map(|written| written.meta).collect()
 }
 
 pub const TINY: WriterOptions =
@@ -286,13 +290,13 @@ fn one_file_holds_several_orders_and_tombstones() {
     let mixed = writer.add(&order, b"zz", 9, Kind::Put, b"2").unwrap_err();
     assert_eq!(mixed.kind(), ErrorKind::InvalidArgument);
     writer.cut().unwrap();
-    let bytewise = writer.take_segments();
+    let bytewise = metas(writer.take_segments());
     writer.add(&order, b"ba", 7, Kind::Put, b"2").unwrap();
     writer.add(&order, b"ab", 8, Kind::Put, b"3").unwrap();
     let list = vec![RangeTombstone { start: Some(b"a".to_vec()), end: None, seq: 4 }];
     writer.add_tombstones::<CustomOrder>(&Fragments::build(&order, list)).unwrap();
     writer.add_tombstones::<CustomOrder>(&Fragments::default()).unwrap();
-    let custom = writer.finish().unwrap();
+    let custom = metas(writer.finish().unwrap());
     assert_eq!((bytewise.len(), custom.len()), (1, 2));
     assert_eq!(custom[1].kind, SegmentKind::Tombstones);
     let run = Run::new(Role::Delta, world.segments(3, &bytewise), Vec::new());
@@ -324,7 +328,7 @@ fn every_list_of_range_deletes_of_a_run_counts() {
         writer.add_tombstones::<Bytewise>(&list).unwrap();
         writer.cut().unwrap();
     }
-    let lists = world.segments(4, &writer.finish().unwrap());
+    let lists = world.segments(4, &metas(writer.finish().unwrap()));
     assert_eq!(lists.len(), 2);
     let run = Run::new(Role::Delta, Vec::new(), lists);
     for (key, newest) in [("a", 9), ("b", 9), ("c", 5), ("d", 0)] {

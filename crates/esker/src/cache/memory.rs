@@ -1,0 +1,382 @@
+//! Where frames get their memory from.
+//!
+//! Most blocks have about the same size. Frames of a size that many have come from *chunks*: mappings
+//! of 2 MiB, for which huge pages are asked, so that a new frame costs no page faults of its own and a
+//! lookup few misses of the TLB. All frames of a chunk take the same number of bytes. Other frames come
+//! from the allocator.
+//!
+//! 1. Only a cache that is much larger than a chunk uses chunks, and only for a size whose frames fill
+//!    several, so free parts of chunks stay a small share of what is in use.
+//! 2. A chunk without frames goes back to the system, except the only one of its size that has room.
+//! 3. Free frames are taken from the chunk that had one freed last, so the others can become empty.
+//!    The queues of the cache evict about in the order of insertion, so frames that were made
+//!    together leave together.
+//! 4. The bytes of a frame behind its header are initialised: the system zeroes a new mapping, and
+//!    only the header's part of a free frame is used for anything else.
+//!
+//! The scheme is that of slab allocators (Bonwick, USENIX 1994).
+#![allow(unsafe_code, reason = "takes memory from mappings and from the allocator")]
+
+use super::counters::Total;
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+/// The alignment of frames.
+pub(super) const ALIGN: usize = 64;
+
+/// A cache of this capacity uses chunks (invariant 1).
+const CAPACITY_MIN: u64 = 128 << 20;
+
+/// The memory of the frames of one cache.
+#[derive(Debug)]
+pub(super) struct FrameMemory {
+    allocated: Total,
+    #[cfg(all(target_os = "linux", not(loom)))]
+    chunks: Option<chunks::Chunks>,
+}
+
+/// Memory of one frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) start: NonNull<u8>,
+    /// What was asked for.
+    pub(super) asked: usize,
+    pub(super) in_chunk: bool,
+}
+
+impl Piece {
+    /// What it takes: at least what was asked for.
+    pub(super) fn bytes(self) -> usize {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if self.in_chunk {
+            return chunks::rounded(self.asked);
+        }
+        self.asked
+    }
+}
+
+impl FrameMemory {
+    /// The memory for a cache of this capacity.
+    pub(super) fn new(capacity: u64) -> Self {
+        let _large = capacity >= CAPACITY_MIN;
+        Self {
+            allocated: Total::new(0),
+            #[cfg(all(target_os = "linux", not(loom)))]
+            chunks: _large.then(chunks::Chunks::default),
+        }
+    }
+
+    /// The bytes of all frames.
+    pub(super) fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Relaxed)
+    }
+
+    /// At least so many bytes, more than none, aligned to [`ALIGN`]. Those behind the first
+    /// [`ALIGN`] are initialised (invariant 4).
+    pub(super) fn allocate(&self, bytes: usize) -> Piece {
+        let piece = self.try_chunk(bytes).unwrap_or_else(|| by_allocator(bytes));
+        self.allocated.fetch_add(piece.bytes() as u64, Ordering::Relaxed);
+        piece
+    }
+
+    /// # Safety
+    /// The piece comes from `allocate` of the same object, and nobody uses it any more.
+    pub(super) unsafe fn free(&self, piece: Piece) {
+        self.allocated.fetch_sub(piece.bytes() as u64, Ordering::Relaxed);
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if let Some(chunks) = &self.chunks {
+            // SAFETY: as the caller promises.
+            unsafe { chunks.free(piece) };
+        }
+        if !piece.in_chunk {
+            // Under the model checker the memory stays allocated, so that the checker detects a
+            // later use.
+            #[cfg(not(loom))]
+            // SAFETY: it was allocated with this very layout.
+            unsafe {
+                alloc::dealloc(piece.start.as_ptr(), layout(piece.asked));
+            }
+        }
+    }
+
+    #[cfg(all(target_os = "linux", not(loom)))]
+    fn try_chunk(&self, bytes: usize) -> Option<Piece> {
+        self.chunks.as_ref()?.allocate(bytes)
+    }
+
+    #[cfg(not(all(target_os = "linux", not(loom))))]
+    fn try_chunk(&self, _bytes: usize) -> Option<Piece> {
+        None
+    }
+
+    /// Bytes of chunks.
+    #[cfg(all(test, target_os = "linux", not(loom)))]
+    pub(super) fn mapped(&self) -> usize {
+        self.chunks.as_ref().map_or(0, chunks::Chunks::mapped)
+    }
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, ALIGN).expect("blocks are bounded far below the address space")
+}
+
+fn by_allocator(bytes: usize) -> Piece {
+    let layout = layout(bytes);
+    // SAFETY: the size is not zero.
+    let start = unsafe { alloc::alloc_zeroed(layout) };
+    match NonNull::new(start) {
+        Some(start) => Piece { start, asked: bytes, in_chunk: false },
+        None => alloc::handle_alloc_error(layout),
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod chunks {
+    use super::{ALIGN, Piece};
+    use parking_lot::Mutex;
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use std::ptr::{self, NonNull};
+
+    const CHUNK_BYTES: usize = 2 << 20;
+    /// Frames of one size that come from the allocator before the first chunk.
+    const BYTES_BEFORE: usize = 4 * CHUNK_BYTES;
+    /// A size is rounded up to one of 16 steps between powers of two.
+    const STEPS: usize = 16;
+    /// The powers: frames of more than 1 KiB and up to 64 KiB come from chunks.
+    const POWERS: std::ops::Range<usize> = 10..16;
+
+    /// The chunks of each size.
+    #[derive(Debug)]
+    pub(super) struct Chunks {
+        classes: [Mutex<Class>; STEPS * (POWERS.end - POWERS.start)],
+    }
+
+    /// The chunks of one size.
+    #[derive(Debug, Default)]
+    struct Class {
+        /// Those with room.
+        open: Vec<OpenChunk>,
+        /// How many there are.
+        count: usize,
+        /// Bytes of frames of this size that came from the allocator.
+        elsewhere: usize,
+    }
+
+    /// A chunk is only used under the lock of its class.
+    #[derive(Debug)]
+    struct OpenChunk(NonNull<Chunk>);
+
+    // SAFETY: whoever has the class has its chunks.
+    unsafe impl Send for OpenChunk {}
+
+    /// The first bytes of a chunk.
+    #[repr(C, align(64))]
+    struct Chunk {
+        /// Frames that were freed.
+        free: Option<NonNull<Free>>,
+        /// Frames at the end that were never used.
+        fresh: usize,
+        /// Frames in use.
+        used: usize,
+        /// Where it stands in `Class::open`, or `FULL`.
+        place: usize,
+    }
+
+    const FULL: usize = usize::MAX;
+
+    /// A free frame.
+    struct Free {
+        next: Option<NonNull<Free>>,
+    }
+
+    fn class_of(bytes: usize) -> Option<usize> {
+        let log = bytes.checked_sub(1)?.checked_ilog2()? as usize;
+        let steps = (bytes - 1) >> log.checked_sub(STEPS.ilog2() as usize)?;
+        POWERS.contains(&log).then(|| (log - POWERS.start) * STEPS + steps - STEPS)
+    }
+
+    fn class_bytes(class: usize) -> usize {
+        let log = class / STEPS + POWERS.start;
+        (class % STEPS + STEPS + 1) << (log - STEPS.ilog2() as usize)
+    }
+
+    /// The bytes of a frame in a chunk that was asked for with so many.
+    pub(super) fn rounded(asked: usize) -> usize {
+        class_of(asked).map_or(asked, class_bytes)
+    }
+
+    impl Default for Chunks {
+        fn default() -> Self {
+            Self { classes: std::array::from_fn(|_| Mutex::default()) }
+        }
+    }
+
+    impl Chunks {
+        pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
+            let class = class_of(asked)?;
+            let bytes = class_bytes(class);
+            let mut class = self.classes[class].lock();
+            if class.open.is_empty() {
+                if class.count == 0 && class.elsewhere < BYTES_BEFORE {
+                    class.elsewhere += bytes;
+                    return None;
+                }
+                let Some(chunk) = Chunk::map(bytes) else {
+                    class.elsewhere += bytes;
+                    return None;
+                };
+                class.count += 1;
+                class.push(chunk);
+            }
+            let start = class.take(bytes)?;
+            Some(Piece { start, asked, in_chunk: true })
+        }
+
+        /// # Safety
+        /// The piece was allocated here, or was asked for here and then came from the allocator, and
+        /// nobody uses it any more.
+        pub(super) unsafe fn free(&self, piece: Piece) {
+            let Some(class) = class_of(piece.asked) else { return };
+            let bytes = class_bytes(class);
+            let mut class = self.classes[class].lock();
+            if piece.in_chunk {
+                // SAFETY: as the caller promises; it is of this class, whose lock is held.
+                unsafe { class.put_back(piece.start) };
+            } else {
+                class.elsewhere = class.elsewhere.saturating_sub(bytes);
+            }
+        }
+
+        #[cfg(test)]
+        pub(super) fn mapped(&self) -> usize {
+            self.classes.iter().map(|class| class.lock().count * CHUNK_BYTES).sum()
+        }
+    }
+
+    impl Class {
+        fn push(&mut self, mut chunk: NonNull<Chunk>) {
+            // SAFETY: chunks are used under the lock of their class, which the caller holds.
+            unsafe { chunk.as_mut() }.place = self.open.len();
+            self.open.push(OpenChunk(chunk));
+        }
+
+        fn remove(&mut self, place: usize) {
+            self.open.swap_remove(place);
+            if let Some(moved) = self.open.get_mut(place) {
+                // SAFETY: as in `push`.
+                unsafe { moved.0.as_mut() }.place = place;
+            }
+        }
+
+        /// A free frame of the last open chunk.
+        fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+            let place = self.open.len().checked_sub(1)?;
+            let start = self.open[place].0;
+            // SAFETY: as in `push`.
+            let chunk = unsafe { &mut *start.as_ptr() };
+            let frame = match chunk.free {
+                Some(free) => {
+                    // SAFETY: what is in the list was written by `put_back` and is in no other use.
+                    let next = unsafe { free.as_ref() }.next;
+                    // Seeded: two blocks share the memory of one frame.
+                    chunk.free =
+                        if bug!("cache_one_frame_for_two_blocks") { Some(free) } else { next };
+                    free.cast()
+                }
+                None => {
+                    let frames = frames(bytes);
+                    let at = size_of::<Chunk>() + (frames - chunk.fresh) * bytes;
+                    chunk.fresh -= 1;
+                    // SAFETY: an open chunk without freed frames has fresh ones, the last of which
+                    // ends inside the mapping.
+                    unsafe { start.cast::<u8>().add(at) }
+                }
+            };
+            chunk.used += 1;
+            if chunk.free.is_none() && chunk.fresh == 0 {
+                chunk.place = FULL;
+                self.open.pop();
+            }
+            Some(frame)
+        }
+
+        /// # Safety
+        /// The frame is one of a chunk of this class, and nobody uses it any more.
+        unsafe fn put_back(&mut self, frame: NonNull<u8>) {
+            let inside = frame.addr().get() % CHUNK_BYTES;
+            // SAFETY: chunks are aligned to their size, so this is the begin of the frame's.
+            let start = unsafe { frame.sub(inside) }.cast::<Chunk>();
+            // SAFETY: as in `push`.
+            let chunk = unsafe { &mut *start.as_ptr() };
+            let free = frame.cast::<Free>();
+            // SAFETY: the frame is aligned for it, large enough, and not used.
+            unsafe { free.write(Free { next: chunk.free }) };
+            chunk.free = Some(free);
+            chunk.used -= 1;
+            let (place, used) = (chunk.place, chunk.used);
+            if place == FULL {
+                self.push(start);
+            } else if used == 0 && self.open.len() > 1 {
+                self.remove(place);
+                self.count -= 1;
+                // SAFETY: no frame of it is in use, and the list does not have it any more.
+                unsafe { Chunk::unmap(start) };
+            }
+        }
+    }
+
+    /// The frames of a chunk.
+    fn frames(bytes: usize) -> usize {
+        (CHUNK_BYTES - size_of::<Chunk>()) / bytes
+    }
+
+    impl Drop for Class {
+        fn drop(&mut self) {
+            for chunk in self.open.drain(..) {
+                // SAFETY: each frame keeps this object alive, so no chunk has any.
+                unsafe { Chunk::unmap(chunk.0) };
+            }
+        }
+    }
+
+    impl Chunk {
+        /// A new chunk, aligned to its size; `None` if the system has no memory.
+        fn map(bytes: usize) -> Option<NonNull<Self>> {
+            let (twice, protection) = (2 * CHUNK_BYTES, ProtFlags::READ | ProtFlags::WRITE);
+            // SAFETY: a new private mapping at an address of the kernel's choice aliases nothing.
+            let start =
+                unsafe { mmap_anonymous(ptr::null_mut(), twice, protection, MapFlags::PRIVATE) };
+            let start = NonNull::new(start.ok()?.cast::<u8>())?;
+            let before = start.addr().get().next_multiple_of(CHUNK_BYTES) - start.addr().get();
+            let after = CHUNK_BYTES - before;
+            // SAFETY: all parts lie in the mapping, of which only the middle is used from here on.
+            // Without huge pages the chunk works, too, so the advice may fail.
+            let chunk = unsafe {
+                let chunk = start.add(before);
+                if before > 0 {
+                    munmap(start.as_ptr().cast(), before).ok()?;
+                }
+                if after > 0 {
+                    munmap(chunk.add(CHUNK_BYTES).as_ptr().cast(), after).ok()?;
+                }
+                let _ = madvise(chunk.as_ptr().cast(), CHUNK_BYTES, Advice::LinuxHugepage);
+                chunk.cast::<Self>()
+            };
+            let head = Self { free: None, fresh: frames(bytes), used: 0, place: FULL };
+            // SAFETY: the mapping is writable, aligned and large enough.
+            unsafe { chunk.write(head) };
+            Some(chunk)
+        }
+
+        /// # Safety
+        /// Nobody uses the chunk or a frame of it any more.
+        unsafe fn unmap(chunk: NonNull<Self>) {
+            // SAFETY: the range is exactly the mapping. That cannot fail; if it did, the memory
+            // would stay mapped, which harms nobody.
+            let _ = unsafe { munmap(chunk.as_ptr().cast(), CHUNK_BYTES) };
+        }
+    }
+
+    const _: () = assert!(size_of::<Chunk>() == ALIGN);
+}
