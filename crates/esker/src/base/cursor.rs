@@ -3,6 +3,15 @@
 use crate::base::{Kind, SEQ_MAX, Seq};
 use crate::error::Result;
 
+/// The stages of [`Cursor::prepare_seek`]. Each needs memory that the one before it asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeekStage {
+    /// Find the block.
+    Locate,
+    /// Ask for the memory of the block.
+    Fetch,
+}
+
 /// A position among entries that are sorted by key (in the keyspace's order), and by sequence
 /// number **from new to old** within a key.
 ///
@@ -29,6 +38,10 @@ pub trait Cursor {
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()>;
     /// Goes to the last entry, in cursor order, whose key is **less than** `key`.
     fn seek_before(&mut self, key: &[u8]) -> Result<()>;
+    /// Starts to fetch what a seek to `key`, or before it, will look at. A merge calls it for all its
+    /// cursors, once for each stage, before it moves the first of them, so that the processor waits for
+    /// the memory of all sources at once. The next move must be that seek. By default it does nothing.
+    fn prepare_seek(&mut self, _key: &[u8], _stage: SeekStage) {}
     /// Goes to the first entry.
     fn seek_to_first(&mut self) -> Result<()>;
     /// Goes to the first entry whose key is not less than `start`; `None`: to the first entry.

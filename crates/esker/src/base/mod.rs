@@ -22,7 +22,7 @@ mod value;
 
 pub use builtin::{Append, CounterI64, CounterU64, Max, builtin};
 pub use clock::{Clock, Millis, Moment, SteadyClock, SystemClock};
-pub use cursor::Cursor;
+pub use cursor::{Cursor, SeekStage};
 pub use filter::{CompactionFilter, Decision, Filter};
 pub use numbered::{NumberedName, first_free, within_reach};
 pub use operator::{Associative, AssociativeOperator, MergeOperator, Operator, OperatorResult};

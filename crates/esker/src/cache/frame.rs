@@ -40,6 +40,20 @@ struct Hot {
 const HEADER_BYTES: usize = size_of::<Header>();
 const _: () = assert!(align_of::<Header>() <= ALIGN && HEADER_BYTES >= ALIGN);
 
+/// Starts to fetch cache lines, counted from an address, which need not be a valid one.
+#[inline]
+fn prefetch_lines<T>(from: *const T, lines: std::ops::Range<usize>) {
+    #[cfg(target_arch = "x86_64")]
+    for line in lines {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = from.cast::<i8>().wrapping_add(64 * line);
+        // SAFETY: a prefetch is a hint that may name any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, lines);
+}
+
 fn bytes_start(frame: NonNull<Header>) -> *mut u8 {
     // SAFETY: the allocation has HEADER_BYTES and then the bytes, so the result is in it or one
     // past its end.
@@ -237,13 +251,7 @@ impl<'a> FrameView<'a> {
     /// prefix, tags, heads. Without this, each would be a miss that waits for the previous one.
     #[inline]
     pub fn prefetch(self) {
-        #[cfg(target_arch = "x86_64")]
-        for line in 1..5 {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let address = self.frame.as_ptr().cast::<i8>().wrapping_add(64 * line);
-            // SAFETY: a prefetch is a hint that may name any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
-        }
+        prefetch_lines(self.frame.as_ptr(), 1..5);
     }
 
     #[inline]
@@ -325,6 +333,22 @@ impl Slot {
     pub(super) fn pin(&self) -> Option<FramePin> {
         let guard = pin();
         self.view(&guard).map(FrameView::pin)
+    }
+
+    /// Starts to fetch the slot.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch_lines(&raw const self.0, 0..1);
+    }
+
+    /// Starts to fetch the lines of the frame that a seek touches. The frame may go at any moment:
+    /// only its address is used.
+    #[inline]
+    pub(super) fn prefetch_frame(&self) {
+        let pointer = self.0.load(Ordering::Relaxed);
+        if is_frame(pointer) {
+            prefetch_lines(pointer, 0..5);
+        }
     }
 
     pub(super) fn address(&self) -> usize {

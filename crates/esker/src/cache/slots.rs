@@ -53,6 +53,18 @@ impl Slots {
         self.slots[i].view(guard)
     }
 
+    /// Starts to fetch the slot of block `i`.
+    #[inline]
+    pub fn prefetch(&self, i: usize) {
+        self.slots[i].prefetch();
+    }
+
+    /// Starts to fetch the frame of block `i`, if it is cached.
+    #[inline]
+    pub fn prefetch_frame(&self, i: usize) {
+        self.slots[i].prefetch_frame();
+    }
+
     /// A pin of block `i`, if it is cached.
     pub fn pin(&self, i: usize) -> Option<FramePin> {
         self.slots[i].pin()

@@ -19,7 +19,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 
@@ -30,6 +30,9 @@ struct Contender {
     source: u32,
     live: bool,
 }
+
+/// From this many cursors on, seeks are prepared in all of them first.
+const PREPARED_FROM: usize = 3;
 
 /// Marks a node without a contender, while the tree is built.
 const NOBODY: Contender = Contender { head: u64::MAX, source: u32::MAX, live: false };
@@ -198,6 +201,18 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         }
     }
 
+    /// See [`Cursor::prepare_seek`]. With few sources it costs more than it saves.
+    fn prepare(&mut self, key: &[u8]) {
+        if self.cursors.len() < PREPARED_FROM {
+            return;
+        }
+        for stage in [SeekStage::Locate, SeekStage::Fetch] {
+            for cursor in &mut self.cursors {
+                cursor.prepare_seek(key, stage);
+            }
+        }
+    }
+
     /// Moves every cursor with `go` and then plays all matches.
     fn position(
         &mut self,
@@ -295,10 +310,12 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.prepare(key);
         self.position(false, |_, cursor| cursor.seek(key, below))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.prepare(key);
         self.position(true, |_, cursor| cursor.seek_before(key))
     }
 

@@ -4,7 +4,7 @@
 
 use super::{Span, Tombstones};
 use crate::base::rangedel::Fragments;
-use crate::base::{Cursor, KeyOrder, Kind, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, SeekStage, Seq};
 use crate::error::Result;
 use crate::memtable::{MemCursor, MemorySource, MergedCursor, TombstoneView};
 use crate::run::RunCursor;
@@ -70,6 +70,12 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     }
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         forward!(self, cursor => cursor.seek_before(key))
+    }
+    #[inline]
+    fn prepare_seek(&mut self, key: &[u8], stage: SeekStage) {
+        if let Self::Run(cursor) = self {
+            cursor.prepare_seek(key, stage);
+        }
     }
     fn seek_to_first(&mut self) -> Result<()> {
         forward!(self, cursor => cursor.seek_to_first())

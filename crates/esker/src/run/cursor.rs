@@ -8,7 +8,7 @@
 use super::Run;
 use super::index::{Index, Place, SharedIndex};
 use super::segment::Segment;
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
 use crate::cache::{BlockCache, FramePin};
 use crate::error::{Error, Result};
@@ -26,6 +26,9 @@ enum Direction {
     Forward,
     Backward,
 }
+
+/// A segment and one of its blocks.
+type Located = (usize, usize);
 
 /// Where the bytes of the current block are.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ pub struct RunCursor<O: KeyOrder> {
     readahead: bool,
     /// The index of the segment that was entered last, and the segment's number.
     index: Option<(usize, SharedIndex)>,
+    /// The segment and block that the next seek begins with, if it was prepared.
+    located: Option<Located>,
     /// How many neighbouring blocks were entered in a row.
     streak: usize,
     valid: bool,
@@ -94,6 +99,7 @@ impl<O: KeyOrder> RunCursor<O> {
             fill_cache,
             readahead,
             index: None,
+            located: None,
             streak: 0,
             valid: false,
             segment: 0,
@@ -285,11 +291,32 @@ impl<O: KeyOrder> RunCursor<O> {
         Ok(())
     }
 
-    fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
-        let run = Arc::clone(&self.run);
-        let Some(segment) = run.fences.find(&self.order, key) else { return self.first_inner() };
+    /// The segment and the first block that may hold `key`; `None`: the run begins behind it.
+    fn locate(&mut self, key: &[u8]) -> Result<Option<Located>> {
+        let Some(segment) = self.run.fences.find(&self.order, key) else { return Ok(None) };
+        self.locate_in(segment, key).map(Some)
+    }
+
+    fn locate_in(&mut self, segment: usize, key: &[u8]) -> Result<Located> {
         let index = self.index(segment)?;
-        let mut block = index.first_block(&self.order, key).unwrap_or(0);
+        Ok((segment, index.first_block(&self.order, key).unwrap_or(0)))
+    }
+
+    /// Locates a key ahead of its seek. What is not in memory is left to the seek, which can fail.
+    fn locate_ahead(&mut self, key: &[u8]) {
+        self.located = None;
+        let Some(segment) = self.run.fences.find(&self.order, key) else { return };
+        if self.fill_cache && self.run.segments[segment].is_loaded() {
+            self.located = self.locate_in(segment, key).ok();
+        }
+    }
+
+    fn seek_inner(&mut self, key: &[u8], below: Seq, at: Option<Located>) -> Result<()> {
+        let Some((segment, mut block)) = at.map_or_else(|| self.locate(key), |at| Ok(Some(at)))?
+        else {
+            return self.first_inner();
+        };
+        let index = self.index(segment)?;
         self.enter(segment, block, Direction::Forward)?;
         loop {
             let found = self.current().map_or(0, |b| b.lower_bound(&self.order, key, below));
@@ -305,11 +332,10 @@ impl<O: KeyOrder> RunCursor<O> {
         }
     }
 
-    fn seek_before_inner(&mut self, key: &[u8]) -> Result<()> {
-        let run = Arc::clone(&self.run);
-        let Some(segment) = run.fences.find(&self.order, key) else { return Ok(()) };
-        let index = self.index(segment)?;
-        let block = index.first_block(&self.order, key).unwrap_or(0);
+    fn seek_before_inner(&mut self, key: &[u8], at: Option<Located>) -> Result<()> {
+        let Some((segment, block)) = at.map_or_else(|| self.locate(key), |at| Ok(Some(at)))? else {
+            return Ok(());
+        };
         self.enter(segment, block, Direction::Backward)?;
         // Every version of `key` is below the bound, so this is the newest one.
         let found = self.current().map_or(0, |b| b.lower_bound(&self.order, key, SEQ_MAX + 1));
@@ -340,6 +366,7 @@ impl<O: KeyOrder> RunCursor<O> {
     /// Positions anew: clears an earlier failure and keeps a new one.
     fn position(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.failure = None;
+        self.located = None;
         self.valid = false;
         self.streak = 0;
         let result = go(self);
@@ -427,11 +454,25 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
-        self.position(|cursor| cursor.seek_inner(key, below))
+        let at = self.located.take();
+        self.position(|cursor| cursor.seek_inner(key, below, at))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
-        self.position(|cursor| cursor.seek_before_inner(key))
+        let at = self.located.take();
+        self.position(|cursor| cursor.seek_before_inner(key, at))
+    }
+
+    fn prepare_seek(&mut self, key: &[u8], stage: SeekStage) {
+        if stage == SeekStage::Locate {
+            self.locate_ahead(key);
+        }
+        if let (Some((_, block)), Some((_, index))) = (self.located, &self.index) {
+            match stage {
+                SeekStage::Locate => index.slots.prefetch(block),
+                SeekStage::Fetch => index.slots.prefetch_frame(block),
+            }
+        }
     }
 
     fn seek_to_first(&mut self) -> Result<()> {

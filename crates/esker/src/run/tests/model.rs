@@ -1,6 +1,7 @@
 //! Cursors and lookups against a sorted list.
 
 use super::*;
+use crate::base::SeekStage;
 use std::cmp::Ordering;
 
 /// Whether the entry is not before `(key, below)`.
@@ -56,6 +57,18 @@ fn shown<O: KeyOrder>(order: &O, cursor: &RunCursor<O>) -> Option<Entry> {
     Some((cursor.key().to_vec(), cursor.seq(), cursor.kind(), cursor.value().to_vec()))
 }
 
+fn random_target(random: &mut Random, entries: &[Entry], shape: u64) -> (Vec<u8>, Seq) {
+    let known = entries[random.below(entries.len() as u64) as usize].clone();
+    let key = if random.below(2) == 0 { known.0 } else { random_key(random, shape) };
+    let below = match random.below(4) {
+        0 => 0,
+        1 => crate::base::SEQ_MAX,
+        2 => known.1,
+        _ => random.below(1001),
+    };
+    (key, below)
+}
+
 fn check_cursor<O: KeyOrder>(
     random: &mut Random,
     order: &O,
@@ -78,22 +91,29 @@ fn check_cursor<O: KeyOrder>(
     assert!(!cursor.valid());
     let mut position = None;
     for _ in 0..400 {
-        let known = entries[random.below(entries.len() as u64) as usize].clone();
-        let key = if random.below(2) == 0 { known.0 } else { random_key(random, shape) };
-        match random.below(6) {
+        let (key, below) = random_target(random, entries, shape);
+        let go = random.below(7);
+        if [0, 1, 2, 6].contains(&go) {
+            // Seeks that were prepared find the same; another positioning forgets the preparation.
+            let stages = [SeekStage::Locate, SeekStage::Fetch];
+            for stage in &stages[..random.below(3) as usize] {
+                cursor.prepare_seek(&key, *stage);
+            }
+        }
+        match go {
             0 | 1 => {
-                let below = match random.below(4) {
-                    0 => 0,
-                    1 => crate::base::SEQ_MAX,
-                    2 => known.1,
-                    _ => random.below(1001),
-                };
                 cursor.seek(&key, below).unwrap();
                 position = entries.iter().position(|entry| reached(order, entry, &key, below));
             }
             2 => {
                 cursor.seek_before(&key).unwrap();
                 position = entries.iter().rposition(|entry| order.compare(&entry.0, &key).is_lt());
+            }
+            6 => {
+                cursor.seek_to_last().unwrap();
+                let (key, below) = random_target(random, entries, shape);
+                cursor.seek(&key, below).unwrap();
+                position = entries.iter().position(|entry| reached(order, entry, &key, below));
             }
             3 | 4 if position.is_some() => {
                 for _ in 0..random.below(20) {
