@@ -293,6 +293,9 @@ impl<O: KeyOrder> RunCursor<O> {
 
     /// The segment and the first block that may hold `key`; `None`: the run begins behind it.
     fn locate(&mut self, key: &[u8]) -> Result<Option<Located>> {
+        if let Some(located) = self.located.take() {
+            return Ok(Some(located));
+        }
         let Some(segment) = self.run.fences.find(&self.order, key) else { return Ok(None) };
         self.locate_in(segment, key).map(Some)
     }
@@ -305,17 +308,17 @@ impl<O: KeyOrder> RunCursor<O> {
     /// Locates a key ahead of its seek. What is not in memory is left to the seek, which can fail.
     fn locate_ahead(&mut self, key: &[u8]) {
         self.located = None;
+        if !self.fill_cache {
+            return;
+        }
         let Some(segment) = self.run.fences.find(&self.order, key) else { return };
-        if self.fill_cache && self.run.segments[segment].is_loaded() {
+        if self.run.segments[segment].is_loaded() {
             self.located = self.locate_in(segment, key).ok();
         }
     }
 
-    fn seek_inner(&mut self, key: &[u8], below: Seq, at: Option<Located>) -> Result<()> {
-        let Some((segment, mut block)) = at.map_or_else(|| self.locate(key), |at| Ok(Some(at)))?
-        else {
-            return self.first_inner();
-        };
+    fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        let Some((segment, mut block)) = self.locate(key)? else { return self.first_inner() };
         let index = self.index(segment)?;
         self.enter(segment, block, Direction::Forward)?;
         loop {
@@ -332,10 +335,8 @@ impl<O: KeyOrder> RunCursor<O> {
         }
     }
 
-    fn seek_before_inner(&mut self, key: &[u8], at: Option<Located>) -> Result<()> {
-        let Some((segment, block)) = at.map_or_else(|| self.locate(key), |at| Ok(Some(at)))? else {
-            return Ok(());
-        };
+    fn seek_before_inner(&mut self, key: &[u8]) -> Result<()> {
+        let Some((segment, block)) = self.locate(key)? else { return Ok(()) };
         self.enter(segment, block, Direction::Backward)?;
         // Every version of `key` is below the bound, so this is the newest one.
         let found = self.current().map_or(0, |b| b.lower_bound(&self.order, key, SEQ_MAX + 1));
@@ -363,13 +364,14 @@ impl<O: KeyOrder> RunCursor<O> {
         Ok(())
     }
 
-    /// Positions anew: clears an earlier failure and keeps a new one.
+    /// Positions anew: clears an earlier failure and keeps a new one. What was prepared is for this
+    /// move only.
     fn position(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.failure = None;
-        self.located = None;
         self.valid = false;
         self.streak = 0;
         let result = go(self);
+        self.located = None;
         self.keep_failure(result)
     }
 
@@ -454,13 +456,11 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
-        let at = self.located.take();
-        self.position(|cursor| cursor.seek_inner(key, below, at))
+        self.position(|cursor| cursor.seek_inner(key, below))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
-        let at = self.located.take();
-        self.position(|cursor| cursor.seek_before_inner(key, at))
+        self.position(|cursor| cursor.seek_before_inner(key))
     }
 
     fn prepare_seek(&mut self, key: &[u8], stage: SeekStage) {
