@@ -42,6 +42,24 @@ pub trait Cursor {
     /// cursors, once for each stage, before it moves the first of them, so that the processor waits for
     /// the memory of all sources at once. The next move must be that seek. By default it does nothing.
     fn prepare_seek(&mut self, _key: &[u8], _stage: SeekStage) {}
+    /// Like [`Self::seek`], but a cursor that knows the key of that entry without reading it may wait
+    /// there. Until a waiting cursor is [opened](Self::open) or positioned anew, only `valid`, `key` and
+    /// `head` may be called. By default it does not wait.
+    fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.seek(key, below)
+    }
+    /// Like [`Self::seek_to_first`], but may wait.
+    fn seek_to_first_waiting(&mut self) -> Result<()> {
+        self.seek_to_first()
+    }
+    /// Whether the cursor waits: it has not read the entry of which it shows the key.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+    /// Reads the entry at which the cursor waits.
+    fn open(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Goes to the first entry.
     fn seek_to_first(&mut self) -> Result<()>;
     /// Goes to the first entry whose key is not less than `start`; `None`: to the first entry.

@@ -12,7 +12,7 @@ use crate::db::core::Core;
 use crate::error::{Error, Result};
 use crate::iter::{AnyCursor, AnyTombstones, Bounds, Reading, Source, VisibleIter};
 use crate::manifest::{Partition, Tree};
-use crate::run::RunCursor;
+use crate::run::{Role, RunCursor};
 use crate::state::State;
 use crate::state::memtables::DbOrder;
 use crate::stats::counters::{Counter, Timed};
@@ -307,7 +307,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             });
         }
         let mut tombstones = self.memory_tombstones.clone();
-        let tree = self.tree.clone();
+        let (tree, bounds) = (self.tree.clone(), self.bounds_within(&partition));
         for (tier, row) in tree.rows().iter().enumerate().rev() {
             // Seeded: a scan does not see what the tiers hold.
             bug!("db_tiers_not_scanned", {
@@ -321,19 +321,20 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
                 None => 0,
             };
             let holder = &row.partitions()[number];
-            self.add_runs((tier, number, holder), &mut sources, &mut tombstones)?;
+            self.add_runs((tier, number, holder), &bounds, &mut sources, &mut tombstones)?;
         }
-        let bounds = self.bounds_within(&partition);
         let order = self.order.clone();
         self.inner =
             Some(VisibleIter::new(order, sources, tombstones, self.reading.clone(), bounds));
         Ok(())
     }
 
-    /// Adds the runs of a partition, or of the span of a tier that holds it.
+    /// Adds the runs of a partition, or of the span of a tier that holds it; of deltas without
+    /// entries within the bounds only the range tombstones.
     fn add_runs(
         &self,
         (tier, number, holder): (usize, usize, &Partition),
+        bounds: &Bounds,
         sources: &mut Vec<Source<W::Watched<AnyCursor<O>>>>,
         tombstones: &mut Vec<AnyTombstones>,
     ) -> Result<()> {
@@ -341,6 +342,10 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             let fragments = run.fragments(&self.order);
             let fragments = fragments.map_err(|error| self.locate(error))?;
             tombstones.extend(fragments.into_iter().map(AnyTombstones::Run));
+            let inside = || run.ends().is_some_and(|ends| bounds.touch(&self.order, ends));
+            if run.role() == Role::Delta && !inside() {
+                continue;
+            }
             let seq_bound = run.max_seq() + 1;
             let order = self.order.clone();
             let cursor = RunCursor::new(run.clone(), order, self.core.cache.clone(), true, false);

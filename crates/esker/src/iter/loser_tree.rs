@@ -13,7 +13,10 @@
 //! 2. Walking forward, every cursor is on its first entry at or after that of the winner, in cursor
 //!    order; walking backward, on its last entry at or before it. A cursor without such an entry is
 //!    not valid.
-//! 3. After a cursor fails, the tree is not valid, and each move repeats the error until the tree
+//! 3. A cursor may wait: it shows the key of its entry, which it has not read (S19). The winner does not
+//!    wait, and no cursor waits while the tree walks backward. Of two cursors at one key, one that waits
+//!    wins, because only then its sequence number becomes known.
+//! 4. After a cursor fails, the tree is not valid, and each move repeats the error until the tree
 //!    is positioned anew (C3).
 
 #[cfg(test)]
@@ -48,6 +51,8 @@ pub struct LoserTree<C, O> {
     /// `losers[n]` for the inner nodes 1..k; leaf `i` is node `k + i`; `losers[0]` is not used.
     losers: Vec<Contender>,
     winner: Contender,
+    /// How many cursors wait.
+    waiting: usize,
     backward: bool,
     error: Option<Error>,
     /// The key at which the direction changes; kept to reuse the allocation.
@@ -69,6 +74,7 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
             cursors,
             losers,
             winner: NOBODY,
+            waiting: 0,
             backward: false,
             error: None,
             pivot: Vec::new(),
@@ -111,7 +117,7 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
             }
             match (limit, backward) {
                 (Some(limit), false) if order.compare(cursor.key(), limit).is_lt() => {
-                    cursor.seek(limit, SEQ_MAX)
+                    cursor.seek_waiting(limit, SEQ_MAX)
                 }
                 (Some(limit), true) if order.compare(cursor.key(), limit).is_ge() => {
                     cursor.seek_before(limit)
@@ -155,8 +161,28 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
             return a.live;
         }
         let (x, y) = (&self.cursors[a.source as usize], &self.cursors[b.source as usize]);
+        if self.waiting > 0 && (x.is_waiting() || y.is_waiting()) {
+            let ordering = self.order.compare(x.key(), y.key());
+            // Seeded: a cursor that waits is opened after the others at its key, so old versions come first.
+            let first = if bug!("iter_waiting_loses_a_tie") { y } else { x };
+            return ordering.is_lt() || ordering.is_eq() && first.is_waiting();
+        }
         let ordering = compare_to(&self.order, x, y.key(), y.seq());
         ordering.then(a.source.cmp(&b.source)).is_lt() != self.backward
+    }
+
+    /// Opens the winner's cursor if it waits, until a cursor wins that does not (invariant 3).
+    #[cold]
+    fn open_winner(&mut self) -> Result<()> {
+        while self.winner.live && self.cursors[self.source()].is_waiting() {
+            let source = self.source();
+            if let Err(error) = self.cursors[source].open() {
+                return Err(self.fail(error));
+            }
+            self.waiting -= 1;
+            self.replay(source);
+        }
+        Ok(())
     }
 
     /// Plays the matches on the path of `source` again, after its cursor moved.
@@ -226,8 +252,9 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
                 return Err(self.fail(error));
             }
         }
+        self.waiting = self.cursors.iter().filter(|cursor| cursor.is_waiting()).count();
         self.rebuild();
-        Ok(())
+        if self.waiting > 0 { self.open_winner() } else { Ok(()) }
     }
 
     #[cold]
@@ -251,6 +278,7 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         let seq = if bug!("iter_turn_repeats_an_entry") { seq.saturating_sub(1) } else { seq };
         let order = self.order.clone();
         let turned = self.position(backward, |_, cursor| {
+            cursor.open()?;
             if backward {
                 if !cursor.valid() {
                     cursor.seek_to_last()?;
@@ -311,7 +339,7 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         self.prepare(key);
-        self.position(false, |_, cursor| cursor.seek(key, below))
+        self.position(false, |_, cursor| cursor.seek_waiting(key, below))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
@@ -320,7 +348,7 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
-        self.position(false, |_, cursor| cursor.seek_to_first())
+        self.position(false, |_, cursor| cursor.seek_to_first_waiting())
     }
 
     fn seek_to_last(&mut self) -> Result<()> {
@@ -340,7 +368,7 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
             return Err(self.fail(error));
         }
         self.replay(source);
-        Ok(())
+        if self.waiting > 0 { self.open_winner() } else { Ok(()) }
     }
 
     #[inline]

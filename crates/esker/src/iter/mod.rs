@@ -10,6 +10,7 @@
 //! Everything is generic over the cursor and the key order, so that a step makes no virtual call.
 //! An error of a source always reaches the caller and never looks like the end of the data (C3).
 
+mod bounds;
 mod loser_tree;
 mod source;
 #[cfg(test)]
@@ -17,10 +18,11 @@ pub(crate) mod testing;
 mod tombstones;
 mod visible;
 
+pub use bounds::Bounds;
 pub use loser_tree::LoserTree;
 pub use source::{AnyCursor, AnyTombstones};
 pub use tombstones::{Span, Tombstones};
-pub use visible::{Bounds, Reading, Source, VisibleIter};
+pub use visible::{Reading, Source, VisibleIter};
 
 pub(crate) use loser_tree::same_key;
 pub(crate) use tombstones::{Cover, covering_seq};

@@ -77,6 +77,19 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
             cursor.prepare_seek(key, stage);
         }
     }
+    fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        forward!(self, cursor => cursor.seek_waiting(key, below))
+    }
+    fn seek_to_first_waiting(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_to_first_waiting())
+    }
+    #[inline]
+    fn is_waiting(&self) -> bool {
+        matches!(self, Self::Run(cursor) if cursor.is_waiting())
+    }
+    fn open(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.open())
+    }
     fn seek_to_first(&mut self) -> Result<()> {
         forward!(self, cursor => cursor.seek_to_first())
     }

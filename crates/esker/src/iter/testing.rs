@@ -77,6 +77,8 @@ pub(crate) struct VecCursor<O> {
     /// `None`: not valid.
     at: Option<usize>,
     failed: bool,
+    /// It waits at its entry, and must not be asked for more than the key.
+    waiting: bool,
     fuse: Fuse,
     pub moves: Rc<Cell<u64>>,
 }
@@ -86,7 +88,15 @@ impl<O: KeyOrder> VecCursor<O> {
         entries.sort_by(|a, b| cursor_order(&order, a, b));
         let entries = Rc::new(entries);
         let moves = Rc::default();
-        Self { order, entries, at: None, failed: false, fuse: Rc::clone(fuse), moves }
+        Self {
+            order,
+            entries,
+            at: None,
+            failed: false,
+            waiting: false,
+            fuse: Rc::clone(fuse),
+            moves,
+        }
     }
 
     fn burn(&mut self) -> Result<()> {
@@ -105,13 +115,23 @@ impl<O: KeyOrder> VecCursor<O> {
 
     fn go(&mut self, index: Option<usize>) -> Result<()> {
         self.burn()?;
-        self.failed = false;
+        (self.failed, self.waiting) = (false, false);
         self.at = index.filter(|index| *index < self.entries.len());
         Ok(())
     }
 
-    fn here(&self) -> &Entry {
+    fn known(&self) -> &Entry {
         &self.entries[self.at.expect("only a valid cursor is asked")]
+    }
+
+    fn here(&self) -> &Entry {
+        assert!(!self.waiting, "a cursor that waits knows only its key");
+        self.known()
+    }
+
+    /// Waits, except after every third move.
+    fn wait(&mut self) {
+        self.waiting = self.at.is_some() && !self.moves.get().is_multiple_of(3);
     }
 }
 
@@ -121,11 +141,11 @@ impl<O: KeyOrder> Cursor for VecCursor<O> {
     }
 
     fn key(&self) -> &[u8] {
-        &self.here().key
+        &self.known().key
     }
 
     fn head(&self) -> u64 {
-        self.order.head(&self.here().key)
+        self.order.head(&self.known().key)
     }
 
     fn seq(&self) -> Seq {
@@ -149,6 +169,27 @@ impl<O: KeyOrder> Cursor for VecCursor<O> {
         self.go(Some(index))
     }
 
+    fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.seek(key, below)?;
+        self.wait();
+        Ok(())
+    }
+
+    fn seek_to_first_waiting(&mut self) -> Result<()> {
+        self.seek_to_first()?;
+        self.wait();
+        Ok(())
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.waiting = false;
+        Ok(())
+    }
+
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         let before = |entry: &Entry| self.order.compare(&entry.key, key).is_lt();
         let index = self.entries.partition_point(before);
@@ -164,12 +205,14 @@ impl<O: KeyOrder> Cursor for VecCursor<O> {
     }
 
     fn next(&mut self) -> Result<()> {
+        assert!(!self.waiting, "a cursor that waits is opened first");
         assert!(self.failed || self.at.is_some(), "a move needs a valid cursor");
         let index = self.at.map(|at| at + 1);
         self.go(index)
     }
 
     fn prev(&mut self) -> Result<()> {
+        assert!(!self.waiting, "a cursor that waits is opened first");
         assert!(self.failed || self.at.is_some(), "a move needs a valid cursor");
         let index = self.at.and_then(|at| at.checked_sub(1));
         self.go(index)

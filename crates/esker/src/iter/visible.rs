@@ -28,6 +28,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::bounds::Bounds;
 use super::loser_tree::{LoserTree, same_key};
 use super::tombstones::{Cover, Tombstones};
 use crate::base::{
@@ -36,47 +37,6 @@ use crate::base::{
 use crate::error::{Error, Result};
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// Where an iterator ends: lower and upper bound of its keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bounds {
-    /// The lower bound.
-    pub low: Bound<Vec<u8>>,
-    /// The upper bound.
-    pub high: Bound<Vec<u8>>,
-}
-
-impl Bounds {
-    /// Cuts the bounds to the keys from `lower` (inclusive) to `upper` (exclusive).
-    pub fn narrow<O: KeyOrder>(&mut self, order: &O, lower: Option<&[u8]>, upper: Option<&[u8]>) {
-        if let Some(lower) = lower {
-            let inside = match &self.low {
-                Bound::Included(low) | Bound::Excluded(low) => order.compare(low, lower).is_lt(),
-                Bound::Unbounded => true,
-            };
-            if inside {
-                self.low = Bound::Included(lower.to_vec());
-            }
-        }
-        if let Some(upper) = upper {
-            let inside = match &self.high {
-                Bound::Included(high) => order.compare(upper, high).is_le(),
-                Bound::Excluded(high) => order.compare(upper, high).is_lt(),
-                Bound::Unbounded => true,
-            };
-            if inside {
-                self.high = Bound::Excluded(upper.to_vec());
-            }
-        }
-    }
-}
-
-impl Default for Bounds {
-    /// All keys.
-    fn default() -> Self {
-        Self { low: Bound::Unbounded, high: Bound::Unbounded }
-    }
-}
 
 /// A cursor and what is known about its entries.
 #[derive(Debug)]

@@ -4,6 +4,10 @@
 //! rebuilds the key in a buffer (prefix, head and remainder together), and leaves the value in the
 //! block. Blocks come from the cache or, for compactions, directly from the file in large pieces
 //! that bypass the cache.
+//!
+//! The metadata of a run, which is in memory, has the first and the last key of each segment. Where they
+//! say which entry a seek through the cache finds, the cursor can wait there: it shows the key, and reads
+//! the segment when it is opened. So a merge reads only what it reaches (S19).
 
 use super::Run;
 use super::index::{Index, Place, SharedIndex};
@@ -66,6 +70,8 @@ pub struct RunCursor<O: KeyOrder> {
     /// How many neighbouring blocks were entered in a row.
     streak: usize,
     valid: bool,
+    /// It waits at the first entry of `segment`, of which it knows only the key.
+    waiting: bool,
     segment: usize,
     block: usize,
     entry: usize,
@@ -102,6 +108,7 @@ impl<O: KeyOrder> RunCursor<O> {
             located: None,
             streak: 0,
             valid: false,
+            waiting: false,
             segment: 0,
             block: 0,
             entry: 0,
@@ -300,6 +307,35 @@ impl<O: KeyOrder> RunCursor<O> {
         self.locate_in(segment, key).map(Some)
     }
 
+    /// The segment at whose first entry a seek to `key` ends, if that is known without reading: the key
+    /// lies before the run or between two segments. It is the number of segments if the run ends before
+    /// the key.
+    fn segment_behind(&self, key: &[u8]) -> Option<usize> {
+        let before = match self.located {
+            // Keys behind a segment are located in its last block.
+            Some((segment, block)) => {
+                let (_, index) = self.index.as_ref().filter(|(held, _)| *held == segment)?;
+                (block + 1 == index.places.len()).then_some(segment)?
+            }
+            None => match self.run.fences.find(&self.order, key) {
+                Some(segment) => segment,
+                None => return Some(0),
+            },
+        };
+        let last = &self.run.segments[before].meta().max_key;
+        self.order.compare(last, key).is_lt().then_some(before + 1)
+    }
+
+    /// Waits at the first entry of a segment, or behind the last one.
+    fn wait_at(&mut self, segment: usize) {
+        let Some(owner) = self.run.segments.get(segment) else { return };
+        self.key.clear();
+        self.key.extend_from_slice(&owner.meta().min_key);
+        self.head = self.order.head(&self.key);
+        self.segment = segment;
+        (self.valid, self.waiting) = (true, true);
+    }
+
     fn locate_in(&mut self, segment: usize, key: &[u8]) -> Result<Located> {
         let index = self.index(segment)?;
         Ok((segment, index.first_block(&self.order, key).unwrap_or(0)))
@@ -348,11 +384,14 @@ impl<O: KeyOrder> RunCursor<O> {
     }
 
     fn first_inner(&mut self) -> Result<()> {
-        if self.run.segments.is_empty() {
-            return Ok(());
+        self.first_of(0)
+    }
+
+    fn first_of(&mut self, segment: usize) -> Result<()> {
+        if segment < self.run.segments.len() {
+            self.enter(segment, 0, Direction::Forward)?;
+            self.show(0, false);
         }
-        self.enter(0, 0, Direction::Forward)?;
-        self.show(0, false);
         Ok(())
     }
 
@@ -368,7 +407,7 @@ impl<O: KeyOrder> RunCursor<O> {
     /// move only.
     fn position(&mut self, go: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.failure = None;
-        self.valid = false;
+        (self.valid, self.waiting) = (false, false);
         self.streak = 0;
         let result = go(self);
         self.located = None;
@@ -473,6 +512,42 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
                 SeekStage::Fetch => index.slots.prefetch_frame(block),
             }
         }
+    }
+
+    fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        if self.located.is_none() {
+            self.locate_ahead(key);
+        }
+        match self.segment_behind(key).filter(|_| self.fill_cache) {
+            Some(segment) => self.position(|cursor| {
+                cursor.wait_at(segment);
+                Ok(())
+            }),
+            None => self.seek(key, below),
+        }
+    }
+
+    fn seek_to_first_waiting(&mut self) -> Result<()> {
+        if !self.fill_cache {
+            return self.seek_to_first();
+        }
+        self.position(|cursor| {
+            cursor.wait_at(0);
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    fn open(&mut self) -> Result<()> {
+        if !self.waiting {
+            return Ok(());
+        }
+        let segment = self.segment;
+        self.position(|cursor| cursor.first_of(segment))
     }
 
     fn seek_to_first(&mut self) -> Result<()> {

@@ -102,6 +102,12 @@ impl Run {
         }
     }
 
+    /// The first and the last key of its entries, if it has any.
+    pub fn ends(&self) -> Option<(&[u8], &[u8])> {
+        let (first, last) = (self.segments.first()?.meta(), self.segments.last()?.meta());
+        Some((&first.min_key, &last.max_key))
+    }
+
     /// What the run is for.
     pub fn role(&self) -> Role {
         self.role

@@ -109,6 +109,18 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.note(|cursor| cursor.seek_before(key))
     }
+    fn seek_waiting(&mut self, key: &[u8], below: Seq) -> Result<()> {
+        self.note(|cursor| cursor.seek_waiting(key, below))
+    }
+    fn seek_to_first_waiting(&mut self) -> Result<()> {
+        self.note(C::seek_to_first_waiting)
+    }
+    fn is_waiting(&self) -> bool {
+        self.cursor.is_waiting()
+    }
+    fn open(&mut self) -> Result<()> {
+        self.note(C::open)
+    }
     fn seek_to_first(&mut self) -> Result<()> {
         self.note(C::seek_to_first)
     }

@@ -68,3 +68,78 @@ fn what_does_not_fit_the_cache_is_not_kept() {
     assert!(memory.cache + memory.indexes <= memory.limit * 5 / 8, "{memory:?}");
     assert_eq!(db.iter().unwrap().count(), 8000);
 }
+
+/// 3,000 entries that are compacted, and over some of them runs of ten entries each; nothing is cached.
+fn with_runs_over_a_part(place: &Place, runs: usize) -> Db {
+    let mut options = small();
+    options.memory = Some(64 << 20);
+    options.log_file_bytes = 4 << 20;
+    options.memtable_bytes = Some(4 << 20);
+    options.partition_bytes = 4 << 20;
+    let db = Db::open_with(place.path(), options.clone()).unwrap();
+    super::fill(&db, 0..3000, 0);
+    db.compact().unwrap();
+    for round in 1..=runs {
+        super::fill(&db, (0..10).map(|number| 1000 + 200 * round + number), round);
+        db.flush().unwrap();
+    }
+    db.close().unwrap();
+    Db::open_with(place.path(), options).unwrap()
+}
+
+/// The blocks that are read for an iterator's first ten rows, and the rows.
+fn ten_rows(db: &Db, iter: esker::Iter) -> (u64, usize) {
+    let before = db.stats().cache_misses;
+    let rows = iter.take(10).map(Result::unwrap).count();
+    (db.stats().cache_misses - before, rows)
+}
+
+#[test]
+fn a_scan_reads_only_the_runs_that_it_reaches() {
+    let (alone, place) = (Place::new(), Place::new());
+    let base = with_runs_over_a_part(&alone, 0);
+    let plain = base.default_keyspace();
+    let db = with_runs_over_a_part(&place, 5);
+    assert_eq!(db.stats().trees[0].deltas.len(), 5, "the runs are still there");
+    let default = db.default_keyspace();
+    // Ten rows where no other run has entries, before all of them and between two of them, cost what
+    // they cost without these runs; where one has, the one block or two of that run besides.
+    for (first, more) in [(100, 0), (1300, 0), (1205, 2)] {
+        let alone = ten_rows(&base, plain.range(key(first)..).unwrap());
+        let read = ten_rows(&db, default.range(key(first)..).unwrap());
+        assert!(alone.1 == 10 && read.1 == 10);
+        assert!(alone.0 > 0 && read.0 <= alone.0 + more, "{read:?} for {alone:?} from {first} on");
+    }
+    // Bounds keep the other runs out of a scan in both directions.
+    let within = || key(1602)..key(1609);
+    let alone = ten_rows(&base, plain.range(within()).unwrap());
+    let forward = ten_rows(&db, default.range(within()).unwrap());
+    assert!(forward.1 == 7 && forward.0 <= alone.0 + 2, "{forward:?} for {alone:?}");
+    let place = Place::new();
+    let db = with_runs_over_a_part(&place, 5);
+    let default = db.default_keyspace();
+    let before = db.stats().cache_misses;
+    assert_eq!(super::keys(default.range(within()).unwrap().rev()).len(), 7);
+    let backward = db.stats().cache_misses - before;
+    assert!(backward <= alone.0 + 2, "{backward} for {alone:?}");
+    // Neither does an iterator without a lower bound read them all.
+    let alone = ten_rows(&base, plain.iter().unwrap());
+    let first = ten_rows(&db, db.iter().unwrap());
+    assert!(first.0 <= alone.0, "{first:?} for {alone:?}");
+    // Whatever waited is found when the scan comes to it.
+    for (number, entry) in db.iter().unwrap().enumerate() {
+        let (_, found) = entry.unwrap();
+        let over = (number >= 1200 && number % 200 < 10).then(|| (number - 1000) / 200);
+        let round = over.filter(|round| *round <= 5).unwrap_or(0);
+        assert_eq!(found, value(number, round).as_bytes(), "entry {number}");
+    }
+    let mut cursor = default.cursor().unwrap();
+    for (target, back) in [(1190, 1189), (1300, 1299), (2010, 2009), (2100, 2099)] {
+        cursor.seek(key(target)).unwrap();
+        assert_eq!(cursor.key(), key(target).as_bytes());
+        cursor.prev().unwrap();
+        assert_eq!(cursor.key(), key(back).as_bytes());
+        cursor.next().unwrap();
+        assert_eq!(cursor.key(), key(target).as_bytes());
+    }
+}

@@ -92,7 +92,7 @@ fn check_cursor<O: KeyOrder>(
     let mut position = None;
     for _ in 0..400 {
         let (key, below) = random_target(random, entries, shape);
-        let go = random.below(7);
+        let go = random.below(8);
         if [0, 1, 2, 6].contains(&go) {
             // Seeks that were prepared find the same; another positioning forgets the preparation.
             let stages = [SeekStage::Locate, SeekStage::Fetch];
@@ -101,9 +101,18 @@ fn check_cursor<O: KeyOrder>(
             }
         }
         match go {
-            0 | 1 => {
+            0 => {
                 cursor.seek(&key, below).unwrap();
                 position = entries.iter().position(|entry| reached(order, entry, &key, below));
+            }
+            1 => {
+                cursor.seek_waiting(&key, below).unwrap();
+                position = entries.iter().position(|entry| reached(order, entry, &key, below));
+                assert_eq!(cursor.valid(), position.is_some());
+                if let Some(entry) = at(position) {
+                    assert_eq!((cursor.key(), cursor.head()), (&entry.0[..], order.head(&entry.0)));
+                }
+                cursor.open().unwrap();
             }
             2 => {
                 cursor.seek_before(&key).unwrap();
@@ -131,8 +140,14 @@ fn check_cursor<O: KeyOrder>(
                     }
                 }
             }
+            7 => {
+                cursor.seek_to_first_waiting().unwrap();
+                cursor.open().unwrap();
+                position = Some(0);
+            }
             _ => {}
         }
+        assert!(!cursor.is_waiting());
         assert_eq!(shown(order, cursor), at(position));
     }
 }

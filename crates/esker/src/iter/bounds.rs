@@ -1,0 +1,60 @@
+//! The bounds of an iterator.
+
+use crate::base::KeyOrder;
+use std::ops::Bound;
+
+/// Where an iterator ends: lower and upper bound of its keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lower bound.
+    pub low: Bound<Vec<u8>>,
+    /// The upper bound.
+    pub high: Bound<Vec<u8>>,
+}
+
+impl Bounds {
+    /// Whether entries whose keys go from `first` to `last` may lie within the bounds.
+    pub fn touch<O: KeyOrder>(&self, order: &O, (first, last): (&[u8], &[u8])) -> bool {
+        let before = match &self.low {
+            Bound::Included(low) => order.compare(last, low).is_lt(),
+            Bound::Excluded(low) => order.compare(last, low).is_le(),
+            Bound::Unbounded => false,
+        };
+        let behind = match &self.high {
+            Bound::Included(high) => order.compare(first, high).is_gt(),
+            Bound::Excluded(high) => order.compare(first, high).is_ge(),
+            Bound::Unbounded => false,
+        };
+        !before && !behind
+    }
+
+    /// Cuts the bounds to the keys from `lower` (inclusive) to `upper` (exclusive).
+    pub fn narrow<O: KeyOrder>(&mut self, order: &O, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        if let Some(lower) = lower {
+            let inside = match &self.low {
+                Bound::Included(low) | Bound::Excluded(low) => order.compare(low, lower).is_lt(),
+                Bound::Unbounded => true,
+            };
+            if inside {
+                self.low = Bound::Included(lower.to_vec());
+            }
+        }
+        if let Some(upper) = upper {
+            let inside = match &self.high {
+                Bound::Included(high) => order.compare(upper, high).is_le(),
+                Bound::Excluded(high) => order.compare(upper, high).is_lt(),
+                Bound::Unbounded => true,
+            };
+            if inside {
+                self.high = Bound::Excluded(upper.to_vec());
+            }
+        }
+    }
+}
+
+impl Default for Bounds {
+    /// All keys.
+    fn default() -> Self {
+        Self { low: Bound::Unbounded, high: Bound::Unbounded }
+    }
+}
