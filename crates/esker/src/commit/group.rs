@@ -2,7 +2,8 @@
 //!
 //! A committer that needs position P durable either sleeps while another committer's sync runs, or
 //! leads a sync itself for everything that is visible at that moment. Committers that arrive during
-//! a sync share the next one. Log files are synced from oldest to newest. After a failed sync no
+//! a sync share the next one. The end of a sync wakes one of those first, which leads the next sync, so
+//! that the device does not wait until all others have been woken; then those whose records are durable. Log files are synced from oldest to newest. After a failed sync no
 //! thread syncs again: the latch is set, and all waiters get the error (R8).
 
 use crate::base::Seq;
@@ -20,11 +21,22 @@ pub(super) type OnSync = Box<dyn Fn(Duration) + Send + Sync>;
 pub(super) struct Group {
     latch: Arc<Latch>,
     synced: AtomicU64,
-    leading: Mutex<bool>,
-    ended: Condvar,
+    lead: Mutex<Lead>,
+    /// Where those wait who need a sync with an even number, and with an odd one.
+    ended: [Condvar; 2],
     on_sync: Option<OnSync>,
     pub(super) syncs: AtomicU64,
     pub(super) sync_nanos: AtomicU64,
+}
+
+/// The sync under way, or the last one.
+#[derive(Debug, Default)]
+struct Lead {
+    busy: bool,
+    /// Counts the syncs.
+    number: usize,
+    /// What it makes durable.
+    target: Seq,
 }
 
 /// Ends a leader's turn, also on unwinding. After unwinding it is unknown what reached the device.
@@ -39,8 +51,20 @@ impl Drop for Turn<'_> {
             let what = "a sync of the log".to_owned();
             self.group.latch.fail(Error::UserCodePanicked { what });
         }
-        *self.group.leading.lock() = false;
-        self.group.ended.notify_all();
+        let number = {
+            let mut lead = self.group.lead.lock();
+            lead.busy = false;
+            lead.number
+        };
+        let [this, next] =
+            [number, number.wrapping_add(1)].map(|number| &self.group.ended[number % 2]);
+        // After a failure nobody leads again, and all wake up.
+        if self.group.latch.check().is_ok() {
+            next.notify_one();
+        } else {
+            next.notify_all();
+        }
+        this.notify_all();
     }
 }
 
@@ -49,8 +73,8 @@ impl Group {
         Self {
             latch,
             synced: AtomicU64::new(synced),
-            leading: Mutex::new(false),
-            ended: Condvar::new(),
+            lead: Mutex::default(),
+            ended: [Condvar::new(), Condvar::new()],
             on_sync,
             syncs: AtomicU64::new(0),
             sync_nanos: AtomicU64::new(0),
@@ -75,20 +99,26 @@ impl Group {
             if self.synced() >= upto {
                 return Ok(());
             }
-            let mut leading = self.leading.lock();
+            let mut lead = self.lead.lock();
             // The check is made under the lock: a leader that failed set the latch before it
             // released it.
-            self.latch.check()?;
-            if *leading {
-                self.ended.wait(&mut leading);
-                continue;
+            if let Err(error) = self.latch.check() {
+                // It may have been woken alone, to lead.
+                self.ended.iter().for_each(|ended| drop(ended.notify_all()));
+                return Err(error);
             }
             if self.synced() >= upto {
                 return Ok(());
             }
-            *leading = true;
-            drop(leading);
-            self.lead(visible(), &files)?;
+            if lead.busy {
+                let number = lead.number.wrapping_add(usize::from(lead.target < upto));
+                self.ended[number % 2].wait(&mut lead);
+                continue;
+            }
+            let target = visible();
+            (lead.busy, lead.number, lead.target) = (true, lead.number.wrapping_add(1), target);
+            drop(lead);
+            self.lead(target, &files)?;
         }
     }
 

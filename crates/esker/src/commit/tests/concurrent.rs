@@ -163,6 +163,30 @@ fn no_member_of_a_group_is_told_that_a_failed_sync_succeeded() {
 }
 
 #[test]
+fn a_failure_elsewhere_ends_all_that_wait_for_a_sync() {
+    for kind in KINDS {
+        let mut rng = Rng::new(seed(32));
+        for _ in 0..30 {
+            let fs = MemFs::new();
+            let latch = Arc::new(Latch::new());
+            let config = config(&fs, kind, 64 << 10);
+            let log = Pipeline::create(config, FIRST, Arc::clone(&latch)).unwrap();
+            // The scope ends only when all threads have.
+            std::thread::scope(|scope| {
+                for thread in 0u8..8 {
+                    let log = &log;
+                    scope.spawn(move || while put(log, &[thread; 32], Class::Disk).is_ok() {});
+                }
+                for _ in 0..rng.below(200) {
+                    std::thread::yield_now();
+                }
+                latch.fail(Error::invalid("the manifest cannot be written"));
+            });
+        }
+    }
+}
+
+#[test]
 fn images_of_a_killed_process_hold_all_that_was_acknowledged() {
     for kind in KINDS {
         let fs = MemFs::new();
