@@ -344,7 +344,8 @@ enum esker_option
    */
   ESKER_OPTION_READ_ONLY = 5,
   /**
-   * Background worker threads; 0, the default: half the cores, at least one.
+   * How many compactions may run at the same time; 0, the default: the number of cores, at least
+   * 2. With 1, a single thread flushes and compacts.
    */
   ESKER_OPTION_WORKERS = 6,
   /**

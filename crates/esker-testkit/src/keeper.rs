@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// The name of a thread that makes a checkpoint and is held at its points.
 pub const CHECKPOINT: &str = "held-checkpoint";
 const LOG: &str = "esker-sync";
+const FLUSH: &str = "esker-flush";
+const WORKER: &str = "esker-worker-";
 
 /// Where a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +93,16 @@ fn is_compaction(point: Point) -> bool {
 fn name() -> Option<String> {
     let thread = std::thread::current();
     let name = thread.name()?;
-    let ours = name.starts_with("esker-worker-") || name == LOG || name == CHECKPOINT;
+    // A worker stands where its merge stands.
+    if let Some(number) = name.strip_prefix("esker-merge-") {
+        return Some(format!("{WORKER}{number}"));
+    }
+    let ours = is_worker(name) || name == LOG || name == CHECKPOINT;
     ours.then(|| name.to_owned())
 }
 
 fn is_worker(name: &str) -> bool {
-    name.starts_with("esker-worker-")
+    name.starts_with(WORKER) || name == FLUSH
 }
 
 impl State {

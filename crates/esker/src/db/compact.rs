@@ -23,6 +23,7 @@ use crate::compaction::{
 };
 use crate::db::change::Change;
 use crate::db::core::Core;
+use crate::db::output::Merger;
 use crate::error::{Error, Result};
 use crate::manifest::{Draft, Partition, Tree};
 use crate::monitor::Compacting;
@@ -39,6 +40,8 @@ struct Compacted {
     keyspace: Arc<KeyspaceState>,
     old: Arc<Partition>,
     base: Run,
+    /// Segments that were taken over by reference.
+    adopted: u64,
     /// The snapshots that were respected, if a filter removed or changed anything.
     filtered_under: Option<Vec<Seq>>,
 }
@@ -52,7 +55,14 @@ struct Job<'p> {
     whole: bool,
     /// Whether the keyspace's compaction filter is called.
     filtering: bool,
-    told: &'p Compacting<'p>,
+}
+
+/// What a compaction wrote, before it is installed.
+struct Merged {
+    writer: Option<RunWriter>,
+    compacted: Vec<Compacted>,
+    /// Bytes of the deltas that were read.
+    delta_bytes: u64,
 }
 
 /// The partitions whose compactions are installed together. Only partitions whose results are
@@ -81,10 +91,10 @@ struct Output<'w> {
 
 impl Core {
     /// Compacts these partitions into one file.
-    pub(super) fn compact_partitions(&self, keys: &[PartitionKey]) -> Result<()> {
+    pub(super) fn compact_partitions(&self, keys: &[PartitionKey], merger: &Merger) -> Result<()> {
         self.tell_work(keys, |told| {
             let tries = [true, false].into_iter().map(|filtering| {
-                let done = self.compact_into_file(keys, filtering, told);
+                let done = self.compact_into_file(keys, filtering, told, merger);
                 done.map(|done| done.then_some(()))
             });
             tries.filter_map(Result::transpose).next().unwrap_or_else(|| {
@@ -101,50 +111,21 @@ impl Core {
         keys: &[PartitionKey],
         filtering: bool,
         told: &Compacting<'_>,
+        merger: &Merger,
     ) -> Result<bool> {
         let started = Instant::now();
-        let mut writer = None;
-        let mut compacted = Vec::new();
-        let mut delta_bytes = 0;
-        for key @ PartitionKey { keyspace: id, lower, .. } in keys {
-            let keyspace = self.catalog.lock().by_id(*id).cloned();
-            let Some(keyspace) = keyspace else { continue };
-            let version = self.state_now().version.clone();
-            let Some(tree) = version.tree(*id) else { continue };
-            let old = partition_at(&keyspace, tree, lower.as_deref());
-            let Some(old) = old.inspect_err(|_| self.give_up_file(writer.take()))? else {
-                continue;
-            };
-            delta_bytes += old.delta_bytes();
-            let whole = self.work.is_whole(key);
-            let job = Job { keyspace: &keyspace, tree, old: &old, whole, filtering, told };
-            let base = match &keyspace.order {
-                Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
-                Order::Custom(order) => {
-                    let compacted = self.compact_partition(order, &job, &mut writer);
-                    // Entries that the writer refused as out of order may result from a panic
-                    // (R15).
-                    self.trust(order).and(compacted)
-                }
-                Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
-            };
-            let bounds = (
-                old.lower.as_deref().unwrap_or_default(),
-                old.upper.as_deref().unwrap_or_default(),
-            );
-            let (base, filtered_under) = base
-                .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
-                .inspect_err(|_| self.give_up_file(writer.take()))?;
-            compacted.push(Compacted { keyspace, old, base, filtered_under });
-        }
+        let partitions = keys.to_vec();
+        let merge = move |core: &Self| core.merge_partitions(&partitions, filtering);
+        let Merged { writer, compacted, delta_bytes } = self.merge(merger, told, merge)?;
         let background = &self.counters.background;
         if let Some(writer) = &writer {
             background.compaction_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
             told.bytes.set(writer.bytes_written());
         }
         let count = compacted.len() as u64;
-        for Compacted { keyspace, old, base, .. } in &compacted {
+        for Compacted { keyspace, old, base, adopted, .. } in &compacted {
             self.work.saw_fresh(keyspace.id, fresh_share(old, base));
+            told.adopted.set(told.adopted.get() + adopted);
         }
         let mut installed = true;
         let made =
@@ -163,15 +144,54 @@ impl Core {
         Ok(true)
     }
 
-    /// Compacts one partition. Returns the new base, and the snapshots that were respected if the
-    /// filter removed or changed anything.
+    /// Writes the new bases of these partitions, into one file.
+    fn merge_partitions(&self, keys: &[PartitionKey], filtering: bool) -> Result<Merged> {
+        let mut writer = None;
+        let mut compacted = Vec::new();
+        let mut delta_bytes = 0;
+        for key @ PartitionKey { keyspace: id, lower, .. } in keys {
+            let keyspace = self.catalog.lock().by_id(*id).cloned();
+            let Some(keyspace) = keyspace else { continue };
+            let version = self.state_now().version.clone();
+            let Some(tree) = version.tree(*id) else { continue };
+            let old = partition_at(&keyspace, tree, lower.as_deref());
+            let Some(old) = old.inspect_err(|_| self.give_up_file(writer.take()))? else {
+                continue;
+            };
+            delta_bytes += old.delta_bytes();
+            let whole = self.work.is_whole(key);
+            let job = Job { keyspace: &keyspace, tree, old: &old, whole, filtering };
+            let base = match &keyspace.order {
+                Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
+                Order::Custom(order) => {
+                    let compacted = self.compact_partition(order, &job, &mut writer);
+                    // Entries that the writer refused as out of order may result from a panic
+                    // (R15).
+                    self.trust(order).and(compacted)
+                }
+                Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
+            };
+            let bounds = (
+                old.lower.as_deref().unwrap_or_default(),
+                old.upper.as_deref().unwrap_or_default(),
+            );
+            let (base, adopted, filtered_under) = base
+                .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
+                .inspect_err(|_| self.give_up_file(writer.take()))?;
+            compacted.push(Compacted { keyspace, old, base, adopted, filtered_under });
+        }
+        Ok(Merged { writer, compacted, delta_bytes })
+    }
+
+    /// Compacts one partition. Returns the new base, how many segments it took over, and the snapshots that
+    /// were respected if the filter removed or changed anything.
     fn compact_partition<O: KeyOrder>(
         &self,
         order: &O,
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
-    ) -> Result<(Run, Option<Vec<Seq>>)> {
-        let Job { keyspace, tree, old, whole, filtering, told } = *job;
+    ) -> Result<(Run, u64, Option<Vec<Seq>>)> {
+        let Job { keyspace, tree, old, whole, filtering } = *job;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
@@ -223,9 +243,9 @@ impl Core {
         self.trust(order)?;
         let adopted = &self.counters.background.segments_adopted;
         adopted.fetch_add(output.adopted, Ordering::Relaxed);
-        told.adopted.set(told.adopted.get() + output.adopted);
         let respected = (output.filtered > 0).then(|| gc.snapshots().to_vec());
-        Ok((Run::new(Role::Base, output.segments, tombstone_segments), respected))
+        let base = Run::new(Role::Base, output.segments, tombstone_segments);
+        Ok((base, output.adopted, respected))
     }
 
     /// Fails if what a compaction or push may write does not fit into the free space. It then does

@@ -8,8 +8,10 @@ use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::Output;
 use crate::db::core::Core;
 use crate::error::{IoContext, Result};
+use crate::fs::thread_time;
 use crate::monitor::Compacting;
 use crate::run::{RunWriter, Segment};
+use crate::sync::Aside;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -105,6 +107,32 @@ impl Core {
         }
         self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
+    }
+}
+
+/// Where a worker merges: on a thread of low priority, so that callers get the processor when they need it
+/// and compactions what they leave. What holds a lock for which others wait, syncs or installs stays on the
+/// worker, whose priority is normal (S23). A worker that is alone merges itself.
+pub(super) type Merger = Aside<Core>;
+
+impl Core {
+    /// Runs the merge of a compaction.
+    pub(super) fn merge<R: Send + 'static>(
+        &self,
+        merger: &Merger,
+        told: &Compacting<'_>,
+        merge: impl FnOnce(&Self) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let here = std::thread::current().id();
+        let (made, used) = merger.run(self, move |core| {
+            let before = thread_time();
+            let made = merge(core)?;
+            let elsewhere = std::thread::current().id() != here;
+            let used = thread_time().zip(before).filter(|_| elsewhere);
+            Ok((made, used.map(|(now, before)| now.saturating_sub(before))))
+        })?;
+        told.elsewhere.set(told.elsewhere.get() + used.unwrap_or_default());
+        Ok(made)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::compaction::slicing::{Goal, Material, Targets, segments_of, write_sli
 use crate::compaction::tiers::{self, Rules, with_pushes};
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::SlicesFile;
+use crate::db::output::{Merger, SlicesFile};
 use crate::error::{Error, Result};
 use crate::manifest::{Partition, Tree};
 use crate::monitor::Compacting;
@@ -38,21 +38,22 @@ struct Pushed {
 
 impl Core {
     /// Pushes these spans, into one file.
-    pub(super) fn push_spans(&self, keys: &[PartitionKey]) -> Result<()> {
-        self.tell_work(keys, |told| self.push_into_file(keys, told))
+    pub(super) fn push_spans(&self, keys: &[PartitionKey], merger: &Merger) -> Result<()> {
+        self.tell_work(keys, |told| self.push_into_file(keys, told, merger))
     }
 
-    fn push_into_file(&self, keys: &[PartitionKey], told: &Compacting<'_>) -> Result<()> {
+    fn push_into_file(
+        &self,
+        keys: &[PartitionKey],
+        told: &Compacting<'_>,
+        merger: &Merger,
+    ) -> Result<()> {
         let started = Instant::now();
-        let mut writer = None;
-        let mut pushed = Vec::new();
-        for key in keys {
-            let found = self
-                .push_span(key, &mut writer)
-                .inspect_err(|_| self.give_up_file(writer.take()))?;
-            pushed.extend(found);
-        }
-        pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);
+        let spans = keys.to_vec();
+        let merge = move |core: &Self| core.merge_spans(&spans);
+        // Seeded: spans are merged with the priority of callers.
+        let merger = if bug!("db_spans_merge_on_the_worker") { &Merger::none() } else { merger };
+        let (writer, pushed) = self.merge(merger, told, merge)?;
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
         let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
         let made = segments_of(pushed.iter().flat_map(|pushed| &pushed.slices));
@@ -68,6 +69,20 @@ impl Core {
         self.pacer.compacted(tier, input, started.elapsed());
         self.update_pressure();
         Ok(())
+    }
+
+    /// Writes what the runs of these spans hold, into one file.
+    fn merge_spans(&self, keys: &[PartitionKey]) -> Result<(Option<RunWriter>, Vec<Pushed>)> {
+        let mut writer = None;
+        let mut pushed = Vec::new();
+        for key in keys {
+            let found = self
+                .push_span(key, &mut writer)
+                .inspect_err(|_| self.give_up_file(writer.take()))?;
+            pushed.extend(found);
+        }
+        pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);
+        Ok((writer, pushed))
     }
 
     /// Writes what the runs of a span hold; `None`: the span is gone, or has no runs.

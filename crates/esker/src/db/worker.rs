@@ -1,6 +1,8 @@
-//! The threads of a database: workers, and two threads for the log.
+//! The threads of a database: one that flushes, workers that compact, and two threads for the log.
 //!
-//! A database starts no other threads. One log thread prepares log files ahead of the writers. The
+//! A database starts no other threads, but those on which workers merge (`Merger`). Flushes have a
+//! thread of their own, so that neither the steps of a compaction nor the sync of its output delays them;
+//! a single worker flushes and compacts in turns instead. One log thread prepares log files ahead of the writers. The
 //! other syncs what has waited for long, and records how far the log is synced. There are two
 //! because a sync may take seconds, and writers need the next log file meanwhile. They are not
 //! workers, so a slow disk under the log does not delay the tree, and the reverse (R27).
@@ -9,6 +11,7 @@ use crate::base::{KeyspaceId, Millis};
 use crate::compaction::calm::Calmness;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
+use crate::db::output::Merger;
 use crate::db::watch::Watching;
 use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
@@ -33,14 +36,32 @@ impl Core {
         if self.pipeline.is_none() {
             return Ok(());
         }
+        let apart = self.settings.flushes_apart();
         if let Some(gates) = &self.gates {
-            gates.begin(self.settings.workers, self.work.shared_signal());
+            gates.begin(self.settings.workers + usize::from(apart), self.work.shared_signal());
         }
         let mut threads = self.threads.lock();
+        if apart {
+            let core = self.clone();
+            threads.push(spawn("esker-flush", &self.path, move || core.run_flusher())?);
+        }
         for number in 0..self.settings.workers {
+            let mut merger = Merger::none();
+            if apart {
+                let (started, thread) = Merger::start(
+                    self.clone(),
+                    &format!("esker-merge-{number}"),
+                    &self.path,
+                    crate::fs::lower_priority,
+                )?;
+                threads.push(thread);
+                merger = started;
+            }
             let core = self.clone();
             threads.push(spawn(&format!("esker-worker-{number}"), &self.path, move || {
-                core.run_worker();
+                // Seeded: whoever needs a lock of a worker waits for a thread of low priority.
+                bug!("db_workers_have_low_priority", crate::fs::lower_priority());
+                core.run_worker(&merger);
             })?);
         }
         let core = self.clone();
@@ -50,26 +71,68 @@ impl Core {
         Ok(())
     }
 
-    fn run_worker(&self) {
+    /// Flushes, and merges pointers to the entries of memtables.
+    fn run_flusher(&self) {
         let mut tries = 0;
+        while let Some(seen) = self.next_round() {
+            let busy = self.flush_if_due() || self.merge_tables();
+            // The memory of what was flushed is what stopped writers wait for.
+            let retired = self.state.retired.collect();
+            tries = if retired && !busy { tries + 1 } else { 0 };
+            if !busy && !self.rests() && !self.wait_to_retry(seen, retired && tries <= RETIRE_TRIES)
+            {
+                self.work.signal().wait_past(seen);
+            }
+        }
+    }
+
+    /// The epoch of the signal at which a background thread looks for work; `None`: it ends.
+    fn next_round(&self) -> Option<u64> {
         loop {
             let seen = self.work.signal().epoch();
             if self.closing.load(Ordering::Acquire) {
-                return;
+                return None;
             }
-            if self.latch.get().is_some() {
-                // Nothing can be written until the database is reopened (C2).
-                self.work.done().notify();
-                self.work.signal().wait_past(seen);
-                continue;
+            if self.latch.get().is_none() {
+                return Some(seen);
             }
+            // Nothing can be written until the database is reopened (C2).
+            self.work.done().notify();
+            self.work.signal().wait_past(seen);
+        }
+    }
+
+    /// Whether a test made the thread rest, which then looks for work again.
+    fn rests(&self) -> bool {
+        self.gates.as_ref().is_some_and(|gates| gates.rest())
+    }
+
+    /// Waits a while if something has to be tried again, or if readers will be gone soon. Returns
+    /// whether it did.
+    fn wait_to_retry(&self, seen: u64, readers: bool) -> bool {
+        let retry = self.work.take_retry();
+        if !retry && !readers {
+            return false;
+        }
+        let woken = self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
+        if retry && !woken {
+            // What failed may be another thread's work.
+            self.work.notify();
+        }
+        true
+    }
+
+    fn run_worker(&self, merger: &Merger) {
+        let apart = self.settings.flushes_apart();
+        let mut tries = 0;
+        while let Some(seen) = self.next_round() {
             let relieved = self.relieve_if_asked();
-            let flushed = self.flush_if_due() || self.merge_tables() || relieved;
-            // Flushes come first. If writers are slowed because compactions are late, one
-            // compaction follows each flush; otherwise a single worker would never compact.
-            // Compactions flush between their steps, so no flush waits long for a compaction.
+            let flushed = !apart && (self.flush_if_due() || self.merge_tables()) || relieved;
+            // A single worker flushes first. If writers are slowed because compactions are late, one
+            // compaction follows each flush; otherwise it would never compact. Its compactions
+            // flush between their steps, so no flush waits long for a compaction.
             let may_compact = !flushed || self.pacer.compactions_are_late();
-            let busy = (may_compact && self.compact_if_due()) || flushed;
+            let busy = (may_compact && self.compact_if_due(merger)) || flushed;
             // This also runs between two jobs: under load another job is always due, and unused
             // memory and files would only grow.
             let retired = self.state.retired.collect();
@@ -85,14 +148,15 @@ impl Core {
                 tries = 0;
                 continue;
             }
-            if self.gates.as_ref().is_some_and(|gates| gates.rest()) {
+            if self.rests() {
                 continue;
             }
             // A reader inside an epoch ends soon, without a signal; an iterator gives one.
             tries = if retired { tries + 1 } else { 0 };
-            if self.work.take_retry() || (retired && tries <= RETIRE_TRIES) {
-                self.work.signal().wait_past_timeout(seen, RETRY_AFTER);
-            } else if self.rescore_expired() {
+            if self.wait_to_retry(seen, retired && tries <= RETIRE_TRIES) {
+                continue;
+            }
+            if self.rescore_expired() {
                 tries = 0;
             } else {
                 self.wait_for_work_or_calm(seen);
@@ -160,7 +224,7 @@ impl Core {
     }
 
     /// Runs the most urgent compaction. Returns whether it did something.
-    fn compact_if_due(&self) -> bool {
+    fn compact_if_due(&self, merger: &Merger) -> bool {
         if self.latch.check().is_err() {
             return false;
         }
@@ -176,11 +240,17 @@ impl Core {
         }
         self.gate(Point::CompactionBegins);
         let pushes = keys.iter().any(|key| key.tier > 0);
-        let run = || if pushes { self.push_spans(&keys) } else { self.compact_partitions(&keys) };
+        let run = || match pushes {
+            true => self.push_spans(&keys, merger),
+            false => self.compact_partitions(&keys, merger),
+        };
         let result = contain(run)
             .or_else(|error| self.cut_up_for_room(&keys, error))
             .map_err(|error| self.name_holders(error));
         let yielded = self.work.yield_to_flush().is_err();
+        if yielded {
+            self.work.notify();
+        }
         if let Err(error) = &result {
             if !matches!(error, Error::Closed) {
                 self.monitor.failed("compaction", error);
@@ -270,11 +340,13 @@ impl Core {
             return Err(Error::Closed);
         }
         self.gate(Point::CompactionSteps);
-        // A flush that found no space waits for some, perhaps for space that this compaction frees.
-        if self.work.flush_error().is_none() {
-            self.flush_if_due();
+        if !self.settings.flushes_apart() {
+            // A flush that found no space waits for some, perhaps for space that this compaction frees.
+            if self.work.flush_error().is_none() {
+                self.flush_if_due();
+            }
+            self.merge_tables();
         }
-        self.merge_tables();
         self.work.yield_to_flush()
     }
 

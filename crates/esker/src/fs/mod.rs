@@ -31,5 +31,5 @@ pub use open::within;
 pub(crate) use open::{open_part, open_to_change, part};
 pub(crate) use os::is_out_of_descriptors;
 pub use os::os;
-pub(crate) use os::thread_time;
+pub(crate) use os::{lower_priority, thread_time};
 pub(crate) use process::{Fate, Process};

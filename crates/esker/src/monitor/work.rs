@@ -54,6 +54,8 @@ pub struct Compacting<'m> {
     pub segments: Cell<u64>,
     /// Run segments that were adopted without rewriting them.
     pub adopted: Cell<u64>,
+    /// Processor time of another thread that worked for it.
+    pub elsewhere: Cell<Duration>,
     outcome: Cell<&'static str>,
 }
 
@@ -100,6 +102,7 @@ impl<'m> Compacting<'m> {
             bytes: Cell::default(),
             segments: Cell::default(),
             adopted: Cell::default(),
+            elsewhere: Cell::default(),
             outcome: Cell::new("user-code-panicked"),
         }
     }
@@ -123,7 +126,7 @@ impl Drop for Compacting<'_> {
             output_segments: self.segments.get(),
             adopted: self.adopted.get(),
             duration: self.watched.took(),
-            processor: self.watched.processor(),
+            processor: self.watched.processor().map(|own| own + self.elsewhere.get()),
             outcome: self.outcome.get(),
         });
     }

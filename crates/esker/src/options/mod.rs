@@ -144,7 +144,9 @@ pub struct Options {
     pub error_if_exists: bool,
     /// Whether open changes nothing: no writes, no background work. Default: false.
     pub read_only: bool,
-    /// Background worker threads. Default: half the cores, at least one.
+    /// How many compactions may run at the same time, from 1 to 64. Each has a thread that merges at low
+    /// priority, so that callers get the processor first; flushes have a thread of their own. With 1, a
+    /// single thread of normal priority flushes and compacts. Default: the number of cores, at least 2.
     pub workers: Option<usize>,
     /// How blocks are compressed. Default: [`Compression::Auto`].
     pub compression: Compression,

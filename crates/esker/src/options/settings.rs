@@ -49,7 +49,7 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// Largest value and batch.
     pub batch_bytes_max: u64,
-    /// Background workers.
+    /// Workers that compact.
     pub workers: usize,
     /// Bytes at which a partition's base counts as full; the base is split at one and a half times
     /// that.
@@ -103,7 +103,7 @@ impl Settings {
             history_bytes: memtable_bytes * HISTORY_SETS,
             cache_bytes: memory / 8 * 5,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
-            workers: options.workers.unwrap_or((cores / 2).max(1)).clamp(1, 64),
+            workers: options.workers.unwrap_or(cores.max(2)).clamp(1, 64),
             partition_bytes: options.partition_bytes,
             segment_bytes: options.segment_bytes,
             block_bytes: options.block_bytes,
@@ -112,6 +112,12 @@ impl Settings {
             sync_interval: options.sync_interval,
             small_tiers: options.small_tiers,
         })
+    }
+
+    /// Whether flushes have a thread of their own, and workers merge on threads of low priority. A single
+    /// worker does everything.
+    pub fn flushes_apart(&self) -> bool {
+        self.workers > 1
     }
 
     /// Bytes that one flush takes.

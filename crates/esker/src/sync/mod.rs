@@ -15,6 +15,7 @@
 //! The grace period is that of `crossbeam-epoch`'s default collector, so one pin covers every
 //! cell of the process: a reader may follow several of them under the same guard.
 
+mod aside;
 #[cfg(loom)]
 mod checked;
 mod contain;
@@ -28,6 +29,7 @@ mod signal;
 mod stripes;
 mod threads;
 
+pub use aside::Aside;
 pub use contain::contain;
 pub use epoch::{Guard, pin};
 pub use epoch_cell::{EpochCell, EpochSlot};

@@ -2,6 +2,8 @@
 //! `docs/testing.md` says where the others are.
 
 use esker::fs::{Fs, OpenMode};
+use esker::internals::options::SmallTiers;
+use esker::internals::sync::{Gates, Point, Signal};
 use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery, Stats};
 use esker_testkit::crashfs::Fate;
 use esker_testkit::faultfs::{Effect, Op, Rule};
@@ -389,4 +391,70 @@ fn r30_the_prefix_before_the_damage_can_be_kept() {
     db.close().unwrap();
     let db = Db::open_with(&crashed, small()).unwrap();
     assert_eq!(db.iter().unwrap().count(), 101, "what was given up does not come back");
+}
+
+/// Notes on which thread each point is reached.
+#[derive(Default)]
+struct Places(Mutex<std::collections::BTreeSet<(Point, String)>>);
+
+impl Gates for Places {
+    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
+
+    fn pass(&self, point: Point) {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        let kind = name.trim_end_matches(|last: char| last == '-' || last.is_ascii_digit());
+        self.0.lock().insert((point, kind.to_owned()));
+    }
+
+    fn rest(&self) -> bool {
+        false
+    }
+}
+
+/// Only what merges runs on the threads of low priority. Files are synced and results installed, under locks,
+/// where the priority is normal.
+#[test]
+fn s23_merging_threads_merge_and_do_nothing_else() {
+    let (_keep, path) = place();
+    let places = Arc::new(Places::default());
+    let mut options = small();
+    options.workers = Some(2);
+    options.gates = Some(places.clone());
+    let runs = SmallTiers { count: 3, fan_out: 3, runs: 2, direct: 2, tightens: false };
+    (options.small_tiers, options.memtable_bytes) = (Some(runs), Some(16 << 10));
+    (options.partition_bytes, options.segment_bytes) = (4 << 10, 1 << 10);
+    let db = Db::open_with(&path, options).unwrap();
+    let reached = |point| places.0.lock().iter().any(|(at, _)| *at == point);
+    for number in 0..1_000_000u64 {
+        if number >= 10_000 && reached(Point::PushInstalled) {
+            break;
+        }
+        let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 5000;
+        db.insert(key.to_be_bytes(), [7; 100]).unwrap();
+    }
+    db.compact().unwrap();
+    db.close().unwrap();
+    let seen = places.0.lock().clone();
+    for (point, thread) in &seen {
+        let expected: &[&str] = match point {
+            Point::CompactionReads | Point::CompactionSteps | Point::PushReads => &["esker-merge"],
+            Point::CompactionBegins
+            | Point::CompactionInstalls
+            | Point::PushInstalls
+            | Point::PushInstalled
+            | Point::SpaceReturns => &["esker-worker"],
+            // Close flushes what is left.
+            Point::FlushBegins
+            | Point::FlushKnowsReaders
+            | Point::FlushInstalls
+            | Point::FlushInstalled => {
+                &["esker-flush", "suite", "rules::s23_merging_threads_merge_and_do_nothing_else"]
+            }
+            _ => continue,
+        };
+        assert!(expected.contains(&thread.as_str()), "{point:?} on {thread}");
+    }
+    for point in [Point::PushReads, Point::PushInstalls, Point::CompactionReads] {
+        assert!(reached(point), "{point:?} was not reached: {seen:?}");
+    }
 }

@@ -39,3 +39,9 @@ pub(super) use system::{boot_id, process_exists};
 pub fn thread_time() -> Option<std::time::Duration> {
     system::thread_time()
 }
+
+/// Gives the calling thread a low priority where the system has priorities for threads: beside a thread
+/// of normal priority it gets about a tenth of a processor.
+pub fn lower_priority() {
+    system::lower_priority();
+}

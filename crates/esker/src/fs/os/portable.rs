@@ -15,6 +15,8 @@ pub(super) fn thread_time() -> Option<std::time::Duration> {
     None
 }
 
+pub(super) fn lower_priority() {}
+
 #[cfg(windows)]
 pub(super) fn read_exact_at(
     file: &fs::File,

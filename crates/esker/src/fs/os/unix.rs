@@ -28,6 +28,10 @@ pub(super) fn links(file: &fs::File) -> io::Result<u64> {
     Ok(file.metadata()?.nlink())
 }
 
+/// By how much the priority of merging threads is lower: the scheduler gives them a tenth of the weight.
+#[cfg(target_os = "linux")]
+const NICER: i32 = 10;
+
 /// How many files this process may have open.
 pub(super) fn descriptors() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -43,6 +47,13 @@ pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
 pub(super) fn thread_time() -> Option<std::time::Duration> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(std::time::Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+}
+
+/// Gives the calling thread a low priority; only Linux has one for each thread.
+pub(super) fn lower_priority() {
+    // A thread that keeps its priority does its work as well.
+    #[cfg(target_os = "linux")]
+    rustix::process::nice(NICER).ok();
 }
 
 /// Repeats a call that a signal interrupted and names calls that the file system lacks.
