@@ -83,6 +83,8 @@ pub struct Debts {
 pub struct Pressure {
     /// The rate that they allow, as a multiple of the drain; `None`: any.
     pub allowed: Option<f64>,
+    /// Whether no further run should lie over some key.
+    pub full: bool,
     /// How many tiers a byte goes through.
     pub tiers: usize,
     /// Workers that compact at the same time.
@@ -271,6 +273,11 @@ impl Pacer {
     /// Takes in how full the trees are; [`Self::update`] acts on it.
     pub fn press(&self, pressure: Pressure) {
         *self.pressure.lock() = pressure;
+    }
+
+    /// Whether no further run should lie over some key.
+    pub fn runs_are_full(&self) -> bool {
+        self.pressure.lock().full
     }
 
     /// The rate at which workers take in what is written, in bytes per second.

@@ -547,6 +547,11 @@ impl WorkQueue {
         !inner.flushing && inner.compacting == 0
     }
 
+    /// Whether a push or compaction is under way.
+    pub fn is_compacting(&self) -> bool {
+        self.inner.lock().compacting > 0
+    }
+
     /// Whether nothing that may free space is under way or requested.
     pub fn is_settled(&self) -> bool {
         let inner = self.inner.lock();

@@ -548,7 +548,7 @@ impl Core {
         let owner = |id| self.catalog.lock().by_id(id).cloned();
         let (fill, tiers) = pressure::fullest(&version, &self.work.most_urgent(), owner);
         let (allowed, workers) = (policy::pace(fill), self.settings.workers);
-        self.pacer.press(Pressure { allowed, tiers, workers });
+        self.pacer.press(Pressure { allowed, full: fill >= 1.0, tiers, workers });
         self.update_pace();
     }
 

@@ -4,7 +4,7 @@
 use esker::fs::{Fs, OpenMode};
 use esker::internals::options::SmallTiers;
 use esker::internals::sync::{Gates, Point, Signal};
-use esker::{Db, Durability, ErrorKind, LogKind, Options, Recovery, Stats};
+use esker::{Db, Durability, ErrorKind, LogKind, Options, PaceMode, Recovery, Stats};
 use esker_testkit::crashfs::Fate;
 use esker_testkit::faultfs::{Effect, Op, Rule};
 use esker_testkit::files::copy;
@@ -457,4 +457,58 @@ fn s23_merging_threads_merge_and_do_nothing_else() {
     for point in [Point::PushReads, Point::PushInstalls, Point::CompactionReads] {
         assert!(reached(point), "{point:?} was not reached: {seen:?}");
     }
+}
+
+/// Holds what merges until it is let go.
+#[derive(Default)]
+struct Held(Mutex<bool>, Condvar);
+
+impl Gates for Held {
+    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
+
+    fn pass(&self, point: Point) {
+        if matches!(point, Point::PushReads | Point::CompactionReads) {
+            let mut free = self.0.lock();
+            while !*free {
+                self.1.wait(&mut free);
+            }
+        }
+    }
+
+    fn rest(&self) -> bool {
+        false
+    }
+}
+
+/// While compactions do not end, flushes add runs only up to the bound; then writers stop for lack of memory.
+#[test]
+fn s15_flushes_wait_where_no_further_run_may_lie() {
+    let (_keep, path) = place();
+    let held = Arc::new(Held::default());
+    let mut options = small();
+    options.workers = Some(2);
+    options.gates = Some(held.clone());
+    let db = Db::open_with(&path, options).unwrap();
+    let writer = std::thread::spawn({
+        let db = db.clone();
+        move || {
+            for number in 0..30_000u64 {
+                let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 5000;
+                db.insert(key.to_be_bytes(), [7; 100]).unwrap();
+            }
+        }
+    });
+    // A burst of 20 runs may lie in a tree without tiers, and one flush may have begun before the last.
+    let (mut most, mut looks) = (0, 0);
+    while most <= 22 && looks < 5000 {
+        let stats = db.stats();
+        let runs = stats.trees.iter().map(|tree| tree.deltas.len()).max().unwrap_or(0);
+        looks = if runs == most && stats.pace.mode == PaceMode::Stopped { looks + 1 } else { 0 };
+        most = runs;
+    }
+    *held.0.lock() = true;
+    held.1.notify_all();
+    writer.join().unwrap();
+    assert!((10..=22).contains(&most), "{most} runs");
+    db.close().unwrap();
 }
