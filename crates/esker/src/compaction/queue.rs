@@ -14,7 +14,7 @@
 
 use super::policy;
 use super::scores::{Shape, expiry_score};
-use crate::base::{KeyspaceId, Millis};
+use crate::base::{FileId, KeyspaceId, Millis};
 use crate::options::settings::Settings;
 
 use crate::error::{Error, Result};
@@ -55,13 +55,25 @@ struct Candidate {
     /// The deltas as a multiple of what the laziness allows; from 1 on, a compaction is due.
     score: f64,
     bytes: u64,
+    /// Where its newest run begins. Of the trees that have the same run in the same place one is worked
+    /// on at a time: the result is installed in all of them (S12).
+    newest: Option<(FileId, u64)>,
+}
+
+impl Candidate {
+    /// What it has in common with the candidates of other trees that have not diverged.
+    fn family(self, key: &PartitionKey) -> Option<(usize, Option<Vec<u8>>, (FileId, u64))> {
+        // Seeded: what branches share is pushed and compacted for each of them at the same time.
+        bug!("compaction_families_are_taken_together", return None);
+        self.newest.map(|newest| (key.tier, key.lower.clone(), newest))
+    }
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     candidates: HashMap<PartitionKey, Candidate>,
-    /// The scores of those that are being compacted or pushed.
-    taken: HashMap<PartitionKey, f64>,
+    /// Those that are being compacted or pushed.
+    taken: HashMap<PartitionKey, Candidate>,
     shapes: HashMap<KeyspaceId, Shape>,
     forced: HashSet<PartitionKey>,
     /// Partitions and spans that are compacted and pushed while nobody writes, though not due.
@@ -121,7 +133,9 @@ impl Inner {
         if score >= 1.0 {
             let bytes = partition.base.bytes() + partition.delta_bytes();
             let key = PartitionKey { keyspace, tier, lower: partition.lower.clone() };
-            self.candidates.insert(key, Candidate { score, bytes });
+            let newest = partition.segments().next().map(|first| first.meta());
+            let newest = newest.map(|meta| (meta.file, meta.offset));
+            self.candidates.insert(key, Candidate { score, bytes, newest });
         }
     }
 }
@@ -155,6 +169,16 @@ impl WorkQueue {
     /// Excludes these keyspaces from compaction, as long as they have trees.
     pub fn keep_still(&self, keyspaces: impl IntoIterator<Item = KeyspaceId>) {
         self.inner.lock().still.extend(keyspaces);
+    }
+
+    /// Has copied trees begin with what is known of their originals, before they are scored.
+    pub fn inherit(&self, copies: &[(KeyspaceId, KeyspaceId)]) {
+        let mut inner = self.inner.lock();
+        for (copy, original) in copies {
+            if let Some(shape) = inner.shapes.get(original).copied() {
+                inner.shapes.insert(*copy, shape);
+            }
+        }
     }
 
     /// Recomputes the scores of a changed tree; `None`: the tree is gone. `time` is that of the
@@ -241,7 +265,7 @@ impl WorkQueue {
     pub fn most_urgent(&self) -> Vec<(PartitionKey, f64, usize)> {
         let inner = self.inner.lock();
         let waiting = inner.candidates.iter().map(|(key, candidate)| (key, candidate.score));
-        let under_way = inner.taken.iter().map(|(key, score)| (key, *score));
+        let under_way = inner.taken.iter().map(|(key, candidate)| (key, candidate.score));
         let under_way = under_way.filter(|(key, _)| !inner.candidates.contains_key(key));
         let whole = |(key, _): &(&PartitionKey, f64)| !inner.damaged.contains_key(key);
         let mut all: Vec<_> = waiting.chain(under_way).filter(whole).collect();
@@ -333,8 +357,15 @@ impl WorkQueue {
         if !calm {
             inner.loose.clear();
         }
-        let free =
-            |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
+        let family = |(key, candidate): (&PartitionKey, &Candidate)| candidate.family(key);
+        let mut families: HashSet<_> = inner.taken.iter().filter_map(family).collect();
+        let busy_families = families.clone();
+        let family_of = |key: &PartitionKey| inner.candidates.get(key)?.family(key);
+        let free = |key: &PartitionKey| {
+            !inner.busy.contains(key)
+                && !inner.damaged.contains_key(key)
+                && family_of(key).is_none_or(|family| !busy_families.contains(&family))
+        };
         let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
         for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
             due.push((policy::rank(key.tier, candidate.score), candidate.bytes, key.clone()));
@@ -360,6 +391,9 @@ impl WorkQueue {
             {
                 break;
             }
+            if family_of(&key).is_some_and(|family| !families.insert(family)) {
+                continue;
+            }
             if chosen.insert(key.clone()) {
                 bytes += size;
                 taken.push(key);
@@ -376,7 +410,7 @@ impl WorkQueue {
                 inner.requested.insert(key.clone());
             }
             if let Some(candidate) = inner.candidates.remove(key) {
-                inner.taken.insert(key.clone(), candidate.score);
+                inner.taken.insert(key.clone(), candidate);
             }
         }
         taken

@@ -73,6 +73,7 @@ impl Core {
             ..record
         };
         let change = self.branch_change(&catalog, &record);
+        self.work.inherit(&record.copies);
         if kind == BranchKind::Snapshot {
             self.work.keep_still(record.copies.iter().map(|(copy, _)| *copy));
         }

@@ -7,14 +7,15 @@
 //!    that compression makes smaller.
 //! 3. Deltas that arrive meanwhile stay on top of the result. No other change touches the base of a
 //!    busy partition, so the result can replace it.
-//! 4. Between steps the worker lets a flush go first and notices that the database closes.
+//! 4. The result is installed in every tree that has the same partition, in the same edit (S12).
+//! 5. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::choice::{partition_at, written_to};
 use crate::compaction::inputs::{all_within, sources};
-use crate::compaction::partitioning::put_in_place;
+use crate::compaction::partitioning::{put_in_place, take_over};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::scores::fresh_share;
 use crate::compaction::tiers::{self, Rows, Rules};
@@ -24,11 +25,10 @@ use crate::compaction::{
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Tree};
+use crate::manifest::{Draft, Partition, Store, Traits, Tree, TreeEdit, Version};
 use crate::monitor::Compacting;
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,11 +41,13 @@ struct Compacted {
     base: Run,
     /// The snapshots that were respected, if a filter removed or changed anything.
     filtered_under: Option<Vec<Seq>>,
+    /// The names of the code that took part.
+    traits: Traits,
 }
 
 /// A partition to compact.
 struct Job<'p> {
-    keyspace: &'p KeyspaceState,
+    traits: &'p LiveTraits,
     tree: &'p Tree,
     old: &'p Partition,
     /// Whether everything is rewritten.
@@ -61,6 +63,22 @@ struct Batch {
     own: HashSet<PartitionKey>,
     to_come: HashSet<PartitionKey>,
 }
+
+/// A tree in which results are installed, and the edits so far.
+struct InTree {
+    keyspace: Arc<KeyspaceState>,
+    draft: Draft,
+    edits: Vec<TreeEdit>,
+}
+
+impl InTree {
+    fn of(keyspace: &Arc<KeyspaceState>, tree: &Tree) -> Self {
+        Self { keyspace: keyspace.clone(), draft: Draft::of(tree), edits: Vec::new() }
+    }
+}
+
+/// The trees that compactions change.
+type Touched = BTreeMap<KeyspaceId, InTree>;
 
 /// Segments that are compacted.
 struct Rewrite<'p> {
@@ -117,7 +135,8 @@ impl Core {
             };
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
-            let job = Job { keyspace: &keyspace, tree, old: &old, whole, filtering, told };
+            let traits = keyspace.traits();
+            let job = Job { traits: &traits, tree, old: &old, whole, filtering, told };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -135,7 +154,8 @@ impl Core {
             let (base, filtered_under) = base
                 .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
                 .inspect_err(|_| self.give_up_file(writer.take()))?;
-            compacted.push(Compacted { keyspace, old, base, filtered_under });
+            let traits = traits.names.clone();
+            compacted.push(Compacted { keyspace, old, base, filtered_under, traits });
         }
         let background = &self.counters.background;
         if let Some(writer) = &writer {
@@ -171,12 +191,11 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, Option<Vec<Seq>>)> {
-        let Job { keyspace, tree, old, whole, filtering, told } = *job;
+        let Job { traits, tree, old, whole, filtering, told } = *job;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
         self.gate(Point::CompactionReads);
-        let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
             tombstones.extend(run.fragments(order)?);
@@ -198,7 +217,7 @@ impl Core {
                 }
                 Piece::Reuse(segment) if self.is_unsettled(&segment) => {
                     let runs = vec![vec![segment]];
-                    let part = Rewrite { old, runs, traits: &traits, gc: &gc, filtering };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
                 Piece::Reuse(segment) => {
@@ -207,7 +226,7 @@ impl Core {
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    let part = Rewrite { old, runs, traits: &traits, gc: &gc, filtering };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
@@ -294,15 +313,15 @@ impl Core {
         Ok(())
     }
 
-    /// Replaces the partitions by the results. False: the results do not respect a snapshot that
-    /// was taken meanwhile.
+    /// Replaces the partitions by the results, each in every tree that has not diverged there (S12).
+    /// False: the results do not respect a snapshot that was taken meanwhile.
     fn install_compactions(&self, compacted: Vec<Compacted>) -> Result<bool> {
         if compacted.is_empty() {
             return Ok(true);
         }
         self.gate(Point::CompactionInstalls);
         let mut surplus = Vec::new();
-        let installed = self.try_change(|state, _| {
+        let installed = self.try_change(|state, store| {
             let mut change = Change::default();
             // Several compactions began one after the other: together they respect only the
             // snapshots that all of them knew.
@@ -317,43 +336,28 @@ impl Core {
                 Batch { own: compacted.iter().map(key).collect(), to_come: Default::default() };
             batch.to_come.clone_from(&batch.own);
             // Each tree is copied once, however many of its partitions were compacted.
-            let mut drafts: BTreeMap<KeyspaceId, (Arc<KeyspaceState>, Draft)> = BTreeMap::new();
+            let mut trees = Touched::new();
             for result in compacted {
-                let id = result.keyspace.id;
                 batch.to_come.remove(&key(&result));
-                let (_, draft) = match drafts.entry(id) {
-                    Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => match state.version.tree(id) {
-                        Some(tree) => entry.insert((result.keyspace.clone(), Draft::of(tree))),
-                        // The keyspace may have been dropped meanwhile.
-                        None => continue,
-                    },
-                };
-                // Only partitions whose results are installed may be joined with others.
-                let apart = |lower: Option<&[u8]>| {
-                    let key = PartitionKey::of_partition(id, lower.map(<[u8]>::to_vec));
-                    let busy = self.work.is_busy(id, 0, lower) && !batch.own.contains(&key);
-                    busy || batch.to_come.contains(&key)
-                };
-                let (old, base) = (&result.old, result.base);
-                let settings = &self.settings;
-                let edits = match &result.keyspace.order {
-                    Order::Bytewise => put_in_place(&Bytewise, draft, (old, base), settings, apart),
+                let order = result.keyspace.order.clone();
+                let present = (&*state.version, store);
+                match &order {
+                    Order::Bytewise => {
+                        self.install_compaction(&Bytewise, result, present, &batch, &mut trees)?;
+                    }
                     Order::Custom(order) => {
-                        let edits = put_in_place(order, draft, (old, base), settings, apart);
-                        self.trust(order)?;
-                        edits
+                        let installed =
+                            self.install_compaction(order, result, present, &batch, &mut trees);
+                        self.trust(order).and(installed)?;
                     }
                     Order::Missing(name) => {
                         return Err(missing_order(&result.keyspace.name, name));
                     }
-                };
-                let what = "a partition changed while being compacted: a defect of the engine";
-                let edits = edits.ok_or_else(|| Error::invalid(what))?;
-                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
+                }
             }
-            for (id, (keyspace, draft)) in drafts {
+            for (id, InTree { keyspace, draft, edits }) in trees {
                 let Some(before) = state.version.tree(id) else { continue };
+                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
                 let rows = Rows::since(before, &draft.finish());
                 let rows = self.with_tiers(&keyspace, rows, &batch.own)?;
                 surplus.extend(rows.surplus(id));
@@ -363,6 +367,67 @@ impl Core {
         })?;
         self.work.force(surplus);
         Ok(installed)
+    }
+
+    /// Puts a result in place in its tree and in the trees of branches that have the same partition.
+    fn install_compaction<O: KeyOrder>(
+        &self,
+        order: &O,
+        result: Compacted,
+        (version, store): (&Version, &Store),
+        batch: &Batch,
+        trees: &mut Touched,
+    ) -> Result<()> {
+        let Compacted { keyspace, old, base, filtered_under, traits } = result;
+        // Only partitions whose results are installed may be joined with others.
+        let apart = |id: KeyspaceId, lower: Option<&[u8]>| {
+            let key = PartitionKey::of_partition(id, lower.map(<[u8]>::to_vec));
+            let busy = self.work.is_busy(id, 0, lower) && !batch.own.contains(&key);
+            busy || batch.to_come.contains(&key)
+        };
+        let id = keyspace.id;
+        // The keyspace may have been dropped meanwhile.
+        let Some(tree) = version.tree(id) else { return Ok(()) };
+        let at = tree.position(order, old.lower.as_deref());
+        let now = at.map(|at| &tree.partitions()[at]);
+        let mut shared = now.is_some_and(|now| store.may_be_elsewhere(now));
+        // Above the partition of another tree there may be operands, under which the filter would
+        // not have been asked (S6), and what it answers may depend on how often it is asked.
+        shared &= filtered_under.is_none() || bug!("db_filtered_results_are_shared");
+        let fresh = fresh_share(&old, &base);
+        let settings = &self.settings;
+        let of_tree = trees.entry(id).or_insert_with(|| InTree::of(&keyspace, tree));
+        let put = put_in_place(order, &mut of_tree.draft, (&old, base), settings, |lower| {
+            apart(id, lower)
+        });
+        let what = "a partition changed while being compacted: a defect of the engine";
+        let (replaced, edits) = put.ok_or_else(|| Error::invalid(what))?;
+        of_tree.edits.extend(edits);
+        if !shared {
+            return Ok(());
+        }
+        let twins = self.catalog.lock().twins_of(&keyspace, &traits);
+        for twin in twins {
+            let Some(tree) = version.tree(twin.id) else { continue };
+            // Seeded: a partition is replaced while it is compacted in a branch.
+            let busy = self.work.is_busy(twin.id, 0, old.lower.as_deref())
+                && !bug!("db_shared_compaction_ignores_busy");
+            if busy {
+                continue;
+            }
+            // A tree is copied only if it takes something over.
+            if !trees.contains_key(&twin.id) && !replaced.is_in(order, tree.partitions()) {
+                continue;
+            }
+            let of_tree = trees.entry(twin.id).or_insert_with(|| InTree::of(&twin, tree));
+            let apart = |lower: Option<&[u8]>| apart(twin.id, lower);
+            let edits = take_over(order, &mut of_tree.draft, &replaced, settings, apart);
+            if let Some(edits) = edits {
+                of_tree.edits.extend(edits);
+                self.work.saw_fresh(twin.id, fresh);
+            }
+        }
+        Ok(())
     }
 
     /// These rows with the tiers that they should have. The compactions of `own` end with this change.

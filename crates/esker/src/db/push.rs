@@ -6,24 +6,27 @@
 //!    piece is the newest run there (`compaction::slicing`, `compaction::flush_slices`).
 //! 3. One edit takes the runs from the span and adds the pieces below it, after the output is synced
 //!    (S4).
-//! 4. Nothing waits for a push, and a push waits for nothing: the row below may be compacted or
+//! 4. The result is installed in every tree that has the same span over the same children, in the same
+//!    edit (S12, `compaction::tiers::twins`).
+//! 5. Nothing waits for a push, and a push waits for nothing: the row below may be compacted or
 //!    pushed meanwhile, and its bounds may move.
 
-use crate::base::{Bytewise, KeyOrder};
-use crate::catalog::{KeyspaceState, Order, missing_order};
+use crate::base::{Bytewise, KeyOrder, KeyspaceId};
+use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::inputs::all_within;
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::{Goal, Material, Targets, segments_of, write_slices};
-use crate::compaction::tiers::{self, Rules, with_pushes};
+use crate::compaction::tiers::{self, Rows, Rules};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::SlicesFile;
 use crate::error::{Error, Result};
-use crate::manifest::{Partition, Tree};
+use crate::manifest::{Partition, Store, Traits, Tree, Version};
 use crate::monitor::Compacting;
 use crate::run::{RunCursor, RunWriter};
 use crate::sync::Point;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -34,7 +37,12 @@ struct Pushed {
     tier: usize,
     old: Arc<Partition>,
     slices: Vec<Slice>,
+    /// The names of the code that took part.
+    traits: Traits,
 }
+
+/// The trees that pushes change, with their keyspaces.
+type Touched = BTreeMap<KeyspaceId, (Arc<KeyspaceState>, Rows)>;
 
 impl Core {
     /// Pushes these spans, into one file.
@@ -45,14 +53,13 @@ impl Core {
     fn push_into_file(&self, keys: &[PartitionKey], told: &Compacting<'_>) -> Result<()> {
         let started = Instant::now();
         let mut writer = None;
-        let mut pushed = Vec::new();
+        let mut pushed: Vec<Pushed> = Vec::new();
         for key in keys {
             let found = self
                 .push_span(key, &mut writer)
                 .inspect_err(|_| self.give_up_file(writer.take()))?;
             pushed.extend(found);
         }
-        pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
         let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
         let made = segments_of(pushed.iter().flat_map(|pushed| &pushed.slices));
@@ -81,11 +88,12 @@ impl Core {
         let (Some(keyspace), Some(tree)) = (keyspace, version.tree(key.keyspace)) else {
             return Ok(None);
         };
+        let traits = &*keyspace.traits();
         self.gate(Point::PushReads);
         let written = match &keyspace.order {
-            Order::Bytewise => self.write_push(&Bytewise, &keyspace, tree, key, writer),
+            Order::Bytewise => self.write_push(&Bytewise, traits, tree, key, writer),
             Order::Custom(order) => {
-                let written = self.write_push(order, &keyspace, tree, key, writer);
+                let written = self.write_push(order, traits, tree, key, writer);
                 self.trust(order).and(written)
             }
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
@@ -93,14 +101,14 @@ impl Core {
         let lower = key.lower.as_deref().unwrap_or_default();
         let written =
             written.map_err(|error| error.in_keyspace(&keyspace.name, Some((lower, &[]))))?;
-        let tier = key.tier;
-        Ok(written.map(|(old, slices)| Pushed { keyspace, tier, old, slices }))
+        let (tier, traits) = (key.tier, traits.names.clone());
+        Ok(written.map(|(old, slices)| Pushed { keyspace, tier, old, slices, traits }))
     }
 
     fn write_push<O: KeyOrder>(
         &self,
         order: &O,
-        keyspace: &KeyspaceState,
+        traits: &LiveTraits,
         tree: &Tree,
         key: &PartitionKey,
         writer: &mut Option<RunWriter>,
@@ -130,7 +138,7 @@ impl Core {
             };
             old.deltas.iter().map(cursor).collect()
         };
-        let operator = keyspace.traits().operator.clone();
+        let operator = traits.operator.clone();
         let material = Material { open: &open, tombstones, operator, rule: &rule };
         let within = tiers::children(order, below, &old);
         let targets = Targets { row: below, tier: key.tier - 1, within };
@@ -142,45 +150,104 @@ impl Core {
         Ok(Some((old, slices)))
     }
 
-    /// Installs the results of pushes.
+    /// Installs the results of pushes, each in every tree that has not diverged there (S12).
     fn install_pushes(&self, pushed: Vec<Pushed>) -> Result<()> {
         if pushed.is_empty() {
             return Ok(());
         }
         self.gate(Point::PushInstalls);
         let mut surplus = Vec::new();
-        self.change(|state, _| {
+        self.change(|state, store| {
+            let mut trees = Touched::new();
+            for one in &pushed {
+                self.install_push(&state.version, store, (one, &pushed), &mut trees)?;
+            }
             let mut change = Change::default();
-            for of_tree in pushed.chunk_by(|a, b| a.keyspace.id == b.keyspace.id) {
-                let keyspace = &of_tree[0].keyspace;
-                // The keyspace may have been dropped meanwhile.
-                let Some(tree) = state.version.tree(keyspace.id) else { continue };
-                let busy = |tier: usize, p: &Partition| {
-                    // These pushes end with this change.
-                    let ends = |pushed: &Pushed| pushed.tier == tier && pushed.old.lower == p.lower;
-                    self.work.is_busy(keyspace.id, tier, p.lower.as_deref())
-                        && !of_tree.iter().any(ends)
-                };
+            for (id, (keyspace, mut rows)) in trees {
+                let busy = self.busy_besides(id, &pushed);
                 let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-                let runs = of_tree.iter().map(|one| (one.tier, &*one.old, &one.slices[..]));
-                let rows = match &keyspace.order {
-                    Order::Bytewise => with_pushes(&Bytewise, tree, runs, rules),
-                    Order::Custom(order) => {
-                        let rows = with_pushes(order, tree, runs, rules);
-                        self.trust(order)?;
-                        rows
-                    }
-                    Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
-                };
-                let what = "a span changed while being pushed: a defect of the engine";
-                let rows = rows.ok_or_else(|| Error::invalid(what))?;
-                surplus.extend(rows.surplus(keyspace.id));
-                change.put_rows(keyspace.id, rows);
+                tiers::reshape(&keyspace.order, &mut rows, rules);
+                if let Order::Custom(order) = &keyspace.order {
+                    self.trust(order)?;
+                }
+                surplus.extend(rows.surplus(id));
+                change.put_rows(id, rows);
             }
             Ok((!change.trees.is_empty()).then_some(change))
         })?;
         self.work.force(surplus);
         self.gate(Point::PushInstalled);
+        Ok(())
+    }
+
+    /// What is being pushed or compacted in a tree, without these pushes: they end with the change.
+    fn busy_besides(
+        &self,
+        id: KeyspaceId,
+        pushed: &[Pushed],
+    ) -> impl Fn(usize, &Partition) -> bool {
+        move |tier: usize, p: &Partition| {
+            let ends = |one: &Pushed| {
+                one.keyspace.id == id && one.tier == tier && one.old.lower == p.lower
+            };
+            self.work.is_busy(id, tier, p.lower.as_deref()) && !pushed.iter().any(ends)
+        }
+    }
+
+    fn install_push(
+        &self,
+        version: &Version,
+        store: &Store,
+        (one, all): (&Pushed, &[Pushed]),
+        trees: &mut Touched,
+    ) -> Result<()> {
+        match &one.keyspace.order {
+            Order::Bytewise => self.install_push_in(&Bytewise, version, store, (one, all), trees),
+            Order::Custom(order) => {
+                let installed = self.install_push_in(order, version, store, (one, all), trees);
+                self.trust(order).and(installed)
+            }
+            Order::Missing(name) => Err(missing_order(&one.keyspace.name, name)),
+        }
+    }
+
+    fn install_push_in<O: KeyOrder>(
+        &self,
+        order: &O,
+        version: &Version,
+        store: &Store,
+        (one, all): (&Pushed, &[Pushed]),
+        trees: &mut Touched,
+    ) -> Result<()> {
+        let keyspace = &one.keyspace;
+        // The keyspace may have been dropped meanwhile.
+        let Some(tree) = version.tree(keyspace.id) else { return Ok(()) };
+        let shared = tree.row(one.tier).is_some_and(|row| {
+            let at = row.position(order, one.old.lower.as_deref());
+            at.is_some_and(|at| store.may_be_elsewhere(&row.partitions()[at]))
+        });
+        let busy = self.busy_besides(keyspace.id, all);
+        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
+        let rows = |tree| (keyspace.clone(), Rows::of(tree));
+        let (_, rows) = trees.entry(keyspace.id).or_insert_with(|| rows(tree));
+        let what = "a span changed while being pushed: a defect of the engine";
+        let push = rows.push(order, (one.tier, &one.old, &one.slices), rules);
+        let push = push.ok_or_else(|| Error::invalid(what))?;
+        if !shared {
+            return Ok(());
+        }
+        let twins = self.catalog.lock().twins_of(keyspace, &one.traits);
+        for twin in twins {
+            let Some(tree) = version.tree(twin.id) else { continue };
+            let busy =
+                |tier: usize, p: &Partition| self.work.is_busy(twin.id, tier, p.lower.as_deref());
+            // A tree is copied only if it takes something over.
+            if !trees.contains_key(&twin.id) && push.place_in(order, tree.rows(), &busy).is_none() {
+                continue;
+            }
+            let rows = || (twin.clone(), Rows::of(tree));
+            trees.entry(twin.id).or_insert_with(rows).1.take_over(order, &push, &busy);
+        }
         Ok(())
     }
 }
