@@ -297,10 +297,17 @@ pub fn begins_span<O: KeyOrder>(
 ) -> bool {
     // Seeded: partitions of two spans are joined, and the tiers no longer nest.
     bug!("compaction_join_across_spans", return false);
-    let lower = partition.lower.as_deref();
-    spans.is_some_and(|spans| {
-        spans.binary_search_by(|s| compare_starts(order, s.lower.as_deref(), lower)).is_ok()
-    })
+    spans.is_some_and(|spans| position(order, spans, partition.lower.as_deref()).is_some())
+}
+
+/// The index of the partition that begins exactly at `lower`.
+pub fn position<O: KeyOrder>(
+    order: &O,
+    partitions: &[Arc<Partition>],
+    lower: Option<&[u8]>,
+) -> Option<usize> {
+    let begins = |p: &Arc<Partition>| compare_starts(order, p.lower.as_deref(), lower);
+    partitions.binary_search_by(begins).ok()
 }
 
 /// What a compaction replaced in a tree, and by what.
@@ -311,16 +318,18 @@ pub struct Replaced {
 }
 
 impl Replaced {
+    /// Where it begins.
+    pub fn lower(&self) -> Option<&[u8]> {
+        self.old.lower.as_deref()
+    }
+
     /// Whether partitions have one that is the same as what was replaced.
     pub fn is_in<O: KeyOrder>(&self, order: &O, partitions: &[Arc<Partition>]) -> bool {
         self.place_in(order, partitions).is_some()
     }
 
     fn place_in<O: KeyOrder>(&self, order: &O, partitions: &[Arc<Partition>]) -> Option<usize> {
-        let begins_at = |p: &Arc<Partition>| {
-            compare_starts(order, p.lower.as_deref(), self.old.lower.as_deref())
-        };
-        let at = partitions.binary_search_by(begins_at).ok()?;
+        let at = position(order, partitions, self.lower())?;
         // Seeded: a branch gets its parent's partition in the place of its own.
         let same = partitions[at].is_same(&self.old)
             || bug!("compaction_shared_compaction_replaces_others");

@@ -13,8 +13,8 @@
 //!    have expired.
 
 use super::policy;
-use super::scores::{Shape, expiry_score};
-use crate::base::{FileId, KeyspaceId, Millis};
+use super::scores::{Candidate, Place, Shape, expiry_score};
+use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::Settings;
 
 use crate::error::{Error, Result};
@@ -40,6 +40,11 @@ impl PartitionKey {
     pub fn of_partition(keyspace: KeyspaceId, lower: Option<Vec<u8>>) -> Self {
         Self { keyspace, tier: 0, lower }
     }
+
+    /// Its place in any tree.
+    fn place(&self) -> Place {
+        (self.tier, self.lower.clone())
+    }
 }
 
 /// Small compactions are run together until their input reaches this many bytes, so that many small
@@ -48,26 +53,6 @@ const PACK_BYTES: u64 = 8 << 20;
 const PACK_COUNT: usize = 512;
 /// So many of the most urgent partitions and spans say how full the tree is.
 const LOOKED_AT: usize = 64;
-
-/// A compaction that is due.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    /// The deltas as a multiple of what the laziness allows; from 1 on, a compaction is due.
-    score: f64,
-    bytes: u64,
-    /// Where its newest run begins. Of the trees that have the same run in the same place one is worked
-    /// on at a time: the result is installed in all of them (S12).
-    newest: Option<(FileId, u64)>,
-}
-
-impl Candidate {
-    /// What it has in common with the candidates of other trees that have not diverged.
-    fn family(self, key: &PartitionKey) -> Option<(usize, Option<Vec<u8>>, (FileId, u64))> {
-        // Seeded: what branches share is pushed and compacted for each of them at the same time.
-        bug!("compaction_families_are_taken_together", return None);
-        self.newest.map(|newest| (key.tier, key.lower.clone(), newest))
-    }
-}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -131,11 +116,8 @@ impl Inner {
             *known = next.min(*known);
         }
         if score >= 1.0 {
-            let bytes = partition.base.bytes() + partition.delta_bytes();
             let key = PartitionKey { keyspace, tier, lower: partition.lower.clone() };
-            let newest = partition.segments().next().map(|first| first.meta());
-            let newest = newest.map(|meta| (meta.file, meta.offset));
-            self.candidates.insert(key, Candidate { score, bytes, newest });
+            self.candidates.insert(key, Candidate::of(partition, score));
         }
     }
 }
@@ -357,10 +339,10 @@ impl WorkQueue {
         if !calm {
             inner.loose.clear();
         }
-        let family = |(key, candidate): (&PartitionKey, &Candidate)| candidate.family(key);
+        let family = |(key, candidate): (&PartitionKey, &Candidate)| candidate.family(key.place());
         let mut families: HashSet<_> = inner.taken.iter().filter_map(family).collect();
         let busy_families = families.clone();
-        let family_of = |key: &PartitionKey| inner.candidates.get(key)?.family(key);
+        let family_of = |key: &PartitionKey| inner.candidates.get(key)?.family(key.place());
         let free = |key: &PartitionKey| {
             !inner.busy.contains(key)
                 && !inner.damaged.contains_key(key)

@@ -11,39 +11,27 @@
 //! 5. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
-use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
+use crate::base::{Bytewise, KeyOrder, Seq};
+use crate::catalog::{LiveTraits, Order, missing_order};
 use crate::compaction::choice::{partition_at, written_to};
 use crate::compaction::inputs::{all_within, sources};
-use crate::compaction::partitioning::{put_in_place, take_over};
+use crate::compaction::install::{self, Compacted};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::scores::fresh_share;
-use crate::compaction::tiers::{self, Rows, Rules};
+use crate::compaction::tiers;
 use crate::compaction::{
     CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan, written_bytes,
 };
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Store, Traits, Tree, TreeEdit, Version};
+use crate::manifest::{Partition, Tree};
 use crate::monitor::Compacting;
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// The result for one partition.
-struct Compacted {
-    keyspace: Arc<KeyspaceState>,
-    old: Arc<Partition>,
-    base: Run,
-    /// The snapshots that were respected, if a filter removed or changed anything.
-    filtered_under: Option<Vec<Seq>>,
-    /// The names of the code that took part.
-    traits: Traits,
-}
 
 /// A partition to compact.
 struct Job<'p> {
@@ -56,29 +44,6 @@ struct Job<'p> {
     filtering: bool,
     told: &'p Compacting<'p>,
 }
-
-/// The partitions whose compactions are installed together. Only partitions whose results are
-/// installed may be joined with others.
-struct Batch {
-    own: HashSet<PartitionKey>,
-    to_come: HashSet<PartitionKey>,
-}
-
-/// A tree in which results are installed, and the edits so far.
-struct InTree {
-    keyspace: Arc<KeyspaceState>,
-    draft: Draft,
-    edits: Vec<TreeEdit>,
-}
-
-impl InTree {
-    fn of(keyspace: &Arc<KeyspaceState>, tree: &Tree) -> Self {
-        Self { keyspace: keyspace.clone(), draft: Draft::of(tree), edits: Vec::new() }
-    }
-}
-
-/// The trees that compactions change.
-type Touched = BTreeMap<KeyspaceId, InTree>;
 
 /// Segments that are compacted.
 struct Rewrite<'p> {
@@ -313,8 +278,8 @@ impl Core {
         Ok(())
     }
 
-    /// Replaces the partitions by the results, each in every tree that has not diverged there (S12).
-    /// False: the results do not respect a snapshot that was taken meanwhile.
+    /// Replaces the partitions by the results. False: the results do not respect a snapshot that
+    /// was taken meanwhile.
     fn install_compactions(&self, compacted: Vec<Compacted>) -> Result<bool> {
         if compacted.is_empty() {
             return Ok(true);
@@ -322,131 +287,21 @@ impl Core {
         self.gate(Point::CompactionInstalls);
         let mut surplus = Vec::new();
         let installed = self.try_change(|state, store| {
-            let mut change = Change::default();
             // Several compactions began one after the other: together they respect only the
             // snapshots that all of them knew.
             let respected =
                 compacted.iter().filter_map(|compacted| compacted.filtered_under.clone());
-            change.respects =
+            let respects =
                 respected.reduce(|a, b| a.into_iter().filter(|seq| b.contains(seq)).collect());
-            let key = |compacted: &Compacted| {
-                PartitionKey::of_partition(compacted.keyspace.id, compacted.old.lower.clone())
-            };
-            let mut batch =
-                Batch { own: compacted.iter().map(key).collect(), to_come: Default::default() };
-            batch.to_come.clone_from(&batch.own);
-            // Each tree is copied once, however many of its partitions were compacted.
-            let mut trees = Touched::new();
-            for result in compacted {
-                batch.to_come.remove(&key(&result));
-                let order = result.keyspace.order.clone();
-                let present = (&*state.version, store);
-                match &order {
-                    Order::Bytewise => {
-                        self.install_compaction(&Bytewise, result, present, &batch, &mut trees)?;
-                    }
-                    Order::Custom(order) => {
-                        let installed =
-                            self.install_compaction(order, result, present, &batch, &mut trees);
-                        self.trust(order).and(installed)?;
-                    }
-                    Order::Missing(name) => {
-                        return Err(missing_order(&result.keyspace.name, name));
-                    }
-                }
-            }
-            for (id, InTree { keyspace, draft, edits }) in trees {
-                let Some(before) = state.version.tree(id) else { continue };
-                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
-                let rows = Rows::since(before, &draft.finish());
-                let rows = self.with_tiers(&keyspace, rows, &batch.own)?;
-                surplus.extend(rows.surplus(id));
-                change.put_rows(id, rows);
-            }
-            Ok((!change.trees.is_empty()).then_some(change))
+            let owners = compacted.iter().map(|done| done.keyspace.clone()).collect();
+            let fresh = |id, share| self.work.saw_fresh(id, share);
+            let installed = self.install(&state.version, store, |around| {
+                (install::compactions(compacted, around, &fresh), owners)
+            })?;
+            let change = Change::of_rows(installed, &mut surplus);
+            Ok(change.map(|change| Change { respects, ..change }))
         })?;
         self.work.force(surplus);
         Ok(installed)
-    }
-
-    /// Puts a result in place in its tree and in the trees of branches that have the same partition.
-    fn install_compaction<O: KeyOrder>(
-        &self,
-        order: &O,
-        result: Compacted,
-        (version, store): (&Version, &Store),
-        batch: &Batch,
-        trees: &mut Touched,
-    ) -> Result<()> {
-        let Compacted { keyspace, old, base, filtered_under, traits } = result;
-        // Only partitions whose results are installed may be joined with others.
-        let apart = |id: KeyspaceId, lower: Option<&[u8]>| {
-            let key = PartitionKey::of_partition(id, lower.map(<[u8]>::to_vec));
-            let busy = self.work.is_busy(id, 0, lower) && !batch.own.contains(&key);
-            busy || batch.to_come.contains(&key)
-        };
-        let id = keyspace.id;
-        // The keyspace may have been dropped meanwhile.
-        let Some(tree) = version.tree(id) else { return Ok(()) };
-        let at = tree.position(order, old.lower.as_deref());
-        let now = at.map(|at| &tree.partitions()[at]);
-        let mut shared = now.is_some_and(|now| store.may_be_elsewhere(now));
-        // Above the partition of another tree there may be operands, under which the filter would
-        // not have been asked (S6), and what it answers may depend on how often it is asked.
-        shared &= filtered_under.is_none() || bug!("db_filtered_results_are_shared");
-        let fresh = fresh_share(&old, &base);
-        let settings = &self.settings;
-        let of_tree = trees.entry(id).or_insert_with(|| InTree::of(&keyspace, tree));
-        let put = put_in_place(order, &mut of_tree.draft, (&old, base), settings, |lower| {
-            apart(id, lower)
-        });
-        let what = "a partition changed while being compacted: a defect of the engine";
-        let (replaced, edits) = put.ok_or_else(|| Error::invalid(what))?;
-        of_tree.edits.extend(edits);
-        if !shared {
-            return Ok(());
-        }
-        let twins = self.catalog.lock().twins_of(&keyspace, &traits);
-        for twin in twins {
-            let Some(tree) = version.tree(twin.id) else { continue };
-            // Seeded: a partition is replaced while it is compacted in a branch.
-            let busy = self.work.is_busy(twin.id, 0, old.lower.as_deref())
-                && !bug!("db_shared_compaction_ignores_busy");
-            if busy {
-                continue;
-            }
-            // A tree is copied only if it takes something over.
-            if !trees.contains_key(&twin.id) && !replaced.is_in(order, tree.partitions()) {
-                continue;
-            }
-            let of_tree = trees.entry(twin.id).or_insert_with(|| InTree::of(&twin, tree));
-            let apart = |lower: Option<&[u8]>| apart(twin.id, lower);
-            let edits = take_over(order, &mut of_tree.draft, &replaced, settings, apart);
-            if let Some(edits) = edits {
-                of_tree.edits.extend(edits);
-                self.work.saw_fresh(twin.id, fresh);
-            }
-        }
-        Ok(())
-    }
-
-    /// These rows with the tiers that they should have. The compactions of `own` end with this change.
-    fn with_tiers(
-        &self,
-        keyspace: &KeyspaceState,
-        mut rows: Rows,
-        own: &HashSet<PartitionKey>,
-    ) -> Result<Rows> {
-        let id = keyspace.id;
-        let busy = |tier: usize, p: &Partition| {
-            let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
-            !own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
-        };
-        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-        tiers::reshape(&keyspace.order, &mut rows, rules);
-        if let Order::Custom(order) = &keyspace.order {
-            self.trust(order)?;
-        }
-        Ok(rows)
     }
 }

@@ -7,42 +7,29 @@
 //! 3. One edit takes the runs from the span and adds the pieces below it, after the output is synced
 //!    (S4).
 //! 4. The result is installed in every tree that has the same span over the same children, in the same
-//!    edit (S12, `compaction::tiers::twins`).
+//!    edit (S12, `compaction::install`).
 //! 5. Nothing waits for a push, and a push waits for nothing: the row below may be compacted or
 //!    pushed meanwhile, and its bounds may move.
 
-use crate::base::{Bytewise, KeyOrder, KeyspaceId};
+use crate::base::{Bytewise, KeyOrder};
 use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::inputs::all_within;
+use crate::compaction::install::{self, Around, Installed, Pushed};
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::slicing::{Goal, Material, Targets, segments_of, write_slices};
-use crate::compaction::tiers::{self, Rows, Rules};
+use crate::compaction::slicing::{Goal, Material, Targets, write_slices};
+use crate::compaction::tiers;
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::SlicesFile;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::manifest::{Partition, Store, Traits, Tree, Version};
 use crate::monitor::Compacting;
 use crate::run::{RunCursor, RunWriter};
 use crate::sync::Point;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// What a push made of the runs of a span.
-struct Pushed {
-    keyspace: Arc<KeyspaceState>,
-    tier: usize,
-    old: Arc<Partition>,
-    slices: Vec<Slice>,
-    /// The names of the code that took part.
-    traits: Traits,
-}
-
-/// The trees that pushes change, with their keyspaces.
-type Touched = BTreeMap<KeyspaceId, (Arc<KeyspaceState>, Rows)>;
 
 impl Core {
     /// Pushes these spans, into one file.
@@ -62,10 +49,10 @@ impl Core {
         }
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
         let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
-        let made = segments_of(pushed.iter().flat_map(|pushed| &pushed.slices));
+        let made = install::segments_pushed(&pushed);
         told.bytes.set(bytes);
         told.segments.set(made.len() as u64);
-        self.conclude(writer, made, || self.install_pushes(pushed))?;
+        self.conclude(writer, made, || self.install_pushes(&pushed))?;
         let background = &self.counters.background;
         background.compaction_bytes.fetch_add(bytes, Ordering::Relaxed);
         background.bytes_pushed.fetch_add(bytes, Ordering::Relaxed);
@@ -150,104 +137,44 @@ impl Core {
         Ok(Some((old, slices)))
     }
 
-    /// Installs the results of pushes, each in every tree that has not diverged there (S12).
-    fn install_pushes(&self, pushed: Vec<Pushed>) -> Result<()> {
+    /// Installs the results of pushes.
+    fn install_pushes(&self, pushed: &[Pushed]) -> Result<()> {
         if pushed.is_empty() {
             return Ok(());
         }
         self.gate(Point::PushInstalls);
         let mut surplus = Vec::new();
         self.change(|state, store| {
-            let mut trees = Touched::new();
-            for one in &pushed {
-                self.install_push(&state.version, store, (one, &pushed), &mut trees)?;
-            }
-            let mut change = Change::default();
-            for (id, (keyspace, mut rows)) in trees {
-                let busy = self.busy_besides(id, &pushed);
-                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-                tiers::reshape(&keyspace.order, &mut rows, rules);
-                if let Order::Custom(order) = &keyspace.order {
-                    self.trust(order)?;
-                }
-                surplus.extend(rows.surplus(id));
-                change.put_rows(id, rows);
-            }
-            Ok((!change.trees.is_empty()).then_some(change))
+            let owners = pushed.iter().map(|one| &one.keyspace);
+            let installed = self.install(&state.version, store, |around| {
+                (install::pushes(pushed, around), owners.cloned().collect())
+            })?;
+            Ok(Change::of_rows(installed, &mut surplus))
         })?;
         self.work.force(surplus);
         self.gate(Point::PushInstalled);
         Ok(())
     }
 
-    /// What is being pushed or compacted in a tree, without these pushes: they end with the change.
-    fn busy_besides(
-        &self,
-        id: KeyspaceId,
-        pushed: &[Pushed],
-    ) -> impl Fn(usize, &Partition) -> bool {
-        move |tier: usize, p: &Partition| {
-            let ends = |one: &Pushed| {
-                one.keyspace.id == id && one.tier == tier && one.old.lower == p.lower
-            };
-            self.work.is_busy(id, tier, p.lower.as_deref()) && !pushed.iter().any(ends)
-        }
-    }
-
-    fn install_push(
+    /// Installs results with what is known of the trees and of the work under way. `put` also returns
+    /// the keyspaces whose orders took part.
+    pub(super) fn install(
         &self,
         version: &Version,
         store: &Store,
-        (one, all): (&Pushed, &[Pushed]),
-        trees: &mut Touched,
-    ) -> Result<()> {
-        match &one.keyspace.order {
-            Order::Bytewise => self.install_push_in(&Bytewise, version, store, (one, all), trees),
-            Order::Custom(order) => {
-                let installed = self.install_push_in(order, version, store, (one, all), trees);
-                self.trust(order).and(installed)
-            }
-            Order::Missing(name) => Err(missing_order(&one.keyspace.name, name)),
-        }
-    }
-
-    fn install_push_in<O: KeyOrder>(
-        &self,
-        order: &O,
-        version: &Version,
-        store: &Store,
-        (one, all): (&Pushed, &[Pushed]),
-        trees: &mut Touched,
-    ) -> Result<()> {
-        let keyspace = &one.keyspace;
-        // The keyspace may have been dropped meanwhile.
-        let Some(tree) = version.tree(keyspace.id) else { return Ok(()) };
-        let shared = tree.row(one.tier).is_some_and(|row| {
-            let at = row.position(order, one.old.lower.as_deref());
-            at.is_some_and(|at| store.may_be_elsewhere(&row.partitions()[at]))
-        });
-        let busy = self.busy_besides(keyspace.id, all);
-        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-        let rows = |tree| (keyspace.clone(), Rows::of(tree));
-        let (_, rows) = trees.entry(keyspace.id).or_insert_with(|| rows(tree));
-        let what = "a span changed while being pushed: a defect of the engine";
-        let push = rows.push(order, (one.tier, &one.old, &one.slices), rules);
-        let push = push.ok_or_else(|| Error::invalid(what))?;
-        if !shared {
-            return Ok(());
-        }
-        let twins = self.catalog.lock().twins_of(keyspace, &one.traits);
-        for twin in twins {
-            let Some(tree) = version.tree(twin.id) else { continue };
-            let busy =
-                |tier: usize, p: &Partition| self.work.is_busy(twin.id, tier, p.lower.as_deref());
-            // A tree is copied only if it takes something over.
-            if !trees.contains_key(&twin.id) && push.place_in(order, tree.rows(), &busy).is_none() {
-                continue;
-            }
-            let rows = || (twin.clone(), Rows::of(tree));
-            trees.entry(twin.id).or_insert_with(rows).1.take_over(order, &push, &busy);
-        }
-        Ok(())
+        put: impl FnOnce(&Around<'_>) -> (Result<Installed>, Vec<Arc<KeyspaceState>>),
+    ) -> Result<Installed> {
+        let settings = &self.settings;
+        let busy = |id, tier, lower: Option<&[u8]>| self.work.is_busy(id, tier, lower);
+        let twins = |of: &KeyspaceState, traits: &Traits| self.catalog.lock().twins_of(of, traits);
+        let elsewhere = |part: &_| store.may_be_elsewhere(part);
+        let around =
+            Around { version, settings, elsewhere: &elsewhere, busy: &busy, twins: &twins };
+        let (installed, owners) = put(&around);
+        owners.iter().try_for_each(|owner| match &owner.order {
+            Order::Custom(order) => self.trust(order),
+            _ => Ok(()),
+        })?;
+        installed
     }
 }
