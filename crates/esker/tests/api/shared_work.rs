@@ -21,7 +21,7 @@ fn options(count: usize, runs: usize, workers: usize) -> Options {
     options.partition_bytes = 8 << 10;
     options.segment_bytes = 1 << 10;
     options.workers = Some(workers);
-    options.small_tiers = Some(SmallTiers { count, fan_out: 3, runs, direct: 0, tightens: false });
+    options.small_tiers = Some(SmallTiers { count, fan_out: 3, runs, direct: 2, tightens: false });
     options.compression = Compression::None;
     options
 }
@@ -130,6 +130,32 @@ fn named_snapshots_keep_what_they_have() {
     assert!(waiting(&db) < kept / 4 && branches(&db).iter().all(|b| waiting(b) < kept / 4));
     assert!(waiting(&moment) == kept && contents(&moment) == before);
     assert!(branches(&db).iter().all(|branch| contents(branch) == before));
+}
+
+/// A key behind all others goes past the tiers: the last span stays the same as in the other branches,
+/// and a partition below it does not.
+#[test]
+fn branches_that_differ_below_a_span_keep_what_they_have() {
+    for branch in [0, 1] {
+        let place = Place::new();
+        let (mut expected, _) = with_backlog(&place, 1, 2);
+        let db = Db::open_with(place.path(), options(1, 1000, 1)).unwrap();
+        let all = branches(&db);
+        let before = waiting(&all[branch]);
+        all[branch].insert("z", "in a partition").unwrap();
+        all[branch].flush().unwrap();
+        let of_tiers = |db: &Db| db.stats().trees[0].tiers[0].runs;
+        assert_eq!(of_tiers(&all[branch]), of_tiers(&db), "it went past the tier");
+        assert_eq!(waiting(&all[branch]), before + 1);
+        db.close().unwrap();
+        drop((all, db));
+        let db = Db::open_with(place.path(), options(1, 1, 1)).unwrap();
+        db.wait_until_idle().unwrap();
+        let all = branches(&db);
+        assert!(contents(&db) == expected && contents(&all[1 - branch]) == expected);
+        expected.insert(b"z".to_vec(), b"in a partition".to_vec());
+        assert!(contents(&all[branch]) == expected, "branch {branch}");
+    }
 }
 
 /// A branch that was written to is worked on by itself, where it was written to.
