@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A named snapshot is a branch that cannot be written to. Both survive reopening, and names are
 /// unique among both.
 ///
-/// Shared space is freed when no branch, snapshot or iterator refers to it any more. Partitions
-/// that are due for a compaction when a branch is made are compacted once for each branch.
+/// Shared space is freed when no branch, snapshot or iterator refers to it any more. What
+/// branches share is compacted once for all of them.
 impl Db {
     /// Makes a branch of this database (or branch) as it is now. The branch holds everything that
     /// was written before the call and is durable when the call returns.

@@ -202,6 +202,27 @@ impl Catalog {
         states.filter(|state| state.id_in(start) == id).cloned().collect()
     }
 
+    /// The keyspaces of other branches that have the same name and code as this one: work on the
+    /// tree of one is as good for the tree of another where both are the same (S12). `traits` are
+    /// those that it had when the work began. Named snapshots keep what they have.
+    pub fn twins_of(&self, of: &KeyspaceState, traits: &Traits) -> Vec<Arc<KeyspaceState>> {
+        // Seeded: what branches share is pushed and compacted once for each of them.
+        bug!("catalog_branches_have_no_twins", return Vec::new());
+        let in_others = self.by_name.iter().filter(|(branch, _)| **branch != of.home.branch);
+        let states = in_others.filter_map(|(_, names)| names.get(&of.name));
+        let is_twin = |state: &&Arc<KeyspaceState>| {
+            // Seeded: what a named snapshot sees expires and is filtered as in its parent.
+            let frozen = state.frozen_at.is_some() && !bug!("catalog_snapshots_are_twins");
+            // Seeded: a branch gets what another merge operator or filter has made.
+            let same = state.traits().names == *traits || bug!("catalog_twins_of_other_traits");
+            same && !frozen
+                && !state.is_dropped()
+                && state.comparator_name() == of.comparator_name()
+                && state.missing_comparator().is_none()
+        };
+        states.filter(is_twin).cloned().collect()
+    }
+
     /// The points at which branches were copied from their parents, ascending. This includes the
     /// points of dropped branches as long as other branches were copied from them.
     pub fn branch_points(&self) -> Vec<Seq> {

@@ -148,3 +148,56 @@ fn sorted(mut ids: Vec<KeyspaceId>) -> Vec<KeyspaceId> {
     ids.sort_unstable();
     ids
 }
+
+/// A catalog with keyspace 1 (`a`) and copies of it in a branch, number 11, and in a branch or named
+/// snapshot, number 21.
+fn with_copies(kind: crate::manifest::BranchKind) -> Catalog {
+    let mut catalog = Catalog::new(vec![Arc::new(Named("order"))]);
+    catalog.create(1, "a", "", 10);
+    catalog.create(2, "b", "", 10);
+    let record = |id: KeyspaceId, kind| crate::manifest::BranchRecord {
+        id,
+        name: format!("{id}"),
+        kind,
+        made_at: 0,
+        point: 20,
+        copies: vec![(id, 0), (id + 1, 1), (id + 2, 2)],
+    };
+    catalog.add_branch(&record(10, crate::manifest::BranchKind::Branch));
+    catalog.add_branch(&record(20, kind));
+    catalog
+}
+
+#[test]
+fn twins_are_copies_with_the_same_code_that_are_not_named_snapshots() {
+    use crate::manifest::BranchKind;
+    let of = |catalog: &Catalog, id: KeyspaceId| -> Vec<KeyspaceId> {
+        let state = catalog.by_id(id).unwrap().clone();
+        let twins = catalog.twins_of(&state, &state.traits().names);
+        twins.iter().map(|twin| twin.id).collect()
+    };
+    let catalog = with_copies(BranchKind::Branch);
+    assert_eq!((of(&catalog, 1), of(&catalog, 11)), (vec![11, 21], vec![1, 21]));
+    let catalog = with_copies(BranchKind::Snapshot);
+    assert_eq!(of(&catalog, 1), [11], "a named snapshot keeps what it has");
+    // Other traits now, or when the work began.
+    let mut catalog = with_copies(BranchKind::Branch);
+    let expiring = Traits { ttl: 5, ..Traits::default() };
+    catalog.set_traits(11, expiring.clone(), 30);
+    assert_eq!(of(&catalog, 1), [21]);
+    let state = catalog.by_id(1).unwrap().clone();
+    assert_eq!(catalog.twins_of(&state, &expiring).iter().map(|t| t.id).collect::<Vec<_>>(), [11]);
+    // It is being dropped.
+    let catalog = with_copies(BranchKind::Branch);
+    catalog.by_id(21).unwrap().mark_dropped(40);
+    assert_eq!(of(&catalog, 1), [11]);
+    // A keyspace of that name with another order is no copy.
+    let mut catalog = with_copies(BranchKind::Branch);
+    catalog.drop_keyspace(11, 40);
+    catalog.place(30, 10);
+    catalog.create(30, "a", "order", 50);
+    assert_eq!(of(&catalog, 1), [21]);
+    catalog.place(31, 20);
+    catalog.create(31, "c", "missing", 50);
+    assert!(of(&catalog, 31).is_empty());
+}

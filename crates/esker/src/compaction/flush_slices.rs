@@ -14,7 +14,7 @@ use crate::base::{KeyOrder, Seq};
 use crate::compaction::partitioning;
 use crate::manifest::{Partition, Row, TreeEdit};
 use crate::options::settings::Settings;
-use crate::run::{Role, Run, Segment};
+use crate::run::{Role, Run};
 use std::sync::Arc;
 
 /// The output of a flush or a push for neighbouring partitions.
@@ -65,14 +65,6 @@ impl Part {
     }
 }
 
-/// Whether two runs refer to the same segments.
-fn is_same(a: &Run, b: &Run) -> bool {
-    let same = |a: &[Arc<Segment>], b: &[Arc<Segment>]| {
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
-    };
-    same(a.segments(), b.segments()) && same(a.tombstones(), b.tombstones())
-}
-
 /// The slices by partition, ascending. If bounds moved since the slices were written, a slice
 /// belongs to several partitions, or a partition gets several slices.
 fn parts<O: KeyOrder>(order: &O, row: &Row, slices: &[Slice]) -> Vec<Part> {
@@ -93,7 +85,7 @@ fn parts<O: KeyOrder>(order: &O, row: &Row, slices: &[Slice]) -> Vec<Part> {
             let Some(run) = partitioning::part_of(order, &slice.run, lower, upper) else {
                 continue;
             };
-            let run = last.filter(|last| is_same(last, &run)).unwrap_or(run);
+            let run = last.filter(|last| last.is_same(&run)).unwrap_or(run);
             last = Some(run.clone());
             if let Some(part) = parts.last_mut().filter(|part| part.at == at) {
                 part.runs.push(run);

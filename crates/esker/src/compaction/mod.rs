@@ -12,8 +12,8 @@
 //! as pure functions of sizes and counts that the simulator calls too. [`queue`] knows the partitions
 //! and spans that are due and the work under way; [`scores`] says how urgent each is. [`partitioning`] has the rules by which partitions
 //! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
-//! writes it, and [`flush_slices`] adds it to a row. [`tiers`] shapes the tiers, and
-//! [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
+//! writes it, and [`flush_slices`] adds it to a row. [`install`] puts the results of pushes and compactions in place.
+//! [`tiers`] shapes the tiers, and [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
 //! writes. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
@@ -28,6 +28,8 @@ pub mod flush_targets;
 mod fold;
 mod gc;
 pub mod inputs;
+#[cfg(not(loom))]
+pub mod install;
 pub mod partitioning;
 mod plan;
 pub mod policy;

@@ -297,10 +297,44 @@ pub fn begins_span<O: KeyOrder>(
 ) -> bool {
     // Seeded: partitions of two spans are joined, and the tiers no longer nest.
     bug!("compaction_join_across_spans", return false);
-    let lower = partition.lower.as_deref();
-    spans.is_some_and(|spans| {
-        spans.binary_search_by(|s| compare_starts(order, s.lower.as_deref(), lower)).is_ok()
-    })
+    spans.is_some_and(|spans| position(order, spans, partition.lower.as_deref()).is_some())
+}
+
+/// The index of the partition that begins exactly at `lower`.
+pub fn position<O: KeyOrder>(
+    order: &O,
+    partitions: &[Arc<Partition>],
+    lower: Option<&[u8]>,
+) -> Option<usize> {
+    let begins = |p: &Arc<Partition>| compare_starts(order, p.lower.as_deref(), lower);
+    partitions.binary_search_by(begins).ok()
+}
+
+/// What a compaction replaced in a tree, and by what.
+#[derive(Debug)]
+pub struct Replaced {
+    old: Arc<Partition>,
+    new: Vec<Arc<Partition>>,
+}
+
+impl Replaced {
+    /// Where it begins.
+    pub fn lower(&self) -> Option<&[u8]> {
+        self.old.lower.as_deref()
+    }
+
+    /// Whether partitions have one that is the same as what was replaced.
+    pub fn is_in<O: KeyOrder>(&self, order: &O, partitions: &[Arc<Partition>]) -> bool {
+        self.place_in(order, partitions).is_some()
+    }
+
+    fn place_in<O: KeyOrder>(&self, order: &O, partitions: &[Arc<Partition>]) -> Option<usize> {
+        let at = position(order, partitions, self.lower())?;
+        // Seeded: a branch gets its parent's partition in the place of its own.
+        let same = partitions[at].is_same(&self.old)
+            || bug!("compaction_shared_compaction_replaces_others");
+        same.then_some(at)
+    }
 }
 
 /// Puts a new base in place of that of `old`, under the deltas that arrived since, and returns the
@@ -312,7 +346,7 @@ pub fn put_in_place<O: KeyOrder>(
     (old, base): (&Partition, Run),
     settings: &Settings,
     apart: impl Fn(Option<&[u8]>) -> bool,
-) -> Option<Vec<TreeEdit>> {
+) -> Option<(Replaced, Vec<TreeEdit>)> {
     let at = tree.position(order, old.lower.as_deref())?;
     let now = tree.partitions()[at].clone();
     let newer = now.deltas.len().checked_sub(old.deltas.len())?;
@@ -323,11 +357,37 @@ pub fn put_in_place<O: KeyOrder>(
     // Seeded: deltas that were flushed during a compaction are lost.
     let newer = if bug!("compaction_loses_newer_deltas") { &newer[..0] } else { newer };
     let parts = after_compaction(order, &now, base, newer, settings);
-    let mut edits = vec![replace_edit(&now, 1, &parts.iter().collect::<Vec<_>>())];
-    let count = parts.len();
-    tree.replace(0, at, 1, parts.into_iter().map(Arc::new).collect());
-    if count > 1 {
-        return Some(edits);
+    let new = parts.into_iter().map(Arc::new).collect();
+    let replaced = Replaced { old: now, new };
+    let edits = put_and_join(order, tree, (at, &replaced), settings, apart);
+    Some((replaced, edits))
+}
+
+/// Does the same to the tree of a branch that has not diverged there (S12), and returns the edits;
+/// `None`: it has another partition there. The caller knows that this is not being compacted.
+pub fn take_over<O: KeyOrder>(
+    order: &O,
+    tree: &mut Draft,
+    replaced: &Replaced,
+    settings: &Settings,
+    apart: impl Fn(Option<&[u8]>) -> bool,
+) -> Option<Vec<TreeEdit>> {
+    let at = replaced.place_in(order, tree.partitions())?;
+    Some(put_and_join(order, tree, (at, replaced), settings, apart))
+}
+
+fn put_and_join<O: KeyOrder>(
+    order: &O,
+    tree: &mut Draft,
+    (at, replaced): (usize, &Replaced),
+    settings: &Settings,
+    apart: impl Fn(Option<&[u8]>) -> bool,
+) -> Vec<TreeEdit> {
+    let Replaced { old, new } = replaced;
+    let mut edits = vec![replace_edit(old, 1, &new.iter().map(AsRef::as_ref).collect::<Vec<_>>())];
+    tree.replace(0, at, 1, new.clone());
+    if new.len() > 1 {
+        return edits;
     }
     // A partition that became small is joined with a small neighbour that is not busy.
     for left in [at.checked_sub(1), Some(at)].into_iter().flatten() {
@@ -342,7 +402,7 @@ pub fn put_in_place<O: KeyOrder>(
             break;
         }
     }
-    Some(edits)
+    edits
 }
 
 #[cfg(test)]

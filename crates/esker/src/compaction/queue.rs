@@ -13,7 +13,7 @@
 //!    have expired.
 
 use super::policy;
-use super::scores::{Shape, expiry_score};
+use super::scores::{Candidate, Place, Shape, expiry_score};
 use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::Settings;
 
@@ -40,6 +40,11 @@ impl PartitionKey {
     pub fn of_partition(keyspace: KeyspaceId, lower: Option<Vec<u8>>) -> Self {
         Self { keyspace, tier: 0, lower }
     }
+
+    /// Its place in any tree.
+    fn place(&self) -> Place {
+        (self.tier, self.lower.clone())
+    }
 }
 
 /// Small compactions are run together until their input reaches this many bytes, so that many small
@@ -49,19 +54,11 @@ const PACK_COUNT: usize = 512;
 /// So many of the most urgent partitions and spans say how full the tree is.
 const LOOKED_AT: usize = 64;
 
-/// A compaction that is due.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    /// The deltas as a multiple of what the laziness allows; from 1 on, a compaction is due.
-    score: f64,
-    bytes: u64,
-}
-
 #[derive(Debug, Default)]
 struct Inner {
     candidates: HashMap<PartitionKey, Candidate>,
-    /// The scores of those that are being compacted or pushed.
-    taken: HashMap<PartitionKey, f64>,
+    /// Those that are being compacted or pushed.
+    taken: HashMap<PartitionKey, Candidate>,
     shapes: HashMap<KeyspaceId, Shape>,
     forced: HashSet<PartitionKey>,
     /// Partitions and spans that are compacted and pushed while nobody writes, though not due.
@@ -119,9 +116,8 @@ impl Inner {
             *known = next.min(*known);
         }
         if score >= 1.0 {
-            let bytes = partition.base.bytes() + partition.delta_bytes();
             let key = PartitionKey { keyspace, tier, lower: partition.lower.clone() };
-            self.candidates.insert(key, Candidate { score, bytes });
+            self.candidates.insert(key, Candidate::of(partition, score));
         }
     }
 }
@@ -155,6 +151,16 @@ impl WorkQueue {
     /// Excludes these keyspaces from compaction, as long as they have trees.
     pub fn keep_still(&self, keyspaces: impl IntoIterator<Item = KeyspaceId>) {
         self.inner.lock().still.extend(keyspaces);
+    }
+
+    /// Has copied trees begin with what is known of their originals, before they are scored.
+    pub fn inherit(&self, copies: &[(KeyspaceId, KeyspaceId)]) {
+        let mut inner = self.inner.lock();
+        for (copy, original) in copies {
+            if let Some(shape) = inner.shapes.get(original).copied() {
+                inner.shapes.insert(*copy, shape);
+            }
+        }
     }
 
     /// Recomputes the scores of a changed tree; `None`: the tree is gone. `time` is that of the
@@ -241,7 +247,7 @@ impl WorkQueue {
     pub fn most_urgent(&self) -> Vec<(PartitionKey, f64, usize)> {
         let inner = self.inner.lock();
         let waiting = inner.candidates.iter().map(|(key, candidate)| (key, candidate.score));
-        let under_way = inner.taken.iter().map(|(key, score)| (key, *score));
+        let under_way = inner.taken.iter().map(|(key, candidate)| (key, candidate.score));
         let under_way = under_way.filter(|(key, _)| !inner.candidates.contains_key(key));
         let whole = |(key, _): &(&PartitionKey, f64)| !inner.damaged.contains_key(key);
         let mut all: Vec<_> = waiting.chain(under_way).filter(whole).collect();
@@ -333,8 +339,15 @@ impl WorkQueue {
         if !calm {
             inner.loose.clear();
         }
-        let free =
-            |key: &PartitionKey| !inner.busy.contains(key) && !inner.damaged.contains_key(key);
+        let family = |(key, candidate): (&PartitionKey, &Candidate)| candidate.family(key.place());
+        let mut families: HashSet<_> = inner.taken.iter().filter_map(family).collect();
+        let busy_families = families.clone();
+        let family_of = |key: &PartitionKey| inner.candidates.get(key)?.family(key.place());
+        let free = |key: &PartitionKey| {
+            !inner.busy.contains(key)
+                && !inner.damaged.contains_key(key)
+                && family_of(key).is_none_or(|family| !busy_families.contains(&family))
+        };
         let mut due: Vec<(f64, u64, PartitionKey)> = Vec::new();
         for (key, candidate) in inner.candidates.iter().filter(|(key, _)| free(key)) {
             due.push((policy::rank(key.tier, candidate.score), candidate.bytes, key.clone()));
@@ -360,6 +373,9 @@ impl WorkQueue {
             {
                 break;
             }
+            if family_of(&key).is_some_and(|family| !families.insert(family)) {
+                continue;
+            }
             if chosen.insert(key.clone()) {
                 bytes += size;
                 taken.push(key);
@@ -376,7 +392,7 @@ impl WorkQueue {
                 inner.requested.insert(key.clone());
             }
             if let Some(candidate) = inner.candidates.remove(key) {
-                inner.taken.insert(key.clone(), candidate.score);
+                inner.taken.insert(key.clone(), candidate);
             }
         }
         taken

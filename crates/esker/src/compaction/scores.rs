@@ -3,7 +3,7 @@
 //! [`policy`] decides by sizes and counts; this module counts them. Pure: nothing here does I/O.
 
 use super::policy;
-use crate::base::Millis;
+use crate::base::{FileId, Millis};
 use crate::manifest::{Partition, Tree};
 use crate::options::settings::Settings;
 use crate::run::{Run, Segment};
@@ -11,6 +11,37 @@ use std::sync::Arc;
 
 /// About so many compactions are remembered in the share of entries that replaced nothing.
 const FRESH_MEMORY: f64 = 8.0;
+
+/// A row and a lower bound.
+pub type Place = (usize, Option<Vec<u8>>);
+
+/// A compaction or a push that is due.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    /// The deltas as a multiple of what the laziness allows; from 1 on, a compaction is due.
+    pub score: f64,
+    /// What it reads.
+    pub bytes: u64,
+    /// Where its newest run begins.
+    newest: Option<(FileId, u64)>,
+}
+
+impl Candidate {
+    /// A partition or span with this score.
+    pub fn of(part: &Partition, score: f64) -> Self {
+        let newest = part.segments().next().map(|first| first.meta());
+        let newest = newest.map(|meta| (meta.file, meta.offset));
+        Self { score, bytes: part.base.bytes() + part.delta_bytes(), newest }
+    }
+
+    /// What it has in common with the candidates of other trees that have not diverged. One of these
+    /// is worked on at a time, because the result is installed in all of them (S12).
+    pub fn family(self, place: Place) -> Option<(Place, (FileId, u64))> {
+        // Seeded: what branches share is pushed and compacted for each of them at the same time.
+        bug!("compaction_families_are_taken_together", return None);
+        self.newest.map(|newest| (place, newest))
+    }
+}
 
 /// What scores depend on besides the partition or span itself.
 #[derive(Debug, Clone, Copy)]

@@ -12,6 +12,7 @@
 
 #[cfg(test)]
 mod tests;
+mod twins;
 
 use super::flush_slices::{Place, Slice, with_slices};
 use super::flush_targets::{FlushTarget, flush_targets};
@@ -232,9 +233,8 @@ impl Rows {
         let Some(row) = self.rows.get(tier) else { return };
         let old = &row.partitions()[at];
         self.edits.push(replace_in(tier, old, 1, &parts.iter().collect::<Vec<_>>()));
-        let mut spans = row.partitions().to_vec();
-        spans.splice(at..=at, parts.into_iter().map(Arc::new));
-        self.rows[tier] = Row::new(spans);
+        let parts: Vec<_> = parts.into_iter().map(Arc::new).collect();
+        self.replace(tier, at..at + 1, &parts);
     }
 
     /// Takes the runs that a push has read from their span. False: they are not its oldest.
@@ -243,11 +243,23 @@ impl Rows {
         let Some(at) = row.position(order, old.lower.as_deref()) else { return false };
         let Some(left) = without_pushed(&row.partitions()[at], old) else { return false };
         self.put(tier, at, vec![left]);
-        // A busy span is not split, so it is looked at when it ceases to be busy.
+        self.look_again(tier);
+        true
+    }
+
+    /// Has the spans of a tier looked at: a busy span is not split, so it is looked at when it ceases
+    /// to be busy.
+    fn look_again(&mut self, tier: usize) {
         if let Some(before) = tier.checked_sub(1).and_then(|below| self.lens.get_mut(below)) {
             *before = 0;
         }
-        true
+    }
+
+    /// Puts partitions in the place of others of a row.
+    fn replace(&mut self, tier: usize, place: Range<usize>, with: &[Arc<Partition>]) {
+        let mut row = self.rows[tier].partitions().to_vec();
+        row.splice(place, with.iter().cloned());
+        self.rows[tier] = Row::new(row);
     }
 
     /// Splits spans that have too many children, makes a tier that is wanted, and removes one that
@@ -347,24 +359,6 @@ pub fn reshape(order: &Order, rows: &mut Rows, rules: Rules<'_>) {
 
 /// What a push made: its tier, its span as it began, and the slices for the row below.
 pub type PushedRuns<'p> = (usize, &'p Partition, &'p [Slice]);
-
-/// The rows of a tree with the results of pushes; `None`: a span was changed in another way.
-pub fn with_pushes<'p, O: KeyOrder>(
-    order: &O,
-    tree: &Tree,
-    pushed: impl Iterator<Item = PushedRuns<'p>>,
-    rules: Rules<'_>,
-) -> Option<Rows> {
-    let mut rows = Rows::of(tree);
-    for (tier, old, slices) in pushed {
-        if !rows.take_pushed(order, tier, old) {
-            return None;
-        }
-        rows.add(order, tier - 1, slices, rules);
-    }
-    rows.reshape(order, rules);
-    Some(rows)
-}
 
 /// The parts of a span that have so many of its children, each with the runs that reach into it.
 fn split<O: KeyOrder>(

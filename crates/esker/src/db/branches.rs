@@ -10,7 +10,8 @@
 //!    shared. Replay seals its memtables at the points too. The log itself needs no record of the
 //!    branch.
 //! 3. Trees are shared as they are, partition by partition; the edit names the copied keyspaces
-//!    and no segment. A compaction of one of them leaves the others as they were.
+//!    and no segment. A compaction is installed where trees have not diverged, and leaves named
+//!    snapshots as they were (`compaction::install`).
 //! 4. Space is freed when no branch refers to it (R22): `store` counts references.
 //! 5. A named snapshot is a branch that is neither written nor compacted.
 
@@ -73,6 +74,7 @@ impl Core {
             ..record
         };
         let change = self.branch_change(&catalog, &record);
+        self.work.inherit(&record.copies);
         if kind == BranchKind::Snapshot {
             self.work.keep_still(record.copies.iter().map(|(copy, _)| *copy));
         }

@@ -11,6 +11,8 @@
 //!    cut off again.
 
 use crate::base::{KeyspaceId, Seq};
+use crate::compaction::install::Installed;
+use crate::compaction::queue::PartitionKey;
 use crate::compaction::tiers::Rows;
 use crate::db::core::Core;
 use crate::directory::reserve::Use;
@@ -37,6 +39,17 @@ pub struct Change {
 }
 
 impl Change {
+    /// The change that puts rows in place, if there are any. `surplus` gets the spans of tiers that are
+    /// not wanted any more.
+    pub fn of_rows(installed: Installed, surplus: &mut Vec<PartitionKey>) -> Option<Self> {
+        let mut change = Self::default();
+        for (id, (_, rows)) in installed {
+            surplus.extend(rows.surplus(id));
+            change.put_rows(id, rows);
+        }
+        (!change.trees.is_empty()).then_some(change)
+    }
+
     /// Puts the rows of a tree in place.
     pub fn put_rows(&mut self, id: KeyspaceId, rows: Rows) {
         let (tree, edits) = rows.finish();

@@ -7,17 +7,18 @@
 //!    that compression makes smaller.
 //! 3. Deltas that arrive meanwhile stay on top of the result. No other change touches the base of a
 //!    busy partition, so the result can replace it.
-//! 4. Between steps the worker lets a flush go first and notices that the database closes.
+//! 4. The result is installed in every tree that has the same partition, in the same edit (S12).
+//! 5. Between steps the worker lets a flush go first and notices that the database closes.
 
 use crate::base::rangedel::Fragments;
-use crate::base::{Bytewise, KeyOrder, KeyspaceId, Seq};
-use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
+use crate::base::{Bytewise, KeyOrder, Seq};
+use crate::catalog::{LiveTraits, Order, missing_order};
 use crate::compaction::choice::{partition_at, written_to};
 use crate::compaction::inputs::{all_within, sources};
-use crate::compaction::partitioning::put_in_place;
+use crate::compaction::install::{self, Compacted};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::scores::fresh_share;
-use crate::compaction::tiers::{self, Rows, Rules};
+use crate::compaction::tiers;
 use crate::compaction::{
     CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan, written_bytes,
 };
@@ -25,30 +26,17 @@ use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::Merger;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Tree};
+use crate::manifest::{Partition, Tree};
 use crate::monitor::Compacting;
 use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The result for one partition.
-struct Compacted {
-    keyspace: Arc<KeyspaceState>,
-    old: Arc<Partition>,
-    base: Run,
-    /// Segments that were taken over by reference.
-    adopted: u64,
-    /// The snapshots that were respected, if a filter removed or changed anything.
-    filtered_under: Option<Vec<Seq>>,
-}
-
 /// A partition to compact.
 struct Job<'p> {
-    keyspace: &'p KeyspaceState,
+    traits: &'p LiveTraits,
     tree: &'p Tree,
     old: &'p Partition,
     /// Whether everything is rewritten.
@@ -63,13 +51,8 @@ struct Merged {
     compacted: Vec<Compacted>,
     /// Bytes of the deltas that were read.
     delta_bytes: u64,
-}
-
-/// The partitions whose compactions are installed together. Only partitions whose results are
-/// installed may be joined with others.
-struct Batch {
-    own: HashSet<PartitionKey>,
-    to_come: HashSet<PartitionKey>,
+    /// Segments that were taken over by reference.
+    adopted: u64,
 }
 
 /// Segments that are compacted.
@@ -116,16 +99,16 @@ impl Core {
         let started = Instant::now();
         let partitions = keys.to_vec();
         let merge = move |core: &Self| core.merge_partitions(&partitions, filtering);
-        let Merged { writer, compacted, delta_bytes } = self.merge(merger, told, merge)?;
+        let Merged { writer, compacted, delta_bytes, adopted } = self.merge(merger, told, merge)?;
         let background = &self.counters.background;
         if let Some(writer) = &writer {
             background.compaction_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);
             told.bytes.set(writer.bytes_written());
         }
         let count = compacted.len() as u64;
-        for Compacted { keyspace, old, base, adopted, .. } in &compacted {
+        told.adopted.set(told.adopted.get() + adopted);
+        for Compacted { keyspace, old, base, .. } in &compacted {
             self.work.saw_fresh(keyspace.id, fresh_share(old, base));
-            told.adopted.set(told.adopted.get() + adopted);
         }
         let mut installed = true;
         let made =
@@ -148,7 +131,7 @@ impl Core {
     fn merge_partitions(&self, keys: &[PartitionKey], filtering: bool) -> Result<Merged> {
         let mut writer = None;
         let mut compacted = Vec::new();
-        let mut delta_bytes = 0;
+        let (mut delta_bytes, mut adopted) = (0, 0);
         for key @ PartitionKey { keyspace: id, lower, .. } in keys {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
             let Some(keyspace) = keyspace else { continue };
@@ -160,7 +143,8 @@ impl Core {
             };
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
-            let job = Job { keyspace: &keyspace, tree, old: &old, whole, filtering };
+            let traits = keyspace.traits();
+            let job = Job { traits: &traits, tree, old: &old, whole, filtering };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -175,12 +159,14 @@ impl Core {
                 old.lower.as_deref().unwrap_or_default(),
                 old.upper.as_deref().unwrap_or_default(),
             );
-            let (base, adopted, filtered_under) = base
+            let (base, taken_over, filtered_under) = base
                 .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
                 .inspect_err(|_| self.give_up_file(writer.take()))?;
-            compacted.push(Compacted { keyspace, old, base, adopted, filtered_under });
+            adopted += taken_over;
+            let traits = traits.names.clone();
+            compacted.push(Compacted { keyspace, old, base, filtered_under, traits });
         }
-        Ok(Merged { writer, compacted, delta_bytes })
+        Ok(Merged { writer, compacted, delta_bytes, adopted })
     }
 
     /// Compacts one partition. Returns the new base, how many segments it took over, and the snapshots that
@@ -191,12 +177,11 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, u64, Option<Vec<Seq>>)> {
-        let Job { keyspace, tree, old, whole, filtering } = *job;
+        let Job { traits, tree, old, whole, filtering } = *job;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
         self.gate(Point::CompactionReads);
-        let traits = keyspace.traits();
         let mut tombstones: Vec<Arc<Fragments>> = Vec::new();
         for run in old.runs() {
             tombstones.extend(run.fragments(order)?);
@@ -218,7 +203,7 @@ impl Core {
                 }
                 Piece::Reuse(segment) if self.is_unsettled(&segment) => {
                     let runs = vec![vec![segment]];
-                    let part = Rewrite { old, runs, traits: &traits, gc: &gc, filtering };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
                 Piece::Reuse(segment) => {
@@ -227,7 +212,7 @@ impl Core {
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    let part = Rewrite { old, runs, traits: &traits, gc: &gc, filtering };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
@@ -322,86 +307,22 @@ impl Core {
         }
         self.gate(Point::CompactionInstalls);
         let mut surplus = Vec::new();
-        let installed = self.try_change(|state, _| {
-            let mut change = Change::default();
+        let installed = self.try_change(|state, store| {
             // Several compactions began one after the other: together they respect only the
             // snapshots that all of them knew.
             let respected =
                 compacted.iter().filter_map(|compacted| compacted.filtered_under.clone());
-            change.respects =
+            let respects =
                 respected.reduce(|a, b| a.into_iter().filter(|seq| b.contains(seq)).collect());
-            let key = |compacted: &Compacted| {
-                PartitionKey::of_partition(compacted.keyspace.id, compacted.old.lower.clone())
-            };
-            let mut batch =
-                Batch { own: compacted.iter().map(key).collect(), to_come: Default::default() };
-            batch.to_come.clone_from(&batch.own);
-            // Each tree is copied once, however many of its partitions were compacted.
-            let mut drafts: BTreeMap<KeyspaceId, (Arc<KeyspaceState>, Draft)> = BTreeMap::new();
-            for result in compacted {
-                let id = result.keyspace.id;
-                batch.to_come.remove(&key(&result));
-                let (_, draft) = match drafts.entry(id) {
-                    Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => match state.version.tree(id) {
-                        Some(tree) => entry.insert((result.keyspace.clone(), Draft::of(tree))),
-                        // The keyspace may have been dropped meanwhile.
-                        None => continue,
-                    },
-                };
-                // Only partitions whose results are installed may be joined with others.
-                let apart = |lower: Option<&[u8]>| {
-                    let key = PartitionKey::of_partition(id, lower.map(<[u8]>::to_vec));
-                    let busy = self.work.is_busy(id, 0, lower) && !batch.own.contains(&key);
-                    busy || batch.to_come.contains(&key)
-                };
-                let (old, base) = (&result.old, result.base);
-                let settings = &self.settings;
-                let edits = match &result.keyspace.order {
-                    Order::Bytewise => put_in_place(&Bytewise, draft, (old, base), settings, apart),
-                    Order::Custom(order) => {
-                        let edits = put_in_place(order, draft, (old, base), settings, apart);
-                        self.trust(order)?;
-                        edits
-                    }
-                    Order::Missing(name) => {
-                        return Err(missing_order(&result.keyspace.name, name));
-                    }
-                };
-                let what = "a partition changed while being compacted: a defect of the engine";
-                let edits = edits.ok_or_else(|| Error::invalid(what))?;
-                change.edit.trees.extend(edits.into_iter().map(|edit| (id, edit)));
-            }
-            for (id, (keyspace, draft)) in drafts {
-                let Some(before) = state.version.tree(id) else { continue };
-                let rows = Rows::since(before, &draft.finish());
-                let rows = self.with_tiers(&keyspace, rows, &batch.own)?;
-                surplus.extend(rows.surplus(id));
-                change.put_rows(id, rows);
-            }
-            Ok((!change.trees.is_empty()).then_some(change))
+            let owners = compacted.iter().map(|done| done.keyspace.clone()).collect();
+            let fresh = |id, share| self.work.saw_fresh(id, share);
+            let installed = self.install(&state.version, store, |around| {
+                (install::compactions(compacted, around, &fresh), owners)
+            })?;
+            let change = Change::of_rows(installed, &mut surplus);
+            Ok(change.map(|change| Change { respects, ..change }))
         })?;
         self.work.force(surplus);
         Ok(installed)
-    }
-
-    /// These rows with the tiers that they should have. The compactions of `own` end with this change.
-    fn with_tiers(
-        &self,
-        keyspace: &KeyspaceState,
-        mut rows: Rows,
-        own: &HashSet<PartitionKey>,
-    ) -> Result<Rows> {
-        let id = keyspace.id;
-        let busy = |tier: usize, p: &Partition| {
-            let key = PartitionKey { keyspace: id, tier, lower: p.lower.clone() };
-            !own.contains(&key) && self.work.is_busy(id, tier, p.lower.as_deref())
-        };
-        let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-        tiers::reshape(&keyspace.order, &mut rows, rules);
-        if let Order::Custom(order) = &keyspace.order {
-            self.trust(order)?;
-        }
-        Ok(rows)
     }
 }

@@ -6,35 +6,30 @@
 //!    piece is the newest run there (`compaction::slicing`, `compaction::flush_slices`).
 //! 3. One edit takes the runs from the span and adds the pieces below it, after the output is synced
 //!    (S4).
-//! 4. Nothing waits for a push, and a push waits for nothing: the row below may be compacted or
+//! 4. The result is installed in every tree that has the same span over the same children, in the same
+//!    edit (S12, `compaction::install`).
+//! 5. Nothing waits for a push, and a push waits for nothing: the row below may be compacted or
 //!    pushed meanwhile, and its bounds may move.
 
 use crate::base::{Bytewise, KeyOrder};
-use crate::catalog::{KeyspaceState, Order, missing_order};
+use crate::catalog::{KeyspaceState, LiveTraits, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::inputs::all_within;
+use crate::compaction::install::{self, Around, Installed, Pushed};
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::slicing::{Goal, Material, Targets, segments_of, write_slices};
-use crate::compaction::tiers::{self, Rules, with_pushes};
+use crate::compaction::slicing::{Goal, Material, Targets, write_slices};
+use crate::compaction::tiers;
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::{Merger, SlicesFile};
-use crate::error::{Error, Result};
-use crate::manifest::{Partition, Tree};
+use crate::error::Result;
+use crate::manifest::{Partition, Store, Traits, Tree, Version};
 use crate::monitor::Compacting;
 use crate::run::{RunCursor, RunWriter};
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// What a push made of the runs of a span.
-struct Pushed {
-    keyspace: Arc<KeyspaceState>,
-    tier: usize,
-    old: Arc<Partition>,
-    slices: Vec<Slice>,
-}
 
 impl Core {
     /// Pushes these spans, into one file.
@@ -56,10 +51,10 @@ impl Core {
         let (writer, pushed) = self.merge(merger, told, merge)?;
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
         let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
-        let made = segments_of(pushed.iter().flat_map(|pushed| &pushed.slices));
+        let made = install::segments_pushed(&pushed);
         told.bytes.set(bytes);
         told.segments.set(made.len() as u64);
-        self.conclude(writer, made, || self.install_pushes(pushed))?;
+        self.conclude(writer, made, || self.install_pushes(&pushed))?;
         let background = &self.counters.background;
         background.compaction_bytes.fetch_add(bytes, Ordering::Relaxed);
         background.bytes_pushed.fetch_add(bytes, Ordering::Relaxed);
@@ -74,14 +69,13 @@ impl Core {
     /// Writes what the runs of these spans hold, into one file.
     fn merge_spans(&self, keys: &[PartitionKey]) -> Result<(Option<RunWriter>, Vec<Pushed>)> {
         let mut writer = None;
-        let mut pushed = Vec::new();
+        let mut pushed: Vec<Pushed> = Vec::new();
         for key in keys {
             let found = self
                 .push_span(key, &mut writer)
                 .inspect_err(|_| self.give_up_file(writer.take()))?;
             pushed.extend(found);
         }
-        pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);
         Ok((writer, pushed))
     }
 
@@ -96,11 +90,12 @@ impl Core {
         let (Some(keyspace), Some(tree)) = (keyspace, version.tree(key.keyspace)) else {
             return Ok(None);
         };
+        let traits = &*keyspace.traits();
         self.gate(Point::PushReads);
         let written = match &keyspace.order {
-            Order::Bytewise => self.write_push(&Bytewise, &keyspace, tree, key, writer),
+            Order::Bytewise => self.write_push(&Bytewise, traits, tree, key, writer),
             Order::Custom(order) => {
-                let written = self.write_push(order, &keyspace, tree, key, writer);
+                let written = self.write_push(order, traits, tree, key, writer);
                 self.trust(order).and(written)
             }
             Order::Missing(name) => Err(missing_order(&keyspace.name, name)),
@@ -108,14 +103,14 @@ impl Core {
         let lower = key.lower.as_deref().unwrap_or_default();
         let written =
             written.map_err(|error| error.in_keyspace(&keyspace.name, Some((lower, &[]))))?;
-        let tier = key.tier;
-        Ok(written.map(|(old, slices)| Pushed { keyspace, tier, old, slices }))
+        let (tier, traits) = (key.tier, traits.names.clone());
+        Ok(written.map(|(old, slices)| Pushed { keyspace, tier, old, slices, traits }))
     }
 
     fn write_push<O: KeyOrder>(
         &self,
         order: &O,
-        keyspace: &KeyspaceState,
+        traits: &LiveTraits,
         tree: &Tree,
         key: &PartitionKey,
         writer: &mut Option<RunWriter>,
@@ -145,7 +140,7 @@ impl Core {
             };
             old.deltas.iter().map(cursor).collect()
         };
-        let operator = keyspace.traits().operator.clone();
+        let operator = traits.operator.clone();
         let material = Material { open: &open, tombstones, operator, rule: &rule };
         let within = tiers::children(order, below, &old);
         let targets = Targets { row: below, tier: key.tier - 1, within };
@@ -158,44 +153,43 @@ impl Core {
     }
 
     /// Installs the results of pushes.
-    fn install_pushes(&self, pushed: Vec<Pushed>) -> Result<()> {
+    fn install_pushes(&self, pushed: &[Pushed]) -> Result<()> {
         if pushed.is_empty() {
             return Ok(());
         }
         self.gate(Point::PushInstalls);
         let mut surplus = Vec::new();
-        self.change(|state, _| {
-            let mut change = Change::default();
-            for of_tree in pushed.chunk_by(|a, b| a.keyspace.id == b.keyspace.id) {
-                let keyspace = &of_tree[0].keyspace;
-                // The keyspace may have been dropped meanwhile.
-                let Some(tree) = state.version.tree(keyspace.id) else { continue };
-                let busy = |tier: usize, p: &Partition| {
-                    // These pushes end with this change.
-                    let ends = |pushed: &Pushed| pushed.tier == tier && pushed.old.lower == p.lower;
-                    self.work.is_busy(keyspace.id, tier, p.lower.as_deref())
-                        && !of_tree.iter().any(ends)
-                };
-                let rules = Rules { busy: &busy, grows: true, settings: &self.settings };
-                let runs = of_tree.iter().map(|one| (one.tier, &*one.old, &one.slices[..]));
-                let rows = match &keyspace.order {
-                    Order::Bytewise => with_pushes(&Bytewise, tree, runs, rules),
-                    Order::Custom(order) => {
-                        let rows = with_pushes(order, tree, runs, rules);
-                        self.trust(order)?;
-                        rows
-                    }
-                    Order::Missing(name) => return Err(missing_order(&keyspace.name, name)),
-                };
-                let what = "a span changed while being pushed: a defect of the engine";
-                let rows = rows.ok_or_else(|| Error::invalid(what))?;
-                surplus.extend(rows.surplus(keyspace.id));
-                change.put_rows(keyspace.id, rows);
-            }
-            Ok((!change.trees.is_empty()).then_some(change))
+        self.change(|state, store| {
+            let owners = pushed.iter().map(|one| &one.keyspace);
+            let installed = self.install(&state.version, store, |around| {
+                (install::pushes(pushed, around), owners.cloned().collect())
+            })?;
+            Ok(Change::of_rows(installed, &mut surplus))
         })?;
         self.work.force(surplus);
         self.gate(Point::PushInstalled);
         Ok(())
+    }
+
+    /// Installs results with what is known of the trees and of the work under way. `put` also returns
+    /// the keyspaces whose orders took part.
+    pub(super) fn install(
+        &self,
+        version: &Version,
+        store: &Store,
+        put: impl FnOnce(&Around<'_>) -> (Result<Installed>, Vec<Arc<KeyspaceState>>),
+    ) -> Result<Installed> {
+        let settings = &self.settings;
+        let busy = |id, tier, lower: Option<&[u8]>| self.work.is_busy(id, tier, lower);
+        let twins = |of: &KeyspaceState, traits: &Traits| self.catalog.lock().twins_of(of, traits);
+        let elsewhere = |part: &_| store.may_be_elsewhere(part);
+        let around =
+            Around { version, settings, elsewhere: &elsewhere, busy: &busy, twins: &twins };
+        let (installed, owners) = put(&around);
+        owners.iter().try_for_each(|owner| match &owner.order {
+            Order::Custom(order) => self.trust(order),
+            _ => Ok(()),
+        })?;
+        installed
     }
 }

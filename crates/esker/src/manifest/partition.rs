@@ -71,6 +71,17 @@ impl Partition {
         self.runs().all(|run| run.is_empty())
     }
 
+    /// Whether another partition has the same bounds, and runs of the same segments: that of another
+    /// tree which has not diverged here.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Run>, &Arc<Run>)| Arc::ptr_eq(a, b) || a.is_same(b);
+        std::ptr::eq(self, other)
+            || self.lower == other.lower
+                && self.upper == other.upper
+                && self.deltas.len() == other.deltas.len()
+                && self.runs().zip(other.runs()).all(same)
+    }
+
     /// Every segment that this partition refers to.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.runs().flat_map(|run| run.segments().iter().chain(run.tombstones()))

@@ -98,6 +98,13 @@ impl Store {
             && partitions.iter().all(|partition| trees(partition) == Some(&1))
     }
 
+    /// Whether another tree may have a partition, or one with the same runs. It costs little to ask,
+    /// and in a database without branches the answer is no.
+    pub fn may_be_elsewhere(&self, partition: &Arc<Partition>) -> bool {
+        let only = std::slice::from_ref(partition);
+        partition.segments().next().is_some_and(|first| !self.is_referred_by(first, only))
+    }
+
     /// Whether another tree refers to a partition or to its base. The first and the last segment of
     /// the base tell nothing: a neighbour that was split off may refer to them.
     pub fn shares(&self, partition: &Partition) -> bool {

@@ -143,6 +143,14 @@ impl Run {
         self.max_seq
     }
 
+    /// Whether another run refers to the same segments.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = |a: &[Arc<Segment>], b: &[Arc<Segment>]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        same(&self.segments, &other.segments) && same(&self.tombstones, &other.tombstones)
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty() && self.tombstones.is_empty()

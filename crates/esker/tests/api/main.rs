@@ -27,6 +27,7 @@ mod operators;
 mod orders;
 mod reads;
 mod scale;
+mod shared_work;
 mod snapshots;
 mod statistics;
 mod tiers;

@@ -1,18 +1,22 @@
 //! A database of each format version that was written once and is kept: every later build reads it.
 //!
 //! `golden/v1/db` was copied while it was open, so its log holds records that no run has, and
-//! `golden/v1/expected.txt` lists what it holds; `golden/v2` was made in the same way. It has
-//! several keyspaces, one with a comparator, raw, LZ4 and zstd blocks, bases and deltas, range
+//! `golden/v1/expected.txt` lists what it holds; `golden/v2` and `golden/v3` were made in the same way.
+//! It has several keyspaces, one with a comparator, raw, LZ4 and zstd blocks, bases and deltas, range
 //! deletes, and a keyspace that was dropped. To write a new one, for a new format version only:
 //!
-//!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v3 cargo test -p esker --test suite golden
+//!     ESKER_WRITE_GOLDEN=crates/esker/tests/golden/v4 cargo test -p esker --test suite golden
 //!
 //! `golden/v1-kinds` is a second one, written when version 1 got operands, entries that expire, and
-//! traits of keyspaces; `golden/v2-kinds` also has writes of each class of durability.
-//! `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`]. `ESKER_WRITE_GOLDEN_KINDS=crates/esker/tests/golden/v3-kinds` writes a new one.
+//! traits of keyspaces; those of later versions also have writes of each class of durability.
+//! `expected.txt` is what it holds at [`EARLY`], `later.txt` at [`LATE`]. `ESKER_WRITE_GOLDEN_KINDS=crates/esker/tests/golden/v4-kinds` writes a new one.
 //!
 //! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots, and
-//! `golden/v2-branches` is the same. `ESKER_WRITE_GOLDEN_BRANCHES` writes a new one.
+//! those of later versions are the same. `ESKER_WRITE_GOLDEN_BRANCHES` writes a new one.
+//! `golden/v3-tiers` has tiers, which came with version 3.
+
+mod cuts;
+mod tiers;
 
 use esker::internals::base::codec::checksum;
 use esker::{
@@ -54,7 +58,7 @@ fn options() -> Options {
 }
 
 /// The versions of which a database is kept.
-const VERSIONS: [&str; 2] = ["v1", "v2"];
+const VERSIONS: [&str; 3] = ["v1", "v2", "v3"];
 
 fn golden(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version)
@@ -446,6 +450,10 @@ fn keep(live: &Path, target: &Path, holds: &str) {
     fs::remove_dir_all(target.join("db")).ok();
     fs::create_dir_all(target).unwrap();
     copy(live, &target.join("db"));
+    // They say nothing of what the database holds, and are made anew.
+    for name in ["EVENTS", "STATISTICS", "wal/reserve"] {
+        fs::remove_file(target.join("db").join(name)).ok();
+    }
     fs::write(target.join("expected.txt"), holds).unwrap();
 }
 

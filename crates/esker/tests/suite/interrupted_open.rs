@@ -4,7 +4,7 @@
 //! One interruption is not enough of a test: what the second opening removes may be what the
 //! first one, cut off, still leads through.
 
-mod known;
+pub mod known;
 
 use esker::fs::Fs;
 use esker::{Db, Durability, LogKind, Options};

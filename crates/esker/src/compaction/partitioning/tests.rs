@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::Bytewise;
+use crate::manifest::Tree;
 use crate::options::Options;
 use crate::run::{RunFile, SegmentKind, SegmentMeta};
 use std::path::Path;
@@ -49,6 +50,15 @@ pub(crate) fn segment(min: &str, max: &str) -> Arc<Segment> {
 pub(crate) fn run(role: Role, spans: &[(&str, &str)]) -> Arc<Run> {
     let segments = spans.iter().map(|(min, max)| segment(min, max)).collect();
     Arc::new(Run::new(role, segments, Vec::new()))
+}
+
+/// Like [`run`], for another file.
+pub(crate) fn run_of_file(file: u64, spans: &[(&str, &str)]) -> Arc<Run> {
+    let of_file = |(min, max): &(&str, &str)| {
+        let from = segment(min, max);
+        Segment::new(SegmentMeta { file, ..from.meta().clone() }, from.file().clone())
+    };
+    Arc::new(Run::new(Role::Delta, spans.iter().map(of_file).collect(), Vec::new()))
 }
 
 fn tombstones() -> Arc<Run> {
@@ -207,4 +217,44 @@ fn joined_deltas_keep_their_age() {
         .map(|run| run.segments().iter().map(|s| s.meta().max_key.clone()).collect())
         .collect();
     assert_eq!(spans, [vec![b"c".to_vec(), b"o".to_vec()], vec![b"b".to_vec()]]);
+}
+
+/// The partitions of a compaction of the second one, and the result of taking it over in `other`,
+/// whose edits are the same if it is taken over.
+fn taken_over(other: &[Arc<Partition>]) -> Option<Vec<Arc<Partition>>> {
+    let delta = run(Role::Delta, &[("n", "o")]);
+    let right = partition(Some("m"), None, &[("m", "p")]);
+    let right = Arc::new(right.with_delta(delta));
+    let parts = [partition(None, Some("m"), &[("a", "b")]), right.clone()];
+    let mut tree = Draft::of(&Tree::new(parts.to_vec()));
+    let base = Run::new(Role::Base, vec![segment("m", "p")], Vec::new());
+    let never = |_: Option<&[u8]>| true;
+    let placed = put_in_place(&Bytewise, &mut tree, (&right, base), &settings(), never);
+    let (replaced, edits) = placed.unwrap();
+    // An object of its own, with the same runs.
+    let copy = |p: &Arc<Partition>| {
+        let (lower, upper) = (p.lower.clone(), p.upper.clone());
+        Arc::new(Partition { lower, upper, base: p.base.clone(), deltas: p.deltas.clone() })
+    };
+    let other = if other.is_empty() { parts.iter().map(copy).collect() } else { other.to_vec() };
+    let mut draft = Draft::of(&Tree::new(other.clone()));
+    let taken = take_over(&Bytewise, &mut draft, &replaced, &settings(), never);
+    assert_eq!(taken.is_some(), replaced.is_in(&Bytewise, &other));
+    let taken = taken?;
+    assert_eq!(taken, edits);
+    assert!(Arc::ptr_eq(&draft.partitions()[1], &tree.partitions()[1]), "they share it");
+    Some(draft.partitions().to_vec())
+}
+
+#[test]
+fn a_compaction_is_taken_over_by_a_tree_with_the_same_partition_and_no_other() {
+    let left = partition(None, Some("m"), &[]);
+    let taken = taken_over(&[]).unwrap();
+    assert!(taken[1].deltas.is_empty());
+    let right = partition(Some("m"), None, &[("m", "p")]);
+    assert!(taken_over(&[left.clone(), right.clone()]).is_none(), "a delta less, another base");
+    let delta = run(Role::Delta, &[("n", "o")]);
+    let other = Arc::new(right.with_delta(delta));
+    assert!(taken_over(&[left, other]).is_none(), "another delta, of the same keys");
+    assert!(taken_over(&[partition(None, None, &[])]).is_none(), "other bounds");
 }

@@ -208,3 +208,66 @@ fn what_is_not_due_is_taken_only_while_it_is_calm() {
     assert!(work.take_compactions(true).is_empty());
     assert!(!work.tighten(Vec::new()));
 }
+
+/// Partitions that are due, each with runs of its own file or of the same one.
+fn due_in(files: &[u64]) -> Vec<Tree> {
+    let of = |file: &u64| {
+        let delta = partitioning::run_of_file(*file, &[("n", "o")]);
+        let part = partitioning::partition(None, None, &[("a", "b")]);
+        let due = (0..9).fold(part, |part, _| Arc::new(part.with_delta(delta.clone())));
+        Tree::new(vec![due])
+    };
+    files.iter().map(of).collect()
+}
+
+/// What branches share is done once: the others wait, and are done if they are still due.
+#[test]
+fn of_trees_with_the_same_runs_one_is_compacted_at_a_time() {
+    let (work, settings) = (work(), partitioning::settings());
+    let whole = |id: KeyspaceId| PartitionKey::of_partition(id, None);
+    for (id, tree) in (0..).zip(due_in(&[1, 1, 2, 1])) {
+        work.refresh(id, Some(&tree), &settings, 0);
+    }
+    let mut first = work.take_compactions(false);
+    first.sort();
+    assert_eq!(first, [whole(0), whole(2)]);
+    assert!(work.take_compactions(false).is_empty(), "the others wait");
+    work.end_compactions(&first, None);
+    // The result was installed in one of them, and the other had diverged.
+    let settled = Tree::new(vec![partitioning::partition(None, None, &[("a", "b")])]);
+    work.refresh(1, Some(&settled), &settings, 0);
+    assert_eq!(work.take_compactions(false), [whole(3)]);
+}
+
+#[test]
+fn what_was_asked_for_waits_for_work_on_the_same_runs_and_is_done_then() {
+    let (work, settings) = (work(), partitioning::settings());
+    for (id, tree) in (0..).zip(due_in(&[1, 1])) {
+        work.refresh(id, Some(&tree), &settings, 0);
+    }
+    let first = work.take_compactions(false);
+    let other = PartitionKey::of_partition(1, None);
+    work.force([other.clone()]);
+    assert!(work.take_compactions(false).is_empty());
+    assert!(work.forced_pending(std::slice::from_ref(&other)).unwrap());
+    work.end_compactions(&first, None);
+    assert_eq!(work.take_compactions(false), [other]);
+}
+
+/// Otherwise what a branch has inherited would be due earlier there than in its parent.
+#[test]
+fn a_copy_begins_with_what_is_known_of_its_original() {
+    let (work, settings) = (work(), partitioning::settings());
+    let part = partitioning::partition(None, None, &[("a", "b"), ("c", "d"), ("e", "f")]);
+    let delta = partitioning::run(Role::Delta, &[("n", "o")]);
+    let tree = Tree::new(vec![Arc::new(part.with_delta(delta.clone()).with_delta(delta))]);
+    let due = |id: KeyspaceId| {
+        work.refresh(id, Some(&tree), &settings, 0);
+        work.inner.lock().candidates.keys().any(|key| key.keyspace == id)
+    };
+    assert!(due(0));
+    (0..100).for_each(|_| work.saw_fresh(0, 1.0));
+    assert!(!due(0), "what is new counts for less");
+    work.inherit(&[(5, 0)]);
+    assert!(!due(5) && due(6));
+}

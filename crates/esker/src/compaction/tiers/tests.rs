@@ -5,7 +5,7 @@ use crate::compaction::partitioning::tests::{partition, run, segment_of, setting
 use crate::options::SmallTiers;
 use crate::run::{Role, RunFile, Segment, SegmentKind};
 
-fn key(text: &str) -> Option<Vec<u8>> {
+pub(super) fn key(text: &str) -> Option<Vec<u8>> {
     (!text.is_empty()).then(|| text.as_bytes().to_vec())
 }
 
@@ -21,12 +21,12 @@ fn row(lowers: &[&str]) -> Row {
 }
 
 /// A tree of rows with these lower bounds, row 0 first.
-fn tree(rows: &[&[&str]]) -> Tree {
+pub(super) fn tree(rows: &[&[&str]]) -> Tree {
     Tree::of_rows(rows.iter().map(|lowers| row(lowers)).collect())
 }
 
 /// The tree with one more run in a span.
-fn with_run(tree: &Tree, tier: usize, at: usize, run: Arc<Run>) -> Tree {
+pub(super) fn with_run(tree: &Tree, tier: usize, at: usize, run: Arc<Run>) -> Tree {
     let mut rows = tree.rows().to_vec();
     let mut spans = rows[tier].partitions().to_vec();
     spans[at] = Arc::new(spans[at].with_delta(run));
@@ -34,7 +34,7 @@ fn with_run(tree: &Tree, tier: usize, at: usize, run: Arc<Run>) -> Tree {
     Tree::of_rows(rows)
 }
 
-fn data(spans: &[(&str, &str)]) -> Arc<Run> {
+pub(super) fn data(spans: &[(&str, &str)]) -> Arc<Run> {
     run(Role::Delta, spans)
 }
 
@@ -50,11 +50,11 @@ fn small(count: usize, fan_out: usize) -> Settings {
     }
 }
 
-fn never(_: usize, _: &Partition) -> bool {
+pub(super) fn never(_: usize, _: &Partition) -> bool {
     false
 }
 
-fn rules(settings: &Settings) -> Rules<'_> {
+pub(super) fn rules(settings: &Settings) -> Rules<'_> {
     Rules { busy: &never, grows: true, settings }
 }
 
@@ -63,7 +63,7 @@ fn lowers(row: &Row) -> Vec<Option<Vec<u8>>> {
 }
 
 /// The tree that rows make, after a check that the edits say the same of `before`.
-fn finished(before: &Tree, rows: Rows) -> Tree {
+pub(super) fn finished(before: &Tree, rows: Rows) -> Tree {
     let (tree, edits) = rows.finish();
     let version = crate::manifest::Version::default()
         .with_trees(vec![(0, Some(Arc::new(Tree::of_rows(before.rows().to_vec()))))]);

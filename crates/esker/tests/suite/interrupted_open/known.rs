@@ -395,8 +395,8 @@ fn golden_options(disk: &CrashFs) -> Options {
     options
 }
 
-/// The golden database of a version, on a simulated disk.
-fn golden(version: &str) -> CrashFs {
+/// A golden database, on a simulated disk.
+pub fn golden(version: &str) -> CrashFs {
     let disk = CrashFs::new();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version).join("db");
     for directory in ["", "wal", "data"] {
