@@ -138,7 +138,13 @@ impl Core {
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let (logs, waits) =
             (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
-        let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
+        let replay = Replay::new(
+            (&logs, log_start),
+            &settings,
+            &pool,
+            &mut described.catalog,
+            options.read_only,
+        );
         let (recovered, memtable_sets) = replay_log(&logs, log_start, options, replay, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;
@@ -201,7 +207,7 @@ impl Core {
     fn after_recovery(&self) -> Result<()> {
         if self.pipeline.is_some() {
             while self.state_now().oldest_sealed().is_some() {
-                match self.flush_oldest() {
+                match self.flush_replayed() {
                     Err(Error::DiskFull { .. }) => {
                         self.keep_replayed_log()?;
                         break;

@@ -10,8 +10,12 @@ use crate::db::core::Core;
 use crate::error::{IoContext, Result};
 use crate::monitor::Compacting;
 use crate::run::{RunWriter, Segment};
+use crate::sync::{Helper, contain, help};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// The name of a thread that helps a flush.
+pub(super) const HELPER: &str = "esker-flush";
 
 impl Core {
     /// Counts what a flush or compaction did with operands and with entries that expire.
@@ -32,13 +36,23 @@ impl Core {
         writer: &'w mut Option<RunWriter>,
         settled: bool,
     ) -> Result<&'w mut RunWriter> {
+        // What it costs to keep blocks would slow such writers further.
+        self.writer_for(writer, settled, !self.pacer.slows_a_writer())
+    }
+
+    /// As [`Self::writer`]; `warms`: what is written goes into the cache.
+    fn writer_for<'w>(
+        &self,
+        writer: &'w mut Option<RunWriter>,
+        settled: bool,
+        warms: bool,
+    ) -> Result<&'w mut RunWriter> {
         if let Some(writer) = writer {
             return Ok(writer);
         }
         let (id, options) = (self.files.next_id(), self.writer_options(settled));
         let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
-        // What it costs to keep blocks would slow such writers further.
-        if !self.pacer.slows_a_writer() {
+        if warms {
             created.keep_in(&self.cache);
         }
         Ok(writer.insert(created))
@@ -71,40 +85,53 @@ impl Core {
         done
     }
 
-    /// Makes the file of a flush or compaction durable and installs its segments. If that fails,
-    /// the file is removed, unless the manifest may refer to it. That cannot be excluded once an
+    /// Makes the files of a flush or compaction durable and installs their segments. If that fails,
+    /// the files are removed, unless the manifest may refer to them. That cannot be excluded once an
     /// edit was begun, and an edit that was begun and failed has set the latch. Some segments may
     /// have been `made` for trees that were removed meanwhile, with their keyspaces or branches.
     /// Nothing will ever refer to these: their space is freed, with the whole file if nothing else
     /// is in it (R22).
     pub(super) fn conclude(
         &self,
-        mut writer: Option<RunWriter>,
+        writers: impl IntoIterator<Item = RunWriter>,
         made: Vec<Arc<Segment>>,
         install: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        // The object is taken before the install, so that the tree refers to the same object.
-        let file = writer.as_ref().map(|writer| self.files.output_file(writer.id()));
-        let finish = |writer: &mut RunWriter| {
-            writer.finish()?;
-            // Seeded: a power cut removes the name of a run that the manifest refers to.
-            bug!("db_run_name_not_synced", return Ok(()));
-            let directory = self.files.directory();
-            self.fs.sync_dir(directory).context("sync", directory)
-        };
-        let finished = writer.as_mut().map_or(Ok(()), finish);
-        finished.and_then(|()| install()).inspect_err(|_| {
+        let mut writers: Vec<_> = writers.into_iter().collect();
+        // The objects are taken before the install, so that the tree refers to the same objects.
+        let files: Vec<_> =
+            writers.iter().map(|writer| self.files.output_file(writer.id())).collect();
+        self.finish(&mut writers).and_then(|()| install()).inspect_err(|_| {
             if self.latch.get().is_none() {
-                self.give_up_file(writer.take());
+                writers.drain(..).for_each(|writer| self.give_up_file(Some(writer)));
             }
         })?;
         // Seeded: output for a tree that was removed meanwhile stays until the next open.
         bug!("db_unused_output_stays", return Ok(()));
-        if let Some(file) = file {
+        for file in files {
             self.release_unused(&file, &made);
         }
         self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
+    }
+
+    /// Makes files durable, with their names.
+    fn finish(&self, writers: &mut [RunWriter]) -> Result<()> {
+        let Some((last, others)) = writers.split_last_mut() else { return Ok(()) };
+        // The device takes what several syncs write at the same time.
+        std::thread::scope(|scope| {
+            let sync = |writer: &'_ mut RunWriter| writer.finish().map(drop);
+            let mut helpers = Vec::new();
+            for other in others {
+                helpers.push(help(scope, HELPER, &self.path, move || contain(|| sync(other)))?);
+            }
+            let synced = sync(last);
+            helpers.into_iter().try_for_each(Helper::join).and(synced)
+        })?;
+        // Seeded: a power cut removes the name of a run that the manifest refers to.
+        bug!("db_run_name_not_synced", return Ok(()));
+        let directory = self.files.directory();
+        self.fs.sync_dir(directory).context("sync", directory)
     }
 }
 
@@ -114,6 +141,8 @@ pub(super) struct SlicesFile<'c> {
     pub writer: &'c mut Option<RunWriter>,
     /// Whether a flush goes first between steps.
     pub yields: bool,
+    /// Whether what is written goes into the cache.
+    pub warms: bool,
 }
 
 impl Output for SlicesFile<'_> {
@@ -123,7 +152,7 @@ impl Output for SlicesFile<'_> {
     }
 
     fn writer(&mut self) -> Result<&mut RunWriter> {
-        self.core.writer(self.writer, false)
+        self.core.writer_for(self.writer, false, self.warms && !self.core.pacer.slows_a_writer())
     }
 
     fn segments(&mut self) -> Vec<Arc<Segment>> {

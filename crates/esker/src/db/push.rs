@@ -134,7 +134,7 @@ impl Core {
         let material = Material { open: &open, tombstones, operator, rule: &rule };
         let within = tiers::children(order, below, &old);
         let targets = Targets { row: below, tier: key.tier - 1, within };
-        let mut output = SlicesFile { core: self, writer, yields: true };
+        let mut output = SlicesFile { core: self, writer, yields: true, warms: true };
         // The output lies where it is until the row below is pushed or compacted.
         let goal = |_: &[_], _: Option<&mut _>| Ok(Goal { bottom: false, settled: true });
         let slices = write_slices(order, &material, targets, goal, &mut output)?;

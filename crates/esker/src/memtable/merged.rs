@@ -63,11 +63,20 @@ impl Merged {
         if let Some(older) = older {
             nodes = merge(&older.nodes, &nodes);
         }
+        Self::of_nodes(all, nodes.into_boxed_slice())
+    }
+
+    /// The entries of one table, of which these are all nodes, in order.
+    pub(super) fn of_sorted(table: Arc<Memtable<Bytewise>>, nodes: Box<[NonNull<Header>]>) -> Self {
+        Self::of_nodes(vec![table], nodes)
+    }
+
+    fn of_nodes(tables: Vec<Arc<Memtable<Bytewise>>>, nodes: Box<[NonNull<Header>]>) -> Self {
         let every = nodes.iter().step_by(SAMPLED);
         // SAFETY: all are nodes of these tables (invariant 1).
         let every = every.map(|node| unsafe { NodeRef::from_raw(*node) });
         let samples = every.map(|node| sample(node.keyspace(), node.key())).collect();
-        Self { tables: all, nodes: nodes.into_boxed_slice(), samples }
+        Self { tables, nodes, samples }
     }
 
     /// How many tables there are.
@@ -83,6 +92,14 @@ impl Merged {
     /// A cursor over the entries of one keyspace.
     pub fn cursor(self: &Arc<Self>, keyspace: KeyspaceId) -> MergedCursor {
         MergedCursor { merged: self.clone(), keyspace, present: None }
+    }
+
+    /// The key of the middle entry of a keyspace.
+    pub fn middle(&self, keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        let from = self.find((keyspace, [0; 2]), |node| node.keyspace() < keyspace);
+        let upto = self.find((keyspace, [u64::MAX; 2]), |node| node.keyspace() <= keyspace);
+        let middle = self.node(from + upto.checked_sub(from)? / 2);
+        middle.filter(|node| node.keyspace() == keyspace).map(|node| node.key().to_vec())
     }
 
     fn node(&self, at: usize) -> Option<NodeRef<'_>> {

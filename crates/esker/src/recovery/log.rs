@@ -12,6 +12,7 @@ use crate::manifest::Known;
 use crate::options::{Options, Recovery};
 use crate::recovery::consistency;
 use crate::recovery::description::Described;
+use crate::recovery::relay::relay;
 use crate::recovery::replay::Replay;
 use crate::state::memtables::MemtableSet;
 use crate::wal;
@@ -24,7 +25,7 @@ pub fn replay_log(
     directory: &Path,
     start: Seq,
     options: &Options,
-    mut replay: Replay<'_>,
+    replay: Replay<'_>,
     events: &EventBus,
 ) -> Result<(wal::Recovered, Vec<Arc<MemtableSet>>)> {
     let since = Instant::now();
@@ -32,10 +33,9 @@ pub fn replay_log(
         Recovery::Refuse => wal::Policy::Refuse,
         Recovery::KeepPrefix => wal::Policy::KeepPrefix,
     };
-    let batch = |position, operations, payload: &[u8]| {
-        replay.batch(directory, position, operations, payload)
-    };
-    let recovered = wal::recover(options.fs.as_ref(), directory, start, policy, batch)?;
+    let fs = options.fs.as_ref();
+    let (recovered, replay) =
+        relay(directory, replay, |sink| wal::recover(fs, directory, start, policy, sink))?;
     if let Some(damage) = &recovered.damage {
         log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
         events.emit(cut_off(recovered.end, damage));

@@ -42,6 +42,7 @@ impl MemtableSet {
             true => Memtable::first_of_several(Bytewise, one, all, pool.clone()),
             false => Memtable::with_pool(Bytewise, all, pool.clone()),
         };
+        let bytewise = Group::new(bytewise, sizes.table_bytes);
         Self::from_tables(start, sizes, pool, bytewise, BTreeMap::new())
     }
 
@@ -50,7 +51,7 @@ impl MemtableSet {
         start: Seq,
         sizes: MemtableSizes,
         pool: &Arc<ChunkPool>,
-        bytewise: Memtable<Bytewise>,
+        bytewise: Group,
         custom: BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>,
     ) -> Self {
         Self {
@@ -58,7 +59,7 @@ impl MemtableSet {
             sealed_at: AtomicU64::new(0),
             sealed_since: OnceLock::new(),
             seal_requested: AtomicBool::new(false),
-            bytewise: Group::new(bytewise, sizes.table_bytes),
+            bytewise,
             has_custom: AtomicBool::new(!custom.is_empty()),
             custom: RwLock::new(custom),
             capacity_bytes: sizes.set_bytes,
@@ -259,6 +260,12 @@ pub trait DbOrder: KeyOrder {
     /// tombstones; `false` is certain.
     fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool;
 
+    /// A key of the keyspace about as many entries of which in `set` are smaller as are not, where that
+    /// is known.
+    fn middle(_set: &MemtableSet, _keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The memtables of `keyspace` in `set`, the newest first. Each of them holds newer entries and
     /// range tombstones than the next.
     #[inline]
@@ -287,6 +294,10 @@ impl DbOrder for Bytewise {
     #[inline]
     fn table(set: &MemtableSet, _: KeyspaceId, n: usize) -> Option<TableRef<'_, Self>> {
         set.bytewise.table(n).map(TableRef::Borrowed)
+    }
+
+    fn middle(set: &MemtableSet, keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        set.bytewise.middle(keyspace)
     }
 
     fn cursors(

@@ -48,7 +48,7 @@ fn a_built_table_is_the_table_of_the_same_inserts() {
     for seed in seeds() {
         println!("ESKER_SEED={seed}");
         let mut random = Random(seed);
-        let mut builder = MemtableBuilder::new(1 << 20, pool());
+        let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
         let inserted = Arc::new(Memtable::new(Bytewise, 1 << 20));
         let count = [0_u64, 1, 2, 16, 17, 500, 4000][random.below(7) as usize];
         let keyspaces = 1 + random.below(3);
@@ -61,7 +61,7 @@ fn a_built_table_is_the_table_of_the_same_inserts() {
             inserted.insert(keyspace, &key, seq, kind, &value);
             keys.push((keyspace, key));
         }
-        let built = Arc::new(builder.finish());
+        let (built, _) = builder.finish();
         assert_eq!(built.keyspaces(), inserted.keyspaces());
         assert_eq!(built.entries(), inserted.entries());
         for keyspace in [0, 300, 600] {
@@ -78,11 +78,11 @@ fn a_built_table_is_the_table_of_the_same_inserts() {
 
 #[test]
 fn a_built_table_takes_inserts_like_any_other() {
-    let mut builder = MemtableBuilder::new(1 << 20, pool());
+    let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
     for n in (0..1000_u32).rev() {
         builder.insert(0, &(n * 2).to_be_bytes(), u64::from(n) + 1, Kind::Put, b"built");
     }
-    let table = Arc::new(builder.finish());
+    let (table, _) = builder.finish();
     for n in 0..1000_u32 {
         table.insert(0, &(n * 2 + 1).to_be_bytes(), 2000, Kind::Put, b"inserted");
     }
@@ -93,11 +93,11 @@ fn a_built_table_takes_inserts_like_any_other() {
 
 #[test]
 fn range_deletes_and_the_filter_come_along() {
-    let mut builder = MemtableBuilder::new(1 << 20, pool());
+    let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
     builder.insert(7, b"k", 5, Kind::Put, b"v");
     let range = RangeTombstone { start: None, end: Some(b"z".to_vec()), seq: 9 };
     builder.delete_range(7, range);
-    let table = builder.finish();
+    let (table, _) = builder.finish();
     assert_eq!(table.get(7, b"k", SEQ_MAX).map(|found| found.seq), Some(5));
     assert_eq!(table.tombstone_seq(7, b"k", SEQ_MAX), 9);
     assert_eq!(table.keyspaces(), [7]);
@@ -105,11 +105,11 @@ fn range_deletes_and_the_filter_come_along() {
 
 #[test]
 fn keys_of_full_length_that_differ_at_their_ends_are_sorted() {
-    let mut builder = MemtableBuilder::new(1 << 20, pool());
+    let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
     let key = |last: u8| [vec![b'x'; 65_534], vec![last]].concat();
     for n in 0..40_u8 {
         builder.insert(0, &key(n.wrapping_mul(37)), u64::from(n) + 1, Kind::Put, &[]);
     }
-    let rows = rows(&Arc::new(builder.finish()), 0);
+    let rows = rows(&builder.finish().0, 0);
     assert!(rows.len() == 40 && rows.is_sorted_by(|a, b| a.0 < b.0));
 }

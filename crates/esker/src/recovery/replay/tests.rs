@@ -22,10 +22,10 @@ fn small() -> Settings {
 /// Replays batches, starting at 64 and 1,000 positions apart, and returns the sets, newest first.
 fn replay(catalog: &mut Catalog, batches: &[Vec<u8>]) -> Result<Vec<Arc<MemtableSet>>> {
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
-    let mut replay = Replay::new(64, &settings, &pool, catalog);
+    let mut replay = Replay::new((Path::new("wal"), 64), &settings, &pool, catalog, false);
     for (number, payload) in batches.iter().enumerate() {
         let position = 64 + 1000 * number as u64;
-        replay.batch(Path::new("wal"), position, Ops::new(payload).count() as u32, payload)?;
+        replay.apply(position, Ops::new(payload).count() as u32, payload)?;
     }
     Ok(replay.finish(64 + 1000 * batches.len() as u64))
 }
@@ -115,10 +115,10 @@ fn writes_in_an_order_that_is_not_known_refuse() {
 fn operations_that_cannot_be_read_are_corruption_at_their_position() {
     let mut catalog = Catalog::new(Vec::new());
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
-    let mut replay = Replay::new(64, &settings, &pool, &mut catalog);
+    let mut replay = Replay::new((Path::new("wal"), 64), &settings, &pool, &mut catalog, false);
     let two = encoded(&[put(0, b"a", b"1"), put(0, b"b", b"2")]);
     for (payload, operations) in [(&two[..two.len() - 1], 2), (&[99][..], 1), (&two[..], 1)] {
-        let error = replay.batch(Path::new("wal"), 500, operations, payload).unwrap_err();
+        let error = replay.apply(500, operations, payload).unwrap_err();
         let Error::Corruption(corruption) = &error else { panic!("{error}") };
         assert_eq!((corruption.offset, corruption.section), (500, "log operation"));
     }
