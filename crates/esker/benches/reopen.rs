@@ -60,6 +60,7 @@ fn options(what: &str) -> Options {
         "full" => options.memtable_bytes = Some(1 << 30),
         "segments" => {
             options.segment_bytes = SEGMENT_BYTES;
+            options.block_bytes = SEGMENT_BYTES;
             options.compression = Compression::None;
         }
         _ => {}

@@ -21,9 +21,8 @@ use crate::error::Result;
 use crate::iter::LoserTree;
 use crate::manifest::{Partition, Row};
 use crate::run::{Role, Run, RunWriter, Segment};
-use crate::sync::{contain, help};
+use crate::sync::both;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What slices are made of.
@@ -99,7 +98,7 @@ pub fn write_slices_in_two<O: KeyOrder, C: Cursor>(
     material: &Material<'_, C>,
     targets: Targets<'_>,
     goal: impl Fn(&[Arc<Partition>], Option<&mut LoserTree<C, O>>) -> Result<Goal> + Sync,
-    (middle, helper, path): (&[u8], &str, &Path),
+    (middle, helper): (&[u8], &str),
     [first, second]: [&mut (impl Output + Send); 2],
 ) -> Result<Vec<Slice>> {
     let (pieces, tombstones) = pieces(order, material, &targets)?;
@@ -109,15 +108,14 @@ pub fn write_slices_in_two<O: KeyOrder, C: Cursor>(
         false => (pieces, Vec::new()),
     };
     let (tier, goal) = ((targets.tier, &tombstones), &goal);
-    std::thread::scope(|scope| {
-        let upper = move || write_pieces(order, material, tier, &high, goal, second);
-        let upper = help(scope, helper, path, move || contain(upper))?;
-        let lower = write_pieces(order, material, tier, &low, goal, first);
-        let upper = upper.join();
-        let mut slices = lower?;
-        slices.extend(upper?);
-        Ok(slices)
-    })
+    let (upper, lower) = both(
+        helper,
+        || write_pieces(order, material, tier, &high, goal, second),
+        || write_pieces(order, material, tier, &low, goal, first),
+    );
+    let mut slices = lower?;
+    slices.extend(upper?);
+    Ok(slices)
 }
 
 /// What there is to write, and the range tombstones that survive.

@@ -188,7 +188,8 @@ impl Core {
         let Some(row) = tree.row(tier) else { return nothing };
         let material = Material { open: &open, tombstones, operator, rule };
         let targets = Targets { row, tier, within: 0..row.partitions().len() };
-        let goal = |partitions: &[Arc<Partition>], cursor: Option<&mut LoserTree<AnyCursor<O>, O>>| {
+        let goal = |partitions: &[Arc<Partition>],
+                    cursor: Option<&mut LoserTree<AnyCursor<O>, O>>| {
             // Sets are flushed from oldest to newest, so nothing lies below an empty partition. If
             // several readers share the slice, other trees may hold hidden entries that are not
             // compacted away yet.
@@ -200,13 +201,16 @@ impl Core {
             };
             Ok(Goal { bottom, settled })
         };
-        let [mut first, mut second] = writers
-            .each_mut()
-            .map(|writer| SlicesFile { core: self, writer, yields: false, warms: !replayed });
+        let [mut first, mut second] = writers.each_mut().map(|writer| SlicesFile {
+            core: self,
+            writer,
+            yields: false,
+            warms: !replayed,
+        });
         let halved = replayed && set.bytes() >= HALVED_BYTES;
         let slices = match O::middle(set, id).filter(|_| halved) {
             Some(middle) => {
-                let (at, both) = ((&middle[..], HELPER, &*self.path), [&mut first, &mut second]);
+                let (at, both) = ((&middle[..], HELPER), [&mut first, &mut second]);
                 write_slices_in_two(order, &material, targets, goal, at, both)?
             }
             None => write_slices(order, &material, targets, goal, &mut first)?,

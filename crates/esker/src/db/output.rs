@@ -10,7 +10,7 @@ use crate::db::core::Core;
 use crate::error::{IoContext, Result};
 use crate::monitor::Compacting;
 use crate::run::{RunWriter, Segment};
-use crate::sync::{Helper, contain, help};
+use crate::sync::both;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -117,17 +117,15 @@ impl Core {
 
     /// Makes files durable, with their names.
     fn finish(&self, writers: &mut [RunWriter]) -> Result<()> {
-        let Some((last, others)) = writers.split_last_mut() else { return Ok(()) };
         // The device takes what several syncs write at the same time.
-        std::thread::scope(|scope| {
-            let sync = |writer: &'_ mut RunWriter| writer.finish().map(drop);
-            let mut helpers = Vec::new();
-            for other in others {
-                helpers.push(help(scope, HELPER, &self.path, move || contain(|| sync(other)))?);
+        match writers {
+            [] => return Ok(()),
+            [first, second] => {
+                let (second, first) = both(HELPER, || second.finish(), || first.finish());
+                first.and(second)?;
             }
-            let synced = sync(last);
-            helpers.into_iter().try_for_each(Helper::join).and(synced)
-        })?;
+            others => others.iter_mut().try_for_each(|writer| writer.finish().map(drop))?,
+        }
         // Seeded: a power cut removes the name of a run that the manifest refers to.
         bug!("db_run_name_not_synced", return Ok(()));
         let directory = self.files.directory();

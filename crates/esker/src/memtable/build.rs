@@ -20,10 +20,11 @@
 use super::arena::ChunkPool;
 use super::merged::Merged;
 use super::node::{Entry, Header, NodeRef};
-use super::skiplist::is_published;
+use super::skiplist::{Chain, is_published};
 use super::table::Memtable;
 use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, KeyOrder, KeyspaceId, Kind, Seq, head_of};
+use crate::sync::both;
 use std::cmp::Ordering;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -32,6 +33,11 @@ use std::sync::Arc;
 const DIGIT_BYTES: usize = 8;
 /// Groups of at most this many entries are sorted by comparing whole keys.
 const SMALL: usize = 16;
+
+/// From this many entries on, two threads sort them.
+const HALVED_ROWS: usize = 32 << 10;
+/// How many digits say where the middle is.
+const SAMPLES: usize = 255;
 
 /// See the head of this module.
 pub struct MemtableBuilder {
@@ -45,11 +51,19 @@ pub struct MemtableBuilder {
 #[derive(Default)]
 struct Common {
     /// The keyspace and the prefix of all keys; `None`: there is no key yet.
-    keys: Option<(KeyspaceId, Vec<u8>)>,
+    keys: Option<(KeyspaceId, Prefix)>,
     /// There are several keyspaces.
     mixed: bool,
     /// The digits of so many rows were taken behind a longer prefix.
     outdated: usize,
+}
+
+/// What all keys begin with.
+struct Prefix {
+    bytes: Vec<u8>,
+    /// The first 16 bytes of a key that begins with it, where the second number has ones; `None`: it is
+    /// longer.
+    short: Option<(u128, u128)>,
 }
 
 /// An entry that waits for its place.
@@ -59,8 +73,9 @@ struct Row {
     node: NonNull<Header>,
 }
 
-// SAFETY: the rows are addresses of nodes of `table`, which the builder owns and nobody else knows.
-unsafe impl Send for MemtableBuilder {}
+// SAFETY: it is an address of a node of the table that the builder owns. Nobody else knows it, and
+// whoever follows it has the table.
+unsafe impl Send for Row {}
 
 impl MemtableBuilder {
     /// Starts empty, for a table as [`Memtable::with_pool`] makes it. A table that is not `filtered`
@@ -100,15 +115,24 @@ impl MemtableBuilder {
     /// The table with all added entries, and their addresses in order.
     pub fn finish(mut self) -> (Arc<Memtable<Bytewise>>, Merged) {
         let (first, depth) = match &self.common.keys {
-            Some((_, prefix)) if !self.common.mixed => (prefix.len(), 1),
+            Some((_, prefix)) if !self.common.mixed => (prefix.bytes.len(), 1),
             _ => (0, 0),
         };
         let sort = Sort { table: &self.table, first };
         for row in self.rows.iter_mut().take(self.common.outdated) {
             row.digit = sort.digit(sort.node(row), depth);
         }
-        sort.run(&mut self.rows, depth);
-        self.table.list.link_staged(self.rows.iter().map(|row| row.node));
+        let at = halves(&mut self.rows);
+        let (low, high) = self.rows.split_at_mut(at);
+        let (high, low) = match at {
+            0 => (Some(sort.chain(high, depth)), None),
+            _ => {
+                let high = || sort.chain(high, depth);
+                let (high, low) = both("esker-replay-2", high, || sort.chain(low, depth));
+                (Some(high), Some(low))
+            }
+        };
+        self.table.list.link_staged(low.into_iter().chain(high));
         let nodes = self.rows.iter().map(|row| row.node).collect();
         let table = Arc::new(self.table);
         (table.clone(), Merged::of_sorted(table, nodes))
@@ -121,19 +145,62 @@ impl Common {
     #[inline]
     fn prefix_with(&mut self, keyspace: KeyspaceId, key: &[u8], rows: usize) -> usize {
         let Some((first, prefix)) = &mut self.keys else {
-            self.keys = Some((keyspace, key.to_vec()));
+            self.keys = Some((keyspace, Prefix::new(key)));
             return key.len();
         };
-        if key.starts_with(prefix) && keyspace == *first {
-            return prefix.len();
+        if keyspace == *first && prefix.is_of(key) {
+            return prefix.bytes.len();
         }
-        let shared = prefix.iter().zip(key).take_while(|(a, b)| a == b).count();
-        prefix.truncate(shared);
+        let shared = prefix.bytes.iter().zip(key).take_while(|(a, b)| a == b).count();
+        *prefix = Prefix::new(&key[..shared]);
         self.mixed |= keyspace != *first;
         // Where there are several keyspaces, the first digit is the keyspace.
         self.outdated = if self.mixed { usize::MAX } else { rows };
         shared
     }
+}
+
+impl Prefix {
+    fn new(bytes: &[u8]) -> Self {
+        let mut start = [0; 16];
+        let short = start.get_mut(..bytes.len()).map(|place| {
+            place.copy_from_slice(bytes);
+            u128::MAX.checked_shl(128 - 8 * bytes.len() as u32).unwrap_or(0)
+        });
+        let short = short.map(|mask| (u128::from_be_bytes(start), mask));
+        Self { bytes: bytes.to_vec(), short }
+    }
+
+    /// Whether a key begins with it. Most prefixes are short, and need no call of `memcmp`.
+    #[inline]
+    fn is_of(&self, key: &[u8]) -> bool {
+        match (self.short, key.first_chunk()) {
+            (Some((start, mask)), Some(key)) => (u128::from_be_bytes(*key) ^ start) & mask == 0,
+            _ => key.starts_with(&self.bytes),
+        }
+    }
+}
+
+/// Moves rows with smaller digits before the others, if there are so many that two threads sort them
+/// faster. Returns how many were moved to the front.
+fn halves(rows: &mut [Row]) -> usize {
+    if rows.len() < HALVED_ROWS {
+        return 0;
+    }
+    let mut samples: Vec<u64> =
+        rows.iter().step_by(rows.len() / SAMPLES).map(|row| row.digit).collect();
+    samples.sort_unstable();
+    let middle = samples[samples.len() / 2];
+    let (mut low, mut high) = (0, rows.len());
+    while low < high {
+        if rows[low].digit < middle {
+            low += 1;
+        } else {
+            high -= 1;
+            rows.swap(low, high);
+        }
+    }
+    low
 }
 
 /// Sorts the rows of a table by keyspace, key, and sequence number descending.
@@ -153,6 +220,12 @@ impl<'t> Sort<'t> {
         let Some(before) = depth.checked_sub(1) else { return u64::from(node.keyspace()) };
         let at = self.first + before * DIGIT_BYTES;
         head_of(node.key().get(at..).unwrap_or_default())
+    }
+
+    /// Sorts rows, as [`Self::run`] does, and links their nodes.
+    fn chain(&self, rows: &mut [Row], depth: usize) -> Chain {
+        self.run(rows, depth);
+        self.table.list.chain(rows.iter().map(|row| row.node))
     }
 
     /// Sorts rows with digits of this depth, before which nothing differs.

@@ -24,6 +24,10 @@ use std::sync::Arc;
 /// How many nodes ahead are fetched while nodes are visited in order.
 const AHEAD: usize = 4;
 
+/// A cursor that goes on fetches so many nodes together. Each lies on another page, and processors look
+/// up the addresses of several pages at the same time if they are asked for them together.
+const FETCHED: usize = 8;
+
 /// Every so many nodes have a copy of their keys' beginnings.
 const SAMPLED: usize = 16;
 
@@ -188,6 +192,15 @@ impl MergedCursor {
         self.present.and_then(|at| self.merged.node(at))
     }
 
+    /// Fetches the nodes from this index on, with the first bytes of their values.
+    #[inline]
+    fn fetch(&self, from: usize) {
+        for node in self.merged.nodes.iter().skip(from).take(FETCHED) {
+            let address = node.as_ptr().cast::<u8>();
+            (0..2).for_each(|line| prefetch(address.wrapping_add(64 * line)));
+        }
+    }
+
     /// Stands on the node at this index if it belongs to the keyspace.
     fn stand(&mut self, at: Option<usize>) {
         let mine =
@@ -281,8 +294,8 @@ impl Cursor for MergedCursor {
     #[inline]
     fn next(&mut self) -> Result<()> {
         if let Some(at) = self.present {
-            if let Some(later) = self.merged.nodes.get(at + AHEAD) {
-                prefetch(later.as_ptr());
+            if at.is_multiple_of(FETCHED) {
+                self.fetch(at + FETCHED);
             }
             self.stand(Some(at + 1));
         }

@@ -101,9 +101,8 @@ pub fn relay<A: Applies, R>(
         let spare = (1..LOADS).map(|_| Load::default()).collect();
         let (place, load) = (Some(Place::Here(applier)), Load::default());
         let mut relay = Relay { scope, directory, place, load, spare };
-        let read = read(&mut |position, operations, payload| {
-            relay.take(position, operations, payload)
-        });
+        let read =
+            read(&mut |position, operations, payload| relay.take(position, operations, payload));
         let applier = relay.finish()?;
         Ok((read?, applier))
     })

@@ -36,7 +36,7 @@ pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;
 pub use signal::Signal;
 pub use stripes::{Apart, Lane, Stripes};
-pub use threads::{Helper, help, spawn};
+pub use threads::{Helper, both, help, spawn};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -113,3 +113,62 @@ fn keys_of_full_length_that_differ_at_their_ends_are_sorted() {
     let rows = rows(&builder.finish().0, 0);
     assert!(rows.len() == 40 && rows.is_sorted_by(|a, b| a.0 < b.0));
 }
+
+#[test]
+fn two_threads_sort_what_one_would() {
+    for seed in seeds().into_iter().take(3) {
+        println!("ESKER_SEED={seed}");
+        let mut random = Random(seed);
+        let filtered = random.below(2) == 0;
+        let mut builder = MemtableBuilder::new(1 << 20, pool(), filtered);
+        let inserted = Arc::new(Memtable::new(Bytewise, 1 << 20));
+        // A long prefix, a short one and none; one keyspace and several.
+        let prefix = vec![b'p'; [0, 9, 40][random.below(3) as usize]];
+        let keyspaces = 1 + random.below(2) * 3;
+        for seq in 1..=HALVED_ROWS as u64 + 500 {
+            let keyspace = random.below(keyspaces) as KeyspaceId;
+            let key = [&prefix[..], &random.below(9000).to_be_bytes()[5..]].concat();
+            let key = if random.below(500) == 0 { random.key() } else { key };
+            builder.insert(keyspace, &key, seq, Kind::Put, &seq.to_le_bytes());
+            inserted.insert(keyspace, &key, seq, Kind::Put, &seq.to_le_bytes());
+        }
+        let (built, list) = builder.finish();
+        let list = Arc::new(list);
+        assert_eq!(built.entries(), inserted.entries());
+        for keyspace in 0..5 {
+            let expected = rows(&inserted, keyspace);
+            assert_eq!(rows(&built, keyspace), expected);
+            let mut cursor = list.cursor(keyspace);
+            cursor.seek_to_first().unwrap();
+            for (key, seq, _) in &expected {
+                assert_eq!((cursor.key(), cursor.seq()), (&key[..], *seq));
+                cursor.next().unwrap();
+            }
+            assert!(!cursor.valid());
+            for (key, seq, value) in expected.iter().step_by(97) {
+                let found = built.get(keyspace, key, *seq + 1).unwrap();
+                assert_eq!((found.seq, found.value), (*seq, &value[..]));
+            }
+            let middle = list
+                .middle(keyspace)
+                .map(|key| expected.iter().filter(|(other, _, _)| *other < key).count() * 2);
+            assert!(middle.is_none_or(|before| before <= expected.len()));
+            assert_eq!(middle.is_none(), expected.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_prefix_is_known_whatever_its_length() {
+    for len in [0, 1, 8, 15, 16, 17, 40] {
+        let prefix = Prefix::new(&vec![b'x'; len]);
+        for key_len in [len, len + 1, 16, 60] {
+            let mut key = vec![b'x'; key_len];
+            assert_eq!(prefix.is_of(&key), key_len >= len, "{len} {key_len}");
+            if let Some(last) = len.checked_sub(1).and_then(|last| key.get_mut(last)) {
+                *last = b'y';
+                assert!(!prefix.is_of(&key), "{len} {key_len}");
+            }
+        }
+    }
+}
