@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 5;
 const LOGGED: u64 = 1_500_000;
 const VALUE: [u8; 100] = [b'v'; 100];
-/// Entries of the database with small segments, and bytes of its segments: one segment has 9 entries.
-const SEGMENTED: u64 = 900_000;
+/// Entries of the database with small segments, and bytes of its segments: a segment has about 16 entries.
+const SEGMENTED: u64 = 1_600_000;
 const SEGMENT_BYTES: u32 = 1 << 10;
 
 fn main() -> Result<()> {

@@ -91,25 +91,24 @@ pub fn write_slices<O: KeyOrder, C: Cursor>(
     write_pieces(order, material, (targets.tier, &tombstones), &pieces, goal, output)
 }
 
-/// As [`write_slices`], by two threads: what precedes the key `middle`, which is one of an entry, goes
-/// to the first output, and the rest to the second one. The helper gets this name.
-pub fn write_slices_in_two<O: KeyOrder, C: Cursor>(
+/// As [`write_slices`]; by two threads, if there is a `middle`, a key of an entry: what precedes it goes
+/// to the first output, and the rest to the second one.
+pub fn write_in_two<O: KeyOrder, C: Cursor>(
     order: &O,
     material: &Material<'_, C>,
     targets: Targets<'_>,
     goal: impl Fn(&[Arc<Partition>], Option<&mut LoserTree<C, O>>) -> Result<Goal> + Sync,
-    (middle, helper): (&[u8], &str),
-    [first, second]: [&mut (impl Output + Send); 2],
+    (middle, [first, second]): (Option<Vec<u8>>, [&mut (impl Output + Send); 2]),
 ) -> Result<Vec<Slice>> {
     let (pieces, tombstones) = pieces(order, material, &targets)?;
-    // A range delete must not be cut: a slice knows whether it hides all of its partition.
-    let (low, high) = match tombstones.is_empty() {
-        true => halves(order, material, pieces, middle)?,
-        false => (pieces, Vec::new()),
-    };
     let (tier, goal) = ((targets.tier, &tombstones), &goal);
+    // A range delete must not be cut: a slice knows whether it hides all of its partition.
+    let Some(middle) = middle.filter(|_| tombstones.is_empty()) else {
+        return write_pieces(order, material, tier, &pieces, goal, first);
+    };
+    let (low, high) = halves(order, material, pieces, &middle)?;
     let (upper, lower) = both(
-        helper,
+        "esker-flush",
         || write_pieces(order, material, tier, &high, goal, second),
         || write_pieces(order, material, tier, &low, goal, first),
     );

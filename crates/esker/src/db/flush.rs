@@ -15,13 +15,11 @@ use crate::base::{Bytewise, KeyspaceId, Moment};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::slicing::{
-    Goal, Material, Targets, lies_clear, segments_of, write_slices, write_slices_in_two,
-};
+use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, segments_of, write_in_two};
 use crate::compaction::{CompactionRule, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
-use crate::db::output::{HELPER, SlicesFile};
+use crate::db::output::SlicesFile;
 use crate::directory::reserve::Use;
 use crate::error::Result;
 use crate::events::EventKind;
@@ -41,22 +39,15 @@ struct Slices {
     by_keyspace: BTreeMap<KeyspaceId, (usize, Vec<Slice>)>,
 }
 
-/// From this size on, a set that was replayed is flushed by two threads.
-const HALVED_BYTES: u64 = 8 << 20;
-
-/// The files of a flush. The second one is only used if two threads write it.
-type Writers = [Option<RunWriter>; 2];
+/// The files of a flush, the second one for a second thread, and whether the set was replayed.
+type Writers = ([Option<RunWriter>; 2], bool);
 
 impl Core {
-    /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time.
-    pub(super) fn flush_oldest(&self) -> Result<bool> {
-        self.with_space(Use::Unit, || self.flush_oldest_once(false))
-    }
-
-    /// As [`Self::flush_oldest`], for a set that open has replayed: the program waits for it, and
-    /// nothing else is done meanwhile. So two threads share it, and nothing is copied into the cache.
-    pub(super) fn flush_replayed(&self) -> Result<bool> {
-        self.with_space(Use::Unit, || self.flush_oldest_once(true))
+    /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time. For a set that was
+    /// `replayed` open waits, and nothing else is done meanwhile. So two threads share its flush, and
+    /// nothing is copied into the cache.
+    pub(super) fn flush_oldest(&self, replayed: bool) -> Result<bool> {
+        self.with_space(Use::Unit, || self.flush_oldest_once(replayed))
     }
 
     fn flush_oldest_once(&self, replayed: bool) -> Result<bool> {
@@ -68,16 +59,15 @@ impl Core {
         // What was written for the partitions may be refused at the install; what is written for the
         // top tier is not.
         for to_top in [false, true] {
-            let mut writers = Writers::default();
-            let slices =
-                self.write_slices(&set, to_top, (&mut writers, replayed)).inspect_err(|_| {
-                    writers.iter_mut().for_each(|writer| self.give_up_file(writer.take()));
-                })?;
-            bytes += writers.iter().flatten().map(RunWriter::bytes_written).sum::<u64>();
+            let mut writers: Writers = (Default::default(), replayed);
+            let slices = self.write_slices(&set, to_top, &mut writers).inspect_err(|_| {
+                self.give_up_files(writers.0.iter_mut().filter_map(Option::take));
+            })?;
+            bytes += writers.0.iter().flatten().map(RunWriter::bytes_written).sum::<u64>();
             let made = segments_of(slices.by_keyspace.values().flat_map(|(_, slices)| slices));
             (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);
             let mut installed = true;
-            self.conclude(writers.into_iter().flatten(), made, || {
+            self.conclude(writers.0.into_iter().flatten(), made, || {
                 installed = self.install_flush(&set, slices)?;
                 Ok(())
             })?;
@@ -111,7 +101,7 @@ impl Core {
         &self,
         set: &MemtableSet,
         to_top: bool,
-        (writers, replayed): (&mut Writers, bool),
+        writers: &mut Writers,
     ) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
@@ -140,11 +130,9 @@ impl Core {
             let into = (&*tree, to_top);
             let written = match &keyspace.order {
                 Order::Bytewise => {
-                    let writers = (&mut *writers, replayed);
                     self.write_keyspace(&Bytewise, &readers, (id, set), into, &rule, writers)?
                 }
                 Order::Custom(order) => {
-                    let writers = (&mut *writers, replayed);
                     let written =
                         self.write_keyspace(order, &readers, (id, set), into, &rule, writers);
                     // Entries that the writer refused as out of order may result from a panic
@@ -165,7 +153,7 @@ impl Core {
         (id, set): (KeyspaceId, &MemtableSet),
         (tree, to_top): (&Tree, bool),
         rule: &CompactionRule,
-        (writers, replayed): (&mut Writers, bool),
+        writers: &mut Writers,
     ) -> Result<(usize, Vec<Slice>)> {
         let nothing = Ok((0, Vec::new()));
         if O::tables(set, id).next().is_none() {
@@ -201,20 +189,11 @@ impl Core {
             };
             Ok(Goal { bottom, settled })
         };
-        let [mut first, mut second] = writers.each_mut().map(|writer| SlicesFile {
-            core: self,
-            writer,
-            yields: false,
-            warms: !replayed,
-        });
-        let halved = replayed && set.bytes() >= HALVED_BYTES;
-        let slices = match O::middle(set, id).filter(|_| halved) {
-            Some(middle) => {
-                let (at, both) = ((&middle[..], HELPER), [&mut first, &mut second]);
-                write_slices_in_two(order, &material, targets, goal, at, both)?
-            }
-            None => write_slices(order, &material, targets, goal, &mut first)?,
-        };
+        let (files, replayed) = writers;
+        let file = |writer| SlicesFile { core: self, writer, yields: false, warms: !*replayed };
+        let [mut first, mut second] = files.each_mut().map(file);
+        let outputs = (O::middle(set, id).filter(|_| *replayed), [&mut first, &mut second]);
+        let slices = write_in_two(order, &material, targets, goal, outputs)?;
         self.trust(order)?;
         Ok((tier, slices))
     }

@@ -7,15 +7,11 @@ use crate::compaction::CompactionCounts;
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::Output;
 use crate::db::core::Core;
-use crate::error::{IoContext, Result};
+use crate::error::Result;
 use crate::monitor::Compacting;
-use crate::run::{RunWriter, Segment};
-use crate::sync::both;
+use crate::run::{RunWriter, Segment, finish_files};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// The name of a thread that helps a flush.
-pub(super) const HELPER: &str = "esker-flush";
 
 impl Core {
     /// Counts what a flush or compaction did with operands and with entries that expire.
@@ -30,29 +26,20 @@ impl Core {
         }
     }
 
-    /// The writer of this flush or compaction, created when it is first needed.
+    /// The writer of this flush or compaction, created when it is first needed. `warms`: what it
+    /// writes goes into the cache.
     pub(super) fn writer<'w>(
         &self,
         writer: &'w mut Option<RunWriter>,
-        settled: bool,
-    ) -> Result<&'w mut RunWriter> {
-        // What it costs to keep blocks would slow such writers further.
-        self.writer_for(writer, settled, !self.pacer.slows_a_writer())
-    }
-
-    /// As [`Self::writer`]; `warms`: what is written goes into the cache.
-    fn writer_for<'w>(
-        &self,
-        writer: &'w mut Option<RunWriter>,
-        settled: bool,
-        warms: bool,
+        (settled, warms): (bool, bool),
     ) -> Result<&'w mut RunWriter> {
         if let Some(writer) = writer {
             return Ok(writer);
         }
         let (id, options) = (self.files.next_id(), self.writer_options(settled));
         let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
-        if warms {
+        // What it costs to keep blocks would slow such writers further.
+        if warms && !self.pacer.slows_a_writer() {
             created.keep_in(&self.cache);
         }
         Ok(writer.insert(created))
@@ -99,37 +86,19 @@ impl Core {
     ) -> Result<()> {
         let mut writers: Vec<_> = writers.into_iter().collect();
         // The objects are taken before the install, so that the tree refers to the same objects.
-        let files: Vec<_> =
-            writers.iter().map(|writer| self.files.output_file(writer.id())).collect();
-        self.finish(&mut writers).and_then(|()| install()).inspect_err(|_| {
-            if self.latch.get().is_none() {
-                writers.drain(..).for_each(|writer| self.give_up_file(Some(writer)));
-            }
-        })?;
+        let files: Vec<_> = writers.iter().map(|it| self.files.output_file(it.id())).collect();
+        finish_files(&mut writers, &self.fs, self.files.directory())
+            .and_then(|()| install())
+            .inspect_err(|_| {
+                if self.latch.get().is_none() {
+                    self.give_up_files(writers.drain(..));
+                }
+            })?;
         // Seeded: output for a tree that was removed meanwhile stays until the next open.
         bug!("db_unused_output_stays", return Ok(()));
-        for file in files {
-            self.release_unused(&file, &made);
-        }
+        files.iter().for_each(|file| self.release_unused(file, &made));
         self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
-    }
-
-    /// Makes files durable, with their names.
-    fn finish(&self, writers: &mut [RunWriter]) -> Result<()> {
-        // The device takes what several syncs write at the same time.
-        match writers {
-            [] => return Ok(()),
-            [first, second] => {
-                let (second, first) = both(HELPER, || second.finish(), || first.finish());
-                first.and(second)?;
-            }
-            others => others.iter_mut().try_for_each(|writer| writer.finish().map(drop))?,
-        }
-        // Seeded: a power cut removes the name of a run that the manifest refers to.
-        bug!("db_run_name_not_synced", return Ok(()));
-        let directory = self.files.directory();
-        self.fs.sync_dir(directory).context("sync", directory)
     }
 }
 
@@ -150,7 +119,7 @@ impl Output for SlicesFile<'_> {
     }
 
     fn writer(&mut self) -> Result<&mut RunWriter> {
-        self.core.writer_for(self.writer, false, self.warms && !self.core.pacer.slows_a_writer())
+        self.core.writer(self.writer, (false, self.warms))
     }
 
     fn segments(&mut self) -> Vec<Arc<Segment>> {
@@ -167,10 +136,10 @@ impl Output for SlicesFile<'_> {
 }
 
 impl Core {
-    /// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
+    /// Removes the files of a failed flush or compaction: on a full disk their space is needed (C7).
     /// A file that stays is removed by the next open.
-    pub(super) fn give_up_file(&self, writer: Option<RunWriter>) {
-        if let Some(Err(error)) = writer.map(RunWriter::abandon) {
+    pub(super) fn give_up_files(&self, writers: impl IntoIterator<Item = RunWriter>) {
+        for error in writers.into_iter().filter_map(|writer| writer.abandon().err()) {
             self.monitor.files_left("files of failed flushes and compactions", &error);
         }
     }

@@ -49,7 +49,7 @@ impl Core {
         for key in keys {
             let found = self
                 .push_span(key, &mut writer)
-                .inspect_err(|_| self.give_up_file(writer.take()))?;
+                .inspect_err(|_| self.give_up_files(writer.take()))?;
             pushed.extend(found);
         }
         pushed.sort_by_key(|pushed: &Pushed| pushed.keyspace.id);

@@ -9,6 +9,8 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::events::{EventBus, EventKind, message_of};
 use crate::manifest::Known;
+use crate::memtable::ChunkPool;
+use crate::options::settings::Settings;
 use crate::options::{Options, Recovery};
 use crate::recovery::consistency;
 use crate::recovery::description::Described;
@@ -20,15 +22,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Reads the log into memtables, newest first.
+/// Reads the log in `directory` into memtables, newest first.
 pub fn replay_log(
-    directory: &Path,
-    start: Seq,
+    (directory, start): (&Path, Seq),
     options: &Options,
-    replay: Replay<'_>,
+    (settings, pool): (&Settings, &Arc<ChunkPool>),
+    catalog: &mut Catalog,
     events: &EventBus,
 ) -> Result<(wal::Recovered, Vec<Arc<MemtableSet>>)> {
     let since = Instant::now();
+    // Who only reads flushes nothing, so reads go to these memtables for as long as it is open.
+    let replay = Replay::new((directory, start), settings, pool, catalog, options.read_only);
     let policy = match options.recovery {
         Recovery::Refuse => wal::Policy::Refuse,
         Recovery::KeepPrefix => wal::Policy::KeepPrefix,

@@ -19,6 +19,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+/// From this size on, two threads flush a set faster.
+const HALVED_BYTES: u64 = 8 << 20;
+
 /// The memtables of all orders, sealed at one log position.
 #[derive(Debug)]
 pub struct MemtableSet {
@@ -260,8 +263,8 @@ pub trait DbOrder: KeyOrder {
     /// tombstones; `false` is certain.
     fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool;
 
-    /// A key of the keyspace about as many entries of which in `set` are smaller as are not, where that
-    /// is known.
+    /// A key in the middle of the keyspace's entries in `set`, where it is known and the set is so large
+    /// that two threads flush it faster.
     fn middle(_set: &MemtableSet, _keyspace: KeyspaceId) -> Option<Vec<u8>> {
         None
     }
@@ -297,7 +300,7 @@ impl DbOrder for Bytewise {
     }
 
     fn middle(set: &MemtableSet, keyspace: KeyspaceId) -> Option<Vec<u8>> {
-        set.bytewise.middle(keyspace)
+        (set.bytes() >= HALVED_BYTES).then(|| set.bytewise.middle(keyspace))?
     }
 
     fn cursors(
