@@ -21,13 +21,14 @@ use crate::error::Result;
 use crate::iter::LoserTree;
 use crate::manifest::{Partition, Row};
 use crate::run::{Role, Run, RunWriter, Segment};
+use crate::sync::both;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What slices are made of.
 pub struct Material<'m, C> {
     /// Opens cursors over the entries, those of the newest source first.
-    pub open: &'m dyn Fn() -> Vec<C>,
+    pub open: &'m (dyn Fn() -> Vec<C> + Sync),
     /// The range tombstones.
     pub tombstones: Fragments,
     /// Applies operands.
@@ -69,28 +70,114 @@ pub trait Output {
     fn note(&mut self, counts: &CompactionCounts);
 }
 
+/// What becomes one slice.
+struct Piece<'t> {
+    partitions: &'t [Arc<Partition>],
+    lower: Option<Vec<u8>>,
+    upper: Option<Vec<u8>>,
+    has_entries: bool,
+}
+
 /// Writes what the material holds for these partitions. `goal` decides how the slice of some of
 /// them is written; its second argument is a cursor if there are entries.
 pub fn write_slices<O: KeyOrder, C: Cursor>(
     order: &O,
     material: &Material<'_, C>,
     targets: Targets<'_>,
-    mut goal: impl FnMut(&[Arc<Partition>], Option<&mut LoserTree<C, O>>) -> Result<Goal>,
+    goal: impl Fn(&[Arc<Partition>], Option<&mut LoserTree<C, O>>) -> Result<Goal>,
     output: &mut impl Output,
 ) -> Result<Vec<Slice>> {
-    let Targets { row, tier, within } = targets;
+    let (pieces, tombstones) = pieces(order, material, &targets)?;
+    write_pieces(order, material, (targets.tier, &tombstones), &pieces, goal, output)
+}
+
+/// As [`write_slices`]; by two threads, if there is a `middle`, a key of an entry: what precedes it goes
+/// to the first output, and the rest to the second one.
+pub fn write_in_two<O: KeyOrder, C: Cursor>(
+    order: &O,
+    material: &Material<'_, C>,
+    targets: Targets<'_>,
+    goal: impl Fn(&[Arc<Partition>], Option<&mut LoserTree<C, O>>) -> Result<Goal> + Sync,
+    (middle, [first, second]): (Option<Vec<u8>>, [&mut (impl Output + Send); 2]),
+) -> Result<Vec<Slice>> {
+    let (pieces, tombstones) = pieces(order, material, &targets)?;
+    let (tier, goal) = ((targets.tier, &tombstones), &goal);
+    // A range delete must not be cut: a slice knows whether it hides all of its partition.
+    let Some(middle) = middle.filter(|_| tombstones.is_empty()) else {
+        return write_pieces(order, material, tier, &pieces, goal, first);
+    };
+    let (low, high) = halves(order, material, pieces, &middle)?;
+    let (upper, lower) = both(
+        "esker-flush",
+        || write_pieces(order, material, tier, &high, goal, second),
+        || write_pieces(order, material, tier, &low, goal, first),
+    );
+    let mut slices = lower?;
+    slices.extend(upper?);
+    Ok(slices)
+}
+
+/// What there is to write, and the range tombstones that survive.
+fn pieces<'t, O: KeyOrder, C: Cursor>(
+    order: &O,
+    material: &Material<'_, C>,
+    targets: &Targets<'t>,
+) -> Result<(Vec<Piece<'t>>, Arc<Fragments>)> {
+    let Targets { row, within, .. } = targets;
+    let row: &'t Row = row;
     let upper = material.rule.clone().at(Depth::Upper);
     let tombstones = Arc::new(upper.surviving(order, &material.tombstones));
     let mut look = LoserTree::new(order.clone(), (material.open)());
-    let found = flush_targets(order, row, within, &mut look, Cutter::new(&tombstones))?;
+    let found = flush_targets(order, row, within.clone(), &mut look, Cutter::new(&tombstones))?;
     look.check()?;
-    let mut cutter = Cutter::new(&tombstones);
-    let mut slices = Vec::new();
-    for FlushTarget { partitions, has_entries } in found {
+    let piece = |FlushTarget { partitions, has_entries }| {
         let partitions = &row.partitions()[partitions];
-        let [first, ..] = partitions else { continue };
-        let last = partitions.last().unwrap_or(first);
-        let (lower, upper) = (first.lower.clone(), last.upper.clone());
+        let lower = partitions.first().and_then(|first| first.lower.clone());
+        let upper = partitions.last().and_then(|last| last.upper.clone());
+        Piece { partitions, lower, upper, has_entries }
+    };
+    Ok((found.into_iter().map(piece).collect(), tombstones))
+}
+
+/// The pieces before and behind a key of an entry; the piece around the key is cut.
+fn halves<'t, O: KeyOrder, C: Cursor>(
+    order: &O,
+    material: &Material<'_, C>,
+    mut pieces: Vec<Piece<'t>>,
+    middle: &[u8],
+) -> Result<(Vec<Piece<'t>>, Vec<Piece<'t>>)> {
+    let before = |bound: &Option<Vec<u8>>| {
+        bound.as_ref().is_some_and(|bound| order.compare(bound, middle).is_le())
+    };
+    let at = pieces.partition_point(|piece| before(&piece.upper));
+    let mut high = pieces.split_off(at);
+    let Some(around) = high.first_mut() else { return Ok((pieces, high)) };
+    let mut look = LoserTree::new(order.clone(), (material.open)());
+    look.seek_start(around.lower.as_deref())?;
+    if around.has_entries && look.valid() && order.compare(look.key(), middle).is_lt() {
+        pieces.push(Piece {
+            partitions: around.partitions,
+            lower: around.lower.replace(middle.to_vec()),
+            upper: Some(middle.to_vec()),
+            has_entries: true,
+        });
+    }
+    Ok((pieces, high))
+}
+
+fn write_pieces<O: KeyOrder, C: Cursor>(
+    order: &O,
+    material: &Material<'_, C>,
+    (tier, tombstones): (usize, &Arc<Fragments>),
+    pieces: &[Piece<'_>],
+    goal: impl Fn(&[Arc<Partition>], Option<&mut LoserTree<C, O>>) -> Result<Goal>,
+    output: &mut impl Output,
+) -> Result<Vec<Slice>> {
+    let mut look = LoserTree::new(order.clone(), (material.open)());
+    let mut cutter = Cutter::new(tombstones);
+    let mut slices = Vec::new();
+    for Piece { partitions, lower, upper, has_entries } in pieces {
+        let (lower, upper) = (lower.clone(), upper.clone());
         let Goal { bottom, settled } = goal(partitions, has_entries.then_some(&mut look))?;
         // Seeded: a flush drops deletes although older entries lie below.
         let bottom = bottom || bug!("compaction_slices_always_at_the_bottom");
@@ -103,7 +190,7 @@ pub fn write_slices<O: KeyOrder, C: Cursor>(
         };
         let survivors = if bottom { gc.surviving(order, &removed) } else { removed };
         let mut segments = Vec::new();
-        if has_entries {
+        if *has_entries {
             let cursors = (material.open)();
             let mut stream =
                 CompactionStream::new(order.clone(), cursors, vec![tombstones.clone()], gc)

@@ -333,7 +333,7 @@ impl Core {
 
     fn flush_everything(&self, pipeline: &Pipeline) -> Result<()> {
         loop {
-            while self.flush_oldest()? {}
+            while self.flush_oldest(false)? {}
             let state = self.state_now();
             if !self.has_unflushed(pipeline, &state) {
                 return Ok(());

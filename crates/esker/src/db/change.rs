@@ -153,7 +153,8 @@ impl Core {
             file.mark_obsolete();
             return;
         }
-        let unused = made.iter().filter(|segment| !store.refers_to(segment));
+        let written = made.iter().filter(|segment| segment.meta().file == file.id());
+        let unused = written.filter(|segment| !store.refers_to(segment));
         unused.for_each(|segment| segment.mark_obsolete());
     }
 

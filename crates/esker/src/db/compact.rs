@@ -138,7 +138,7 @@ impl Core {
             let version = self.state_now().version.clone();
             let Some(tree) = version.tree(*id) else { continue };
             let old = partition_at(&keyspace, tree, lower.as_deref());
-            let Some(old) = old.inspect_err(|_| self.give_up_file(writer.take()))? else {
+            let Some(old) = old.inspect_err(|_| self.give_up_files(writer.take()))? else {
                 continue;
             };
             delta_bytes += old.delta_bytes();
@@ -161,7 +161,7 @@ impl Core {
             );
             let (base, taken_over, filtered_under) = base
                 .map_err(|error| error.in_keyspace(&keyspace.name, Some(bounds)))
-                .inspect_err(|_| self.give_up_file(writer.take()))?;
+                .inspect_err(|_| self.give_up_files(writer.take()))?;
             adopted += taken_over;
             let traits = traits.names.clone();
             compacted.push(Compacted { keyspace, old, base, filtered_under, traits });
@@ -221,7 +221,7 @@ impl Core {
         let survivors = gc.surviving(order, &all_within(order, old, &tombstones));
         let mut tombstone_segments = Vec::new();
         if !survivors.is_empty() {
-            let writer = self.writer(output.writer, true)?;
+            let writer = self.writer(output.writer, (true, true))?;
             writer.add_tombstones::<O>(&survivors)?;
             tombstone_segments = self.take_segments(writer);
         }
@@ -287,7 +287,7 @@ impl Core {
                 .with_operator(traits.operator.clone())
                 .with_filter(traits.filter.clone().filter(|_| filtering))
                 .within(old.lower.clone(), old.upper.clone());
-        let writer = self.writer(output.writer, true)?;
+        let writer = self.writer(output.writer, (true, true))?;
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.advance(&mut out)? {

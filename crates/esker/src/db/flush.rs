@@ -15,7 +15,7 @@ use crate::base::{Bytewise, KeyspaceId, Moment};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, segments_of, write_slices};
+use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, segments_of, write_in_two};
 use crate::compaction::{CompactionRule, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
@@ -39,13 +39,18 @@ struct Slices {
     by_keyspace: BTreeMap<KeyspaceId, (usize, Vec<Slice>)>,
 }
 
+/// The files of a flush, the second one for a second thread, and whether the set was replayed.
+type Writers = ([Option<RunWriter>; 2], bool);
+
 impl Core {
-    /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time.
-    pub(super) fn flush_oldest(&self) -> Result<bool> {
-        self.with_space(Use::Unit, || self.flush_oldest_once())
+    /// Flushes the oldest sealed set, if there is one. Only one flush runs at a time. For a set that was
+    /// `replayed` open waits, and nothing else is done meanwhile. So two threads share its flush, and
+    /// nothing is copied into the cache.
+    pub(super) fn flush_oldest(&self, replayed: bool) -> Result<bool> {
+        self.with_space(Use::Unit, || self.flush_oldest_once(replayed))
     }
 
-    fn flush_oldest_once(&self) -> Result<bool> {
+    fn flush_oldest_once(&self, replayed: bool) -> Result<bool> {
         let wait = |end| self.pipeline.as_ref().map_or(Ok(()), |log| log.wait_visible(end));
         let Some(set) = self.state.flushable(wait)? else { return Ok(false) };
         let watched = Watched::begin();
@@ -54,15 +59,15 @@ impl Core {
         // What was written for the partitions may be refused at the install; what is written for the
         // top tier is not.
         for to_top in [false, true] {
-            let mut writer = None;
-            let slices = self
-                .write_slices(&set, to_top, &mut writer)
-                .inspect_err(|_| self.give_up_file(writer.take()))?;
-            bytes += writer.as_ref().map_or(0, |writer: &RunWriter| writer.bytes_written());
+            let mut writers: Writers = (Default::default(), replayed);
+            let slices = self.write_slices(&set, to_top, &mut writers).inspect_err(|_| {
+                self.give_up_files(writers.0.iter_mut().filter_map(Option::take));
+            })?;
+            bytes += writers.0.iter().flatten().map(RunWriter::bytes_written).sum::<u64>();
             let made = segments_of(slices.by_keyspace.values().flat_map(|(_, slices)| slices));
             (keyspaces, segments) = (slices.by_keyspace.len() as u64, made.len() as u64);
             let mut installed = true;
-            self.conclude(writer, made, || {
+            self.conclude(writers.0.into_iter().flatten(), made, || {
                 installed = self.install_flush(&set, slices)?;
                 Ok(())
             })?;
@@ -90,13 +95,13 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes everything in `set` to one file, which is created for the first entry; `to_top`: for
-    /// the top rows.
+    /// Writes everything in `set` to files, which are created for the first entry; `to_top`: for the
+    /// top rows.
     fn write_slices(
         &self,
         set: &MemtableSet,
         to_top: bool,
-        writer: &mut Option<RunWriter>,
+        writers: &mut Writers,
     ) -> Result<Slices> {
         let mut slices = Slices::default();
         let end = set.sealed_at().unwrap_or(set.start);
@@ -125,11 +130,11 @@ impl Core {
             let into = (&*tree, to_top);
             let written = match &keyspace.order {
                 Order::Bytewise => {
-                    self.write_keyspace(&Bytewise, &readers, (id, set), into, &rule, writer)?
+                    self.write_keyspace(&Bytewise, &readers, (id, set), into, &rule, writers)?
                 }
                 Order::Custom(order) => {
                     let written =
-                        self.write_keyspace(order, &readers, (id, set), into, &rule, writer);
+                        self.write_keyspace(order, &readers, (id, set), into, &rule, writers);
                     // Entries that the writer refused as out of order may result from a panic
                     // (R15).
                     self.trust(order).and(written)?
@@ -148,7 +153,7 @@ impl Core {
         (id, set): (KeyspaceId, &MemtableSet),
         (tree, to_top): (&Tree, bool),
         rule: &CompactionRule,
-        writer: &mut Option<RunWriter>,
+        writers: &mut Writers,
     ) -> Result<(usize, Vec<Slice>)> {
         let nothing = Ok((0, Vec::new()));
         if O::tables(set, id).next().is_none() {
@@ -171,7 +176,8 @@ impl Core {
         let Some(row) = tree.row(tier) else { return nothing };
         let material = Material { open: &open, tombstones, operator, rule };
         let targets = Targets { row, tier, within: 0..row.partitions().len() };
-        let goal = |partitions: &[Arc<Partition>], cursor: Option<&mut LoserTree<_, O>>| {
+        let goal = |partitions: &[Arc<Partition>],
+                    cursor: Option<&mut LoserTree<AnyCursor<O>, O>>| {
             // Sets are flushed from oldest to newest, so nothing lies below an empty partition. If
             // several readers share the slice, other trees may hold hidden entries that are not
             // compacted away yet.
@@ -183,8 +189,11 @@ impl Core {
             };
             Ok(Goal { bottom, settled })
         };
-        let mut output = SlicesFile { core: self, writer, yields: false };
-        let slices = write_slices(order, &material, targets, goal, &mut output)?;
+        let (files, replayed) = writers;
+        let file = |writer| SlicesFile { core: self, writer, yields: false, warms: !*replayed };
+        let [mut first, mut second] = files.each_mut().map(file);
+        let outputs = (O::middle(set, id).filter(|_| *replayed), [&mut first, &mut second]);
+        let slices = write_in_two(order, &material, targets, goal, outputs)?;
         self.trust(order)?;
         Ok((tier, slices))
     }

@@ -24,7 +24,7 @@ use crate::directory::reserve::Reserve;
 use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
 use crate::events::EventBus;
-use crate::fs::{Fs, within};
+use crate::fs::within;
 use crate::manifest::{ReachRecord, Wanted};
 use crate::memtable::ChunkPool;
 use crate::monitor::Monitor;
@@ -34,7 +34,6 @@ use crate::recovery::create::create;
 use crate::recovery::description::{Described, describe};
 use crate::recovery::log::{check_known, check_points, replay_log};
 use crate::recovery::manifest::begin;
-use crate::recovery::replay::Replay;
 use crate::state::State;
 use crate::state::current::Current;
 use crate::stats::counters::{Counters, Timed};
@@ -42,7 +41,7 @@ use crate::sync::Signal;
 use crate::trace::Slowest;
 use crate::txn::Transactions;
 use crate::waits::Waits;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -138,8 +137,9 @@ impl Core {
         let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
         let (logs, waits) =
             (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
-        let replay = Replay::new(log_start, &settings, &pool, &mut described.catalog);
-        let (recovered, memtable_sets) = replay_log(&logs, log_start, options, replay, bus)?;
+        let (log, catalog) = ((&*logs, log_start), &mut described.catalog);
+        let (recovered, memtable_sets) =
+            replay_log(log, options, (&settings, &pool), catalog, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;
         let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;
@@ -149,7 +149,8 @@ impl Core {
         let pipeline = if options.read_only {
             None
         } else {
-            let mut config = log_config(&fs, logs, options, &settings, store.manifest.number());
+            let mut config = LogConfig::new(fs.clone(), logs);
+            config = config.of_database(options, &settings, store.manifest.number());
             tell_about_log(&mut config, (&counters, &waits, bus), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
@@ -201,7 +202,7 @@ impl Core {
     fn after_recovery(&self) -> Result<()> {
         if self.pipeline.is_some() {
             while self.state_now().oldest_sealed().is_some() {
-                match self.flush_oldest() {
+                match self.flush_oldest(true) {
                     Err(Error::DiskFull { .. }) => {
                         self.keep_replayed_log()?;
                         break;
@@ -221,21 +222,6 @@ impl Core {
         }
         Ok(())
     }
-}
-
-fn log_config(
-    fs: &Arc<dyn Fs>,
-    directory: PathBuf,
-    options: &Options,
-    settings: &Settings,
-    life: u64,
-) -> LogConfig {
-    let mut config = LogConfig::new(fs.clone(), directory);
-    config.life = life;
-    config.kind = options.log;
-    config.file_bytes_max = u64::from(options.log_file_bytes);
-    config.payload_bytes_max = settings.batch_bytes_max;
-    config
 }
 
 fn tell_about_log(

@@ -7,10 +7,10 @@ use crate::compaction::CompactionCounts;
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::Output;
 use crate::db::core::Core;
-use crate::error::{IoContext, Result};
+use crate::error::Result;
 use crate::fs::thread_time;
 use crate::monitor::Compacting;
-use crate::run::{RunWriter, Segment};
+use crate::run::{RunWriter, Segment, finish_files};
 use crate::sync::Aside;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,11 +28,12 @@ impl Core {
         }
     }
 
-    /// The writer of this flush or compaction, created when it is first needed.
+    /// The writer of this flush or compaction, created when it is first needed. `warms`: what it
+    /// writes goes into the cache.
     pub(super) fn writer<'w>(
         &self,
         writer: &'w mut Option<RunWriter>,
-        settled: bool,
+        (settled, warms): (bool, bool),
     ) -> Result<&'w mut RunWriter> {
         if let Some(writer) = writer {
             return Ok(writer);
@@ -40,7 +41,7 @@ impl Core {
         let (id, options) = (self.files.next_id(), self.writer_options(settled));
         let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
         // What it costs to keep blocks would slow such writers further.
-        if !self.pacer.slows_a_writer() {
+        if warms && !self.pacer.slows_a_writer() {
             created.keep_in(&self.cache);
         }
         Ok(writer.insert(created))
@@ -73,38 +74,31 @@ impl Core {
         done
     }
 
-    /// Makes the file of a flush or compaction durable and installs its segments. If that fails,
-    /// the file is removed, unless the manifest may refer to it. That cannot be excluded once an
+    /// Makes the files of a flush or compaction durable and installs their segments. If that fails,
+    /// the files are removed, unless the manifest may refer to them. That cannot be excluded once an
     /// edit was begun, and an edit that was begun and failed has set the latch. Some segments may
     /// have been `made` for trees that were removed meanwhile, with their keyspaces or branches.
     /// Nothing will ever refer to these: their space is freed, with the whole file if nothing else
     /// is in it (R22).
     pub(super) fn conclude(
         &self,
-        mut writer: Option<RunWriter>,
+        writers: impl IntoIterator<Item = RunWriter>,
         made: Vec<Arc<Segment>>,
         install: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        // The object is taken before the install, so that the tree refers to the same object.
-        let file = writer.as_ref().map(|writer| self.files.output_file(writer.id()));
-        let finish = |writer: &mut RunWriter| {
-            writer.finish()?;
-            // Seeded: a power cut removes the name of a run that the manifest refers to.
-            bug!("db_run_name_not_synced", return Ok(()));
-            let directory = self.files.directory();
-            self.fs.sync_dir(directory).context("sync", directory)
-        };
-        let finished = writer.as_mut().map_or(Ok(()), finish);
-        finished.and_then(|()| install()).inspect_err(|_| {
-            if self.latch.get().is_none() {
-                self.give_up_file(writer.take());
-            }
-        })?;
+        let mut writers: Vec<_> = writers.into_iter().collect();
+        // The objects are taken before the install, so that the tree refers to the same objects.
+        let files: Vec<_> = writers.iter().map(|it| self.files.output_file(it.id())).collect();
+        finish_files(&mut writers, &self.fs, self.files.directory())
+            .and_then(|()| install())
+            .inspect_err(|_| {
+                if self.latch.get().is_none() {
+                    self.give_up_files(writers.drain(..));
+                }
+            })?;
         // Seeded: output for a tree that was removed meanwhile stays until the next open.
         bug!("db_unused_output_stays", return Ok(()));
-        if let Some(file) = file {
-            self.release_unused(&file, &made);
-        }
+        files.iter().for_each(|file| self.release_unused(file, &made));
         self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
     }
@@ -142,6 +136,8 @@ pub(super) struct SlicesFile<'c> {
     pub writer: &'c mut Option<RunWriter>,
     /// Whether a flush goes first between steps.
     pub yields: bool,
+    /// Whether what is written goes into the cache.
+    pub warms: bool,
 }
 
 impl Output for SlicesFile<'_> {
@@ -151,7 +147,7 @@ impl Output for SlicesFile<'_> {
     }
 
     fn writer(&mut self) -> Result<&mut RunWriter> {
-        self.core.writer(self.writer, false)
+        self.core.writer(self.writer, (false, self.warms))
     }
 
     fn segments(&mut self) -> Vec<Arc<Segment>> {
@@ -168,10 +164,10 @@ impl Output for SlicesFile<'_> {
 }
 
 impl Core {
-    /// Removes the file of a failed flush or compaction: on a full disk its space is needed (C7).
+    /// Removes the files of a failed flush or compaction: on a full disk their space is needed (C7).
     /// A file that stays is removed by the next open.
-    pub(super) fn give_up_file(&self, writer: Option<RunWriter>) {
-        if let Some(Err(error)) = writer.map(RunWriter::abandon) {
+    pub(super) fn give_up_files(&self, writers: impl IntoIterator<Item = RunWriter>) {
+        for error in writers.into_iter().filter_map(|writer| writer.abandon().err()) {
             self.monitor.files_left("files of failed flushes and compactions", &error);
         }
     }

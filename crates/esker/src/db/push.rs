@@ -73,7 +73,7 @@ impl Core {
         for key in keys {
             let found = self
                 .push_span(key, &mut writer)
-                .inspect_err(|_| self.give_up_file(writer.take()))?;
+                .inspect_err(|_| self.give_up_files(writer.take()))?;
             pushed.extend(found);
         }
         Ok((writer, pushed))
@@ -144,7 +144,7 @@ impl Core {
         let material = Material { open: &open, tombstones, operator, rule: &rule };
         let within = tiers::children(order, below, &old);
         let targets = Targets { row: below, tier: key.tier - 1, within };
-        let mut output = SlicesFile { core: self, writer, yields: true };
+        let mut output = SlicesFile { core: self, writer, yields: true, warms: true };
         // The output lies where it is until the row below is pushed or compacted.
         let goal = |_: &[_], _: Option<&mut _>| Ok(Goal { bottom: false, settled: true });
         let slices = write_slices(order, &material, targets, goal, &mut output)?;

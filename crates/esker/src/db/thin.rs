@@ -199,9 +199,9 @@ impl Core {
             let examined = Examined { upto: seen.unwrap_or(0), parts };
             self.relief.thinned.lock().examined.insert(place, examined);
         };
-        let worth = written.inspect_err(|_| self.give_up_file(writer.take()))?;
+        let worth = written.inspect_err(|_| self.give_up_files(writer.take()))?;
         if !worth {
-            self.give_up_file(writer);
+            self.give_up_files(writer);
             note(&job.segment);
             return Ok(false);
         }
@@ -257,7 +257,7 @@ impl Core {
             let gc = self.compaction_rule().at(Depth::Upper);
             let mut stream = ThinStream::new(order.clone(), cursors, own, tombstones, gc, stretch);
             let mut out = |key: &[u8], seq, kind, value: &[u8]| {
-                self.writer(writer, true)?.add(order, key, seq, kind, value)
+                self.writer(writer, (true, true))?.add(order, key, seq, kind, value)
             };
             while stream.step(&mut out, STEP_ENTRIES)? {
                 if self.closing.load(Ordering::Acquire) {

@@ -216,7 +216,7 @@ impl Core {
             return false;
         }
         self.gate(Point::FlushBegins);
-        let result = contain(|| self.flush_oldest());
+        let result = contain(|| self.flush_oldest(false));
         let done = matches!(result, Ok(true));
         let failure = result.inspect_err(|error| self.monitor.failed("flush", error)).err();
         if done {

@@ -45,6 +45,7 @@ impl Incarnation {
 /// file.write_at(b"text", 0)?;
 /// file.sync_data()?;
 /// file.write_durably(b"more", 4096)?;
+/// assert!(file.next_data(0) == 0);
 /// let mut text = [0; 4];
 /// file.read_at(&mut text, 0)?;
 /// assert_eq!(&text, b"text");
@@ -94,6 +95,11 @@ pub trait File: Send + Sync + fmt::Debug {
     /// write it does; there the engine maps no file and recycles no allocated space.
     fn keeps_space(&self) -> bool {
         true
+    }
+    /// An offset at or after `offset` before which the file surely reads as zeros from there on; a hint
+    /// that lets recovery pass over space that was allocated and never written.
+    fn next_data(&self, offset: u64) -> u64 {
+        offset
     }
     /// How many names the file has (R22).
     fn links(&self) -> io::Result<u64>;

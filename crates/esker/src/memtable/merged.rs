@@ -24,6 +24,10 @@ use std::sync::Arc;
 /// How many nodes ahead are fetched while nodes are visited in order.
 const AHEAD: usize = 4;
 
+/// A cursor that goes on fetches so many nodes together. Each lies on another page, and processors look
+/// up the addresses of several pages at the same time if they are asked for them together.
+const FETCHED: usize = 8;
+
 /// Every so many nodes have a copy of their keys' beginnings.
 const SAMPLED: usize = 16;
 
@@ -63,11 +67,20 @@ impl Merged {
         if let Some(older) = older {
             nodes = merge(&older.nodes, &nodes);
         }
+        Self::of_nodes(all, nodes.into_boxed_slice())
+    }
+
+    /// The entries of one table, of which these are all nodes, in order.
+    pub(super) fn of_sorted(table: Arc<Memtable<Bytewise>>, nodes: Box<[NonNull<Header>]>) -> Self {
+        Self::of_nodes(vec![table], nodes)
+    }
+
+    fn of_nodes(tables: Vec<Arc<Memtable<Bytewise>>>, nodes: Box<[NonNull<Header>]>) -> Self {
         let every = nodes.iter().step_by(SAMPLED);
         // SAFETY: all are nodes of these tables (invariant 1).
         let every = every.map(|node| unsafe { NodeRef::from_raw(*node) });
         let samples = every.map(|node| sample(node.keyspace(), node.key())).collect();
-        Self { tables: all, nodes: nodes.into_boxed_slice(), samples }
+        Self { tables, nodes, samples }
     }
 
     /// How many tables there are.
@@ -83,6 +96,14 @@ impl Merged {
     /// A cursor over the entries of one keyspace.
     pub fn cursor(self: &Arc<Self>, keyspace: KeyspaceId) -> MergedCursor {
         MergedCursor { merged: self.clone(), keyspace, present: None }
+    }
+
+    /// The key of the middle entry of a keyspace.
+    pub fn middle(&self, keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        let from = self.find((keyspace, [0; 2]), |node| node.keyspace() < keyspace);
+        let upto = self.find((keyspace, [u64::MAX; 2]), |node| node.keyspace() <= keyspace);
+        let middle = self.node(from + upto.checked_sub(from)? / 2);
+        middle.filter(|node| node.keyspace() == keyspace).map(|node| node.key().to_vec())
     }
 
     fn node(&self, at: usize) -> Option<NodeRef<'_>> {
@@ -169,6 +190,15 @@ pub struct MergedCursor {
 impl MergedCursor {
     fn present(&self) -> Option<NodeRef<'_>> {
         self.present.and_then(|at| self.merged.node(at))
+    }
+
+    /// Fetches the nodes from this index on, with the first bytes of their values.
+    #[inline]
+    fn fetch(&self, from: usize) {
+        for node in self.merged.nodes.iter().skip(from).take(FETCHED) {
+            let address = node.as_ptr().cast::<u8>();
+            (0..2).for_each(|line| prefetch(address.wrapping_add(64 * line)));
+        }
     }
 
     /// Stands on the node at this index if it belongs to the keyspace.
@@ -264,8 +294,8 @@ impl Cursor for MergedCursor {
     #[inline]
     fn next(&mut self) -> Result<()> {
         if let Some(at) = self.present {
-            if let Some(later) = self.merged.nodes.get(at + AHEAD) {
-                prefetch(later.as_ptr());
+            if at.is_multiple_of(FETCHED) {
+                self.fetch(at + FETCHED);
             }
             self.stand(Some(at + 1));
         }

@@ -38,7 +38,8 @@ const HEIGHT_MAX: usize = 20;
 const FINGERS: usize = 4;
 /// How far a search from a finger may walk before it starts from the top instead.
 const FINGER_STEPS: usize = 8;
-/// How many staged nodes ahead of the one that is being linked are fetched.
+/// How many staged nodes are fetched together, ahead of the one that is being linked. Nodes lie on
+/// different pages: fetched one by one, each would wait for its own translation of addresses.
 const STAGED_AHEAD: usize = 8;
 
 /// The sequence number of an entry that is not published yet; it is greater than that of every
@@ -83,6 +84,18 @@ pub(super) struct Skiplist<O> {
 unsafe impl<O: Send> Send for Skiplist<O> {}
 // SAFETY: as above.
 unsafe impl<O: Sync> Sync for Skiplist<O> {}
+
+/// The first and the last node of a chain on a level.
+type Ends = (NonNull<Header>, NonNull<Header>);
+
+/// Staged nodes that are linked with each other, but not yet part of the list.
+pub(super) struct Chain {
+    ends: [Option<Ends>; HEIGHT_MAX],
+    count: u64,
+}
+
+// SAFETY: it is only addresses, and whoever follows them has the list.
+unsafe impl Send for Chain {}
 
 /// The nodes on both sides of a place, per level.
 struct Splice<'a> {
@@ -353,25 +366,47 @@ impl<O: KeyOrder> Skiplist<O> {
         unsafe { NodeRef::from_raw(node) }
     }
 
-    /// Links staged nodes of this list, given in order. The list must have no other nodes.
-    pub(super) fn link_staged(&mut self, nodes: impl Iterator<Item = NonNull<Header>> + Clone) {
-        debug_assert!(self.first().is_none(), "staged nodes are the first of a list");
-        let mut last = [self.root(); HEIGHT_MAX];
+    /// Links staged nodes, given in order, with each other. They are still in no list.
+    pub(super) fn chain(&self, nodes: impl Iterator<Item = NonNull<Header>> + Clone) -> Chain {
+        let mut chain = Chain { ends: [None; HEIGHT_MAX], count: 0 };
         let mut ahead = nodes.clone().skip(STAGED_AHEAD);
-        let mut count = 0;
         for node in nodes {
-            if let Some(later) = ahead.next() {
-                prefetch(later.as_ptr());
+            if chain.count.is_multiple_of(STAGED_AHEAD as u64) {
+                ahead.by_ref().take(STAGED_AHEAD).for_each(|later| prefetch(later.as_ptr()));
             }
-            let node = self.staged(node);
-            for (level, last) in last.iter_mut().enumerate().take(node.height()) {
-                // SAFETY: `last` is the root or was put there because it is higher than `level`.
-                unsafe { last.set_next(level, Some(node)) };
-                *last = node;
+            let height = self.staged(node).height();
+            for (level, ends) in chain.ends.iter_mut().enumerate().take(height) {
+                self.append(level, ends, (node, node));
             }
-            count += 1;
+            chain.count += 1;
         }
-        self.fingers[0].inserted.fetch_add(count, Ordering::Relaxed);
+        chain
+    }
+
+    /// Puts a chain behind another one on a level; both are given by their ends.
+    fn append(&self, level: usize, ends: &mut Option<Ends>, (first, last): Ends) {
+        *ends = match *ends {
+            None => Some((first, last)),
+            Some((begin, end)) => {
+                // SAFETY: `end` was put there because it is higher than `level`, and so is `first`.
+                unsafe { self.staged(end).set_next(level, Some(self.staged(first))) };
+                Some((begin, last))
+            }
+        };
+    }
+
+    /// Makes chains of all staged nodes the list, given in order.
+    pub(super) fn link_staged(&mut self, chains: impl IntoIterator<Item = Chain>) {
+        debug_assert!(self.first().is_none(), "staged nodes are the first of a list");
+        let mut all = [Some((self.root, self.root)); HEIGHT_MAX];
+        for chain in chains {
+            for (level, (ends, more)) in all.iter_mut().zip(chain.ends).enumerate() {
+                if let Some(more) = more {
+                    self.append(level, ends, more);
+                }
+            }
+            self.fingers[0].inserted.fetch_add(chain.count, Ordering::Relaxed);
+        }
     }
 
     /// Gives a pending entry of this list its number.

@@ -119,6 +119,11 @@ impl<O: KeyOrder> Memtable<O> {
         }
     }
 
+    /// Makes do without a filter, which must still be empty.
+    pub(super) fn leave_filter_off(&mut self) {
+        self.bloom = Bloom::off();
+    }
+
     /// The order of the keys.
     pub fn order(&self) -> &O {
         &self.list.order

@@ -9,9 +9,12 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::events::{EventBus, EventKind, message_of};
 use crate::manifest::Known;
+use crate::memtable::ChunkPool;
+use crate::options::settings::Settings;
 use crate::options::{Options, Recovery};
 use crate::recovery::consistency;
 use crate::recovery::description::Described;
+use crate::recovery::relay::relay;
 use crate::recovery::replay::Replay;
 use crate::state::memtables::MemtableSet;
 use crate::wal;
@@ -19,23 +22,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Reads the log into memtables, newest first.
+/// Reads the log in `directory` into memtables, newest first.
 pub fn replay_log(
-    directory: &Path,
-    start: Seq,
+    (directory, start): (&Path, Seq),
     options: &Options,
-    mut replay: Replay<'_>,
+    (settings, pool): (&Settings, &Arc<ChunkPool>),
+    catalog: &mut Catalog,
     events: &EventBus,
 ) -> Result<(wal::Recovered, Vec<Arc<MemtableSet>>)> {
     let since = Instant::now();
+    // Who only reads flushes nothing, so reads go to these memtables for as long as it is open.
+    let replay = Replay::new((directory, start), settings, pool, catalog, options.read_only);
     let policy = match options.recovery {
         Recovery::Refuse => wal::Policy::Refuse,
         Recovery::KeepPrefix => wal::Policy::KeepPrefix,
     };
-    let batch = |position, operations, payload: &[u8]| {
-        replay.batch(directory, position, operations, payload)
-    };
-    let recovered = wal::recover(options.fs.as_ref(), directory, start, policy, batch)?;
+    let fs = options.fs.as_ref();
+    let (recovered, replay) =
+        relay(directory, replay, |sink| wal::recover(fs, directory, start, policy, sink))?;
     if let Some(damage) = &recovered.damage {
         log::warn!("the log was kept only up to position {}: {damage}", recovered.end);
         events.emit(cut_off(recovered.end, damage));

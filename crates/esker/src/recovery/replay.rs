@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 use crate::manifest::Traits;
 use crate::memtable::{ChunkPool, Memtable, MemtableBuilder};
 use crate::options::settings::Settings;
+use crate::recovery::relay::Applies;
+use crate::state::group::Group;
 use crate::state::memtables::{MemtableSet, tombstone};
 use crate::wal::ops::{Op, Ops};
 use std::collections::BTreeMap;
@@ -18,6 +20,8 @@ use std::sync::Arc;
 
 /// Memtables under construction.
 pub struct Replay<'c> {
+    /// That of the log, for errors.
+    directory: &'c Path,
     catalog: &'c mut Catalog,
     settings: &'c Settings,
     pool: &'c Arc<ChunkPool>,
@@ -26,6 +30,22 @@ pub struct Replay<'c> {
     building: Building,
     /// The points of branches, ascending: no set contains a point in its interior (R24).
     points: Vec<Seq>,
+    /// Whether memtables get filters: nothing is flushed before it is read.
+    filtered: bool,
+    /// The keyspace of the last operation, and what becomes of its operations as long as neither the
+    /// catalog nor the set under construction changes.
+    last: Option<(KeyspaceId, Fate)>,
+}
+
+/// What becomes of the operations of a keyspace.
+#[derive(Clone)]
+enum Fate {
+    /// They go to the memtable of the bytewise keyspaces.
+    Bytewise,
+    /// They go to a memtable of this order.
+    Custom(CustomOrder),
+    /// They are discarded: nobody reads the keyspace any more.
+    Nothing,
 }
 
 /// The set that is being filled.
@@ -60,8 +80,9 @@ impl Table<'_> {
 }
 
 impl Building {
-    fn new(start: Seq, settings: &Settings, pool: &Arc<ChunkPool>) -> Self {
-        let bytewise = MemtableBuilder::new(settings.memtable_bytes as usize, pool.clone());
+    fn new(start: Seq, settings: &Settings, pool: &Arc<ChunkPool>, filtered: bool) -> Self {
+        let capacity = settings.memtable_bytes as usize;
+        let bytewise = MemtableBuilder::new(capacity, pool.clone(), filtered);
         Self { start, bytewise, custom: BTreeMap::new() }
     }
 
@@ -71,57 +92,70 @@ impl Building {
     }
 }
 
+impl Applies for Replay<'_> {
+    fn apply(&mut self, position: Seq, operations: u32, payload: &[u8]) -> Result<()> {
+        self.seal_before(position);
+        self.apply_all(position, operations, payload)
+    }
+}
+
 impl<'c> Replay<'c> {
-    /// Nothing is replayed yet.
+    /// Nothing of the log in `directory` is replayed yet. `filtered`: the memtables are not about to be
+    /// flushed, so they get filters for their readers.
     pub fn new(
-        start: Seq,
+        (directory, start): (&'c Path, Seq),
         settings: &'c Settings,
         pool: &'c Arc<ChunkPool>,
         catalog: &'c mut Catalog,
+        filtered: bool,
     ) -> Self {
-        let building = Building::new(start, settings, pool);
+        let building = Building::new(start, settings, pool, filtered);
         let points = catalog.branch_points();
-        Self { catalog, settings, pool, sealed: Vec::new(), building, points }
+        let (sealed, last) = (Vec::new(), None);
+        Self { directory, catalog, settings, pool, sealed, building, points, filtered, last }
     }
 
     /// Seals the set under construction at `position`, and begins the next set there.
     fn seal(&mut self, position: Seq) {
-        let next = Building::new(position, self.settings, self.pool);
+        let next = Building::new(position, self.settings, self.pool, self.filtered);
         let set = std::mem::replace(&mut self.building, next);
-        let (sizes, bytewise) = (self.settings.memtable_sizes(), set.bytewise.finish());
+        self.last = None;
+        let (sizes, (table, list)) = (self.settings.memtable_sizes(), set.bytewise.finish());
+        let bytewise = Group::of_sorted(table, list, sizes.table_bytes);
         let set = MemtableSet::from_tables(set.start, sizes, self.pool, bytewise, set.custom);
         set.seal(position);
         self.sealed.insert(0, Arc::new(set));
     }
 
-    /// Applies one batch.
-    pub fn batch(
-        &mut self,
-        directory: &Path,
-        position: Seq,
-        operations: u32,
-        payload: &[u8],
-    ) -> Result<()> {
+    /// Seals the set under construction where the batch at `position` may not belong to it.
+    fn seal_before(&mut self, position: Seq) {
         let start = self.building.start;
-        let crossed = self.points.iter().filter(|point| (start + 1..=position).contains(point));
+        let upto = |bound: Seq| self.points.partition_point(|point| *point <= bound);
         // Seeded: after a crash, what was written to the parent after a branch was made appears in
         // the branch.
-        let mut crossed = crossed.filter(|_| !bug!("recovery_replay_ignores_branch_points"));
-        if let Some(first) = crossed.next().copied() {
-            let last = crossed.next_back().copied().unwrap_or(first);
+        let crossed = match bug!("recovery_replay_ignores_branch_points") {
+            true => None,
+            false => self.points.get(upto(start)..upto(position)),
+        };
+        if let Some([first, .., last] | [first @ last]) = crossed {
+            let (first, last) = (*first, *last);
             // No record lies between the points; otherwise it would have come earlier.
             self.seal(first);
             self.building.start = last;
         } else if self.building.bytes() >= self.settings.memtable_bytes {
             self.seal(position);
         }
+    }
+
+    fn apply_all(&mut self, position: Seq, operations: u32, payload: &[u8]) -> Result<()> {
+        let directory = self.directory;
         let mut count = 0;
         for op in Ops::new(payload) {
             let damaged = |detail: &'static str| {
                 Error::corruption(directory, position, "log operation", detail)
             };
             let op = op.map_err(|error| damaged(error.0))?;
-            self.apply(op, position + u64::from(count))?;
+            self.operation(op, position + u64::from(count))?;
             count += 1;
             if count > operations {
                 return Err(damaged("there are more operations than the record says"));
@@ -130,52 +164,24 @@ impl<'c> Replay<'c> {
         Ok(())
     }
 
-    fn apply(&mut self, op: Op<'_>, seq: Seq) -> Result<()> {
-        match op {
-            Op::InBranch { keyspace, branch } => {
-                self.catalog.place(keyspace, branch);
-                return Ok(());
-            }
-            // Its branch was dropped since; only the manifest records that.
-            Op::CreateKeyspace { keyspace, .. } if !self.catalog.has_home(keyspace) => {
-                self.catalog.raise_next_id(keyspace.saturating_add(1));
-                return Ok(());
-            }
-            Op::CreateKeyspace { keyspace, name, comparator } => {
-                self.catalog.create(keyspace, name, comparator, seq);
-                return Ok(());
-            }
-            Op::DropKeyspace { keyspace } => {
-                self.catalog.drop_keyspace(keyspace, seq);
-                return Ok(());
-            }
-            Op::SetTraits { keyspace, operator, filter, ttl } => {
-                let (operator, filter) = (operator.to_owned(), filter.to_owned());
-                self.catalog.set_traits(keyspace, Traits { operator, filter, ttl }, seq);
-                return Ok(());
-            }
-            _ => {}
-        }
-        // Operations of a keyspace that the manifest already dropped, or that precede its drop in
-        // the log, are discarded, unless a copy of the keyspace shares them.
+    fn operation(&mut self, op: Op<'_>, seq: Seq) -> Result<()> {
         let id = op.keyspace();
-        let start = self.building.start;
-        let shared = |catalog: &Catalog| {
-            let readers = catalog.readers_of(id, start);
-            readers.into_iter().find(|reader| reader.dropped_at().is_none())
-        };
-        let own = self.catalog.by_id(id).filter(|own| own.dropped_at().is_none()).cloned();
-        let Some(keyspace) = own.or_else(|| shared(self.catalog)) else { return Ok(()) };
-        if let Some(error) = keyspace.missing_comparator() {
-            return Err(error);
+        if is_change(&op) {
+            self.last = None;
+            self.change_catalog(op, seq);
+            return Ok(());
         }
-        let mut table = match &keyspace.order {
-            Order::Custom(order) => {
+        if self.last.as_ref().is_none_or(|(last, _)| *last != id) {
+            self.last = Some((id, self.fate_of(id)?));
+        }
+        let mut table = match &self.last {
+            Some((_, Fate::Bytewise)) => Table::Bytewise(&mut self.building.bytewise),
+            Some((_, Fate::Custom(order))) => {
                 let (capacity, pool) = (self.settings.memtable_bytes as usize, self.pool.clone());
                 let make = || Arc::new(Memtable::with_pool(order.clone(), capacity, pool));
                 Table::Custom(self.building.custom.entry(id).or_insert_with(make))
             }
-            _ => Table::Bytewise(&mut self.building.bytewise),
+            Some((_, Fate::Nothing)) | None => return Ok(()),
         };
         match op {
             Op::Put { key, value, .. } => table.insert(id, key, seq, Kind::Put, value),
@@ -194,6 +200,47 @@ impl<'c> Replay<'c> {
         Ok(())
     }
 
+    /// Applies an operation that changes keyspaces.
+    fn change_catalog(&mut self, op: Op<'_>, seq: Seq) {
+        match op {
+            Op::InBranch { keyspace, branch } => self.catalog.place(keyspace, branch),
+            // Its branch was dropped since; only the manifest records that.
+            Op::CreateKeyspace { keyspace, .. } if !self.catalog.has_home(keyspace) => {
+                self.catalog.raise_next_id(keyspace.saturating_add(1));
+            }
+            Op::CreateKeyspace { keyspace, name, comparator } => {
+                self.catalog.create(keyspace, name, comparator, seq);
+            }
+            Op::DropKeyspace { keyspace } => self.catalog.drop_keyspace(keyspace, seq),
+            Op::SetTraits { keyspace, operator, filter, ttl } => {
+                let (operator, filter) = (operator.to_owned(), filter.to_owned());
+                self.catalog.set_traits(keyspace, Traits { operator, filter, ttl }, seq);
+            }
+            Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Special { .. } => {}
+        }
+    }
+
+    /// Operations of a keyspace that the manifest already dropped, or that precede its drop in the
+    /// log, are discarded, unless a copy of the keyspace shares them.
+    fn fate_of(&self, id: KeyspaceId) -> Result<Fate> {
+        let start = self.building.start;
+        let shared = |catalog: &Catalog| {
+            let readers = catalog.readers_of(id, start);
+            readers.into_iter().find(|reader| reader.dropped_at().is_none())
+        };
+        let own = self.catalog.by_id(id).filter(|own| own.dropped_at().is_none()).cloned();
+        let Some(keyspace) = own.or_else(|| shared(self.catalog)) else {
+            return Ok(Fate::Nothing);
+        };
+        if let Some(error) = keyspace.missing_comparator() {
+            return Err(error);
+        }
+        Ok(match &keyspace.order {
+            Order::Custom(order) => Fate::Custom(order.clone()),
+            _ => Fate::Bytewise,
+        })
+    }
+
     /// The memtables, the newest first: an empty one that takes writes from `end`, and then the
     /// sealed ones that were replayed.
     pub fn finish(mut self, end: Seq) -> Vec<Arc<MemtableSet>> {
@@ -204,6 +251,17 @@ impl<'c> Replay<'c> {
         let active = MemtableSet::new(end, self.settings.memtable_sizes(), self.pool);
         self.sealed.insert(0, Arc::new(active));
         self.sealed
+    }
+}
+
+/// Whether an operation changes keyspaces.
+fn is_change(op: &Op<'_>) -> bool {
+    match op {
+        Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Special { .. } => false,
+        Op::CreateKeyspace { .. }
+        | Op::InBranch { .. }
+        | Op::DropKeyspace { .. }
+        | Op::SetTraits { .. } => true,
     }
 }
 

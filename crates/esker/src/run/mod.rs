@@ -43,7 +43,7 @@ pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use verify::SegmentCounts;
 pub use warm::Written;
-pub use writer::{RunWriter, WriterOptions};
+pub use writer::{RunWriter, WriterOptions, finish_files};
 
 use crate::base::rangedel::Fragments;
 use crate::base::{KeyOrder, SEQ_MAX};

@@ -74,6 +74,23 @@ impl Group {
         }
     }
 
+    /// A group of one memtable that takes no more writes, with the addresses of its entries in order.
+    pub fn of_sorted(first: Arc<Memtable<Bytewise>>, list: Merged, table_bytes: u64) -> Self {
+        let list_bytes = list.bytes() as u64;
+        Self {
+            first,
+            later: Default::default(),
+            count: AtomicUsize::new(1),
+            table_bytes,
+            next_at: AtomicU64::new(u64::MAX),
+            older_bytes: AtomicU64::new(list_bytes),
+            merged_count: AtomicUsize::new(list.tables()),
+            merged: RwLock::new(Some(Arc::new(list))),
+            merging: Mutex::default(),
+            seen: AtomicU64::new(0),
+        }
+    }
+
     /// How many memtables there are.
     #[inline]
     pub fn count(&self) -> usize {
@@ -176,6 +193,11 @@ impl Group {
             let cursor = MemorySource::Merged(list.cursor(keyspace));
             take(count.saturating_sub(merged), cursor, self.end_of(merged - 1).unwrap_or(SEQ_MAX));
         }
+    }
+
+    /// A key of the keyspace in the middle of those whose addresses are merged.
+    pub fn middle(&self, keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        self.merged()?.middle(keyspace)
     }
 
     fn merged(&self) -> Option<Arc<Merged>> {

@@ -19,6 +19,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+/// From this size on, two threads flush a set faster.
+const HALVED_BYTES: u64 = 8 << 20;
+
 /// The memtables of all orders, sealed at one log position.
 #[derive(Debug)]
 pub struct MemtableSet {
@@ -42,6 +45,7 @@ impl MemtableSet {
             true => Memtable::first_of_several(Bytewise, one, all, pool.clone()),
             false => Memtable::with_pool(Bytewise, all, pool.clone()),
         };
+        let bytewise = Group::new(bytewise, sizes.table_bytes);
         Self::from_tables(start, sizes, pool, bytewise, BTreeMap::new())
     }
 
@@ -50,7 +54,7 @@ impl MemtableSet {
         start: Seq,
         sizes: MemtableSizes,
         pool: &Arc<ChunkPool>,
-        bytewise: Memtable<Bytewise>,
+        bytewise: Group,
         custom: BTreeMap<KeyspaceId, Arc<Memtable<CustomOrder>>>,
     ) -> Self {
         Self {
@@ -58,7 +62,7 @@ impl MemtableSet {
             sealed_at: AtomicU64::new(0),
             sealed_since: OnceLock::new(),
             seal_requested: AtomicBool::new(false),
-            bytewise: Group::new(bytewise, sizes.table_bytes),
+            bytewise,
             has_custom: AtomicBool::new(!custom.is_empty()),
             custom: RwLock::new(custom),
             capacity_bytes: sizes.set_bytes,
@@ -259,6 +263,12 @@ pub trait DbOrder: KeyOrder {
     /// tombstones; `false` is certain.
     fn may_hold(set: &MemtableSet, keyspace: KeyspaceId, hash: u64) -> bool;
 
+    /// A key in the middle of the keyspace's entries in `set`, where it is known and the set is so large
+    /// that two threads flush it faster.
+    fn middle(_set: &MemtableSet, _keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The memtables of `keyspace` in `set`, the newest first. Each of them holds newer entries and
     /// range tombstones than the next.
     #[inline]
@@ -287,6 +297,10 @@ impl DbOrder for Bytewise {
     #[inline]
     fn table(set: &MemtableSet, _: KeyspaceId, n: usize) -> Option<TableRef<'_, Self>> {
         set.bytewise.table(n).map(TableRef::Borrowed)
+    }
+
+    fn middle(set: &MemtableSet, keyspace: KeyspaceId) -> Option<Vec<u8>> {
+        (set.bytes() >= HALVED_BYTES).then(|| set.bytewise.middle(keyspace))?
     }
 
     fn cursors(

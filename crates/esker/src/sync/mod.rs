@@ -38,7 +38,7 @@ pub use histogram::{Histogram, Latency, nanos_of};
 pub use latch::Latch;
 pub use signal::Signal;
 pub use stripes::{Apart, Lane, Stripes};
-pub use threads::spawn;
+pub use threads::{Helper, both, help, spawn};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

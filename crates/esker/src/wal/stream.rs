@@ -6,7 +6,7 @@
 //! bound the memory (C5).
 
 use super::chain::{Chain, ChainFile};
-use super::format::HEADER_BYTES;
+use super::format::{ALIGNMENT, HEADER_BYTES};
 use crate::base::Seq;
 use crate::error::{IoContext, Result};
 
@@ -28,6 +28,17 @@ impl<'a> Stream<'a> {
     /// Where the chain ends.
     pub(super) fn limit(&self) -> Seq {
         self.limit
+    }
+
+    /// A position at or after `position` before which there is no record, because the file that holds
+    /// it has nothing but zeros from there on; where nothing is known, `position`.
+    pub(super) fn next_data(&self, position: Seq) -> Seq {
+        let Some(log_file) = self.chain.at(position) else { return position };
+        let start = log_file.header.start;
+        let data = log_file.file.next_data(HEADER_BYTES + (position - start));
+        let found = start + data.saturating_sub(HEADER_BYTES) / ALIGNMENT * ALIGNMENT;
+        // The next file begins behind this one's end, whatever its length.
+        found.clamp(position, log_file.end.max(position))
     }
 
     /// The bytes from `position` to `position + len`; None where the chain ends before that.

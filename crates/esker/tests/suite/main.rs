@@ -14,6 +14,7 @@ mod interrupted_open;
 mod longest_bounds;
 mod operations;
 mod readme;
+mod replay;
 mod rules;
 mod serializable;
 mod tiers;

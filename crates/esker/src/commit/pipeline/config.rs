@@ -2,7 +2,8 @@
 
 use crate::events::EventBus;
 use crate::fs::Fs;
-use crate::options::{Durability, LogKind};
+use crate::options::settings::Settings;
+use crate::options::{Durability, LogKind, Options};
 use crate::waits::Waits;
 use crate::wal::format::PAYLOAD_BYTES_MAX;
 use std::path::PathBuf;
@@ -54,6 +55,16 @@ impl LogConfig {
             waits: Arc::default(),
             on_sync: None,
         }
+    }
+
+    /// As the options and settings of a database say, for this life of it.
+    #[must_use]
+    pub fn of_database(mut self, options: &Options, settings: &Settings, life: u64) -> Self {
+        self.life = life;
+        self.kind = options.log;
+        self.file_bytes_max = u64::from(options.log_file_bytes);
+        self.payload_bytes_max = settings.batch_bytes_max;
+        self
     }
 }
 

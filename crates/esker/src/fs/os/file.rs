@@ -70,6 +70,12 @@ impl File for OsFile {
         system::keeps_space(&self.0)
     }
 
+    fn next_data(&self, offset: u64) -> u64 {
+        // Where writing over allocated bytes needs space, pages that were written may be missing in what
+        // the system says for a while (ZFS was seen to do that).
+        if self.keeps_space() { system::next_data(&self.0, offset) } else { offset }
+    }
+
     fn links(&self) -> io::Result<u64> {
         system::links(&self.0)
     }

@@ -17,6 +17,10 @@ pub(super) fn thread_time() -> Option<std::time::Duration> {
 
 pub(super) fn lower_priority() {}
 
+pub(super) fn next_data(_: &fs::File, offset: u64) -> u64 {
+    offset
+}
+
 #[cfg(windows)]
 pub(super) fn read_exact_at(
     file: &fs::File,

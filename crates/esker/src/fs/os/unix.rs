@@ -115,6 +115,21 @@ pub(super) fn punch(_file: &fs::File, _offset: u64, _len: u64) -> io::Result<()>
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Reads and writes carry their offset, so it does not matter that this moves the file's own one.
+#[cfg(target_os = "linux")]
+pub(super) fn next_data(file: &fs::File, offset: u64) -> u64 {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(found) => found.max(offset),
+        Err(Errno::NXIO) => file.metadata().map_or(offset, |facts| facts.len().max(offset)),
+        Err(_) => offset,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn next_data(_file: &fs::File, offset: u64) -> u64 {
+    offset
+}
+
 pub(super) fn map(file: &fs::File, len: u64) -> io::Result<Box<dyn LogMap>> {
     Ok(Box::new(super::map::Window::new(file, len)?))
 }

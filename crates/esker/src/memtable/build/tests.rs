@@ -48,7 +48,7 @@ fn a_built_table_is_the_table_of_the_same_inserts() {
     for seed in seeds() {
         println!("ESKER_SEED={seed}");
         let mut random = Random(seed);
-        let mut builder = MemtableBuilder::new(1 << 20, pool());
+        let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
         let inserted = Arc::new(Memtable::new(Bytewise, 1 << 20));
         let count = [0_u64, 1, 2, 16, 17, 500, 4000][random.below(7) as usize];
         let keyspaces = 1 + random.below(3);
@@ -61,7 +61,7 @@ fn a_built_table_is_the_table_of_the_same_inserts() {
             inserted.insert(keyspace, &key, seq, kind, &value);
             keys.push((keyspace, key));
         }
-        let built = Arc::new(builder.finish());
+        let (built, _) = builder.finish();
         assert_eq!(built.keyspaces(), inserted.keyspaces());
         assert_eq!(built.entries(), inserted.entries());
         for keyspace in [0, 300, 600] {
@@ -78,11 +78,11 @@ fn a_built_table_is_the_table_of_the_same_inserts() {
 
 #[test]
 fn a_built_table_takes_inserts_like_any_other() {
-    let mut builder = MemtableBuilder::new(1 << 20, pool());
+    let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
     for n in (0..1000_u32).rev() {
         builder.insert(0, &(n * 2).to_be_bytes(), u64::from(n) + 1, Kind::Put, b"built");
     }
-    let table = Arc::new(builder.finish());
+    let (table, _) = builder.finish();
     for n in 0..1000_u32 {
         table.insert(0, &(n * 2 + 1).to_be_bytes(), 2000, Kind::Put, b"inserted");
     }
@@ -93,11 +93,11 @@ fn a_built_table_takes_inserts_like_any_other() {
 
 #[test]
 fn range_deletes_and_the_filter_come_along() {
-    let mut builder = MemtableBuilder::new(1 << 20, pool());
+    let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
     builder.insert(7, b"k", 5, Kind::Put, b"v");
     let range = RangeTombstone { start: None, end: Some(b"z".to_vec()), seq: 9 };
     builder.delete_range(7, range);
-    let table = builder.finish();
+    let (table, _) = builder.finish();
     assert_eq!(table.get(7, b"k", SEQ_MAX).map(|found| found.seq), Some(5));
     assert_eq!(table.tombstone_seq(7, b"k", SEQ_MAX), 9);
     assert_eq!(table.keyspaces(), [7]);
@@ -105,11 +105,70 @@ fn range_deletes_and_the_filter_come_along() {
 
 #[test]
 fn keys_of_full_length_that_differ_at_their_ends_are_sorted() {
-    let mut builder = MemtableBuilder::new(1 << 20, pool());
+    let mut builder = MemtableBuilder::new(1 << 20, pool(), true);
     let key = |last: u8| [vec![b'x'; 65_534], vec![last]].concat();
     for n in 0..40_u8 {
         builder.insert(0, &key(n.wrapping_mul(37)), u64::from(n) + 1, Kind::Put, &[]);
     }
-    let rows = rows(&Arc::new(builder.finish()), 0);
+    let rows = rows(&builder.finish().0, 0);
     assert!(rows.len() == 40 && rows.is_sorted_by(|a, b| a.0 < b.0));
+}
+
+#[test]
+fn two_threads_sort_what_one_would() {
+    for seed in seeds().into_iter().take(3) {
+        println!("ESKER_SEED={seed}");
+        let mut random = Random(seed);
+        let filtered = random.below(2) == 0;
+        let mut builder = MemtableBuilder::new(1 << 20, pool(), filtered);
+        let inserted = Arc::new(Memtable::new(Bytewise, 1 << 20));
+        // A long prefix, a short one and none; one keyspace and several.
+        let prefix = vec![b'p'; [0, 9, 40][random.below(3) as usize]];
+        let keyspaces = 1 + random.below(2) * 3;
+        for seq in 1..=HALVED_ROWS as u64 + 500 {
+            let keyspace = random.below(keyspaces) as KeyspaceId;
+            let key = [&prefix[..], &random.below(9000).to_be_bytes()[5..]].concat();
+            let key = if random.below(500) == 0 { random.key() } else { key };
+            builder.insert(keyspace, &key, seq, Kind::Put, &seq.to_le_bytes());
+            inserted.insert(keyspace, &key, seq, Kind::Put, &seq.to_le_bytes());
+        }
+        let (built, list) = builder.finish();
+        let list = Arc::new(list);
+        assert_eq!(built.entries(), inserted.entries());
+        for keyspace in 0..5 {
+            let expected = rows(&inserted, keyspace);
+            assert_eq!(rows(&built, keyspace), expected);
+            let mut cursor = list.cursor(keyspace);
+            cursor.seek_to_first().unwrap();
+            for (key, seq, _) in &expected {
+                assert_eq!((cursor.key(), cursor.seq()), (&key[..], *seq));
+                cursor.next().unwrap();
+            }
+            assert!(!cursor.valid());
+            for (key, seq, value) in expected.iter().step_by(97) {
+                let found = built.get(keyspace, key, *seq + 1).unwrap();
+                assert_eq!((found.seq, found.value), (*seq, &value[..]));
+            }
+            let middle = list
+                .middle(keyspace)
+                .map(|key| expected.iter().filter(|(other, _, _)| *other < key).count() * 2);
+            assert!(middle.is_none_or(|before| before <= expected.len()));
+            assert_eq!(middle.is_none(), expected.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_prefix_is_known_whatever_its_length() {
+    for len in [0, 1, 8, 15, 16, 17, 40] {
+        let prefix = Prefix::new(&vec![b'x'; len]);
+        for key_len in [len, len + 1, 16, 60] {
+            let mut key = vec![b'x'; key_len];
+            assert_eq!(prefix.is_of(&key), key_len >= len, "{len} {key_len}");
+            if let Some(last) = len.checked_sub(1).and_then(|last| key.get_mut(last)) {
+                *last = b'y';
+                assert!(!prefix.is_of(&key), "{len} {key_len}");
+            }
+        }
+    }
 }
