@@ -22,9 +22,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 mod asked;
 mod branches;
+mod orders;
 
-pub use asked::{Asked, check_asked, check_name, check_order, wanted_traits};
+pub use asked::{Asked, check_asked, check_key, check_name, check_order, wanted_traits};
 pub use branches::BranchState;
+pub use orders::orders_of;
 
 /// The name of the keyspace that is always there.
 pub const DEFAULT_KEYSPACE: &str = "default";

@@ -5,7 +5,7 @@
 
 use crate::base::{Bytewise, KeyOrder};
 use crate::catalog::Order;
-use crate::db::check_key;
+use crate::catalog::check_key;
 use crate::iter::Bounds;
 use crate::{Error, Result};
 use std::ops::{Bound, RangeBounds};

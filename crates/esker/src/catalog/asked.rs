@@ -4,6 +4,7 @@
 
 use super::{Catalog, KeyspaceState, Order, missing_order};
 use crate::base::Millis;
+use crate::base::limits::KEY_BYTES_MAX;
 use crate::error::{Error, Result};
 use crate::manifest::Traits;
 use std::sync::Arc;
@@ -90,6 +91,15 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name.len() > max {
         let len = name.len();
         return Err(Error::invalid(format!("the {what} has {len} bytes: give 1 to {max}")));
+    }
+    Ok(())
+}
+
+/// Checks the length of a key.
+#[inline]
+pub fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { len: key.len(), max: KEY_BYTES_MAX });
     }
     Ok(())
 }

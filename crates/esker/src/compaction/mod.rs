@@ -30,6 +30,7 @@ mod gc;
 pub mod inputs;
 #[cfg(not(loom))]
 pub mod install;
+mod key;
 pub mod partitioning;
 mod plan;
 pub mod policy;

@@ -1,7 +1,8 @@
 //! The background work that is due, and who does it (`docs/compaction.md`).
 //!
-//! 1. Order of work: flushes, compactions, freeing space. A compaction lets a due flush run first
-//!    between its steps, so that writers never wait for a compaction to end.
+//! 1. Flushes have a thread of their own, or go first where a single worker does everything: it lets a due
+//!    flush run between the steps of a compaction. So writers do not wait for a compaction to end,
+//!    unless no further run may lie over some key (S15).
 //! 2. Only one worker at a time compacts a partition. The partition is *busy* meanwhile, and only
 //!    deltas are added to it.
 //! 3. Work that failed for lack of space is tried again when space may have been freed. A partition
@@ -12,8 +13,9 @@
 //! 4. Threads wait on a signal; none polls. An idle worker checks again when the next segment may
 //!    have expired.
 
+pub use super::key::PartitionKey;
 use super::policy;
-use super::scores::{Candidate, Place, Shape, expiry_score};
+use super::scores::{Candidate, Shape, expiry_score};
 use crate::base::{KeyspaceId, Millis};
 use crate::options::settings::Settings;
 
@@ -23,29 +25,6 @@ use crate::sync::Signal;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// Names a partition, or a span of a tier.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PartitionKey {
-    /// Its keyspace.
-    pub keyspace: KeyspaceId,
-    /// The row in which it is: 0 for partitions, otherwise the number of the tier (S14).
-    pub tier: usize,
-    /// Its lower bound.
-    pub lower: Option<Vec<u8>>,
-}
-
-impl PartitionKey {
-    /// Names a partition.
-    pub fn of_partition(keyspace: KeyspaceId, lower: Option<Vec<u8>>) -> Self {
-        Self { keyspace, tier: 0, lower }
-    }
-
-    /// Its place in any tree.
-    fn place(&self) -> Place {
-        (self.tier, self.lower.clone())
-    }
-}
 
 /// Small compactions are run together until their input reaches this many bytes, so that many small
 /// partitions do not become many small files (R28).

@@ -99,7 +99,7 @@ impl Core {
         let started = Instant::now();
         let partitions = keys.to_vec();
         let merge = move |core: &Self| core.merge_partitions(&partitions, filtering);
-        let Merged { writer, compacted, delta_bytes, adopted } = self.merge(merger, told, merge)?;
+        let Merged { writer, compacted, delta_bytes, adopted } = told.merge(merger, self, merge)?;
         let background = &self.counters.background;
         if let Some(writer) = &writer {
             background.compaction_bytes.fetch_add(writer.bytes_written(), Ordering::Relaxed);

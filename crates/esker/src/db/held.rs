@@ -5,7 +5,6 @@ use crate::db::core::Core;
 use crate::error::SpaceHeld;
 use crate::fs::OpenMode;
 use crate::stats::branches::held_by_branches;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Core {
@@ -20,22 +19,14 @@ impl Core {
         {
             return held.clone();
         }
-        let mut files: HashMap<FileId, HashMap<u64, u64>> = HashMap::new();
-        for segment in state.version.segments() {
-            let meta = segment.meta();
-            files.entry(meta.file).or_default().insert(meta.offset, meta.len);
-        }
-        let bytes = |segments: &HashMap<u64, u64>| segments.values().sum::<u64>();
+        let files = state.version.bytes_by_file();
+        let copied = files.iter().filter(|(id, _)| self.has_other_names(**id));
         let held = Arc::new(SpaceHeld {
-            data: files.values().map(bytes).sum(),
+            data: files.values().sum(),
             log: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
             snapshots,
             branches: held_by_branches(&state, &self.catalog.lock()).0,
-            checkpoints: files
-                .iter()
-                .filter(|f| self.has_other_names(*f.0))
-                .map(|f| bytes(f.1))
-                .sum(),
+            checkpoints: copied.map(|(_, bytes)| bytes).sum(),
         });
         *last = Some((version, snapshots, held.clone()));
         held

@@ -46,4 +46,4 @@ mod write;
 
 pub use self::core::Core;
 pub use crate::lookup::Seen;
-pub use write::{Write, check_key};
+pub use write::Write;

@@ -8,7 +8,6 @@ use crate::compaction::queue::PartitionKey;
 use crate::compaction::slicing::Output;
 use crate::db::core::Core;
 use crate::error::Result;
-use crate::fs::thread_time;
 use crate::monitor::Compacting;
 use crate::run::{RunWriter, Segment, finish_files};
 use crate::sync::Aside;
@@ -108,27 +107,6 @@ impl Core {
 /// and compactions what they leave. What holds a lock for which others wait, syncs or installs stays on the
 /// worker, whose priority is normal (S23). A worker that is alone merges itself.
 pub(super) type Merger = Aside<Core>;
-
-impl Core {
-    /// Runs the merge of a compaction.
-    pub(super) fn merge<R: Send + 'static>(
-        &self,
-        merger: &Merger,
-        told: &Compacting<'_>,
-        merge: impl FnOnce(&Self) -> Result<R> + Send + 'static,
-    ) -> Result<R> {
-        let here = std::thread::current().id();
-        let (made, used) = merger.run(self, move |core| {
-            let before = thread_time();
-            let made = merge(core)?;
-            let elsewhere = std::thread::current().id() != here;
-            let used = thread_time().zip(before).filter(|_| elsewhere);
-            Ok((made, used.map(|(now, before)| now.saturating_sub(before))))
-        })?;
-        told.elsewhere.set(told.elsewhere.get() + used.unwrap_or_default());
-        Ok(made)
-    }
-}
 
 /// The file that slices are written to.
 pub(super) struct SlicesFile<'c> {

@@ -48,7 +48,7 @@ impl Core {
         let merge = move |core: &Self| core.merge_spans(&spans);
         // Seeded: spans are merged with the priority of callers.
         let merger = if bug!("db_spans_merge_on_the_worker") { &Merger::none() } else { merger };
-        let (writer, pushed) = self.merge(merger, told, merge)?;
+        let (writer, pushed) = told.merge(merger, self, merge)?;
         let bytes = writer.as_ref().map_or(0, RunWriter::bytes_written);
         let input = pushed.iter().map(|pushed| pushed.old.delta_bytes()).sum();
         let made = install::segments_pushed(&pushed);

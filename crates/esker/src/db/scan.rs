@@ -255,8 +255,16 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         while !self.valid() {
             let partition = &self.tree.partitions()[self.partition];
             let next = match direction {
-                Direction::Forward if self.reaches_behind(partition) => self.partition + 1,
-                Direction::Backward if self.reaches_before(partition) => self.partition - 1,
+                Direction::Forward
+                    if self.bounds.reach_behind(&self.order, partition.upper.as_deref()) =>
+                {
+                    self.partition + 1
+                }
+                Direction::Backward
+                    if self.bounds.reach_before(&self.order, partition.lower.as_deref()) =>
+                {
+                    self.partition - 1
+                }
                 _ => return Ok(()),
             };
             self.enter(next)?;
@@ -266,25 +274,6 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             }
         }
         Ok(())
-    }
-
-    /// Whether there is a partition after this one, and the bounds reach into it.
-    fn reaches_behind(&self, partition: &Partition) -> bool {
-        let Some(upper) = partition.upper.as_deref() else { return false };
-        match &self.bounds.high {
-            Bound::Included(high) => self.order.compare(upper, high).is_le(),
-            Bound::Excluded(high) => self.order.compare(upper, high).is_lt(),
-            Bound::Unbounded => true,
-        }
-    }
-
-    /// Whether there is a partition before this one, and the bounds reach into it.
-    fn reaches_before(&self, partition: &Partition) -> bool {
-        let Some(lower) = partition.lower.as_deref() else { return false };
-        match &self.bounds.low {
-            Bound::Included(low) | Bound::Excluded(low) => self.order.compare(low, lower).is_lt(),
-            Bound::Unbounded => true,
-        }
     }
 
     /// Makes `inner` cover partition `index`, not yet positioned.

@@ -11,9 +11,8 @@
 
 use crate::admission::relief::Way;
 use crate::admission::{Admission, Debts, Pressure};
-use crate::base::limits::KEY_BYTES_MAX;
-use crate::base::{CustomOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
-use crate::catalog::{KeyspaceState, Order, missing_order};
+use crate::base::{CustomOrder, Kind, SEQ_MAX, Seq};
+use crate::catalog::{KeyspaceState, orders_of};
 use crate::commit::{Class, Pipeline};
 use crate::compaction::{policy, pressure};
 use crate::db::core::Core;
@@ -69,15 +68,6 @@ impl Write<'_> {
 struct Watch<'a> {
     reads: &'a ReadSet,
     seen: Seq,
-}
-
-/// Checks the length of a key.
-#[inline]
-pub fn check_key(key: &[u8]) -> Result<()> {
-    if key.len() > KEY_BYTES_MAX {
-        return Err(Error::KeyTooLong { len: key.len(), max: KEY_BYTES_MAX });
-    }
-    Ok(())
 }
 
 /// Takes the thread's notes of a put when the put ends: when it began, and what it waited for. It is
@@ -575,16 +565,6 @@ impl Core {
             self.room.notify();
         }
     }
-}
-
-/// The keyspaces among these that have a custom comparator, by number.
-fn orders_of<'k>(keyspaces: &[&'k KeyspaceState]) -> Result<Vec<(KeyspaceId, &'k CustomOrder)>> {
-    let order = |keyspace: &&'k KeyspaceState| match &keyspace.order {
-        Order::Custom(order) => Some(Ok((keyspace.id, order))),
-        Order::Missing(name) => Some(Err(missing_order(&keyspace.name, name))),
-        Order::Bytewise => None,
-    };
-    keyspaces.iter().filter_map(order).collect()
 }
 
 #[cfg(test)]

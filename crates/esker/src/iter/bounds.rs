@@ -28,26 +28,33 @@ impl Bounds {
         !before && !behind
     }
 
+    /// Whether there are keys from `upper` on, where a part of the tree ends, and the bounds reach into them.
+    pub fn reach_behind<O: KeyOrder>(&self, order: &O, upper: Option<&[u8]>) -> bool {
+        let Some(upper) = upper else { return false };
+        match &self.high {
+            Bound::Included(high) => order.compare(upper, high).is_le(),
+            Bound::Excluded(high) => order.compare(upper, high).is_lt(),
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// Whether there are keys before `lower`, where a part of the tree begins, and the bounds reach into
+    /// them.
+    pub fn reach_before<O: KeyOrder>(&self, order: &O, lower: Option<&[u8]>) -> bool {
+        let Some(lower) = lower else { return false };
+        match &self.low {
+            Bound::Included(low) | Bound::Excluded(low) => order.compare(low, lower).is_lt(),
+            Bound::Unbounded => true,
+        }
+    }
+
     /// Cuts the bounds to the keys from `lower` (inclusive) to `upper` (exclusive).
     pub fn narrow<O: KeyOrder>(&mut self, order: &O, lower: Option<&[u8]>, upper: Option<&[u8]>) {
-        if let Some(lower) = lower {
-            let inside = match &self.low {
-                Bound::Included(low) | Bound::Excluded(low) => order.compare(low, lower).is_lt(),
-                Bound::Unbounded => true,
-            };
-            if inside {
-                self.low = Bound::Included(lower.to_vec());
-            }
+        if let Some(lower) = lower.filter(|_| self.reach_before(order, lower)) {
+            self.low = Bound::Included(lower.to_vec());
         }
-        if let Some(upper) = upper {
-            let inside = match &self.high {
-                Bound::Included(high) => order.compare(upper, high).is_le(),
-                Bound::Excluded(high) => order.compare(upper, high).is_lt(),
-                Bound::Unbounded => true,
-            };
-            if inside {
-                self.high = Bound::Excluded(upper.to_vec());
-            }
+        if let Some(upper) = upper.filter(|_| self.reach_behind(order, upper)) {
+            self.high = Bound::Excluded(upper.to_vec());
         }
     }
 }

@@ -5,12 +5,12 @@
 //!    that does not fit is refused as a whole.
 //! 3. Trees of branches share partitions and spans by address, so each is counted and written once.
 
-use crate::base::KeyspaceId;
+use crate::base::{FileId, KeyspaceId};
 use crate::error::{Error, Result};
 use crate::manifest::sharing::{Places, shared_tree, tree_edits};
 use crate::manifest::{Draft, Edit, Tree, TreeEdit};
 use crate::run::{Segment, SegmentMeta};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// All trees of a database.
@@ -65,6 +65,16 @@ impl Version {
     /// Every segment that this version refers to, once per reference.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.trees.iter().flat_map(|(_, tree)| tree.all().flat_map(|p| p.segments()))
+    }
+
+    /// Bytes of the segments in each file, every segment once.
+    pub fn bytes_by_file(&self) -> HashMap<FileId, u64> {
+        let mut files: HashMap<FileId, HashMap<u64, u64>> = HashMap::new();
+        for segment in self.segments() {
+            let meta = segment.meta();
+            files.entry(meta.file).or_default().insert(meta.offset, meta.len);
+        }
+        files.into_iter().map(|(id, segments)| (id, segments.values().sum())).collect()
     }
 
     /// Applies an edit that was read from a manifest. `segment` returns the shared segment object

@@ -6,10 +6,11 @@
 
 use super::Monitor;
 use crate::compaction::queue::PartitionKey;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::events::EventKind;
 use crate::fs::thread_time;
 use crate::manifest::{Partition, Version};
+use crate::sync::Aside;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,7 @@ pub struct Compacting<'m> {
     /// Run segments that were adopted without rewriting them.
     pub adopted: Cell<u64>,
     /// Processor time of another thread that worked for it.
-    pub elsewhere: Cell<Duration>,
+    elsewhere: Cell<Duration>,
     outcome: Cell<&'static str>,
 }
 
@@ -105,6 +106,24 @@ impl<'m> Compacting<'m> {
             elsewhere: Cell::default(),
             outcome: Cell::new("user-code-panicked"),
         }
+    }
+
+    /// Runs the merge of the compaction, perhaps on another thread, whose processor time then counts too.
+    pub fn merge<C: Send + Sync + 'static, R: Send + 'static>(
+        &self,
+        merger: &Aside<C>,
+        context: &C,
+        merge: impl FnOnce(&C) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let here = std::thread::current().id();
+        let (made, used) = merger.run(context, move |context| {
+            let watched = Watched::begin();
+            let made = merge(context)?;
+            let elsewhere = std::thread::current().id() != here;
+            Ok((made, watched.processor().filter(|_| elsewhere)))
+        })?;
+        self.elsewhere.set(self.elsewhere.get() + used.unwrap_or_default());
+        Ok(made)
     }
 
     /// Ends the compaction; `error`: why it failed.

@@ -6,7 +6,7 @@
 use super::{Transaction, order_of};
 use crate::api::range::{Pair, behind_prefix, bounds, half_open};
 use crate::api::transaction_iter::TransactionIter;
-use crate::db::check_key;
+use crate::catalog::check_key;
 use crate::iter::Bounds;
 use crate::txn::locks::Mode;
 use crate::txn::writes::{OwnValue, OwnWrites};

@@ -5,7 +5,7 @@
 
 use super::Transaction;
 use crate::api::range::half_open;
-use crate::db::check_key;
+use crate::catalog::check_key;
 use crate::txn::locks::Mode;
 use crate::txn::writes::{OwnValue, OwnWrites, Undo};
 use crate::{Error, Keyspace, Result};

@@ -1,0 +1,27 @@
+//! Names of partitions and spans.
+
+use super::scores::Place;
+use crate::base::KeyspaceId;
+
+/// Names a partition, or a span of a tier.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartitionKey {
+    /// Its keyspace.
+    pub keyspace: KeyspaceId,
+    /// The row in which it is: 0 for partitions, otherwise the number of the tier (S14).
+    pub tier: usize,
+    /// Its lower bound.
+    pub lower: Option<Vec<u8>>,
+}
+
+impl PartitionKey {
+    /// Names a partition.
+    pub fn of_partition(keyspace: KeyspaceId, lower: Option<Vec<u8>>) -> Self {
+        Self { keyspace, tier: 0, lower }
+    }
+
+    /// Its place in any tree.
+    pub(super) fn place(&self) -> Place {
+        (self.tier, self.lower.clone())
+    }
+}
