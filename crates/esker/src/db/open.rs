@@ -138,8 +138,7 @@ impl Core {
         let (logs, waits) =
             (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
         let (log, catalog) = ((&*logs, log_start), &mut described.catalog);
-        let (recovered, memtable_sets) =
-            replay_log(log, options, (&settings, &pool), catalog, bus)?;
+        let (recovered, sets) = replay_log(log, options, (&settings, &pool), catalog, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;
         let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;
@@ -149,15 +148,14 @@ impl Core {
         let pipeline = if options.read_only {
             None
         } else {
-            let mut config = LogConfig::new(fs.clone(), logs);
-            config = config.of_database(options, &settings, store.manifest.number());
+            let mut config = LogConfig::of(logs, options, &settings, store.manifest.number());
             tell_about_log(&mut config, (&counters, &waits, bus), &wanted, &log_signal, &reserve);
             Some(Pipeline::resume(config, recovered, latch.clone())?)
         };
         let core = Arc::new(Self {
             path: path.to_owned(),
             fs,
-            state: Current::new(State::shared(memtable_sets, described.version)),
+            state: Current::new(State::shared(sets, described.version)),
             placing: parking_lot::Mutex::default(),
             pipeline,
             read_only_end: end,

@@ -58,13 +58,14 @@ impl LogConfig {
     }
 
     /// As the options and settings of a database say, for this life of it.
-    #[must_use]
-    pub fn of_database(mut self, options: &Options, settings: &Settings, life: u64) -> Self {
-        self.life = life;
-        self.kind = options.log;
-        self.file_bytes_max = u64::from(options.log_file_bytes);
-        self.payload_bytes_max = settings.batch_bytes_max;
-        self
+    pub fn of(dir: PathBuf, options: &Options, settings: &Settings, life: u64) -> Self {
+        Self {
+            life,
+            kind: options.log,
+            file_bytes_max: u64::from(options.log_file_bytes),
+            payload_bytes_max: settings.batch_bytes_max,
+            ..Self::new(options.fs.clone(), dir)
+        }
     }
 }
 

@@ -139,8 +139,11 @@ impl Random {
 /// An entry, or a range tombstone with its end in place of the value.
 type Row = (u32, Vec<u8>, Seq, Option<Kind>, Vec<u8>);
 
+/// The batches of a log: position, number of operations, payload.
+type Batches = Vec<(Seq, u32, Vec<u8>)>;
+
 /// Random batches with their positions, and what must be in the memtables afterwards.
-fn history(random: &mut Random) -> (Vec<(Seq, u32, Vec<u8>)>, Vec<Row>, Seq) {
+fn history(random: &mut Random) -> (Batches, Vec<Row>, Seq) {
     let create = |keyspace, name| Op::CreateKeyspace { keyspace, name, comparator: "" };
     let first = encoded(&[create(1, "one"), create(2, "two"), create(3, "gone")]);
     let (mut batches, mut rows) = (vec![(64, 3, first)], Vec::new());
