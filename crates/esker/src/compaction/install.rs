@@ -9,8 +9,9 @@
 //!    the readers of every tree need.
 //! 3. It gets it only if its keyspace has the same code and nobody works on it there. Then it is left
 //!    to work of its own. Named snapshots never get one.
-//! 4. What a filter changed is not shared: above the partition of another tree there may be operands,
-//!    under which the filter would not have been asked (S6).
+//! 4. Compactions of keyspaces with a filter are not shared: above the partition of another tree there
+//!    may be operands, under which the filter must not be asked (S6), or there may be none, so that it
+//!    must be asked.
 //!
 //! Pure: nothing here does I/O.
 
@@ -238,13 +239,13 @@ fn compaction<O: KeyOrder>(
     trees: &mut BTreeMap<KeyspaceId, InTree>,
     fresh: &dyn Fn(KeyspaceId, f64),
 ) -> Result<()> {
-    let Compacted { keyspace, traits, old, base, filtered_under } = one;
+    let Compacted { keyspace, traits, old, base, .. } = one;
     let id = keyspace.id;
     // The keyspace may have been dropped meanwhile.
     let Some(tree) = around.version.tree(id) else { return Ok(()) };
     // Seeded: what a filter has removed is gone under operands of a branch.
-    let same_for_all = filtered_under.is_none() || bug!("compaction_filtered_results_are_shared");
-    let shared = same_for_all && around.may_be_elsewhere(order, tree.partitions(), &old);
+    let unfiltered = traits.filter.is_empty() || bug!("compaction_filtered_results_are_shared");
+    let shared = unfiltered && around.may_be_elsewhere(order, tree.partitions(), &old);
     let share = fresh_share(&old, &base);
     let of_tree = trees.entry(id).or_insert_with(|| InTree::of(&keyspace, tree));
     let apart = |lower: Option<&[u8]>| batch.keeps_apart(around, id, lower);
