@@ -104,7 +104,9 @@ impl Group {
             // released it.
             if let Err(error) = self.latch.check() {
                 // It may have been woken alone, to lead.
-                self.ended.iter().for_each(|ended| drop(ended.notify_all()));
+                for ended in &self.ended {
+                    ended.notify_all();
+                }
                 return Err(error);
             }
             if self.synced() >= upto {

@@ -68,6 +68,12 @@ pub fn segments_pushed(pushed: &[Pushed]) -> Vec<Arc<Segment>> {
     segments_of(pushed.iter().flat_map(|pushed| &pushed.slices))
 }
 
+/// Whether work is under way in a keyspace and row on the part that begins at a bound.
+pub type IsBusy<'a> = dyn Fn(KeyspaceId, usize, Option<&[u8]>) -> bool + 'a;
+
+/// The keyspaces in which the same code takes part as in this one, with these traits.
+pub type Twins<'a> = dyn Fn(&KeyspaceState, &Traits) -> Vec<Arc<KeyspaceState>> + 'a;
+
 /// What results are installed in.
 pub struct Around<'a> {
     /// The trees.
@@ -78,9 +84,9 @@ pub struct Around<'a> {
     pub elsewhere: &'a dyn Fn(&Arc<Partition>) -> bool,
     /// Whether work on a partition or span of a keyspace is under way, also that which ends with the
     /// change.
-    pub busy: &'a dyn Fn(KeyspaceId, usize, Option<&[u8]>) -> bool,
+    pub busy: &'a IsBusy<'a>,
     /// The keyspaces of branches in which the same code takes part.
-    pub twins: &'a dyn Fn(&KeyspaceState, &Traits) -> Vec<Arc<KeyspaceState>>,
+    pub twins: &'a Twins<'a>,
 }
 
 impl Around<'_> {

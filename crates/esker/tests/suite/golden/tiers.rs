@@ -119,7 +119,8 @@ fn tiers_are_saved_whole_by_a_repair() {
         expected_lines.push(format!("{keyspace}{owner}\t{entry}"));
     }
     let mut found: Vec<_> = super::listing(&saved).lines().map(str::to_owned).collect();
-    (found.sort(), expected_lines.sort());
+    found.sort();
+    expected_lines.sort();
     assert!(found == expected_lines, "{} lines, {} expected", found.len(), expected_lines.len());
 }
 
