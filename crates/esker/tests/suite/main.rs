@@ -16,6 +16,7 @@ mod operations;
 mod readme;
 mod rules;
 mod serializable;
+mod shared_work;
 mod tiers;
 
 use esker::Options;
