@@ -9,8 +9,9 @@
 //!    the readers of every tree need.
 //! 3. It gets it only if its keyspace has the same code and nobody works on it there. Then it is left
 //!    to work of its own. Named snapshots never get one.
-//! 4. What a filter changed is not shared: above the partition of another tree there may be operands,
-//!    under which the filter would not have been asked (S6).
+//! 4. Compactions of keyspaces with a filter are not shared: above the partition of another tree there
+//!    may be operands, under which the filter must not be asked (S6), or there may be none, so that it
+//!    must be asked.
 //!
 //! Pure: nothing here does I/O.
 
@@ -67,8 +68,11 @@ pub fn segments_pushed(pushed: &[Pushed]) -> Vec<Arc<Segment>> {
     segments_of(pushed.iter().flat_map(|pushed| &pushed.slices))
 }
 
-/// Says something about the place in a keyspace's row at which a partition or span begins.
-pub type Busy<'a> = dyn Fn(KeyspaceId, usize, Option<&[u8]>) -> bool + 'a;
+/// Whether work is under way in a keyspace and row on the part that begins at a bound.
+pub type IsBusy<'a> = dyn Fn(KeyspaceId, usize, Option<&[u8]>) -> bool + 'a;
+
+/// The keyspaces in which the same code takes part as in this one, with these traits.
+pub type Twins<'a> = dyn Fn(&KeyspaceState, &Traits) -> Vec<Arc<KeyspaceState>> + 'a;
 
 /// What results are installed in.
 pub struct Around<'a> {
@@ -80,9 +84,9 @@ pub struct Around<'a> {
     pub elsewhere: &'a dyn Fn(&Arc<Partition>) -> bool,
     /// Whether work on a partition or span of a keyspace is under way, also that which ends with the
     /// change.
-    pub busy: &'a Busy<'a>,
+    pub busy: &'a IsBusy<'a>,
     /// The keyspaces of branches in which the same code takes part.
-    pub twins: &'a dyn Fn(&KeyspaceState, &Traits) -> Vec<Arc<KeyspaceState>>,
+    pub twins: &'a Twins<'a>,
 }
 
 impl Around<'_> {
@@ -241,13 +245,13 @@ fn compaction<O: KeyOrder>(
     trees: &mut BTreeMap<KeyspaceId, InTree>,
     fresh: &dyn Fn(KeyspaceId, f64),
 ) -> Result<()> {
-    let Compacted { keyspace, traits, old, base, filtered_under } = one;
+    let Compacted { keyspace, traits, old, base, .. } = one;
     let id = keyspace.id;
     // The keyspace may have been dropped meanwhile.
     let Some(tree) = around.version.tree(id) else { return Ok(()) };
     // Seeded: what a filter has removed is gone under operands of a branch.
-    let same_for_all = filtered_under.is_none() || bug!("compaction_filtered_results_are_shared");
-    let shared = same_for_all && around.may_be_elsewhere(order, tree.partitions(), &old);
+    let unfiltered = traits.filter.is_empty() || bug!("compaction_filtered_results_are_shared");
+    let shared = unfiltered && around.may_be_elsewhere(order, tree.partitions(), &old);
     let share = fresh_share(&old, &base);
     let of_tree = trees.entry(id).or_insert_with(|| InTree::of(&keyspace, tree));
     let apart = |lower: Option<&[u8]>| batch.keeps_apart(around, id, lower);

@@ -25,6 +25,7 @@ mod observed;
 mod offline;
 mod operators;
 mod orders;
+mod range_deletes;
 mod reads;
 mod scale;
 mod shared_work;

@@ -231,9 +231,9 @@ impl CompactionFilter for Minus {
 }
 
 /// In the tree of a branch operands may lie above the same partition: there the filter must not have
-/// been asked.
+/// been asked, and in the parent it must have been.
 #[test]
-fn what_a_filter_has_changed_is_not_shared() {
+fn compactions_with_a_filter_are_not_shared() {
     let place = Place::new();
     let clock = Arc::new(HandClock::default());
     clock.set(1_000);

@@ -250,7 +250,7 @@ fn a_refusal_names_what_holds_the_space() {
         a.insert(key(number), value(number)).unwrap();
     }
     drop(db.branch("kept").unwrap());
-    // What the branch shares is compacted for both; the checkpoint has what the branch keeps after that.
+    // What the branch shares is compacted with it, and the checkpoint shares the result.
     db.compact().unwrap();
     db.checkpoint("/copy").unwrap();
     a.remove_range::<&[u8]>(..).unwrap();

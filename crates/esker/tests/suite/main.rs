@@ -17,6 +17,7 @@ mod readme;
 mod replay;
 mod rules;
 mod serializable;
+mod shared_work;
 mod tiers;
 
 use esker::Options;

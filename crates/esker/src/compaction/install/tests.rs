@@ -163,10 +163,10 @@ fn a_partition_that_is_compacted_in_a_branch_is_left_to_that() {
 }
 
 #[test]
-fn what_a_filter_has_changed_stays_alone() {
+fn what_a_filter_may_have_changed_stays_alone() {
     let setting = shared(Tree::new(parts()));
     let mut filtered = setting.compacted(0, 0);
-    filtered.filtered_under = Some(Vec::new());
+    filtered.traits.filter = "filter".to_owned();
     let (trees, _) = setting.compact(vec![filtered, setting.compacted(0, 1)]);
     let second = trees.iter().find(|(id, _)| *id == 2).unwrap();
     assert_eq!(second.1.partitions()[0].deltas.len(), 1);
