@@ -15,6 +15,7 @@ use crate::db::output::Merger;
 use crate::db::watch::Watching;
 use crate::directory::files::TRIED_AGAIN;
 use crate::error::{Error, Result};
+use crate::fs::lower_priority;
 use crate::manifest::{Moved, Tree};
 use crate::sync::{Point, contain, spawn};
 use std::sync::Arc;
@@ -48,19 +49,15 @@ impl Core {
         for number in 0..self.settings.workers {
             let mut merger = Merger::none();
             if apart {
-                let (started, thread) = Merger::start(
-                    self.clone(),
-                    &format!("esker-merge-{number}"),
-                    &self.path,
-                    crate::fs::lower_priority,
-                )?;
+                let (core, name) = (self.clone(), format!("esker-merge-{number}"));
+                let (apart, thread) = Merger::start(core, &name, &self.path, lower_priority)?;
                 threads.push(thread);
-                merger = started;
+                merger = apart;
             }
             let core = self.clone();
             threads.push(spawn(&format!("esker-worker-{number}"), &self.path, move || {
                 // Seeded: whoever needs a lock of a worker waits for a thread of low priority.
-                bug!("db_workers_have_low_priority", crate::fs::lower_priority());
+                bug!("db_workers_have_low_priority", lower_priority());
                 core.run_worker(&merger);
             })?);
         }
@@ -111,7 +108,7 @@ impl Core {
         }
     }
 
-    /// Whether a test made the thread rest, which then looks for work again.
+    /// Whether a test made the thread rest.
     fn rests(&self) -> bool {
         self.gates.as_ref().is_some_and(|gates| gates.rest())
     }
