@@ -45,6 +45,10 @@ enum Load {
     Ascending,
     /// Overwrites, of which 80 % go to a fifth of the keys.
     Skewed,
+    /// As many overwrites as new keys at random places.
+    Mixed,
+    /// As many deletes of keys drawn at random as new keys at random places.
+    Delete,
 }
 
 struct Plan {
@@ -71,6 +75,8 @@ fn plan() -> Plan {
                     "insert" => Load::Insert,
                     "ascending" => Load::Ascending,
                     "skewed" => Load::Skewed,
+                    "mixed" => Load::Mixed,
+                    "delete" => Load::Delete,
                     _ => Load::Overwrite,
                 }
             }
@@ -132,27 +138,52 @@ struct Writer {
     rate: u64,
     begun: Instant,
     written: u64,
+    bytes: u64,
+    /// For deletes: the keys that are there.
+    live: Vec<u64>,
 }
 
 impl Writer {
     fn number(&mut self) -> u64 {
         match self.load {
             Load::Overwrite => self.random.below(self.keys) << 20,
-            // Twelve low bits make room for new keys between those of the load.
-            Load::Insert => (self.random.below(self.keys) << 20) + 1 + self.random.below(1 << 19),
+            Load::Insert | Load::Delete => self.fresh(),
             Load::Ascending => {
                 self.next += 1;
                 (self.keys + self.next) << 20
             }
             Load::Skewed if self.random.below(10) < 8 => self.random.below(self.keys / 5) << 20,
             Load::Skewed => self.random.below(self.keys) << 20,
+            Load::Mixed if self.written.is_multiple_of(2) => self.fresh(),
+            Load::Mixed => self.random.below(self.keys) << 20,
         }
     }
 
+    /// A new key. Twelve low bits make room for such keys between those of the load.
+    fn fresh(&mut self) -> u64 {
+        (self.random.below(self.keys) << 20) + 1 + self.random.below(1 << 19)
+    }
+
     fn write(&mut self, db: &Db, value: &[u8], seen: &mut Seen) {
-        let key = key(self.number());
+        let deletes = self.load == Load::Delete && !self.written.is_multiple_of(2);
+        let number = if deletes {
+            let at = self.random.below(self.live.len() as u64) as usize;
+            self.live.swap_remove(at)
+        } else {
+            let number = self.number();
+            if self.load == Load::Delete {
+                self.live.push(number);
+            }
+            number
+        };
+        let key = key(number);
         let before = Instant::now();
-        db.insert(key, value).unwrap();
+        if deletes {
+            db.remove(key).unwrap();
+        } else {
+            db.insert(key, value).unwrap();
+        }
+        self.bytes += if deletes { KEY_BYTES as u64 } else { ENTRY_BYTES };
         seen.longest = seen.longest.max(before.elapsed());
         self.written += 1;
         if self.rate > 0 && self.written.is_multiple_of(16) {
@@ -198,6 +229,8 @@ fn main() {
         rate: 0,
         begun: Instant::now(),
         written: 0,
+        bytes: 0,
+        live: (0..keys).map(|number| number << 20).collect(),
     };
     let mut warming = Seen::default();
     for _ in 0..keys {
@@ -205,8 +238,10 @@ fn main() {
     }
     let mut seen = Seen::default();
     (writer.rate, writer.written, writer.begun) = (plan.rate, 0, Instant::now());
+    writer.bytes = 0;
     let (before, flushed) = (rewritten(&db), db.stats().written.flush);
-    let count = if plan.rate > 0 { keys / 2 } else { 2 * keys };
+    // Several rounds of the compactions of every partition, which are in step after the load.
+    let count = 2 * keys;
     let every = (count / 2_000).max(1);
     for number in 0..count {
         writer.write(&db, &value, &mut seen);
@@ -215,15 +250,21 @@ fn main() {
             seen.look(&db, &key);
         }
         if number % (every * 20) == 0 {
-            let now = live + if plan.load == Load::Overwrite { 0 } else { number * ENTRY_BYTES };
-            seen.weigh(&db, if plan.load == Load::Skewed { live } else { now });
+            // What the warming wrote is there too.
+            let new = (keys + number) * ENTRY_BYTES;
+            let grown = match plan.load {
+                Load::Overwrite | Load::Skewed | Load::Delete => 0,
+                Load::Insert | Load::Ascending => new,
+                Load::Mixed => new / 2,
+            };
+            seen.weigh(&db, live + grown);
         }
     }
     let took = writer.begun.elapsed();
     let (after, flushed) = (rewritten(&db), db.stats().written.flush - flushed);
     db.wait_until_idle().unwrap();
     let quiet = rewritten(&db);
-    let user = count * ENTRY_BYTES;
+    let user = writer.bytes;
     let stats = db.stats();
     let of = |bytes: u64| bytes as f64 / user as f64;
     println!(

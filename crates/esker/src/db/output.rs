@@ -120,7 +120,8 @@ pub(super) struct SlicesFile<'c> {
 
 impl Output for SlicesFile<'_> {
     fn begin(&mut self, settled: bool) -> Result<()> {
-        let options = self.core.writer_options(settled);
+        // What a push writes always lies over other runs.
+        let options = self.core.writer_options(settled).over_others_if(self.yields);
         self.writer()?.set_options(options)
     }
 

@@ -134,9 +134,8 @@ impl Core {
         while let Some(seen) = self.next_round() {
             let relieved = self.relieve_if_asked();
             let flushed = !apart && (self.flush_if_due() || self.merge_tables()) || relieved;
-            // A single worker flushes first. If writers are slowed because compactions are late, one
-            // compaction follows each flush; otherwise it would never compact. Its compactions
-            // flush between their steps, so no flush waits long for a compaction.
+            // A single worker flushes first, also between the steps of its compactions. If these are late and
+            // slow writers, one follows each flush; otherwise it would never compact.
             let may_compact = !flushed || self.pacer.compactions_are_late();
             let busy = (may_compact && self.compact_if_due(merger)) || flushed;
             // This also runs between two jobs: under load another job is always due, and unused

@@ -29,6 +29,12 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// segment.
 const PAGED_SEGMENT_BYTES: u32 = 64 << 10;
 
+/// Filter bits for a key of a base.
+const BASE_BITS: u32 = 8;
+/// Filter bits for a key of a run over others. There are many such runs over a key and few entries in them, so
+/// each bit saves more reads there than in a base (Dayan, Athanassoulis, Idreos: "Monkey", 2017).
+const DELTA_BITS: u32 = 14;
+
 /// How segments are written.
 #[derive(Debug, Clone, Copy)]
 pub struct WriterOptions {
@@ -49,8 +55,15 @@ impl WriterOptions {
             segment_bytes: settings.segment_bytes,
             block_bytes: settings.block_bytes,
             codec: settings.codec(settled),
-            bits_per_key: if settled { 8 } else { 14 },
+            bits_per_key: if settled { BASE_BITS } else { DELTA_BITS },
         }
+    }
+
+    /// The same for a run that lies over others if `over` is set, though its blocks are written like those that
+    /// stay.
+    #[must_use]
+    pub fn over_others_if(self, over: bool) -> Self {
+        Self { bits_per_key: if over { DELTA_BITS } else { self.bits_per_key }, ..self }
     }
 }
 

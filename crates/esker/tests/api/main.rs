@@ -26,6 +26,7 @@ mod offline;
 mod operators;
 mod orders;
 mod range_deletes;
+mod read_costs;
 mod reads;
 mod scale;
 mod shared_work;

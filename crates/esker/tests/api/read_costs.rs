@@ -1,0 +1,93 @@
+//! How many blocks, and how many indexes with their filters, a read that finds nothing in memory takes from
+//! files, when the tree has tiers in which runs wait: counted, for data that are a few times and many times as
+//! large as the memory budget.
+
+use super::Place;
+use esker::{Compression, Db, Durability, Options, Stats, StepSource};
+use esker_testkit::Rng;
+
+const MEMORY: u64 = 2 << 20;
+const ENTRY_BYTES: u64 = 116;
+const READS: u64 = 4000;
+
+/// A database whose data are `ratio` times the memory budget, overwritten at random and reopened; and its number
+/// of keys.
+fn overwritten(place: &Place, ratio: u64) -> (Db, u64) {
+    let mut options = Options::default();
+    options.memory = Some(MEMORY);
+    options.durability = Durability::Buffered;
+    options.compression = Compression::None;
+    options.workers = Some(1);
+    options.partition_bytes = 512 << 10;
+    options.segment_bytes = 64 << 10;
+    let keys = ratio * MEMORY / ENTRY_BYTES;
+    let db = Db::open_with(place.path(), options.clone()).unwrap();
+    let mut rng = Rng::new(11);
+    (0..keys).for_each(|number| db.insert(key(number), [1; 100]).unwrap());
+    (0..keys).for_each(|_| db.insert(key(rng.below(keys)), [2; 100]).unwrap());
+    db.close().unwrap();
+    (Db::open_with(place.path(), options).unwrap(), keys)
+}
+
+/// Even numbers are there.
+fn key(number: u64) -> [u8; 16] {
+    u128::from(number * 2).to_be_bytes()
+}
+
+fn absent(number: u64) -> [u8; 16] {
+    u128::from(number * 2 + 1).to_be_bytes()
+}
+
+/// Blocks read for an operation, and indexes with their filters.
+fn for_each(db: &Db, mut operation: impl FnMut(&mut Rng)) -> (f64, f64) {
+    // What was read before decides what is in the cache.
+    let mut rng = Rng::new(5);
+    (0..READS).for_each(|_| operation(&mut rng));
+    let reads = |stats: &Stats| stats.page_cache_reads + stats.device_reads;
+    let before = db.stats();
+    (0..READS).for_each(|_| operation(&mut rng));
+    let after = db.stats();
+    let blocks = after.cache_misses - before.cache_misses;
+    let all = reads(&after) - reads(&before);
+    let each = |count: u64| count as f64 / READS as f64;
+    (each(blocks), each(all.saturating_sub(blocks)))
+}
+
+/// The mean number of runs over a key.
+fn runs(db: &Db, keys: u64) -> f64 {
+    let mut rng = Rng::new(3);
+    let of = |key: [u8; 16]| {
+        let steps = db.explain_get(key).unwrap().steps;
+        steps.iter().filter(|step| matches!(step.source, StepSource::Run { .. })).count()
+    };
+    (0..200).map(|_| of(key(rng.below(keys)))).sum::<usize>() as f64 / 200.0
+}
+
+#[test]
+fn a_cold_read_takes_one_block_and_the_indexes_that_do_not_fit() {
+    for (ratio, indexes_max) in [(5, 0.2), (20, 1.0)] {
+        let place = Place::new();
+        let (db, keys) = overwritten(&place, ratio);
+        let runs = runs(&db, keys);
+        let (blocks, indexes) = for_each(&db, |rng| {
+            assert!(db.get(key(rng.below(keys))).unwrap().is_some());
+        });
+        let (absent_blocks, absent_indexes) = for_each(&db, |rng| {
+            assert!(db.get(absent(rng.below(keys))).unwrap().is_none());
+        });
+        let (scan_blocks, scan_indexes) = for_each(&db, |rng| {
+            let from = rng.below(keys - 10);
+            let rows = db.range(key(from)..).unwrap().take(10);
+            assert_eq!(rows.filter_map(Result::ok).count(), 10);
+        });
+        println!(
+            "data {ratio} times the memory, {runs:.1} runs over a key: a present get reads {blocks:.3} blocks and \
+             {indexes:.3} indexes, an absent one {absent_blocks:.3} and {absent_indexes:.3}, a scan of ten rows \
+             {scan_blocks:.2} and {scan_indexes:.2}"
+        );
+        assert!(runs > 2.0, "{runs} runs");
+        assert!(blocks <= 1.05 && indexes <= indexes_max, "present: {blocks} and {indexes}");
+        assert!(absent_blocks <= 0.05 && absent_indexes <= indexes_max, "{absent_blocks}");
+        assert!(scan_blocks <= 2.0 + runs, "a scan over {runs} runs: {scan_blocks}");
+    }
+}
