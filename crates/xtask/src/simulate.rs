@@ -3,7 +3,7 @@
 //!
 //! The clock is virtual, and the tree is sizes and bounds (`simulate/tree.rs`). Everything that is
 //! decided is decided by the engine's own policy (`compaction::policy`), so what is tuned here holds
-//! there. `docs/compaction.md` has the figures and the plots.
+//! there. `docs/tiers.md` has the figures, `docs/compaction.md` the plots.
 
 mod answer;
 mod clock;
