@@ -262,8 +262,10 @@ fn who_waits_for_its_turn_to_commit_has_no_place_yet() {
     let spaces: [&KeyspaceState; 1] = [&default];
     let (read, other) = (put(&default, b"read", b"v"), put(&default, b"other", b"v"));
     for _ in 0..50 {
+        // As long as it is open, what was flushed since its begin is kept for its validation.
+        let (at, number) = core.begin_transaction().unwrap();
         let mut reads = ReadSet::new(1 << 20);
-        reads.key(&default, b"read", core.visible());
+        reads.key(&default, b"read", at);
         let begun = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
             let turn = core.transactions.one_at_a_time();
@@ -279,6 +281,7 @@ fn who_waits_for_its_turn_to_commit_has_no_place_yet() {
             drop(turn);
             conditional.join().unwrap().unwrap();
         });
+        core.end_transaction(at, number);
     }
     core.close().unwrap();
 }
