@@ -461,7 +461,7 @@ pub fn finish_files(writers: &mut [RunWriter], fs: &Arc<dyn Fs>, directory: &Pat
         others => others.iter_mut().try_for_each(|writer| writer.finish().map(drop))?,
     }
     // Seeded: a power cut removes the name of a run that the manifest refers to.
-    bug!("db_run_name_not_synced", return Ok(()));
+    bug!("run_name_not_synced", return Ok(()));
     fs.sync_dir(directory).context("sync", directory)
 }
 
