@@ -1,12 +1,12 @@
 //! What range deletes cost does not depend on the number of partitions, nor on range deletes elsewhere:
 //! counted in bytes of edits and runs, in runs, comparisons and entries.
 
+use super::scale::Counting;
 use super::{Place, flush_costs, key, small};
 use esker::internals::options::SmallTiers;
-use esker::{Comparator, Compression, Db, Keyspace, Options};
-use std::cmp::Ordering;
+use esker::{Compression, Db, Keyspace, Options};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering as Memory};
+use std::sync::atomic::Ordering as Memory;
 
 /// Partitions of five entries, under so many tiers.
 fn tiny_partitions(tiers: usize) -> Options {
@@ -95,24 +95,6 @@ fn a_range_delete_costs_as_much_in_two_thousand_partitions_as_in_two_hundred() {
             // A wide one under a snapshot is a reference in each partition, or in each span.
             assert!(range > 0 || many.runs <= few.runs.max(2), "{what}");
         }
-    }
-}
-
-/// Byte order that counts its calls by callers of the database, not those of background work.
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Comparator for Counting {
-    fn name(&self) -> &str {
-        "counting"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let thread = std::thread::current();
-        if !thread.name().is_some_and(|name| name.starts_with("esker-")) {
-            self.0.fetch_add(1, Memory::Relaxed);
-        }
-        a.cmp(b)
     }
 }
 
