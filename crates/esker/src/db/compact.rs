@@ -8,7 +8,7 @@
 //! 3. Deltas that arrive meanwhile stay on top of the result. No other change touches the base of a
 //!    busy partition, so the result can replace it.
 //! 4. The result is installed in every tree that has the same partition, in the same edit (S12).
-//! 5. Between steps the worker lets a flush go first and notices that the database closes.
+//! 5. Between steps it notices that the database closes; a worker that is alone lets a flush go first.
 
 use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, Seq};

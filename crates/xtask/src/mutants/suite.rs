@@ -40,6 +40,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part { program: "crash", tests: &["what_survives"] },
     Part { program: "suite", tests: &[] },
     Part { program: "concurrency", tests: &[] },
+    Part { program: "contract_threads", tests: &[] },
 ];
 
 /// Sizes of the campaigns: smaller than those of the suite itself.
