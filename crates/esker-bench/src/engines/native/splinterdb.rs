@@ -7,8 +7,8 @@
 //! changes, so older libraries are refused. A newer library may differ again: compare the headers.
 //!
 //! Structures grow from one revision to the next. Only the four required fields at the head of the
-//! configuration are set here. The rest is a block of zeros, which mean the defaults, longer than the
-//! structure is. With them all background work is done by the threads that write.
+//! configuration and the numbers of background threads are set here. The rest is zeros, which mean the
+//! defaults, more of them than the structure has.
 //!
 //! SplinterDB registers a thread when it first calls, and forgets it when it ends.
 
@@ -17,6 +17,7 @@
 use super::library::{c_path, functions, load, text};
 use crate::{Error, Result};
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::num::NonZero;
 use std::path::Path;
 use std::{ptr, slice};
 
@@ -38,6 +39,11 @@ impl Slice {
     }
 }
 
+/// Background threads for memtables: the header asks for one for ten threads that insert. For everything
+/// else it asks for one or two for each thread that inserts; here there is one for each processor, at
+/// least two. Without any, the threads that write would do all the work.
+pub const MEMTABLE_THREADS: u64 = 1;
+
 /// The head of `splinterdb_config`, and room for all that follows: 208 bytes in all at the revision.
 #[repr(C)]
 struct Config {
@@ -45,7 +51,11 @@ struct Config {
     cache_size: u64,
     disk_size: u64,
     data_cfg: *mut DataConfig,
-    defaults: [u64; 128],
+    /// Heap, shared memory, pages, input and output, cache.
+    defaults: [u64; 10],
+    memtable_threads: u64,
+    other_threads: u64,
+    more_defaults: [u64; 116],
 }
 
 /// `data_config`, which the library fills: room for more than its six pointers.
@@ -137,7 +147,11 @@ impl Library {
             cache_size: cache,
             disk_size: if exists { 0 } else { disk },
             data_cfg: &raw mut *data,
-            defaults: [0; 128],
+            defaults: [0; 10],
+            memtable_threads: MEMTABLE_THREADS,
+            other_threads: std::thread::available_parallelism().map_or(1, NonZero::get).max(2)
+                as u64,
+            more_defaults: [0; 116],
         };
         let mut handle = ptr::null_mut();
         // SAFETY: both structures are at least as large as the library's; the first is not retained,
