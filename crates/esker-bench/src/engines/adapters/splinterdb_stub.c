@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     uint64_t magic;
-    uint64_t max_key_size;
+    void *functions[5];
 } data_config;
 
 typedef struct entry {
@@ -43,16 +43,27 @@ typedef struct {
     char *value;
     uint64_t length;
     bool found;
+    uint64_t room[16];
 } lookup;
 
+_Static_assert(sizeof(splinterdb_config) == 208, "as in the headers");
+_Static_assert(sizeof(data_config) == 48, "as in the headers");
+_Static_assert(sizeof(lookup) == 160, "as in the headers");
+
+typedef struct {
+    uint64_t opaque[32];
+} notification;
+
+typedef enum { less_than, less_than_or_equal, greater_than, greater_than_or_equal } comparison;
+
+/* At the end of the list it stands behind the last entry, or before the first. */
 typedef struct {
     splinterdb *db;
     entry *at;
+    bool before;
 } iterator;
 
 #define MAGIC 0x53504c494e544552ULL
-
-static __thread int registered;
 
 static void demand(bool kept, const char *what) {
     if (!kept) {
@@ -83,14 +94,14 @@ static entry *find(splinterdb *db, slice key) {
 
 const char *splinterdb_get_version(void) { return "stub"; }
 
-void default_data_config_init(uint64_t max_key_size, data_config *out) {
+void default_data_config_init(data_config *out) {
+    memset(out, 0, sizeof(*out));
     out->magic = MAGIC;
-    out->max_key_size = max_key_size;
 }
 
-int splinterdb_create(splinterdb_config *cfg, splinterdb **out) {
+int splinterdb_create(const splinterdb_config *cfg, splinterdb **out) {
     data_config *data = cfg->data_cfg;
-    demand(data->magic == MAGIC && data->max_key_size > 0, "no data_config");
+    demand(data->magic == MAGIC, "no data_config");
     demand(cfg->filename[0] && cfg->cache_size && cfg->disk_size, "a required field is not set");
     demand(!cfg->heap_handle && !cfg->heap_id, "an optional field is set");
     for (int i = 0; i < 20; i++) demand(!cfg->more[i], "an optional field is set");
@@ -98,39 +109,24 @@ int splinterdb_create(splinterdb_config *cfg, splinterdb **out) {
     pthread_mutex_init(&db->lock, NULL);
     db->data = data;
     db->ends.before = db->ends.behind = &db->ends;
-    registered = 1;
     *out = db;
     return 0;
 }
 
-int splinterdb_open(splinterdb_config *cfg, splinterdb **out) { return splinterdb_create(cfg, out); }
-
-void splinterdb_close(splinterdb **db) {
-    demand(registered == 1, "close by a thread that is not registered");
-    registered = 0;
-    *db = NULL;
+int splinterdb_open(const splinterdb_config *cfg, splinterdb **out) {
+    return splinterdb_create(cfg, out);
 }
 
-void splinterdb_register_thread(splinterdb *db) {
-    (void)db;
-    demand(registered == 0, "a thread is registered twice");
-    registered = 1;
-}
-
-void splinterdb_deregister_thread(splinterdb *db) {
-    (void)db;
-    demand(registered == 1, "a thread is deregistered that is not registered");
-    registered = 0;
-}
+void splinterdb_close(splinterdb **db) { *db = NULL; }
 
 static void check(const splinterdb *db, slice key) {
-    demand(registered == 1, "a call by a thread that is not registered");
     demand(db->data->magic == MAGIC, "the data_config is gone");
-    demand(key.length <= db->data->max_key_size, "a key is too long");
+    demand(key.length <= 4096, "a key is too long");
 }
 
-int splinterdb_insert(splinterdb *db, slice key, slice value) {
+int splinterdb_insert(splinterdb *db, slice key, slice value, lookup *old) {
     check(db, key);
+    demand(!old, "a result that nobody asked for");
     pthread_mutex_lock(&db->lock);
     entry *at = find(db, key);
     if (at == &db->ends || compare(at->key, key) != 0) {
@@ -147,8 +143,9 @@ int splinterdb_insert(splinterdb *db, slice key, slice value) {
     return 0;
 }
 
-int splinterdb_delete(splinterdb *db, slice key) {
+int splinterdb_delete(splinterdb *db, slice key, lookup *old) {
     check(db, key);
+    demand(!old, "a result that nobody asked for");
     pthread_mutex_lock(&db->lock);
     entry *at = find(db, key);
     if (at != &db->ends && compare(at->key, key) == 0) {
@@ -159,9 +156,23 @@ int splinterdb_delete(splinterdb *db, slice key) {
     return 0;
 }
 
-void splinterdb_lookup_result_init(splinterdb *db, lookup *result, uint64_t length, char *buffer) {
+void splinterdb_notification_init_blocking(notification *done) { done->opaque[31] = MAGIC; }
+
+void splinterdb_notification_deinit(notification *done) { done->opaque[31] = 0; }
+
+int splinterdb_optimize(splinterdb *db, slice min, slice max, bool full, notification *done) {
+    check(db, min);
+    demand(!min.data && !min.length && !max.data && !max.length && full, "not all is asked for");
+    demand(done->opaque[31] == MAGIC, "a notification that is not set up");
+    return 0;
+}
+
+void splinterdb_lookup_result_init(const splinterdb *db, lookup *result, uint64_t flags,
+                                   uint64_t length, char *buffer) {
+    demand(flags == 0, "a lookup without a value");
     demand(length == 0 && buffer == NULL, "a buffer that nobody gave");
-    *result = (lookup){db, NULL, 0, false};
+    memset(result, 0, sizeof(*result));
+    result->db = (splinterdb *)db;
 }
 
 void splinterdb_lookup_result_deinit(lookup *result) {
@@ -194,11 +205,16 @@ int splinterdb_lookup(splinterdb *db, slice key, lookup *result) {
     return 0;
 }
 
-int splinterdb_iterator_init(splinterdb *db, iterator **out, slice start) {
+int splinterdb_iterator_init(splinterdb *db, iterator **out, comparison begin, slice start) {
+    bool back = begin == less_than_or_equal;
+    demand(back || begin == greater_than_or_equal, "an unknown comparison");
     iterator *made = malloc(sizeof(*made));
     check(db, start);
     pthread_mutex_lock(&db->lock);
-    *made = (iterator){db, start.data ? find(db, start) : db->ends.behind};
+    entry *at = start.data ? find(db, start) : back ? &db->ends : db->ends.behind;
+    bool exact = start.data && at != &db->ends && compare(at->key, start) == 0;
+    if (back && !exact) at = at->before;
+    *made = (iterator){db, at, back};
     pthread_mutex_unlock(&db->lock);
     *out = made;
     return 0;
@@ -208,16 +224,24 @@ void splinterdb_iterator_deinit(iterator *it) { free(it); }
 
 bool splinterdb_iterator_valid(iterator *it) { return it->at != &it->db->ends; }
 
-bool splinterdb_iterator_can_prev(iterator *it) { return it->at->before != &it->db->ends; }
+bool splinterdb_iterator_can_prev(iterator *it) {
+    return splinterdb_iterator_valid(it) || (!it->before && it->at->before != it->at);
+}
+
+bool splinterdb_iterator_can_next(iterator *it) {
+    return splinterdb_iterator_valid(it) || (it->before && it->at->behind != it->at);
+}
 
 void splinterdb_iterator_next(iterator *it) {
-    demand(splinterdb_iterator_valid(it), "an iterator is moved beyond its end");
+    demand(splinterdb_iterator_can_next(it), "an iterator is moved beyond its end");
     it->at = it->at->behind;
+    it->before = false;
 }
 
 void splinterdb_iterator_prev(iterator *it) {
-    demand(splinterdb_iterator_can_prev(it), "an iterator is moved before its first entry");
+    demand(splinterdb_iterator_can_prev(it), "an iterator is moved before its beginning");
     it->at = it->at->before;
+    it->before = true;
 }
 
 void splinterdb_iterator_get_current(iterator *it, slice *key, slice *value) {

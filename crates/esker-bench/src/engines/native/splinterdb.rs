@@ -1,24 +1,24 @@
-//! SplinterDB's C interface, as its headers `splinterdb/splinterdb.h` and `default_data_config.h` declare
-//! it since iterators walk in both directions.
+//! SplinterDB's C interface, as its headers `splinterdb/splinterdb.h`, `data.h` and
+//! `default_data_config.h` declare it at revision `d2173e0e` of June 2026.
 //!
-//! Versions are tags of its repository, and structures grow from one to the next. Only the four
-//! required fields at the head of its configuration are set here; the rest is a block of zeros, which
-//! mean the defaults, longer than the structure is in any version. A library that lacks one of the
-//! functions below is refused when it is loaded.
+//! The interface has no version: functions got and lost parameters under the same names, last in June
+//! 2026, and a library cannot be asked which it has. A library that lacks one of the functions below is
+//! refused when it is loaded. `splinterdb_optimize` is the newest of them and came after all these
+//! changes, so older libraries are refused. A newer library may differ again: compare the headers.
 //!
-//! A thread has to be registered with a database once, while it uses it; the thread that opened the
-//! database is registered from the start. [`Registration`] does this for every thread.
+//! Structures grow from one revision to the next. Only the four required fields at the head of the
+//! configuration and the numbers of background threads are set here. The rest is zeros, which mean the
+//! defaults, more of them than the structure has.
+//!
+//! SplinterDB registers a thread when it first calls, and forgets it when it ends.
 
 #![allow(unsafe_code, reason = "calls through a C interface")]
 
 use super::library::{c_path, functions, load, text};
 use crate::{Error, Result};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::num::NonZero;
 use std::path::Path;
-use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::{ptr, slice};
 
 type Handle = *mut c_void;
@@ -39,45 +39,69 @@ impl Slice {
     }
 }
 
-/// The head of `splinterdb_config`, and room for all that follows in any version.
+/// Background threads for memtables: the header asks for one for ten threads that insert. For everything
+/// else it asks for one or two for each thread that inserts; here there is one for each processor, at
+/// least two. Without any, the threads that write would do all the work.
+pub const MEMTABLE_THREADS: u64 = 1;
+
+/// The head of `splinterdb_config`, and room for all that follows: 208 bytes in all at the revision.
 #[repr(C)]
 struct Config {
     filename: *const c_char,
     cache_size: u64,
     disk_size: u64,
-    data_config: *mut c_void,
-    defaults: [u64; 128],
+    data_cfg: *mut DataConfig,
+    /// Heap, shared memory, pages, input and output, cache.
+    defaults: [u64; 10],
+    memtable_threads: u64,
+    other_threads: u64,
+    more_defaults: [u64; 116],
 }
 
-/// `data_config`, which the library fills: room for it in any version.
+/// `data_config`, which the library fills: room for more than its six pointers.
 #[repr(C, align(16))]
 struct DataConfig([u64; 512]);
 
-/// `splinterdb_lookup_result`.
+/// `splinterdb_lookup_result`, which points into itself. As it may hold what its thread has locked, it
+/// does not leave the thread: pointers see to that.
+#[repr(C)]
+struct Lookup([*mut c_void; 20]);
+
+/// `SPLINTERDB_LOOKUP_VALUE`: a lookup that wants the value.
+const LOOKUP_VALUE: u64 = 0;
+
+/// `splinterdb_notification`, which the library fills.
 #[repr(C, align(8))]
-struct Lookup([usize; 6]);
+struct Notification([u64; 32]);
+
+/// `comparison`: where an iterator begins. Without a key, at the last entry or at the first.
+type Comparison = c_int;
+const LESS_THAN_OR_EQUAL: Comparison = 1;
+const GREATER_THAN_OR_EQUAL: Comparison = 3;
 
 functions! {
     /// What the adapter uses of the headers.
     struct Functions {
         splinterdb_get_version: fn() -> *const c_char;
-        default_data_config_init: fn(u64, *mut DataConfig);
-        splinterdb_create: fn(*mut Config, *mut Handle) -> c_int;
-        splinterdb_open: fn(*mut Config, *mut Handle) -> c_int;
+        default_data_config_init: fn(*mut DataConfig);
+        splinterdb_create: fn(*const Config, *mut Handle) -> c_int;
+        splinterdb_open: fn(*const Config, *mut Handle) -> c_int;
         splinterdb_close: fn(*mut Handle);
-        splinterdb_register_thread: fn(Handle);
-        splinterdb_deregister_thread: fn(Handle);
-        splinterdb_insert: fn(Handle, Slice, Slice) -> c_int;
-        splinterdb_delete: fn(Handle, Slice) -> c_int;
-        splinterdb_lookup_result_init: fn(Handle, *mut Lookup, u64, *mut c_char);
+        splinterdb_insert: fn(Handle, Slice, Slice, *mut Lookup) -> c_int;
+        splinterdb_delete: fn(Handle, Slice, *mut Lookup) -> c_int;
+        splinterdb_optimize: fn(Handle, Slice, Slice, bool, *mut Notification) -> c_int;
+        splinterdb_notification_init_blocking: fn(*mut Notification);
+        splinterdb_notification_deinit: fn(*mut Notification);
+        splinterdb_lookup_result_init: fn(Handle, *mut Lookup, u64, u64, *mut c_char);
         splinterdb_lookup_result_deinit: fn(*mut Lookup);
         splinterdb_lookup_found: fn(*const Lookup) -> bool;
         splinterdb_lookup_result_value: fn(*const Lookup, *mut Slice) -> c_int;
         splinterdb_lookup: fn(Handle, Slice, *mut Lookup) -> c_int;
-        splinterdb_iterator_init: fn(Handle, *mut Handle, Slice) -> c_int;
+        splinterdb_iterator_init: fn(Handle, *mut Handle, Comparison, Slice) -> c_int;
         splinterdb_iterator_deinit: fn(Handle);
         splinterdb_iterator_valid: fn(Handle) -> bool;
         splinterdb_iterator_can_prev: fn(Handle) -> bool;
+        splinterdb_iterator_can_next: fn(Handle) -> bool;
         splinterdb_iterator_next: fn(Handle);
         splinterdb_iterator_prev: fn(Handle);
         splinterdb_iterator_get_current: fn(Handle, *mut Slice, *mut Slice);
@@ -103,175 +127,137 @@ impl Library {
         Ok(Self { functions: Functions::of(load(&[name])?)? })
     }
 
-    /// What the library calls its version.
+    /// What the library calls its version: the tag or the revision that it was built from.
     pub fn version(&self) -> String {
         // SAFETY: the library answers with a text that it keeps.
-        unsafe { text((self.functions.splinterdb_get_version)()) }.unwrap_or_default()
+        let version =
+            unsafe { text((self.functions.splinterdb_get_version)()) }.unwrap_or_default();
+        version.trim_start_matches("splinterdb_build_version ").into()
     }
 
-    /// Opens the file, or makes it. `disk` bytes are the most that it may take.
-    pub fn open(self, file: &Path, key_bytes: u64, cache: u64, disk: u64) -> Result<Database> {
+    /// Opens the file, or makes it. `disk` bytes are the most that it may take; an existing file keeps
+    /// what it was made with.
+    pub fn open(self, file: &Path, cache: u64, disk: u64) -> Result<Database> {
         let functions = self.functions;
         let exists = file.exists();
         let file: CString = c_path(file)?;
         let mut data = Box::new(DataConfig([0; 512]));
-        let mut config = Config {
+        let config = Config {
             filename: file.as_ptr(),
             cache_size: cache,
-            disk_size: disk,
-            data_config: ptr::from_mut(&mut *data).cast(),
-            defaults: [0; 128],
+            disk_size: if exists { 0 } else { disk },
+            data_cfg: &raw mut *data,
+            defaults: [0; 10],
+            memtable_threads: MEMTABLE_THREADS,
+            other_threads: std::thread::available_parallelism().map_or(1, NonZero::get).max(2)
+                as u64,
+            more_defaults: [0; 116],
         };
         let mut handle = ptr::null_mut();
         // SAFETY: both structures are at least as large as the library's; the first is not retained,
         // the second lives in its box as long as the database.
         let code = unsafe {
-            (functions.default_data_config_init)(key_bytes, &raw mut *data);
+            (functions.default_data_config_init)(&raw mut *data);
             let open = if exists { functions.splinterdb_open } else { functions.splinterdb_create };
-            open(&raw mut config, &raw mut handle)
+            open(&raw const config, &raw mut handle)
         };
         outcome("open", code)?;
-        static OPENED: AtomicU64 = AtomicU64::new(0);
-        let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        let database = Database { functions, handle, number, _data: data };
-        // The thread that opened a database is registered from the start, and stays.
-        REGISTERED.with_borrow_mut(|threads| threads.insert(number, 1));
-        Ok(database)
+        Ok(Database { functions, handle, _data: data })
     }
-}
-
-thread_local! {
-    /// By the number of a database, how often this thread asked to be registered.
-    static REGISTERED: RefCell<HashMap<u64, u32>> = RefCell::default();
 }
 
 /// An open database. Dropping it closes it.
 pub struct Database {
     functions: Functions,
     handle: Handle,
-    /// No two of a process have the same.
-    number: u64,
     _data: Box<DataConfig>,
 }
 
-// SAFETY: SplinterDB's header lets registered threads share a database; everything that calls it holds
-// a registration of its thread.
+// SAFETY: SplinterDB's header lets threads share a database, and registers them itself.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
 
-impl Database {
-    /// Registers this thread for as long as the answer lives, which cannot leave the thread.
-    pub fn register(&self) -> Rc<Registration<'_>> {
-        self.enter();
-        Rc::new(Registration { database: self })
-    }
-
-    fn enter(&self) {
-        let first = REGISTERED.with_borrow_mut(|threads| {
-            let count = threads.entry(self.number).or_default();
-            *count += 1;
-            *count == 1
-        });
-        if first {
-            // SAFETY: the database is open and the thread is not registered.
-            unsafe { (self.functions.splinterdb_register_thread)(self.handle) };
-        }
-    }
-}
-
 impl Drop for Database {
     fn drop(&mut self) {
-        // A close needs a registered thread as well, which it does not ask to deregister.
-        self.enter();
-        // SAFETY: the database is open and closed once; sessions borrow it and are gone.
+        // SAFETY: the database is open and closed once; results and iterators borrow it and are gone.
         unsafe { (self.functions.splinterdb_close)(&raw mut self.handle) };
-        REGISTERED.with_borrow_mut(|threads| threads.remove(&self.number));
     }
 }
 
-/// A thread's leave to use a database, which is handed out in an `Rc` and so cannot leave the thread.
-pub struct Registration<'a> {
-    database: &'a Database,
-}
-
-impl Drop for Registration<'_> {
-    fn drop(&mut self) {
-        let database = self.database;
-        let last = REGISTERED.with_borrow_mut(|threads| {
-            let key = database.number;
-            let left = threads.get(&key).map_or(0, |count| count.saturating_sub(1));
-            if left == 0 {
-                threads.remove(&key);
-            } else {
-                threads.insert(key, left);
-            }
-            left == 0
-        });
-        if last {
-            // SAFETY: the database is open and the thread is registered.
-            unsafe { (database.functions.splinterdb_deregister_thread)(database.handle) };
-        }
-    }
-}
-
-impl<'a> Registration<'a> {
+impl Database {
     /// Writes an entry.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (insert, handle) = (self.database.functions.splinterdb_insert, self.database.handle);
-        // SAFETY: the database is open, the thread registered, and the library copies both ranges.
-        outcome("write", unsafe { insert(handle, Slice::of(key), Slice::of(value)) })
+        let insert = self.functions.splinterdb_insert;
+        let (key, value) = (Slice::of(key), Slice::of(value));
+        // SAFETY: the database is open, the library copies both ranges, and nobody asks for the value
+        // that was there before.
+        outcome("write", unsafe { insert(self.handle, key, value, ptr::null_mut()) })
     }
 
     /// Deletes an entry.
     pub fn delete(&self, key: &[u8]) -> Result<()> {
-        let (delete, handle) = (self.database.functions.splinterdb_delete, self.database.handle);
+        let delete = self.functions.splinterdb_delete;
         // SAFETY: as above.
-        outcome("delete", unsafe { delete(handle, Slice::of(key)) })
+        outcome("delete", unsafe { delete(self.handle, Slice::of(key), ptr::null_mut()) })
+    }
+
+    /// Flushes what has left the buffer for writes down to the leaves, compacts them, and waits for it.
+    pub fn optimize(&self) -> Result<()> {
+        let f = &self.functions;
+        let mut done = Notification([0; 32]);
+        let done = &raw mut done;
+        // SAFETY: the database is open, and the call returns when the notification is done with.
+        let code = unsafe {
+            (f.splinterdb_notification_init_blocking)(done);
+            let code = (f.splinterdb_optimize)(self.handle, Slice::NULL, Slice::NULL, true, done);
+            (f.splinterdb_notification_deinit)(done);
+            code
+        };
+        outcome("compaction", code)
     }
 
     /// Room for the values that a session reads, used again and again.
-    pub fn results(self: &Rc<Self>) -> Results<'a> {
-        let mut lookup = Box::new(Lookup([0; 6]));
-        let f = &self.database.functions;
-        // SAFETY: the room is as large as the header says; the library manages what it points to.
+    pub fn results(&self) -> Results<'_> {
+        let mut lookup = Box::new(Lookup([ptr::null_mut(); 20]));
+        // SAFETY: the room is as large as the header says and stays in its box; the library manages
+        // what it points to.
         unsafe {
-            let init = f.splinterdb_lookup_result_init;
-            init(self.database.handle, &raw mut *lookup, 0, ptr::null_mut());
+            let init = self.functions.splinterdb_lookup_result_init;
+            init(self.handle, &raw mut *lookup, LOOKUP_VALUE, 0, ptr::null_mut());
         }
-        Results { registration: Rc::clone(self), lookup }
+        Results { database: self, lookup }
     }
 
-    /// An iterator at the first entry at or behind `from`, or at the first of all.
-    pub fn iter(self: &Rc<Self>, from: Option<&[u8]>) -> Result<Iter<'a>> {
-        let f = &self.database.functions;
+    /// An iterator at the first entry at or behind `from`, or at the first of all; backwards, at the
+    /// last at or before it, or at the last of all.
+    pub fn iter(&self, from: Option<&[u8]>, back: bool) -> Result<Iter<'_>> {
+        let begin = if back { LESS_THAN_OR_EQUAL } else { GREATER_THAN_OR_EQUAL };
         let mut handle = ptr::null_mut();
         let from = from.map_or(Slice::NULL, Slice::of);
-        // SAFETY: the database is open, the thread registered, and the key lives for the call.
-        let code =
-            unsafe { (f.splinterdb_iterator_init)(self.database.handle, &raw mut handle, from) };
-        outcome("seek", code)?;
-        Ok(Iter { registration: Rc::clone(self), handle })
+        let init = self.functions.splinterdb_iterator_init;
+        // SAFETY: the database is open, and the key lives for the call.
+        outcome("seek", unsafe { init(self.handle, &raw mut handle, begin, from) })?;
+        Ok(Iter { database: self, handle })
     }
 }
 
 /// Room for values that are read.
 pub struct Results<'a> {
-    registration: Rc<Registration<'a>>,
+    database: &'a Database,
     lookup: Box<Lookup>,
 }
 
 impl Results<'_> {
     /// Reads one entry and lends its value to `found`.
     pub fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        let database = self.registration.database;
-        let f = &database.functions;
+        let (f, handle) = (&self.database.functions, self.database.handle);
         let lookup = &raw mut *self.lookup;
         let mut value = Slice::NULL;
         // SAFETY: the room belongs to this database and this thread; what the value points to stays
         // until the next lookup.
         unsafe {
-            outcome("read", (f.splinterdb_lookup)(database.handle, Slice::of(key), lookup))?;
+            outcome("read", (f.splinterdb_lookup)(handle, Slice::of(key), lookup))?;
             if !(f.splinterdb_lookup_found)(lookup) {
                 return Ok(false);
             }
@@ -284,7 +270,7 @@ impl Results<'_> {
 
 impl Drop for Results<'_> {
     fn drop(&mut self) {
-        let f = &self.registration.database.functions;
+        let f = &self.database.functions;
         // SAFETY: it was initialised and is released once.
         unsafe { (f.splinterdb_lookup_result_deinit)(&raw mut *self.lookup) };
     }
@@ -303,34 +289,28 @@ unsafe fn lent<'a>(value: &Slice) -> &'a [u8] {
     unsafe { slice::from_raw_parts(value.data.cast(), value.length as usize) }
 }
 
-/// A position among the entries. A thread that holds one may have to wait if it writes.
+/// A position among the entries, or beside them. A thread that holds one may have to wait if it writes.
 pub struct Iter<'a> {
-    registration: Rc<Registration<'a>>,
+    database: &'a Database,
     handle: Handle,
 }
 
 impl Iter<'_> {
     fn functions(&self) -> &Functions {
-        &self.registration.database.functions
+        &self.database.functions
     }
 
-    /// Goes one entry ahead or back. From behind the last entry, back goes to it.
+    /// Goes one entry ahead or back, at most to beside the last or the first.
     pub fn step(&mut self, back: bool) {
         let f = self.functions();
         // SAFETY: the iterator lives, and is asked whether it can.
         unsafe {
             if back && (f.splinterdb_iterator_can_prev)(self.handle) {
                 (f.splinterdb_iterator_prev)(self.handle);
-            } else if !back && (f.splinterdb_iterator_valid)(self.handle) {
+            } else if !back && (f.splinterdb_iterator_can_next)(self.handle) {
                 (f.splinterdb_iterator_next)(self.handle);
             }
         }
-    }
-
-    /// Whether there is anything before it.
-    pub fn can_go_back(&self) -> bool {
-        // SAFETY: the iterator lives.
-        unsafe { (self.functions().splinterdb_iterator_can_prev)(self.handle) }
     }
 
     /// The entry under it.
@@ -340,12 +320,13 @@ impl Iter<'_> {
         // SAFETY: the iterator lives and is on an entry before that is asked for; what it lends stays
         // until it moves, which takes it exclusively.
         unsafe {
-            if !(f.splinterdb_iterator_valid)(self.handle) {
-                return outcome("iteration", (f.splinterdb_iterator_status)(self.handle))
-                    .map(|()| None);
+            let there = (f.splinterdb_iterator_valid)(self.handle);
+            if there {
+                (f.splinterdb_iterator_get_current)(self.handle, &raw mut key, &raw mut value);
             }
-            (f.splinterdb_iterator_get_current)(self.handle, &raw mut key, &raw mut value);
-            Ok(Some((lent(&key), lent(&value))))
+            // The entry is no entry if its value could not be read.
+            outcome("iteration", (f.splinterdb_iterator_status)(self.handle))?;
+            Ok(there.then(|| (lent(&key), lent(&value))))
         }
     }
 }
