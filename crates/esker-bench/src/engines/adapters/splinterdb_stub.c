@@ -104,7 +104,9 @@ int splinterdb_create(const splinterdb_config *cfg, splinterdb **out) {
     demand(data->magic == MAGIC, "no data_config");
     demand(cfg->filename[0] && cfg->cache_size && cfg->disk_size, "a required field is not set");
     demand(!cfg->heap_handle && !cfg->heap_id, "an optional field is set");
-    for (int i = 0; i < 20; i++) demand(!cfg->more[i], "an optional field is set");
+    /* After the two heap fields the numbers of background threads come at 8 and 9. */
+    for (int i = 0; i < 20; i++) demand(i == 8 || i == 9 || !cfg->more[i], "an optional field is set");
+    demand(cfg->more[8] == 1 && cfg->more[9] >= 2, "background threads are not asked for");
     splinterdb *db = calloc(1, sizeof(*db));
     pthread_mutex_init(&db->lock, NULL);
     db->data = data;
