@@ -143,7 +143,17 @@ fn threads(engine: &dyn Engine, class: Durability) {
 }
 
 fn opened(spec: &EngineSpec, dir: &Path, class: Durability) -> Result<Box<dyn Engine>> {
-    spec.open(&OpenOptions { dir, memory: Some(32 << 20), durability: class, transactions: false })
+    opened_with(spec, dir, class, None)
+}
+
+fn opened_with(
+    spec: &EngineSpec,
+    dir: &Path,
+    durability: Durability,
+    write_buffer_bytes: Option<u64>,
+) -> Result<Box<dyn Engine>> {
+    let (memory, transactions) = (Some(32 << 20), false);
+    spec.open(&OpenOptions { dir, memory, write_buffer_bytes, durability, transactions })
 }
 
 /// Everything in one class, and what is left after a close. False if the engine's library is absent.
@@ -241,6 +251,26 @@ fn every_engine_of_this_build_conforms() {
         }
     }
     assert!(tested >= 3, "Esker alone offers three classes");
+}
+
+/// The least write buffer of every engine that can be given one is what it says it was opened with.
+#[test]
+fn write_buffers_are_taken_and_reported() {
+    let class = Durability::Buffered;
+    for entry in REGISTRY.iter().filter(|entry| entry.open.is_some()) {
+        let Some(range) = &entry.write_buffers else { continue };
+        let (spec, dir) = (EngineSpec::parse(&entry.name()).unwrap(), tempfile::tempdir().unwrap());
+        let engine = opened_with(&spec, dir.path(), class, Some(*range.start())).unwrap();
+        let said = format!("{} bytes", range.start());
+        let named =
+            |(name, value): &(String, String)| name.starts_with("write buffer") && *value == said;
+        assert!(engine.settings().iter().any(named), "{spec}: {:?}", engine.settings());
+        let mut session = engine.session().unwrap();
+        (0..KEYS).for_each(|n| session.put(&key(n), &[7; 100], class).unwrap());
+        assert_eq!(keys_of(&mut *session, None, Direction::Forward).len(), KEYS as usize);
+        drop(session);
+        engine.close().unwrap();
+    }
 }
 
 /// A missing library is answered with how to get it, not with a crash.

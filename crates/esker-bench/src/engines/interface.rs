@@ -18,6 +18,9 @@ pub struct OpenOptions<'a> {
     pub dir: &'a Path,
     /// Bytes of memory, if the user gave a number.
     pub memory: Option<u64>,
+    /// Bytes that are gathered in memory before they are flushed, if the user gave a number. Given only
+    /// to engines whose registry entry says that they take it.
+    pub write_buffer_bytes: Option<u64>,
     /// What a write survives unless it says otherwise.
     pub durability: Durability,
     /// Whether LinkBench's transactions are run ([`Engine::link_store`]). An engine may have to be

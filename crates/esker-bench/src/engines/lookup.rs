@@ -60,6 +60,27 @@ impl EngineSpec {
     }
 }
 
+/// Refuses a write buffer that this engine cannot be given: what is not set must not be measured as if
+/// it were.
+pub fn check_write_buffer(engine: &EngineSpec, bytes: u64) -> Result<()> {
+    let Some(range) = &engine.entry().write_buffers else {
+        let takes = |entry: &&Entry| entry.write_buffers.is_some();
+        let names: Vec<String> = REGISTRY.iter().filter(takes).map(Entry::usage).collect();
+        return Err(Error::usage(format!(
+            "{engine} takes no --write-buffer: leave one of them out; it is for {}",
+            names.join(", ")
+        )));
+    };
+    if range.contains(&bytes) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "{engine} has no --write-buffer of {bytes} bytes: give it {} to {}",
+        range.start(),
+        range.end()
+    )))
+}
+
 /// Says what there is, and what brings the rest.
 fn unknown(name: &str) -> Error {
     let shown = || REGISTRY.iter().filter(|entry| !entry.hidden);

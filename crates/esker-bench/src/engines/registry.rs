@@ -7,6 +7,7 @@
 use super::adapters::{esker, faulty, mem, null};
 use super::durability::Durability;
 use super::spec::{Entry, Tuning};
+use std::ops::RangeInclusive;
 
 #[cfg(feature = "peer-berkeleydb")]
 use super::adapters::berkeleydb;
@@ -51,6 +52,7 @@ pub static REGISTRY: &[Entry] = &[
         label: "Esker",
         about: "Esker, through its public interface",
         links: true,
+        write_buffers: Some(ESKER_BUFFERS),
         open: Some(esker::open),
         ..Entry::PLAIN
     },
@@ -112,6 +114,15 @@ pub static REGISTRY: &[Entry] = &[
         variant: Some("universal"),
         label: "RocksDB universal",
         about: "RocksDB as its wiki tunes it, with universal compaction",
+        tuning: Tuning::Tuned,
+        open: built!("peer-rocksdb", rocksdb::open),
+        ..ROCKSDB
+    },
+    Entry {
+        kind: "rocksdb",
+        variant: Some("universal-stats"),
+        label: "RocksDB universal stats",
+        about: "RocksDB as its wiki tunes it, with universal compaction and statistics on",
         tuning: Tuning::Tuned,
         open: built!("peer-rocksdb", rocksdb::open),
         ..ROCKSDB
@@ -289,9 +300,16 @@ fn sled_offers(class: Durability) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Esker raises a smaller one without a word.
+const ESKER_BUFFERS: RangeInclusive<u64> = 16 << 10..=WRITE_BUFFER_MAX;
+/// RocksDB brings others within these bounds without a word.
+const ROCKSDB_BUFFERS: RangeInclusive<u64> = 64 << 10..=WRITE_BUFFER_MAX;
+const WRITE_BUFFER_MAX: u64 = 64 << 30;
+
 /// What all ways of opening RocksDB have in common.
 const ROCKSDB: Entry = Entry {
     links: true,
+    write_buffers: Some(ROCKSDB_BUFFERS),
     feature: Some("peer-rocksdb"),
     install: Some("apt-get install g++ libclang-dev"),
     ..Entry::PLAIN

@@ -11,6 +11,7 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// How much was set by hand.
@@ -60,6 +61,8 @@ pub struct Entry {
     pub links: bool,
     /// Whether it answers for nothing else.
     pub only_links: bool,
+    /// The write buffers that it can be given, in bytes; none if its adapter sets none.
+    pub write_buffers: Option<RangeInclusive<u64>>,
     /// Whether it is kept out of lists: faulty engines, for the harness's own tests.
     pub hidden: bool,
     /// Whether a finished write can be of this class, or why not.
@@ -86,6 +89,7 @@ impl Entry {
         answers: true,
         links: false,
         only_links: false,
+        write_buffers: None,
         hidden: false,
         offers: |_| Ok(()),
         open: None,

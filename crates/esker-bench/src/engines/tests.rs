@@ -61,6 +61,23 @@ fn memory_survives_nothing() {
 }
 
 #[test]
+fn a_write_buffer_is_refused_where_it_would_not_be_set() {
+    let refused = |name: &str, bytes| {
+        lookup::check_write_buffer(&EngineSpec::parse(name).unwrap(), bytes).unwrap_err()
+    };
+    let error = refused("lmdb", 1 << 20).to_string();
+    assert!(error.contains("lmdb takes no --write-buffer"), "{error}");
+    assert!(error.contains("esker, rocksdb, rocksdb-stats"), "{error}");
+    for (name, least) in [("esker", 16 << 10), ("rocksdb-universal-stats", 64 << 10)] {
+        let spec = EngineSpec::parse(name).unwrap();
+        lookup::check_write_buffer(&spec, least).unwrap();
+        let error = refused(name, least - 1).to_string();
+        assert!(error.contains(&format!("{name} has no --write-buffer")), "{error}");
+        assert!(error.contains(&format!("give it {least} to ")), "{error}");
+    }
+}
+
+#[test]
 fn compaction_bytes_have_their_own_name_and_that_of_format_1() {
     let bytes = EngineBytes { user: 1, log: 2, flush: 3, compaction: 4, other: 5 };
     let json = serde_json::to_value(bytes).unwrap();

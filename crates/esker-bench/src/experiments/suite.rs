@@ -105,6 +105,7 @@ pub(crate) fn run_one(
     let options = OpenOptions {
         dir,
         memory: settings.memory,
+        write_buffer_bytes: settings.write_buffer_bytes,
         durability: settings.durability,
         transactions: false,
     };

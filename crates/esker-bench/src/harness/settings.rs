@@ -3,6 +3,7 @@
 //! Reports can be compared only if their settings agree, so all settings are written into the report.
 //! [`Settings::check`] refuses what cannot work before a directory is made or an engine is opened.
 
+use crate::engines::lookup::check_write_buffer;
 use crate::harness::dist::Distribution;
 use crate::harness::keys::{KeyFormat, KeyStyle};
 use crate::harness::workload::{Kind, STANDARD};
@@ -58,6 +59,10 @@ pub struct Settings {
     pub durability: Durability,
     /// Bytes of memory for the engine. Default: a quarter of the machine's.
     pub memory: Option<u64>,
+    /// Bytes of the engine's write buffer. Default: the engine's own. It is left out of reports where it
+    /// was not given, so that they stand beside those of versions without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_buffer_bytes: Option<u64>,
     /// Where databases are made. Default: a fresh directory that is removed at the end.
     pub dir: Option<PathBuf>,
     /// Opens the database that an earlier run left in `dir`.
@@ -117,6 +122,7 @@ impl Default for Settings {
             theta: 0.99,
             durability: Durability::default(),
             memory: None,
+            write_buffer_bytes: None,
             dir: None,
             use_existing_db: false,
             keep: false,
@@ -258,6 +264,9 @@ impl Settings {
             if !self.workloads.is_empty() {
                 engine.answers_keys()?;
             }
+            if let Some(bytes) = self.write_buffer_bytes {
+                check_write_buffer(engine, bytes)?;
+            }
             if self.engines[..i].contains(engine) {
                 return Err(Error::usage(format!("--engine names {engine} twice: once is enough")));
             }
@@ -292,6 +301,7 @@ mod tests {
         let back: Settings = serde_json::from_value(json.clone()).unwrap();
         assert_eq!(serde_json::to_value(&back).unwrap(), json);
         assert_eq!(back.duration, settings.duration);
+        assert!(json.get("write_buffer_bytes").is_none(), "{json}");
     }
 
     #[test]
@@ -307,6 +317,8 @@ mod tests {
             (|s| s.use_existing_db = true, "--dir"),
             (|s| s.engines.clear(), "--engine"),
             (|s| s.engines = vec![spec("mem"), spec("mem")], "twice"),
+            (|s| (s.engines, s.write_buffer_bytes) = (vec![spec("mem")], Some(1 << 20)), "mem"),
+            (|s| s.write_buffer_bytes = Some(1), "--write-buffer of 1 bytes"),
             (|s| (s.key_style, s.key_size) = (KeyStyle::Binary, 8), "readmissing"),
         ];
         for (i, (change, named)) in cases.iter().enumerate() {

@@ -157,10 +157,11 @@ impl StepCheck {
 }
 
 impl WorkloadReport {
-    /// Flush and compaction bytes per byte of keys and values, by the engine's own count.
+    /// Flush and compaction bytes, by the engine's own count, per byte of keys and values. What an
+    /// engine counts as its users' may be more: RocksDB counts whole batches.
     pub fn engine_write_amplification(&self) -> Option<f64> {
-        let bytes = self.engine_bytes.filter(|bytes| bytes.user > 0)?;
-        Some((bytes.flush + bytes.compaction) as f64 / bytes.user as f64)
+        let bytes = self.engine_bytes.filter(|_| self.user_bytes_written > 0)?;
+        Some((bytes.flush + bytes.compaction) as f64 / self.user_bytes_written as f64)
     }
 
     /// The samples as comma-separated values with a head.

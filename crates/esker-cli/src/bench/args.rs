@@ -145,6 +145,10 @@ pub struct BenchFlags {
     /// Memory budget of the engine, for instance 512M (default: a quarter of the machine's memory)
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     pub memory: Option<u64>,
+    /// Bytes that the engine gathers in memory before a flush, for instance 1M; what has to be in
+    /// proportion follows (default: the engine's own; refused by engines without the setting)
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    pub write_buffer: Option<u64>,
     /// Where to make the databases, which are kept (default: a new directory, removed at the end)
     #[arg(long, alias = "db", value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -245,6 +249,7 @@ impl BenchFlags {
             theta: self.theta,
             durability: class(self.durability),
             memory: self.memory,
+            write_buffer_bytes: self.write_buffer,
             dir: self.dir.clone(),
             use_existing_db: self.use_existing_db,
             rounds: self.rounds,

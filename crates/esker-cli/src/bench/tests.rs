@@ -59,6 +59,16 @@ fn mistakes_are_usage_errors() {
 }
 
 #[test]
+fn a_write_buffer_is_part_of_the_report() {
+    let line = ["--write-buffer", "64K", "--num", "500", "--workloads", "fillseq"];
+    let text = table::report(&run(&line));
+    assert!(text.contains("write buffer (memtable_bytes): 65536 bytes"), "{text}");
+    assert!(text.contains("partition_bytes: 524288 bytes"), "{text}");
+    let error = settings(&[&line[..], &["--engine", "mem"]].concat()).unwrap().check();
+    assert!(error.unwrap_err().to_string().contains("mem takes no --write-buffer"));
+}
+
+#[test]
 fn the_tables_hold_every_workload() {
     let list = "fillseq,readwhilewriting:2,readseq,stats";
     let report = run(&["--engine", "mem", "--num", "500", "--workloads", list, "--rounds", "2"]);

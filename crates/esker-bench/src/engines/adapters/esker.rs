@@ -1,5 +1,8 @@
 //! Esker through its public interface; only options that the user gave are set.
 //!
+//! *The write buffer*, if one is given, scales partitions and segments along, so that a small database is
+//! shaped as a large one is.
+//!
 //! *Transactions* are those of [`Db::begin`]: they take no locks and are checked when they commit. That
 //! is the default, and suits workloads with few conflicts. Two of LinkBench's transactions conflict if
 //! they change links of the same id and type.
@@ -36,17 +39,33 @@ fn class(durability: Durability) -> esker::Durability {
     }
 }
 
+/// Sets the write buffer that was asked for, and what has to be in proportion to it. Returns what the
+/// report says of it.
+fn scaled(set: &mut Options, write_buffer_bytes: Option<u64>) -> Vec<(String, String)> {
+    let Some(bytes) = write_buffer_bytes else { return Vec::new() };
+    set.memtable_bytes = Some(bytes);
+    set.partition_bytes = bytes.saturating_mul(8).clamp(32 << 10, 256 << 20);
+    set.segment_bytes = (bytes / 8).clamp(4 << 10, 1 << 20) as u32;
+    let note = |name: &str, bytes: u64| (name.to_owned(), format!("{bytes} bytes"));
+    vec![
+        note("write buffer (memtable_bytes)", bytes),
+        note("partition_bytes", set.partition_bytes),
+        note("segment_bytes", set.segment_bytes.into()),
+    ]
+}
+
 impl EskerEngine {
     /// Opens or makes the database.
     pub fn open(options: &OpenOptions<'_>) -> Result<Self> {
         let mut set = Options::default();
         set.memory = options.memory;
         set.durability = class(options.durability);
-        let mut settings: Vec<(String, String)> = vec![
+        let mut settings = scaled(&mut set, options.write_buffer_bytes);
+        settings.extend([
             ("durability".into(), format!("{:?}", set.durability).to_lowercase()),
             ("compression".into(), format!("{:?}", set.compression).to_lowercase()),
             ("block".into(), format!("{} bytes", set.block_bytes)),
-        ];
+        ]);
         if options.transactions {
             let how = "checked when they commit, without locks (its default: they seldom meet)";
             settings.push(("transactions".into(), how.into()));

@@ -64,8 +64,8 @@ pub fn perform(
     let experiment = catalog::find(&assignment.experiment)?;
     let steps = experiment.steps(settings);
     let transactions = experiment.needs_links(settings);
-    let (memory, durability) = (settings.memory, settings.durability);
-    let options = OpenOptions { dir, memory, durability, transactions };
+    let Settings { memory, write_buffer_bytes, durability, .. } = *settings;
+    let options = OpenOptions { dir, memory, write_buffer_bytes, durability, transactions };
     let engine = spec.open(&options)?;
     listener.opened(&engine.version(), &engine.settings())?;
     let files = spec.has_files().then_some(dir);

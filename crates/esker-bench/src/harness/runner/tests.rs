@@ -53,6 +53,21 @@ fn every_workload_runs_and_counts_what_it_did() {
 }
 
 #[test]
+fn bytes_by_cause_are_weighed_against_keys_and_values() {
+    let steps = steps("fillseq,overwrite,waitforidle", |s| {
+        (s.engines, s.num) = (vec![spec("esker")], 20_000);
+        s.write_buffer_bytes = Some(16 << 10);
+    });
+    let overwrite = &steps[1];
+    assert_eq!(overwrite.user_bytes_written, 20_000 * 116);
+    let bytes = overwrite.engine_bytes.unwrap();
+    let rewritten = (bytes.flush + bytes.compaction) as f64;
+    assert!(rewritten > 0.0);
+    assert_eq!(overwrite.engine_write_amplification(), Some(rewritten / (20_000.0 * 116.0)));
+    assert_eq!(steps[2].engine_write_amplification(), None, "nobody wrote");
+}
+
+#[test]
 fn reads_find_what_fills_wrote() {
     let steps =
         steps("fillseq,readrandom:3,readmissing,readhot:2,multireadrandom,seekrandom", |_| ());

@@ -53,8 +53,16 @@ fn about(group: &Group) -> String {
         let value = group.settings.get(name)?;
         Some(format!("{} {}", words::name(name), words::value(name, value)))
     };
-    let names =
-        ["num", "key_size", "value_size", "durability", "memory", "memory_limit", "duration"];
+    let names = [
+        "num",
+        "key_size",
+        "value_size",
+        "durability",
+        "memory",
+        "write_buffer_bytes",
+        "memory_limit",
+        "duration",
+    ];
     let set: Vec<String> = names.into_iter().filter_map(setting).collect();
     let rounds: Vec<usize> = group.columns.iter().map(|column| column.rounds).collect();
     let rounds = rounds.iter().copied().min().unwrap_or(0);

@@ -15,7 +15,13 @@ const ENGINES: [&str; 2] = ["mariadb-innodb", "mariadb-myrocks"];
 
 /// Opens it, unless this machine lacks what it needs and nobody requires it.
 fn opened(name: &str, dir: &Path, durability: Durability) -> Option<Box<dyn Engine>> {
-    let options = OpenOptions { dir, memory: Some(MEMORY), durability, transactions: true };
+    let options = OpenOptions {
+        dir,
+        memory: Some(MEMORY),
+        write_buffer_bytes: None,
+        durability,
+        transactions: true,
+    };
     match spec(name).open(&options) {
         Ok(engine) => Some(engine),
         Err(Error::Usage(why)) => {

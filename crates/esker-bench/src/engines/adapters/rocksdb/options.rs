@@ -15,6 +15,8 @@ const TUNED_JOBS: i32 = 6;
 const TUNED_BLOCK: usize = 16 << 10;
 const TUNED_BYTES_PER_SYNC: u64 = 1 << 20;
 const BLOOM_BITS: f64 = 10.0;
+/// Write buffers of the first level behind level 0, by RocksDB's defaults.
+const LEVEL_PER_BUFFER: u64 = 4;
 
 /// What the report says was set.
 pub type Settings = Vec<(String, String)>;
@@ -67,6 +69,18 @@ fn tuned(set: &mut Options, memory: Option<u64>, settings: &mut Settings) {
     note(settings, "level_compaction_dynamic_level_bytes", "on");
 }
 
+/// The write buffer that was asked for, with files and levels in the proportions of RocksDB's defaults
+/// (64, 64 and 256 MiB), so that the tree has as many levels as a large database has.
+fn buffered(set: &mut Options, bytes: u64, settings: &mut Settings) {
+    let level = bytes.saturating_mul(LEVEL_PER_BUFFER);
+    set.set_write_buffer_size(clamp(bytes));
+    set.set_target_file_size_base(bytes);
+    set.set_max_bytes_for_level_base(level);
+    note(settings, "write buffer (write_buffer_size)", format!("{bytes} bytes"));
+    note(settings, "target_file_size_base", format!("{bytes} bytes"));
+    note(settings, "max_bytes_for_level_base", format!("{level} bytes"));
+}
+
 fn clamp(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
@@ -81,13 +95,16 @@ pub fn configured(spec: &EngineSpec, options: &OpenOptions<'_>) -> (Options, boo
     } else {
         untuned(&mut set, options.memory, &mut settings);
     }
-    let counted = spec.variant() == Some("stats");
+    if let Some(bytes) = options.write_buffer_bytes {
+        buffered(&mut set, bytes, &mut settings);
+    }
+    let counted = matches!(spec.variant(), Some("stats" | "universal-stats"));
     if counted {
         set.enable_statistics();
         settings.retain(|(name, _)| name != "statistics");
         note(&mut settings, "statistics", "on, at their default level");
     }
-    let style = if spec.variant() == Some("universal") {
+    let style = if matches!(spec.variant(), Some("universal" | "universal-stats")) {
         set.set_compaction_style(DBCompactionStyle::Universal);
         set.set_universal_compaction_options(&UniversalCompactOptions::default());
         "universal"

@@ -13,21 +13,71 @@ fn written_down(dir: &Path) -> String {
     text.split("[CFOptions \"default\"]").nth(1).unwrap().to_owned()
 }
 
+fn options(dir: &Path, write_buffer_bytes: Option<u64>, transactions: bool) -> OpenOptions<'_> {
+    let (memory, durability) = (Some(48 << 20), Durability::Process);
+    OpenOptions { dir, memory, write_buffer_bytes, durability, transactions }
+}
+
+#[test]
+fn a_write_buffer_comes_with_files_and_levels_in_proportion() {
+    let scaled = [
+        "write_buffer_size=65536\n",
+        "target_file_size_base=65536\n",
+        "max_bytes_for_level_base=262144\n",
+    ];
+    let default = ["write_buffer_size=67108864\n", "max_bytes_for_level_base=268435456\n"];
+    for name in ["rocksdb", "rocksdb-stats", "rocksdb-tuned", "rocksdb-universal-stats"] {
+        let cases: [(Option<u64>, &[&str]); 2] = [(Some(64 << 10), &scaled), (None, &default)];
+        for (bytes, expected) in cases {
+            let dir = tempfile::tempdir().unwrap();
+            let engine = spec(name).open(&options(dir.path(), bytes, false)).unwrap();
+            let text = written_down(dir.path());
+            for option in expected {
+                assert!(text.contains(option), "{name}: {option} is not in\n{text}");
+            }
+            engine.close().unwrap();
+        }
+    }
+}
+
+/// The registry refuses what RocksDB would change without a word.
+#[test]
+fn the_least_write_buffer_is_that_of_the_library() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = spec("rocksdb").open(&options(dir.path(), Some(32 << 10), false)).unwrap();
+    let text = written_down(dir.path());
+    assert!(text.contains("write_buffer_size=65536\n"), "{text}");
+    engine.close().unwrap();
+}
+
+#[test]
+fn bytes_are_counted_by_cause_where_statistics_are_on() {
+    let names = ["rocksdb", "rocksdb-stats", "rocksdb-universal", "rocksdb-universal-stats"];
+    for name in names {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = spec(name).open(&options(dir.path(), None, false)).unwrap();
+        engine.session().unwrap().put(b"key", b"value", Durability::Process).unwrap();
+        engine.flush().unwrap();
+        let flushed = engine.bytes_written().map(|bytes| bytes.flush > 0);
+        assert_eq!(flushed, name.ends_with("stats").then_some(true), "{name}");
+        engine.close().unwrap();
+    }
+}
+
 #[test]
 fn options_reach_the_family_that_holds_the_data() {
     let leveled = "compaction_style=kCompactionStyleLevel";
-    let cases: [(&str, &[&str]); 3] = [
+    let universal = "compaction_style=kCompactionStyleUniversal";
+    let cases: [(&str, &[&str]); 4] = [
         ("rocksdb", &[leveled, "filter_policy=nullptr"]),
         ("rocksdb-tuned", &[leveled, "filter_policy=bloomfilter", "compression=kLZ4Compression"]),
-        ("rocksdb-universal", &["compaction_style=kCompactionStyleUniversal"]),
+        ("rocksdb-universal", &[universal]),
+        ("rocksdb-universal-stats", &[universal, "filter_policy=bloomfilter"]),
     ];
     for transactions in [false, true] {
         for (name, expected) in cases {
             let dir = tempfile::tempdir().unwrap();
-            let memory = Some(48 << 20);
-            let durability = Durability::Process;
-            let options = OpenOptions { dir: dir.path(), memory, durability, transactions };
-            let engine = spec(name).open(&options).unwrap();
+            let engine = spec(name).open(&options(dir.path(), None, transactions)).unwrap();
             let text = written_down(dir.path());
             for option in expected {
                 assert!(text.contains(option), "{name}: {option} is not in\n{text}");

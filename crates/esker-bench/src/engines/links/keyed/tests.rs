@@ -225,7 +225,13 @@ fn threads(engine: &dyn Engine, seed: u64) {
 }
 
 fn opened(spec: &EngineSpec, dir: &Path, durability: Durability) -> Option<Box<dyn Engine>> {
-    let options = OpenOptions { dir, memory: Some(32 << 20), durability, transactions: true };
+    let options = OpenOptions {
+        dir,
+        memory: Some(32 << 20),
+        write_buffer_bytes: None,
+        durability,
+        transactions: true,
+    };
     match spec.open(&options) {
         Ok(engine) => Some(engine),
         Err(Error::Usage(why)) => {
