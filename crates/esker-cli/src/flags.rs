@@ -113,7 +113,7 @@ impl OpenFlags {
         options.memory = self.memory;
         if self.tiny {
             options.memtable_bytes = Some(256 << 10);
-            options.partition_bytes = 256 << 10;
+            options.partition_bytes = Some(256 << 10);
             options.segment_bytes = 32 << 10;
             options.block_bytes = 1 << 10;
             options.log_file_bytes = 256 << 10;

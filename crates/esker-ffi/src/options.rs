@@ -92,7 +92,8 @@ pub enum esker_option {
     ESKER_OPTION_SYNC_INTERVAL_MS = 10,
     /// Bytes of one memtable; 0, the default: from the memory budget. Small sizes are for tests.
     ESKER_OPTION_MEMTABLE_BYTES = 11,
-    /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
+    /// Bytes of one partition's base. Default, also with 0: 8 write buffers, from 4 to 256 MiB. Small
+    /// sizes are for tests.
     ESKER_OPTION_PARTITION_BYTES = 12,
     /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
     ESKER_OPTION_SEGMENT_BYTES = 13,
@@ -169,7 +170,7 @@ fn set(options: &mut esker::Options, option: i32, value: u64) -> Result<()> {
         }
         10 => options.sync_interval = (value != 0).then(|| Duration::from_millis(value)),
         11 => options.memtable_bytes = (value != 0).then_some(value),
-        12 => options.partition_bytes = value,
+        12 => options.partition_bytes = (value != 0).then_some(value),
         13 => options.segment_bytes = small()?,
         14 => options.block_bytes = small()?,
         15 => options.log_file_bytes = small()?,

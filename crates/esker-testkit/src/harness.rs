@@ -35,7 +35,7 @@ pub fn small_options(rng: &mut Rng) -> Options {
     let mut options = Options::default();
     options.memory = Some(1 << 20);
     options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
+    options.partition_bytes = Some(pick(rng, &[16 << 10, 32 << 10, 64 << 10]));
     options.segment_bytes = pick(rng, &[2 << 10, 4 << 10, 8 << 10]);
     options.block_bytes = pick(rng, &[256, 512]);
     options.log_file_bytes = pick(rng, &[16 << 10, 32 << 10, 64 << 10]);
@@ -49,7 +49,7 @@ pub fn small_options(rng: &mut Rng) -> Options {
 
 /// Gives the database tiers of some shape, or none, and partitions so small that there are many.
 pub fn with_tiers(options: &mut Options, rng: &mut Rng) {
-    options.partition_bytes = pick(rng, &[4 << 10, 8 << 10]);
+    options.partition_bytes = Some(pick(rng, &[4 << 10, 8 << 10]));
     options.segment_bytes = pick(rng, &[1 << 10, 2 << 10]);
     options.small_tiers = Some(SmallTiers {
         count: rng.below(5) as usize,
@@ -65,7 +65,7 @@ pub fn tiny_options() -> Options {
     let mut options = Options::default();
     options.memory = Some(2 << 20);
     options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 16 << 10;
+    options.partition_bytes = Some(16 << 10);
     options.segment_bytes = 4 << 10;
     options.block_bytes = 512;
     options.log_file_bytes = 32 << 10;

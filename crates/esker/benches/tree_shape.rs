@@ -207,7 +207,7 @@ fn main() {
     options.compression = Compression::None;
     options.durability = Durability::Buffered;
     options.log_file_bytes = 4 << 20;
-    options.partition_bytes = (8 * flush_bytes).clamp(32 << 10, 256 << 20);
+    options.partition_bytes = Some((8 * flush_bytes).clamp(32 << 10, 256 << 20));
     options.segment_bytes = (flush_bytes / 8).clamp(4 << 10, 1 << 20) as u32;
     let db = Db::open_with(&dir, options).unwrap();
     let keys = plan.data_bytes / ENTRY_BYTES;

@@ -172,8 +172,9 @@ pub struct Options {
     /// Bytes of one write buffer (a set of memtables). Default: from `memory`. Small sizes are for
     /// tests.
     pub memtable_bytes: Option<u64>,
-    /// Bytes of one partition's base. Default: 64 MiB. Small sizes are for tests.
-    pub partition_bytes: u64,
+    /// Bytes of one partition's base. Default: 8 write buffers, from 4 to 256 MiB. Small sizes are for
+    /// tests.
+    pub partition_bytes: Option<u64>,
     /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
     pub segment_bytes: u32,
     /// Bytes of one block before compression. Default: 4 KiB.
@@ -270,7 +271,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             fs: crate::fs::os(),
             memtable_bytes: None,
-            partition_bytes: 64 << 20,
+            partition_bytes: None,
             segment_bytes: 1 << 20,
             block_bytes: 4 << 10,
             log_file_bytes: 64 << 20,

@@ -15,12 +15,21 @@ use crate::options::{Compression, Durability, Options, SmallTiers};
 use std::time::Duration;
 
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
-const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
+/// A set of memtables is not larger than this, unless a size is asked for: its memory is freed only when
+/// all of it is flushed, and what it holds is replayed after a crash.
+const MEMTABLE_BYTES_MAX: u64 = 256 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
-/// Small memtables of a set are not smaller than this, unless a size is asked for.
-const TABLE_BYTES_MIN: u64 = 4 << 20;
+/// Small memtables of a set have this size: a search in one finds its nodes in the processor's caches.
+const TABLE_BYTES: u64 = 4 << 20;
+/// A set whose size was asked for has so many small memtables.
+const TABLES_ASKED: u64 = 16;
 /// A set has at most this many small memtables for its bytewise keyspaces.
-pub const TABLES_MAX: usize = 16;
+pub const TABLES_MAX: usize = 64;
+/// Bases of partitions are this many flushes large, within the two bounds: then compactions of a partition
+/// come about as rarely as pushes of a span, and a piece of a run is not too small.
+const PARTITION_FLUSHES: u64 = 8;
+const PARTITION_BYTES_MIN: u64 = 4 << 20;
+const PARTITION_BYTES_MAX: u64 = 256 << 20;
 /// Sets of memtables: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
 /// Memory for this many flushed memtables may be kept for transactions that began before the flush.
@@ -81,8 +90,11 @@ impl Settings {
             .memtable_bytes
             .unwrap_or(memory / (8 * (SEALED_MAX + 1)))
             .clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX.max(options.memtable_bytes.unwrap_or(0)));
+        let partition_bytes = options.partition_bytes.unwrap_or(
+            (memtable_bytes * PARTITION_FLUSHES).clamp(PARTITION_BYTES_MIN, PARTITION_BYTES_MAX),
+        );
         for (name, value, min, max) in [
-            ("partition_bytes", options.partition_bytes, 4 << 10, 16 << 30),
+            ("partition_bytes", partition_bytes, 4 << 10, 16 << 30),
             ("segment_bytes", u64::from(options.segment_bytes), 1 << 10, 64 << 20),
             ("block_bytes", u64::from(options.block_bytes), 256, 32 << 10),
             ("log_file_bytes", u64::from(options.log_file_bytes), 16 << 10, 1 << 30),
@@ -104,7 +116,7 @@ impl Settings {
             cache_bytes: memory / 8 * 5,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
             workers: options.workers.unwrap_or(cores.max(2)).clamp(1, 64),
-            partition_bytes: options.partition_bytes,
+            partition_bytes,
             segment_bytes: options.segment_bytes,
             block_bytes: options.block_bytes,
             compression: options.compression,
@@ -151,8 +163,11 @@ pub struct MemtableSizes {
 
 /// Bytes of a small memtable in a set; `asked`: the size of the set was asked for.
 fn table_bytes(memtable_bytes: u64, asked: bool) -> u64 {
-    let least = if asked { MEMTABLE_BYTES_MIN / 4 } else { TABLE_BYTES_MIN };
-    (memtable_bytes / TABLES_MAX as u64).max(least).min(memtable_bytes)
+    let bytes = match asked {
+        true => (memtable_bytes / TABLES_ASKED).max(MEMTABLE_BYTES_MIN / 4),
+        false => TABLE_BYTES,
+    };
+    bytes.max(memtable_bytes / TABLES_MAX as u64).min(memtable_bytes)
 }
 
 /// A quarter of the machine's memory, or of the control group's limit where that is smaller.

@@ -25,7 +25,7 @@ fn options() -> Options {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
     options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 24 << 10;
+    options.partition_bytes = Some(24 << 10);
     options.segment_bytes = 4 << 10;
     options.block_bytes = 512;
     options.log_file_bytes = 64 << 10;

@@ -26,8 +26,10 @@ use crate::sync::primitives::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::{Mutex, RwLock};
 use std::sync::{Arc, OnceLock};
 
-/// Pointers are merged when this many more memtables are complete.
-pub const MERGED_AT: usize = 4;
+/// Pointers are merged when this many more memtables are complete, or an eighth of those merged before
+/// where that is more: so a pointer is moved a few times, however many memtables a group has.
+const MERGED_AT: usize = 4;
+const MERGED_DIVISOR: usize = 8;
 
 /// A memtable, and the first sequence number that belongs there.
 #[derive(Debug)]
@@ -62,7 +64,7 @@ impl Group {
         let next_at = first.bytes() as u64 + table_bytes;
         Self {
             first: Arc::new(first),
-            later: Default::default(),
+            later: [const { OnceLock::new() }; TABLES_MAX - 1],
             count: AtomicUsize::new(1),
             table_bytes,
             next_at: AtomicU64::new(next_at),
@@ -79,7 +81,7 @@ impl Group {
         let list_bytes = list.bytes() as u64;
         Self {
             first,
-            later: Default::default(),
+            later: [const { OnceLock::new() }; TABLES_MAX - 1],
             count: AtomicUsize::new(1),
             table_bytes,
             next_at: AtomicU64::new(u64::MAX),
@@ -237,7 +239,12 @@ impl Group {
 
     /// Whether pointers wait to be merged, if everything is published.
     pub fn is_merge_due(&self) -> bool {
-        self.count() > self.merged_count.load(Ordering::Acquire) + MERGED_AT
+        self.count() > self.merged_count.load(Ordering::Acquire) + self.merged_at()
+    }
+
+    /// How many more memtables must be complete for their pointers to be merged.
+    pub fn merged_at(&self) -> usize {
+        MERGED_AT.max(self.merged_count.load(Ordering::Acquire) / MERGED_DIVISOR)
     }
 }
 

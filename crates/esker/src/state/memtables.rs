@@ -9,7 +9,7 @@ use crate::base::rangedel::RangeTombstone;
 use crate::base::{Bytewise, CustomOrder, KeyOrder, KeyspaceId, Kind, SEQ_MAX, Seq};
 use crate::memtable::{ChunkPool, MemorySource, Memtable, Pending};
 use crate::options::settings::{LOG_PER_MEMTABLE, MemtableSizes};
-use crate::state::group::{Group, MERGED_AT};
+use crate::state::group::Group;
 use crate::sync::primitives::{AtomicU64, Ordering};
 use crate::wal::ops::Op;
 use parking_lot::RwLock;
@@ -152,7 +152,11 @@ impl MemtableSet {
     /// Merges pointers to the entries of complete memtables, if enough of them wait; `visible`: what is
     /// published, `calm`: nobody writes. Returns whether it did.
     pub fn merge_tables(&self, visible: Seq, calm: bool) -> bool {
-        self.bytewise.merge(visible, self.sealed_at(), if calm { 1 } else { MERGED_AT })
+        self.bytewise.merge(
+            visible,
+            self.sealed_at(),
+            if calm { 1 } else { self.bytewise.merged_at() },
+        )
     }
 
     /// The memtable of a keyspace with a custom comparator, made if it is missing.

@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-/// Bytes of keys and values in memtables. There are only a few memtables, of at most 64 MiB, so
+/// Bytes of keys and values in memtables. There are only a few memtables, of at most 256 MiB, so
 /// their entries are simply counted.
 fn size_in_memory<O: DbOrder>(
     order: &O,

@@ -98,8 +98,8 @@ fn numbers_outside_their_limits_are_refused_before_anything_is_made() {
     let place = Place::new();
     let changes: [fn(&mut esker::Options); 9] = [
         |options| options.memory = Some((1 << 20) - 1),
-        |options| options.partition_bytes = (4 << 10) - 1,
-        |options| options.partition_bytes = u64::MAX,
+        |options| options.partition_bytes = Some((4 << 10) - 1),
+        |options| options.partition_bytes = Some(u64::MAX),
         |options| options.segment_bytes = 0,
         |options| options.segment_bytes = u32::MAX,
         |options| options.block_bytes = 255,

@@ -86,7 +86,7 @@ fn small() -> Options {
     let mut options = tiny_options();
     options.memory = Some(4 << 20);
     options.memtable_bytes = Some(32 << 10);
-    options.partition_bytes = 64 << 10;
+    options.partition_bytes = Some(64 << 10);
     options.segment_bytes = 8 << 10;
     options.log_file_bytes = 64 << 10;
     options

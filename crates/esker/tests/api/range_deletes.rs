@@ -13,7 +13,7 @@ fn tiny_partitions(tiers: usize) -> Options {
     let mut options = small();
     options.memory = Some(32 << 20);
     options.memtable_bytes = Some(2 << 20);
-    options.partition_bytes = 4 << 10;
+    options.partition_bytes = Some(4 << 10);
     options.segment_bytes = 1 << 10;
     options.workers = Some(1);
     options.compression = Compression::None;

@@ -12,7 +12,7 @@ fn tiny_partitions() -> Options {
     let mut options = small();
     options.memory = Some(32 << 20);
     options.memtable_bytes = Some(2 << 20);
-    options.partition_bytes = 4 << 10;
+    options.partition_bytes = Some(4 << 10);
     options.segment_bytes = 1 << 10;
     options.compression = Compression::None;
     options
@@ -121,7 +121,7 @@ fn ten_thousand_narrow_range_deletes_are_a_delta_for_each_partition_that_they_to
 fn a_branch_with_other_bounds_gets_one_delta_from_a_flush() {
     let place = Place::new();
     let mut options = tiny_partitions();
-    options.partition_bytes = 1 << 20;
+    options.partition_bytes = Some(1 << 20);
     let db = Db::open_with(place.path(), options).unwrap();
     for number in 0..500 {
         db.insert(key(number), vec![number as u8; 1000]).unwrap();

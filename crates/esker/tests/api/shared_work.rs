@@ -18,7 +18,7 @@ fn options(count: usize, runs: usize, workers: usize) -> Options {
     // Without tiers all that waits has to be in memory, or it would be compacted at once.
     options.memory = Some(32 << 20);
     options.memtable_bytes = Some(if count == 0 { 2 << 20 } else { 16 << 10 });
-    options.partition_bytes = 8 << 10;
+    options.partition_bytes = Some(8 << 10);
     options.segment_bytes = 1 << 10;
     options.workers = Some(workers);
     options.small_tiers = Some(SmallTiers { count, fan_out: 3, runs, direct: 2, tightens: false });

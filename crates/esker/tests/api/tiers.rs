@@ -19,7 +19,7 @@ const ENTRIES: usize = 9000;
 fn tiered(count: usize, fan_out: usize, runs: usize) -> Options {
     let mut options = small();
     options.memtable_bytes = Some(16 << 10);
-    options.partition_bytes = 4 << 10;
+    options.partition_bytes = Some(4 << 10);
     options.segment_bytes = 1 << 10;
     options.workers = Some(1);
     options.small_tiers = Some(SmallTiers { count, fan_out, runs, direct: 2, tightens: false });
@@ -262,7 +262,7 @@ fn an_open_after_a_kill_keeps_the_tiers() {
     let disk = CrashFs::new();
     let mut options = tiered(1, 3, 8);
     options.small_tiers = None;
-    (options.partition_bytes, options.segment_bytes) = (128 << 10, 4 << 10);
+    (options.partition_bytes, options.segment_bytes) = (Some(128 << 10), 4 << 10);
     options.fs = disk.as_fs();
     let db = Db::open_with(PATH, options.clone()).unwrap();
     let mut rng = Rng::new(3);

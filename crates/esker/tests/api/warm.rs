@@ -75,7 +75,7 @@ fn with_runs_over_a_part(place: &Place, runs: usize) -> Db {
     options.memory = Some(64 << 20);
     options.log_file_bytes = 4 << 20;
     options.memtable_bytes = Some(4 << 20);
-    options.partition_bytes = 4 << 20;
+    options.partition_bytes = Some(4 << 20);
     let db = Db::open_with(place.path(), options.clone()).unwrap();
     super::fill(&db, 0..3000, 0);
     db.compact().unwrap();

@@ -27,7 +27,7 @@ fn one_segment() -> CrashFs {
     options.memory = Some(8 << 20);
     options.memtable_bytes = Some(1 << 20);
     options.segment_bytes = 1 << 20;
-    options.partition_bytes = 4 << 20;
+    options.partition_bytes = Some(4 << 20);
     let db = Db::open_with(PATH, options).unwrap();
     for number in 0..ENTRIES {
         db.insert(key(number), [b'v'; 100]).unwrap();

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Buffers so small that flushes, compactions, splits and evictions never stop.
 pub fn tiny() -> Options {
     let mut options = tiny_options();
-    options.partition_bytes = 32 << 10;
+    options.partition_bytes = Some(32 << 10);
     options.log_file_bytes = 64 << 10;
     options.workers = Some(2);
     options

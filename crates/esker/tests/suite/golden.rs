@@ -49,7 +49,7 @@ impl Comparator for ShortFirst {
 fn options() -> Options {
     let mut options = Options::default();
     options.memory = Some(4 << 20);
-    options.partition_bytes = 4 << 10;
+    options.partition_bytes = Some(4 << 10);
     options.segment_bytes = 2 << 10;
     options.block_bytes = 512;
     options.log_file_bytes = 16 << 10;

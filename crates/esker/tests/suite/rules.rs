@@ -422,7 +422,7 @@ fn s23_merging_threads_merge_and_do_nothing_else() {
     options.gates = Some(places.clone());
     let runs = SmallTiers { count: 3, fan_out: 3, runs: 2, direct: 2, tightens: false };
     (options.small_tiers, options.memtable_bytes) = (Some(runs), Some(16 << 10));
-    (options.partition_bytes, options.segment_bytes) = (4 << 10, 1 << 10);
+    (options.partition_bytes, options.segment_bytes) = (Some(4 << 10), 1 << 10);
     let db = Db::open_with(&path, options).unwrap();
     let reached = |point| places.0.lock().iter().any(|(at, _)| *at == point);
     for number in 0..1_000_000u64 {

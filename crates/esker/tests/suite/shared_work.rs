@@ -12,7 +12,7 @@ const KEYS: usize = 500;
 
 fn tier_options(disk: &CrashFs, runs: usize) -> Options {
     let mut options = options(disk.as_fs());
-    options.partition_bytes = 4 << 10;
+    options.partition_bytes = Some(4 << 10);
     options.segment_bytes = 1 << 10;
     options.small_tiers =
         Some(SmallTiers { count: 2, fan_out: 3, runs, direct: 1, tightens: false });

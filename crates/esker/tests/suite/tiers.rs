@@ -40,7 +40,7 @@ fn noise(number: u32) -> Vec<u8> {
 
 fn tier_options(disk: &CrashFs) -> Options {
     let mut options = options(disk.as_fs());
-    options.partition_bytes = 4 << 10;
+    options.partition_bytes = Some(4 << 10);
     options.segment_bytes = 1 << 10;
     options.memory = Some(8 << 20);
     options

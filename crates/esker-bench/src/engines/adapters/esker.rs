@@ -44,12 +44,13 @@ fn class(durability: Durability) -> esker::Durability {
 fn scaled(set: &mut Options, write_buffer_bytes: Option<u64>) -> Vec<(String, String)> {
     let Some(bytes) = write_buffer_bytes else { return Vec::new() };
     set.memtable_bytes = Some(bytes);
-    set.partition_bytes = bytes.saturating_mul(8).clamp(32 << 10, 256 << 20);
+    let partition_bytes = bytes.saturating_mul(8).clamp(32 << 10, 256 << 20);
+    set.partition_bytes = Some(partition_bytes);
     set.segment_bytes = (bytes / 8).clamp(4 << 10, 1 << 20) as u32;
     let note = |name: &str, bytes: u64| (name.to_owned(), format!("{bytes} bytes"));
     vec![
         note("write buffer (memtable_bytes)", bytes),
-        note("partition_bytes", set.partition_bytes),
+        note("partition_bytes", partition_bytes),
         note("segment_bytes", set.segment_bytes.into()),
     ]
 }

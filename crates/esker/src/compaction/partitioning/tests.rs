@@ -9,7 +9,7 @@ const SEGMENT: u64 = 4 << 10;
 
 pub(crate) fn settings() -> Settings {
     let mut options = Options::default();
-    options.partition_bytes = 16 << 10;
+    options.partition_bytes = Some(16 << 10);
     options.segment_bytes = SEGMENT as u32;
     Settings::new(&options).unwrap()
 }

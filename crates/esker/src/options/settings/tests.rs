@@ -28,6 +28,20 @@ fn the_shares_fit_into_the_number() {
 }
 
 #[test]
+fn flushes_and_partitions_grow_with_the_number() {
+    let sizes = |memory| {
+        let given = settings(|options| options.memory = Some(memory)).unwrap();
+        (given.memtable_bytes >> 10, given.table_bytes >> 10, given.partition_bytes >> 20)
+    };
+    assert_eq!(sizes(16 << 20), (512, 512, 4));
+    assert_eq!(sizes(64 << 20), (2 << 10, 2 << 10, 16));
+    assert_eq!(sizes(256 << 20), (8 << 10, 4 << 10, 64));
+    assert_eq!(sizes(2 << 30), (64 << 10, 4 << 10, 256));
+    assert_eq!(sizes(6 << 30), (192 << 10, 4 << 10, 256));
+    assert_eq!(sizes(64 << 30), (256 << 10, 4 << 10, 256));
+}
+
+#[test]
 fn a_memtable_size_that_was_asked_for_counts_above_the_floor() {
     let asked = |bytes| settings(|o| o.memtable_bytes = Some(bytes)).unwrap().memtable_bytes;
     assert_eq!(asked(1), MEMTABLE_BYTES_MIN);
