@@ -13,6 +13,14 @@ fn written_down(dir: &Path) -> String {
     text.split("[CFOptions \"default\"]").nth(1).unwrap().to_owned()
 }
 
+/// Checks that RocksDB, open in this directory as the engine `name`, has written down these options.
+fn assert_written_down(name: &str, dir: &Path, expected: &[&str]) {
+    let text = written_down(dir);
+    for option in expected {
+        assert!(text.contains(option), "{name}: {option} is not in\n{text}");
+    }
+}
+
 fn options(dir: &Path, write_buffer_bytes: Option<u64>, transactions: bool) -> OpenOptions<'_> {
     let (memory, durability) = (Some(48 << 20), Durability::Process);
     OpenOptions { dir, memory, write_buffer_bytes, durability, transactions }
@@ -31,10 +39,7 @@ fn a_write_buffer_comes_with_files_and_levels_in_proportion() {
         for (bytes, expected) in cases {
             let dir = tempfile::tempdir().unwrap();
             let engine = spec(name).open(&options(dir.path(), bytes, false)).unwrap();
-            let text = written_down(dir.path());
-            for option in expected {
-                assert!(text.contains(option), "{name}: {option} is not in\n{text}");
-            }
+            assert_written_down(name, dir.path(), expected);
             engine.close().unwrap();
         }
     }
@@ -45,8 +50,7 @@ fn a_write_buffer_comes_with_files_and_levels_in_proportion() {
 fn the_least_write_buffer_is_that_of_the_library() {
     let dir = tempfile::tempdir().unwrap();
     let engine = spec("rocksdb").open(&options(dir.path(), Some(32 << 10), false)).unwrap();
-    let text = written_down(dir.path());
-    assert!(text.contains("write_buffer_size=65536\n"), "{text}");
+    assert_written_down("rocksdb", dir.path(), &["write_buffer_size=65536\n"]);
     engine.close().unwrap();
 }
 
@@ -78,10 +82,7 @@ fn options_reach_the_family_that_holds_the_data() {
         for (name, expected) in cases {
             let dir = tempfile::tempdir().unwrap();
             let engine = spec(name).open(&options(dir.path(), None, transactions)).unwrap();
-            let text = written_down(dir.path());
-            for option in expected {
-                assert!(text.contains(option), "{name}: {option} is not in\n{text}");
-            }
+            assert_written_down(name, dir.path(), expected);
             if !transactions {
                 let stats = engine.stats();
                 assert!(stats.contains(" of 50331648 bytes"), "{name}: {stats}");
