@@ -24,8 +24,12 @@
 
 pub mod relief;
 
+use crate::base::Seq;
 use crate::compaction::policy::{self, TIERS_MAX};
 use crate::events::{EventBus, EventKind};
+use crate::manifest::Totals;
+use crate::options::settings::{log_budget, write_budget};
+use crate::state::State;
 use crate::waits::Cause;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -50,6 +54,8 @@ const WAIT_MIN: Duration = Duration::from_micros(300);
 const WAIT_MAX: Duration = Duration::from_millis(20);
 /// The head may run ahead by this time while no thread writes: sleepers wake a little late.
 const SAVED_MAX: Duration = Duration::from_millis(1);
+/// Ratios to bases of fewer bytes than this many sets of memtables mean little.
+const BASES_MIN_SETS: u64 = 8;
 /// Writers that asked before this time may have ended.
 const LATELY: Duration = Duration::from_millis(100);
 /// Rates are never below this, so that a wrong measurement cannot stop writers.
@@ -76,6 +82,24 @@ pub struct Debts {
     pub deltas: u64,
     /// Bytes in all bases, or a minimum below which ratios mean little.
     pub bases: u64,
+}
+
+impl Debts {
+    /// Those of a state and the sums over its trees; `reserved`: the end of the log, `tight`: the device
+    /// is full.
+    pub fn of(state: &State, totals: &Totals, reserved: Seq, tight: bool) -> Self {
+        // Sets that were made when there were fewer data are smaller than the next ones.
+        let set_bytes = state.set_bytes_max();
+        Self {
+            memtables: state.sealed_bytes() + state.active().bytes(),
+            budget: write_budget(set_bytes),
+            log: reserved.saturating_sub(state.log_start()),
+            log_budget: log_budget(set_bytes),
+            tight,
+            deltas: totals.delta_bytes,
+            bases: totals.base_bytes.max(BASES_MIN_SETS * set_bytes),
+        }
+    }
 }
 
 /// What the runs over a key say about the rate of writers.

@@ -64,7 +64,7 @@ impl Shape {
         let before = self.runs_max;
         let (live, tiers) = (tree.rows()[0].base_bytes(), tree.tiers().len());
         self.runs_max = settings.small_tiers.map_or_else(
-            || policy::runs_max(live, settings.flush_bytes(), tiers),
+            || policy::runs_max(live, settings.flush_bytes(live), tiers),
             |small| small.runs.max(1),
         );
         before != self.runs_max

@@ -375,7 +375,7 @@ fn split<O: KeyOrder>(
 /// How many tiers a tree should have.
 fn wanted(live: u64, present: usize, settings: &Settings) -> usize {
     settings.small_tiers.map_or_else(
-        || policy::tiers_wanted(live, settings.flush_bytes(), present),
+        || policy::tiers_wanted(live, settings.flush_bytes(live), present),
         |small| small.count,
     )
 }

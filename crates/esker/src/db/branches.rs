@@ -128,8 +128,7 @@ impl Core {
         pipeline.seal(|position| {
             // Seals come one at a time, and only seals replace the active set.
             if self.state.load_arc().active().start < position {
-                let sizes = self.settings.memtable_sizes();
-                self.state.seal(MemtableSet::new(position, sizes, &self.pool));
+                self.state.seal(MemtableSet::new(position, self.memtable_sizes(), &self.pool));
             }
             position
         })

@@ -88,7 +88,7 @@ impl Core {
         // A flush of almost nothing takes as long as its syncs, so it says nothing about a full
         // one.
         if let Some(since) = set.sealed_since()
-            && set.bytes() >= self.settings.memtable_bytes / 8
+            && set.bytes() >= set.capacity_bytes() / 8
         {
             self.pacer.flushed(set.bytes(), since);
         }

@@ -417,7 +417,7 @@ impl Core {
     /// and the memtables must be flushed at the size that it covers.
     pub(super) fn cover_flush(&self, state: &State) -> bool {
         let manifest = self.counters.background.manifest_bytes.load(Ordering::Relaxed);
-        let (bytes, max) = (state.active().bytes(), self.settings.memtable_bytes);
+        let (bytes, max) = (state.active().bytes(), state.active().capacity_bytes());
         self.reserve.cover(bytes, max, manifest)
     }
 

@@ -132,13 +132,13 @@ impl Core {
         monitor: &Arc<Monitor>,
         lock: Option<Box<dyn crate::fs::FileLock>>,
     ) -> Result<Arc<Self>> {
-        let (fs, log_start, bus) = (options.fs.clone(), described.log_start, monitor.bus());
-        // The pool keeps one memtable's worth of memory for the next memtable.
-        let pool = Arc::new(ChunkPool::new(settings.memtable_bytes as usize));
+        // The pool keeps one set's worth of memory for the next set.
+        let (bus, pool) = (monitor.bus(), ChunkPool::new(settings.memtable_bytes as usize).into());
         let (logs, waits) =
             (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
-        let (log, catalog) = ((&*logs, log_start), &mut described.catalog);
-        let (recovered, sets) = replay_log(log, options, (&settings, &pool), catalog, bus)?;
+        let (log, data) = ((&*logs, described.log_start), described.version.base_bytes());
+        let (sizes, catalog) = ((settings.memtable_sizes(data), &pool), &mut described.catalog);
+        let (recovered, sets) = replay_log(log, options, sizes, catalog, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;
         let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;
@@ -154,7 +154,7 @@ impl Core {
         };
         let core = Arc::new(Self {
             path: path.to_owned(),
-            fs,
+            fs: options.fs.clone(),
             state: Current::new(State::shared(sets, described.version)),
             placing: parking_lot::Mutex::default(),
             pipeline,

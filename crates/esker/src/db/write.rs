@@ -19,7 +19,7 @@ use crate::db::core::Core;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
 use crate::options::Durability;
-use crate::options::settings::SEALED_MAX;
+use crate::options::settings::{MemtableSizes, SEALED_MAX};
 use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::Written;
@@ -526,10 +526,15 @@ impl Core {
             return false;
         }
         pipeline.seal(|position| {
-            self.state.seal(MemtableSet::new(position, self.settings.memtable_sizes(), &self.pool));
+            self.state.seal(MemtableSet::new(position, self.memtable_sizes(), &self.pool));
         });
         self.work.notify();
         true
+    }
+
+    /// The sizes of the next set of memtables: it grows with the data.
+    pub(super) fn memtable_sizes(&self) -> MemtableSizes {
+        self.settings.memtable_sizes(self.totals.lock().base_bytes)
     }
 
     /// Gives the pacer what background work changed: how full the trees are, and the debts.
@@ -549,15 +554,8 @@ impl Core {
         let totals = self.totals.lock();
         let state = self.state.load_arc();
         let reserved = self.pipeline.as_ref().map_or(0, Pipeline::reserved);
-        let changed = self.pacer.update(Debts {
-            memtables: state.sealed_bytes() + state.active().bytes(),
-            tight: self.reserve.is_tight() || self.relief.refused.load(Ordering::Acquire),
-            budget: self.settings.write_budget_bytes,
-            log: reserved.saturating_sub(state.log_start()),
-            log_budget: self.settings.log_budget_bytes,
-            deltas: totals.delta_bytes,
-            bases: totals.base_bytes.max(8 * self.settings.memtable_bytes),
-        });
+        let tight = self.reserve.is_tight() || self.relief.refused.load(Ordering::Acquire);
+        let changed = self.pacer.update(Debts::of(&state, &totals, reserved, tight));
         drop(totals);
         // Seeded: slowed writers keep sleeping when there is room.
         bug!("db_paced_writers_not_woken", return);

@@ -33,6 +33,11 @@ impl Version {
         &self.trees
     }
 
+    /// Bytes of the bases of all trees; what branches share counts for each.
+    pub fn base_bytes(&self) -> u64 {
+        self.trees.iter().map(|(_, tree)| tree.rows()[0].base_bytes()).sum()
+    }
+
     /// This version with some trees replaced or, for `None`, removed.
     #[must_use]
     pub fn with_trees(&self, changes: Vec<(KeyspaceId, Option<Arc<Tree>>)>) -> Self {

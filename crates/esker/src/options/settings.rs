@@ -19,6 +19,11 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// all of it is flushed, and what it holds is replayed after a crash.
 const MEMTABLE_BYTES_MAX: u64 = 256 << 20;
 const MEMTABLE_BYTES_MIN: u64 = 16 << 10;
+/// Larger sets are made only where the data are this many sets: there a larger flush saves a rewrite of
+/// what is below it. Where there are fewer, the caches of processor and kernel hold small sets better
+/// (docs/decisions/0012).
+const DATA_PER_SET: u64 = 16;
+const SMALL_SET_BYTES: u64 = 64 << 20;
 /// Small memtables of a set have this size: a search in one finds its nodes in the processor's caches.
 const TABLE_BYTES: u64 = 4 << 20;
 /// A set whose size was asked for has so many small memtables.
@@ -44,14 +49,13 @@ pub const LOG_PER_MEMTABLE: u64 = 2;
 pub struct Settings {
     /// The memory budget.
     pub memory: u64,
-    /// Bytes at which a set of memtables is sealed.
+    /// Bytes at which a set of memtables is sealed at the latest: what takes memory for each set counts
+    /// with it.
     pub memtable_bytes: u64,
+    /// Bytes at which a set is sealed while there are few data.
+    pub small_set_bytes: u64,
     /// Bytes of one of the small memtables that bytewise keyspaces have in a set.
     pub table_bytes: u64,
-    /// Bytes that all memtables together may take: the only hard stop for writers.
-    pub write_budget_bytes: u64,
-    /// Bytes of log that all memtables together may keep; beyond them writers stop too.
-    pub log_budget_bytes: u64,
     /// Bytes of flushed memtables that are kept for open transactions.
     pub history_bytes: u64,
     /// Bytes of cached blocks.
@@ -90,6 +94,9 @@ impl Settings {
             .memtable_bytes
             .unwrap_or(memory / (8 * (SEALED_MAX + 1)))
             .clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX.max(options.memtable_bytes.unwrap_or(0)));
+        let asked = options.memtable_bytes.is_some();
+        let small_set_bytes =
+            if asked { memtable_bytes } else { memtable_bytes.min(SMALL_SET_BYTES) };
         let partition_bytes = options.partition_bytes.unwrap_or(
             (memtable_bytes * PARTITION_FLUSHES).clamp(PARTITION_BYTES_MIN, PARTITION_BYTES_MAX),
         );
@@ -109,9 +116,8 @@ impl Settings {
         Ok(Self {
             memory,
             memtable_bytes,
-            table_bytes: table_bytes(memtable_bytes, options.memtable_bytes.is_some()),
-            write_budget_bytes: memtable_bytes * (SEALED_MAX + 1),
-            log_budget_bytes: memtable_bytes * (SEALED_MAX + 1) * LOG_PER_MEMTABLE,
+            small_set_bytes,
+            table_bytes: table_bytes(memtable_bytes, asked),
             history_bytes: memtable_bytes * HISTORY_SETS,
             cache_bytes: memory / 8 * 5,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
@@ -132,14 +138,14 @@ impl Settings {
         self.workers > 1
     }
 
-    /// Bytes that one flush takes.
-    pub fn flush_bytes(&self) -> u64 {
-        self.memtable_bytes
+    /// Bytes that one flush takes where bases have `data` bytes.
+    pub fn flush_bytes(&self, data: u64) -> u64 {
+        (data / DATA_PER_SET).clamp(self.small_set_bytes, self.memtable_bytes)
     }
 
-    /// The sizes of a set of memtables.
-    pub fn memtable_sizes(&self) -> MemtableSizes {
-        MemtableSizes { set_bytes: self.memtable_bytes, table_bytes: self.table_bytes }
+    /// The sizes of a set of memtables where bases have `data` bytes.
+    pub fn memtable_sizes(&self, data: u64) -> MemtableSizes {
+        MemtableSizes { set_bytes: self.flush_bytes(data), table_bytes: self.table_bytes }
     }
 
     /// The codec of new blocks; `settled`: the data is expected to stay for long.
@@ -150,6 +156,17 @@ impl Settings {
             (Compression::Zstd, true) => Codec::Zstd,
         }
     }
+}
+
+/// Bytes that all memtables together may take, the largest set of which may have `set_bytes`: the only
+/// hard stop for writers.
+pub fn write_budget(set_bytes: u64) -> u64 {
+    set_bytes * (SEALED_MAX + 1)
+}
+
+/// Bytes of log that all memtables together may keep; beyond them writers stop too.
+pub fn log_budget(set_bytes: u64) -> u64 {
+    write_budget(set_bytes) * LOG_PER_MEMTABLE
 }
 
 /// Sizes of a set of memtables.

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::events::{EventBus, EventKind, message_of};
 use crate::manifest::Known;
 use crate::memtable::ChunkPool;
-use crate::options::settings::Settings;
+use crate::options::settings::MemtableSizes;
 use crate::options::{Options, Recovery};
 use crate::recovery::consistency;
 use crate::recovery::description::Described;
@@ -26,13 +26,13 @@ use std::time::Instant;
 pub fn replay_log(
     (directory, start): (&Path, Seq),
     options: &Options,
-    (settings, pool): (&Settings, &Arc<ChunkPool>),
+    (sizes, pool): (MemtableSizes, &Arc<ChunkPool>),
     catalog: &mut Catalog,
     events: &EventBus,
 ) -> Result<(wal::Recovered, Vec<Arc<MemtableSet>>)> {
     let since = Instant::now();
     // Who only reads flushes nothing, so reads go to these memtables for as long as it is open.
-    let replay = Replay::new((directory, start), settings, pool, catalog, options.read_only);
+    let replay = Replay::new((directory, start), sizes, pool, catalog, options.read_only);
     let policy = match options.recovery {
         Recovery::Refuse => wal::Policy::Refuse,
         Recovery::KeepPrefix => wal::Policy::KeepPrefix,

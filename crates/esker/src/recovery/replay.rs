@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, Order};
 use crate::error::{Error, Result};
 use crate::manifest::Traits;
 use crate::memtable::{ChunkPool, Memtable, MemtableBuilder};
-use crate::options::settings::Settings;
+use crate::options::settings::MemtableSizes;
 use crate::recovery::relay::Applies;
 use crate::state::group::Group;
 use crate::state::memtables::{MemtableSet, tombstone};
@@ -23,7 +23,7 @@ pub struct Replay<'c> {
     /// That of the log, for errors.
     directory: &'c Path,
     catalog: &'c mut Catalog,
-    settings: &'c Settings,
+    sizes: MemtableSizes,
     pool: &'c Arc<ChunkPool>,
     /// Full sets, the newest first.
     sealed: Vec<Arc<MemtableSet>>,
@@ -80,9 +80,8 @@ impl Table<'_> {
 }
 
 impl Building {
-    fn new(start: Seq, settings: &Settings, pool: &Arc<ChunkPool>, filtered: bool) -> Self {
-        let capacity = settings.memtable_bytes as usize;
-        let bytewise = MemtableBuilder::new(capacity, pool.clone(), filtered);
+    fn new(start: Seq, sizes: MemtableSizes, pool: &Arc<ChunkPool>, filtered: bool) -> Self {
+        let bytewise = MemtableBuilder::new(sizes.set_bytes as usize, pool.clone(), filtered);
         Self { start, bytewise, custom: BTreeMap::new() }
     }
 
@@ -104,23 +103,23 @@ impl<'c> Replay<'c> {
     /// flushed, so they get filters for their readers.
     pub fn new(
         (directory, start): (&'c Path, Seq),
-        settings: &'c Settings,
+        sizes: MemtableSizes,
         pool: &'c Arc<ChunkPool>,
         catalog: &'c mut Catalog,
         filtered: bool,
     ) -> Self {
-        let building = Building::new(start, settings, pool, filtered);
+        let building = Building::new(start, sizes, pool, filtered);
         let points = catalog.branch_points();
         let (sealed, last) = (Vec::new(), None);
-        Self { directory, catalog, settings, pool, sealed, building, points, filtered, last }
+        Self { directory, catalog, sizes, pool, sealed, building, points, filtered, last }
     }
 
     /// Seals the set under construction at `position`, and begins the next set there.
     fn seal(&mut self, position: Seq) {
-        let next = Building::new(position, self.settings, self.pool, self.filtered);
+        let next = Building::new(position, self.sizes, self.pool, self.filtered);
         let set = std::mem::replace(&mut self.building, next);
         self.last = None;
-        let (sizes, (table, list)) = (self.settings.memtable_sizes(), set.bytewise.finish());
+        let (sizes, (table, list)) = (self.sizes, set.bytewise.finish());
         let bytewise = Group::of_sorted(table, list, sizes.table_bytes);
         let set = MemtableSet::from_tables(set.start, sizes, self.pool, bytewise, set.custom);
         set.seal(position);
@@ -142,7 +141,7 @@ impl<'c> Replay<'c> {
             // No record lies between the points; otherwise it would have come earlier.
             self.seal(first);
             self.building.start = last;
-        } else if self.building.bytes() >= self.settings.memtable_bytes {
+        } else if self.building.bytes() >= self.sizes.set_bytes {
             self.seal(position);
         }
     }
@@ -177,7 +176,7 @@ impl<'c> Replay<'c> {
         let mut table = match &self.last {
             Some((_, Fate::Bytewise)) => Table::Bytewise(&mut self.building.bytewise),
             Some((_, Fate::Custom(order))) => {
-                let (capacity, pool) = (self.settings.memtable_bytes as usize, self.pool.clone());
+                let (capacity, pool) = (self.sizes.set_bytes as usize, self.pool.clone());
                 let make = || Arc::new(Memtable::with_pool(order.clone(), capacity, pool));
                 Table::Custom(self.building.custom.entry(id).or_insert_with(make))
             }
@@ -248,7 +247,7 @@ impl<'c> Replay<'c> {
         if self.building.start != end || changed {
             self.seal(end);
         }
-        let active = MemtableSet::new(end, self.settings.memtable_sizes(), self.pool);
+        let active = MemtableSet::new(end, self.sizes, self.pool);
         self.sealed.insert(0, Arc::new(active));
         self.sealed
     }

@@ -70,6 +70,11 @@ impl MemtableSet {
         }
     }
 
+    /// Bytes at which it is sealed.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
     /// The position at which it was sealed; `None`: it still takes writes.
     pub fn sealed_at(&self) -> Option<Seq> {
         Some(self.sealed_at.load(Ordering::Acquire)).filter(|seq| *seq != 0)

@@ -119,6 +119,11 @@ impl State {
         self.memtable_sets.last().map_or(0, |oldest| oldest.start)
     }
 
+    /// Bytes at which the largest of the sets is sealed.
+    pub fn set_bytes_max(&self) -> u64 {
+        self.memtable_sets.iter().map(|set| set.capacity_bytes()).max().unwrap_or(0)
+    }
+
     /// Bytes of the sealed sets.
     pub fn sealed_bytes(&self) -> u64 {
         self.memtable_sets[1..].iter().map(|set| set.bytes()).sum()

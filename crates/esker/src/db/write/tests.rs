@@ -63,7 +63,7 @@ fn what_is_refused_behind_its_reservation_makes_the_log_no_longer_than_its_budge
         // As if the keyspace was dropped after the first check of it.
         let refused = core.commit(pipeline, &write, None, |_, _| unreachable!(), &mut Untimed);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::KeyspaceDropped);
-        let allowed = core.settings.log_budget_bytes + len + 32;
+        let allowed = crate::options::settings::log_budget(core.settings.memtable_bytes) + len + 32;
         assert!(kept(&core) <= allowed, "round {round}: {} bytes of log", kept(&core));
     }
     core.flush().unwrap();

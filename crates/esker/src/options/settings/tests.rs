@@ -10,7 +10,7 @@ fn settings(change: impl FnOnce(&mut Options)) -> Result<Settings> {
 fn everything_follows_from_the_one_memory_number() {
     let given = settings(|options| options.memory = Some(256 << 20)).unwrap();
     assert_eq!(given.memtable_bytes, 8 << 20);
-    assert_eq!(given.write_budget_bytes, 32 << 20);
+    assert_eq!(write_budget(given.memtable_bytes), 32 << 20);
     assert_eq!(given.cache_bytes, 160 << 20);
     assert_eq!(given.batch_bytes_max, 32 << 20);
 }
@@ -20,7 +20,7 @@ fn the_shares_fit_into_the_number() {
     for memory in [1 << 20, 3 << 20, 64 << 20, 1 << 30, 40 << 30] {
         let given = settings(|options| options.memory = Some(memory)).unwrap();
         assert!(
-            given.write_budget_bytes + given.history_bytes + given.cache_bytes <= memory,
+            write_budget(given.memtable_bytes) + given.history_bytes + given.cache_bytes <= memory,
             "{given:?}"
         );
         assert!(given.memtable_bytes <= MEMTABLE_BYTES_MAX);
@@ -39,6 +39,21 @@ fn flushes_and_partitions_grow_with_the_number() {
     assert_eq!(sizes(2 << 30), (64 << 10, 4 << 10, 256));
     assert_eq!(sizes(6 << 30), (192 << 10, 4 << 10, 256));
     assert_eq!(sizes(64 << 30), (256 << 10, 4 << 10, 256));
+}
+
+#[test]
+fn a_flush_is_large_only_where_there_are_many_data() {
+    let mib = |memory: u64, asked: Option<u64>, data: u64| {
+        let given = settings(|o| (o.memory, o.memtable_bytes) = (Some(memory), asked)).unwrap();
+        given.memtable_sizes(data << 20).set_bytes >> 20
+    };
+    // The data in MiB, and the set.
+    for (data, set) in [(0, 64), (1 << 10, 64), (2 << 10, 128), (3 << 10, 192), (1 << 20, 192)] {
+        assert_eq!(mib(6 << 30, None, data), set, "{data}");
+    }
+    // A budget with smaller sets and a size that was asked for give one size.
+    assert_eq!((mib(256 << 20, None, 0), mib(256 << 20, None, 1 << 20)), (8, 8));
+    assert_eq!((mib(6 << 30, Some(90 << 20), 0), mib(6 << 30, Some(90 << 20), 1 << 20)), (90, 90));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::error::ErrorKind;
 use crate::options::Options;
+use crate::options::settings::Settings;
 
 fn encoded(ops: &[Op<'_>]) -> Vec<u8> {
     let mut payload = Vec::new();
@@ -22,7 +23,8 @@ fn small() -> Settings {
 /// Replays batches, starting at 64 and 1,000 positions apart, and returns the sets, newest first.
 fn replay(catalog: &mut Catalog, batches: &[Vec<u8>]) -> Result<Vec<Arc<MemtableSet>>> {
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
-    let mut replay = Replay::new((Path::new("wal"), 64), &settings, &pool, catalog, false);
+    let mut replay =
+        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(0), &pool, catalog, false);
     for (number, payload) in batches.iter().enumerate() {
         let position = 64 + 1000 * number as u64;
         replay.apply(position, Ops::new(payload).count() as u32, payload)?;
@@ -115,7 +117,8 @@ fn writes_in_an_order_that_is_not_known_refuse() {
 fn operations_that_cannot_be_read_are_corruption_at_their_position() {
     let mut catalog = Catalog::new(Vec::new());
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
-    let mut replay = Replay::new((Path::new("wal"), 64), &settings, &pool, &mut catalog, false);
+    let mut replay =
+        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(0), &pool, &mut catalog, false);
     let two = encoded(&[put(0, b"a", b"1"), put(0, b"b", b"2")]);
     for (payload, operations) in [(&two[..two.len() - 1], 2), (&[99][..], 1), (&two[..], 1)] {
         let error = replay.apply(500, operations, payload).unwrap_err();
@@ -229,11 +232,12 @@ fn whatever_the_sets_and_the_threads_the_same_is_replayed() {
         points.retain(|point| *point > 64);
         for memtable_bytes in [16 << 10, 300 << 10, 64 << 20] {
             let mut settings = small();
-            settings.memtable_bytes = memtable_bytes;
+            (settings.memtable_bytes, settings.small_set_bytes) = (memtable_bytes, memtable_bytes);
             let (mut catalog, pool) = (Catalog::new(Vec::new()), Arc::new(ChunkPool::new(0)));
             let filtered = memtable_bytes == 300 << 10;
             let at = (Path::new("wal"), 64);
-            let mut replay = Replay::new(at, &settings, &pool, &mut catalog, filtered);
+            let mut replay =
+                Replay::new(at, settings.memtable_sizes(0), &pool, &mut catalog, filtered);
             replay.points.clone_from(&points);
             let ((), replay) = crate::recovery::relay::relay(at.0, replay, |sink| {
                 batches.iter().try_for_each(|(at, count, payload)| sink(*at, *count, payload))
@@ -255,7 +259,7 @@ fn whatever_the_sets_and_the_threads_the_same_is_replayed() {
 #[test]
 fn memtables_of_a_replay_take_what_those_before_the_kill_took() {
     let mut settings = small();
-    settings.memtable_bytes = 256 << 10;
+    (settings.memtable_bytes, settings.small_set_bytes) = (256 << 10, 256 << 10);
     // Four sets, as full as a running database lets them become, of small entries.
     let pool = Arc::new(ChunkPool::new(0));
     let (mut batches, mut position, mut before) = (Vec::new(), 64_u64, 0);
@@ -270,7 +274,8 @@ fn memtables_of_a_replay_take_what_those_before_the_kill_took() {
         before += table.bytes();
     }
     let mut catalog = Catalog::new(Vec::new());
-    let mut replay = Replay::new((Path::new("wal"), 64), &settings, &pool, &mut catalog, false);
+    let mut replay =
+        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(0), &pool, &mut catalog, false);
     let (mut most, mut set_most) = (0, 0);
     for (position, payload) in &batches {
         replay.apply(*position, 1, payload).unwrap();
