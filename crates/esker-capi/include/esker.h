@@ -370,8 +370,8 @@ enum esker_option
    */
   ESKER_OPTION_MEMTABLE_BYTES = 11,
   /**
-   * Bytes of one partition's base. Default, also with 0: 8 write buffers, from 4 to 256 MiB. Small
-   * sizes are for tests.
+   * Bytes of one partition's base. Default, also with 0: 8 write buffers, from 4 to 64 MiB, but 4/3
+   * of one if that is more. Small sizes are for tests.
    */
   ESKER_OPTION_PARTITION_BYTES = 12,
   /**

@@ -92,8 +92,8 @@ pub enum esker_option {
     ESKER_OPTION_SYNC_INTERVAL_MS = 10,
     /// Bytes of one memtable; 0, the default: from the memory budget. Small sizes are for tests.
     ESKER_OPTION_MEMTABLE_BYTES = 11,
-    /// Bytes of one partition's base. Default, also with 0: 8 write buffers, from 4 to 256 MiB. Small
-    /// sizes are for tests.
+    /// Bytes of one partition's base. Default, also with 0: 8 write buffers, from 4 to 64 MiB, but 4/3
+    /// of one if that is more. Small sizes are for tests.
     ESKER_OPTION_PARTITION_BYTES = 12,
     /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
     ESKER_OPTION_SEGMENT_BYTES = 13,

@@ -207,7 +207,8 @@ fn main() {
     options.compression = Compression::None;
     options.durability = Durability::Buffered;
     options.log_file_bytes = 4 << 20;
-    options.partition_bytes = Some((8 * flush_bytes).clamp(32 << 10, 256 << 20));
+    // From 512 KiB on the engine's own choice is in proportion.
+    options.partition_bytes = (flush_bytes < 512 << 10).then(|| (8 * flush_bytes).max(32 << 10));
     options.segment_bytes = (flush_bytes / 8).clamp(4 << 10, 1 << 20) as u32;
     let db = Db::open_with(&dir, options).unwrap();
     let keys = plan.data_bytes / ENTRY_BYTES;

@@ -139,7 +139,7 @@ fn loose_of<'p>(
 /// Whether a tree of this size is tightened.
 fn is_tightened(base_bytes: u64, settings: &Settings) -> bool {
     settings.small_tiers.map_or_else(
-        || policy::is_worth_tightening(base_bytes, settings.flush_bytes(base_bytes)),
+        || policy::is_worth_tightening(base_bytes, settings.flush_bytes()),
         |small| small.tightens,
     )
 }

@@ -172,7 +172,7 @@ pub fn split_full<O: KeyOrder>(
 }
 
 fn is_full(base: &Run, settings: &Settings) -> bool {
-    base.segments().len() > 1 && base.bytes() > settings.partition_bytes * 3 / 2
+    base.segments().len() > 1 && base.bytes() > settings.partition_bytes() * 3 / 2
 }
 
 /// Partitions of about the intended size over `base`, within the bounds of `old`, without deltas.
@@ -184,7 +184,7 @@ pub fn split_base<O: KeyOrder>(
 ) -> Vec<Partition> {
     let mut groups: Vec<Vec<Arc<Segment>>> = vec![Vec::new()];
     if is_full(base, settings) {
-        let parts = base.bytes().div_ceil(settings.partition_bytes).max(2);
+        let parts = base.bytes().div_ceil(settings.partition_bytes()).max(2);
         let share = base.bytes() / parts;
         let mut filled = 0;
         for segment in base.segments() {
@@ -237,7 +237,7 @@ pub fn after_compaction<O: KeyOrder>(
 /// The parts of `old` to compact one after the other, because there is no space to compact it as a
 /// whole: each is about a quarter of it. There is only one part if it cannot be cut.
 pub fn cut_up<O: KeyOrder>(order: &O, old: &Partition, settings: &Settings) -> Vec<Partition> {
-    let partition_bytes = (old.base.bytes() / 4).max(1);
+    let partition_bytes = Some((old.base.bytes() / 4).max(1));
     let settings = Settings { partition_bytes, ..settings.clone() };
     under_deltas(order, split_base(order, &old.base, old, &settings), &old.deltas)
 }
@@ -269,7 +269,7 @@ pub fn joined<O: KeyOrder>(
     let plain = |p: &Partition| {
         p.runs().all(|run| run.tombstones().is_empty() && lies_within(order, run, p))
     };
-    if bytes > settings.partition_bytes / 2 || !plain(left) || !plain(right) {
+    if bytes > settings.partition_bytes() / 2 || !plain(left) || !plain(right) {
         return None;
     }
     let chain = |role, a: Option<&Arc<Run>>, b: Option<&Arc<Run>>| {

@@ -64,7 +64,7 @@ impl Shape {
         let before = self.runs_max;
         let (live, tiers) = (tree.rows()[0].base_bytes(), tree.tiers().len());
         self.runs_max = settings.small_tiers.map_or_else(
-            || policy::runs_max(live, settings.flush_bytes(live), tiers),
+            || policy::runs_max(live, settings.flush_bytes(), tiers),
             |small| small.runs.max(1),
         );
         before != self.runs_max
@@ -103,7 +103,7 @@ fn compaction_score(partition: &Partition, fresh: f64, settings: &Settings) -> f
         policy::garbage(partition.delta_bytes(), fresh) + freed * average,
         partition.deltas.len(),
         partition.base.bytes(),
-        settings.partition_bytes,
+        settings.partition_bytes(),
         policy::stagger(partition.lower.as_deref()),
     )
 }

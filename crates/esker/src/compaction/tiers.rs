@@ -375,7 +375,7 @@ fn split<O: KeyOrder>(
 /// How many tiers a tree should have.
 fn wanted(live: u64, present: usize, settings: &Settings) -> usize {
     settings.small_tiers.map_or_else(
-        || policy::tiers_wanted(live, settings.flush_bytes(live), present),
+        || policy::tiers_wanted(live, settings.flush_bytes(), present),
         |small| small.count,
     )
 }
@@ -412,7 +412,7 @@ pub fn route<O: KeyOrder>(
     let route = match settings.small_tiers {
         Some(small) if touched <= small.direct => Route::Cut,
         Some(_) => Route::Top,
-        None => policy::route(bytes, touched, settings.partition_bytes, top),
+        None => policy::route(bytes, touched, settings.partition_bytes(), top),
     };
     if route == Route::Top {
         return Ok(top);

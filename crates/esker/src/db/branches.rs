@@ -128,7 +128,11 @@ impl Core {
         pipeline.seal(|position| {
             // Seals come one at a time, and only seals replace the active set.
             if self.state.load_arc().active().start < position {
-                self.state.seal(MemtableSet::new(position, self.memtable_sizes(), &self.pool));
+                self.state.seal(MemtableSet::new(
+                    position,
+                    self.settings.memtable_sizes(),
+                    &self.pool,
+                ));
             }
             position
         })

@@ -128,6 +128,7 @@ impl Core {
         }
         let (dead, moved) = store.account(&before.version, &change.trees);
         *self.totals.lock() = store.totals();
+        self.settings.follow(store.totals().base_bytes);
         self.publish(&change);
         // Scoring reads the snapshots' times, so the guard is dropped before.
         drop(held);

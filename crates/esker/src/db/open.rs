@@ -112,6 +112,7 @@ impl Core {
             Files::new(fs.clone(), path.join(DATA_DIRECTORY), signal, monitor.bus().clone());
         files.punch_for_segments_of(settings.segment_bytes);
         let described = describe(&fs, path, &files, options, monitor.bus())?;
+        settings.follow(described.version.base_bytes());
         let core = Self::recover(path, options, settings, described, files, monitor, lock)?;
         if let Err(error) = core.start_threads() {
             // Threads that were started hold references to the database, so it is closed
@@ -136,8 +137,8 @@ impl Core {
         let (bus, pool) = (monitor.bus(), ChunkPool::new(settings.memtable_bytes as usize).into());
         let (logs, waits) =
             (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
-        let (log, data) = ((&*logs, described.log_start), described.version.base_bytes());
-        let (sizes, catalog) = ((settings.memtable_sizes(data), &pool), &mut described.catalog);
+        let (log, catalog) = ((&*logs, described.log_start), &mut described.catalog);
+        let sizes = (settings.memtable_sizes(), &pool);
         let (recovered, sets) = replay_log(log, options, sizes, catalog, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;

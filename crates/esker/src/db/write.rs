@@ -19,7 +19,7 @@ use crate::db::core::Core;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Result};
 use crate::options::Durability;
-use crate::options::settings::{MemtableSizes, SEALED_MAX};
+use crate::options::settings::SEALED_MAX;
 use crate::state::State;
 use crate::state::memtables::{MemtableSet, PendingEntry, apply_bytewise, tombstone};
 use crate::stats::counters::Written;
@@ -526,15 +526,10 @@ impl Core {
             return false;
         }
         pipeline.seal(|position| {
-            self.state.seal(MemtableSet::new(position, self.memtable_sizes(), &self.pool));
+            self.state.seal(MemtableSet::new(position, self.settings.memtable_sizes(), &self.pool));
         });
         self.work.notify();
         true
-    }
-
-    /// The sizes of the next set of memtables: it grows with the data.
-    pub(super) fn memtable_sizes(&self) -> MemtableSizes {
-        self.settings.memtable_sizes(self.totals.lock().base_bytes)
     }
 
     /// Gives the pacer what background work changed: how full the trees are, and the debts.

@@ -169,11 +169,11 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The file system. Default: the operating system's.
     pub fs: Arc<dyn Fs>,
-    /// Bytes of one write buffer (a set of memtables). Default: from `memory`. Small sizes are for
-    /// tests.
+    /// Bytes of one write buffer (a set of memtables). Default: a 32nd of `memory`, of which 64 MiB are
+    /// used until the data are 16 times that. Small sizes are for tests.
     pub memtable_bytes: Option<u64>,
-    /// Bytes of one partition's base. Default: 8 write buffers, from 4 to 256 MiB. Small sizes are for
-    /// tests.
+    /// Bytes of one partition's base. Default: 8 write buffers, from 4 to 64 MiB, but 4/3 of a write
+    /// buffer where that is more, up to 256 MiB. Small sizes are for tests.
     pub partition_bytes: Option<u64>,
     /// Bytes of one run segment. Default: 1 MiB. Small sizes are for tests.
     pub segment_bytes: u32,

@@ -1,5 +1,6 @@
 //! The resolved options: every size that the engine works with follows from the memory budget, by
-//! the fixed split below.
+//! the fixed split below. Only flushes and partitions also grow with the data, up to what the budget
+//! allows.
 //!
 //! | share of `memory` | for |
 //! |---|---|
@@ -12,6 +13,8 @@ use crate::base::limits::VALUE_BYTES_MAX;
 use crate::block::Codec;
 use crate::error::{Error, Result};
 use crate::options::{Compression, Durability, Options, SmallTiers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
@@ -30,10 +33,13 @@ const TABLE_BYTES: u64 = 4 << 20;
 const TABLES_ASKED: u64 = 16;
 /// A set has at most this many small memtables for its bytewise keyspaces.
 pub const TABLES_MAX: usize = 64;
-/// Bases of partitions are this many flushes large, within the two bounds: then compactions of a partition
-/// come about as rarely as pushes of a span, and a piece of a run is not too small.
+/// Bases of partitions are this many flushes large, within the first two bounds: then compactions of a
+/// partition come about as rarely as pushes of a span, and a piece of a run is not too small. Larger
+/// partitions make larger compactions, so a partition has more than `PARTITION_BYTES` only to be a third
+/// larger than a flush, and never more than `PARTITION_BYTES_MAX`.
 const PARTITION_FLUSHES: u64 = 8;
 const PARTITION_BYTES_MIN: u64 = 4 << 20;
+const PARTITION_BYTES: u64 = 64 << 20;
 const PARTITION_BYTES_MAX: u64 = 256 << 20;
 /// Sets of memtables: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
@@ -64,9 +70,10 @@ pub struct Settings {
     pub batch_bytes_max: u64,
     /// Workers that compact.
     pub workers: usize,
-    /// Bytes at which a partition's base counts as full; the base is split at one and a half times
-    /// that.
-    pub partition_bytes: u64,
+    /// Bytes of a partition, where they were asked for.
+    pub partition_bytes: Option<u64>,
+    /// Bytes of all bases at present.
+    pub data: Arc<AtomicU64>,
     /// Bytes of a segment.
     pub segment_bytes: u32,
     /// Bytes of a raw block.
@@ -97,11 +104,13 @@ impl Settings {
         let asked = options.memtable_bytes.is_some();
         let small_set_bytes =
             if asked { memtable_bytes } else { memtable_bytes.min(SMALL_SET_BYTES) };
-        let partition_bytes = options.partition_bytes.unwrap_or(
-            (memtable_bytes * PARTITION_FLUSHES).clamp(PARTITION_BYTES_MIN, PARTITION_BYTES_MAX),
-        );
         for (name, value, min, max) in [
-            ("partition_bytes", partition_bytes, 4 << 10, 16 << 30),
+            (
+                "partition_bytes",
+                options.partition_bytes.unwrap_or(PARTITION_BYTES),
+                4 << 10,
+                16 << 30,
+            ),
             ("segment_bytes", u64::from(options.segment_bytes), 1 << 10, 64 << 20),
             ("block_bytes", u64::from(options.block_bytes), 256, 32 << 10),
             ("log_file_bytes", u64::from(options.log_file_bytes), 16 << 10, 1 << 30),
@@ -122,7 +131,8 @@ impl Settings {
             cache_bytes: memory / 8 * 5,
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
             workers: options.workers.unwrap_or(cores.max(2)).clamp(1, 64),
-            partition_bytes,
+            partition_bytes: options.partition_bytes,
+            data: Arc::default(),
             segment_bytes: options.segment_bytes,
             block_bytes: options.block_bytes,
             compression: options.compression,
@@ -138,14 +148,28 @@ impl Settings {
         self.workers > 1
     }
 
-    /// Bytes that one flush takes where bases have `data` bytes.
-    pub fn flush_bytes(&self, data: u64) -> u64 {
+    /// Says how many bytes all bases have: the next flushes and partitions have the size that is best for
+    /// them.
+    pub fn follow(&self, base_bytes: u64) {
+        self.data.store(base_bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that one flush takes.
+    pub fn flush_bytes(&self) -> u64 {
+        let data = self.data.load(Ordering::Relaxed);
         (data / DATA_PER_SET).clamp(self.small_set_bytes, self.memtable_bytes)
     }
 
-    /// The sizes of a set of memtables where bases have `data` bytes.
-    pub fn memtable_sizes(&self, data: u64) -> MemtableSizes {
-        MemtableSizes { set_bytes: self.flush_bytes(data), table_bytes: self.table_bytes }
+    /// Bytes at which a partition's base counts as full; the base is split at one and a half times that.
+    pub fn partition_bytes(&self) -> u64 {
+        let flush = self.flush_bytes();
+        let usual = (flush * PARTITION_FLUSHES).clamp(PARTITION_BYTES_MIN, PARTITION_BYTES);
+        self.partition_bytes.unwrap_or(usual.max(flush / 3 * 4).min(PARTITION_BYTES_MAX))
+    }
+
+    /// The sizes of the next set of memtables.
+    pub fn memtable_sizes(&self) -> MemtableSizes {
+        MemtableSizes { set_bytes: self.flush_bytes(), table_bytes: self.table_bytes }
     }
 
     /// The codec of new blocks; `settled`: the data is expected to stay for long.

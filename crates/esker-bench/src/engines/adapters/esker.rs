@@ -39,20 +39,23 @@ fn class(durability: Durability) -> esker::Durability {
     }
 }
 
+/// With a write buffer of fewer bytes, the engine's partitions are not in proportion to it.
+const PROPORTIONAL_BYTES: u64 = 512 << 10;
+
 /// Sets the write buffer that was asked for, and what has to be in proportion to it. Returns what the
 /// report says of it.
 fn scaled(set: &mut Options, write_buffer_bytes: Option<u64>) -> Vec<(String, String)> {
     let Some(bytes) = write_buffer_bytes else { return Vec::new() };
     set.memtable_bytes = Some(bytes);
-    let partition_bytes = bytes.saturating_mul(8).clamp(32 << 10, 256 << 20);
-    set.partition_bytes = Some(partition_bytes);
+    // From a certain size on the engine's own choice is in proportion.
+    let partition_bytes = (bytes < PROPORTIONAL_BYTES).then(|| (8 * bytes).max(32 << 10));
+    set.partition_bytes = partition_bytes;
     set.segment_bytes = (bytes / 8).clamp(4 << 10, 1 << 20) as u32;
     let note = |name: &str, bytes: u64| (name.to_owned(), format!("{bytes} bytes"));
-    vec![
-        note("write buffer (memtable_bytes)", bytes),
-        note("partition_bytes", partition_bytes),
-        note("segment_bytes", set.segment_bytes.into()),
-    ]
+    let mut notes = vec![note("write buffer (memtable_bytes)", bytes)];
+    notes.extend(partition_bytes.map(|bytes| note("partition_bytes", bytes)));
+    notes.push(note("segment_bytes", set.segment_bytes.into()));
+    notes
 }
 
 impl EskerEngine {

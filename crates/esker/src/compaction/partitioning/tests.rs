@@ -209,7 +209,7 @@ fn joined_deltas_keep_their_age() {
     };
     let left = delta(&delta(&partition(None, Some("m"), &[]), ("a", "b")), ("a", "c"));
     let right = delta(&partition(Some("m"), None, &[]), ("n", "o"));
-    let roomy = Settings { partition_bytes: 64 << 10, ..settings() };
+    let roomy = Settings { partition_bytes: Some(64 << 10), ..settings() };
     let whole = joined(&Bytewise, &left, &right, &roomy).unwrap();
     let spans: Vec<Vec<Vec<u8>>> = whole
         .deltas

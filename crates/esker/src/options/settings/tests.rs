@@ -31,29 +31,42 @@ fn the_shares_fit_into_the_number() {
 fn flushes_and_partitions_grow_with_the_number() {
     let sizes = |memory| {
         let given = settings(|options| options.memory = Some(memory)).unwrap();
-        (given.memtable_bytes >> 10, given.table_bytes >> 10, given.partition_bytes >> 20)
+        given.follow(1 << 40);
+        (given.flush_bytes() >> 10, given.table_bytes >> 10, given.partition_bytes() >> 20)
     };
     assert_eq!(sizes(16 << 20), (512, 512, 4));
     assert_eq!(sizes(64 << 20), (2 << 10, 2 << 10, 16));
     assert_eq!(sizes(256 << 20), (8 << 10, 4 << 10, 64));
-    assert_eq!(sizes(2 << 30), (64 << 10, 4 << 10, 256));
+    assert_eq!(sizes(1 << 30), (32 << 10, 4 << 10, 64));
+    assert_eq!(sizes(2 << 30), (64 << 10, 4 << 10, 85));
     assert_eq!(sizes(6 << 30), (192 << 10, 4 << 10, 256));
     assert_eq!(sizes(64 << 30), (256 << 10, 4 << 10, 256));
 }
 
 #[test]
-fn a_flush_is_large_only_where_there_are_many_data() {
+fn flushes_and_partitions_are_large_only_where_there_are_many_data() {
     let mib = |memory: u64, asked: Option<u64>, data: u64| {
         let given = settings(|o| (o.memory, o.memtable_bytes) = (Some(memory), asked)).unwrap();
-        given.memtable_sizes(data << 20).set_bytes >> 20
+        given.follow(data << 20);
+        assert_eq!(given.memtable_sizes().set_bytes, given.flush_bytes());
+        (given.flush_bytes() >> 20, given.partition_bytes() >> 20)
     };
-    // The data in MiB, and the set.
-    for (data, set) in [(0, 64), (1 << 10, 64), (2 << 10, 128), (3 << 10, 192), (1 << 20, 192)] {
-        assert_eq!(mib(6 << 30, None, data), set, "{data}");
+    // The data in MiB, a flush, and a partition.
+    for (data, flush, partition) in [
+        (0, 64, 85),
+        (1 << 10, 64, 85),
+        (2 << 10, 128, 170),
+        (3 << 10, 192, 256),
+        (1 << 20, 192, 256),
+    ] {
+        assert_eq!(mib(6 << 30, None, data), (flush, partition), "{data}");
     }
     // A budget with smaller sets and a size that was asked for give one size.
-    assert_eq!((mib(256 << 20, None, 0), mib(256 << 20, None, 1 << 20)), (8, 8));
-    assert_eq!((mib(6 << 30, Some(90 << 20), 0), mib(6 << 30, Some(90 << 20), 1 << 20)), (90, 90));
+    assert_eq!((mib(256 << 20, None, 0), mib(256 << 20, None, 1 << 20)), ((8, 64), (8, 64)));
+    let asked = |data| mib(6 << 30, Some(90 << 20), data);
+    assert_eq!((asked(0), asked(1 << 20)), ((90, 120), (90, 120)));
+    let asked = settings(|options| options.partition_bytes = Some(7 << 20)).unwrap();
+    assert_eq!(asked.partition_bytes(), 7 << 20);
 }
 
 #[test]

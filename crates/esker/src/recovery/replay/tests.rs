@@ -24,7 +24,7 @@ fn small() -> Settings {
 fn replay(catalog: &mut Catalog, batches: &[Vec<u8>]) -> Result<Vec<Arc<MemtableSet>>> {
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
     let mut replay =
-        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(0), &pool, catalog, false);
+        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(), &pool, catalog, false);
     for (number, payload) in batches.iter().enumerate() {
         let position = 64 + 1000 * number as u64;
         replay.apply(position, Ops::new(payload).count() as u32, payload)?;
@@ -118,7 +118,7 @@ fn operations_that_cannot_be_read_are_corruption_at_their_position() {
     let mut catalog = Catalog::new(Vec::new());
     let (settings, pool) = (small(), Arc::new(ChunkPool::new(0)));
     let mut replay =
-        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(0), &pool, &mut catalog, false);
+        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(), &pool, &mut catalog, false);
     let two = encoded(&[put(0, b"a", b"1"), put(0, b"b", b"2")]);
     for (payload, operations) in [(&two[..two.len() - 1], 2), (&[99][..], 1), (&two[..], 1)] {
         let error = replay.apply(500, operations, payload).unwrap_err();
@@ -237,7 +237,7 @@ fn whatever_the_sets_and_the_threads_the_same_is_replayed() {
             let filtered = memtable_bytes == 300 << 10;
             let at = (Path::new("wal"), 64);
             let mut replay =
-                Replay::new(at, settings.memtable_sizes(0), &pool, &mut catalog, filtered);
+                Replay::new(at, settings.memtable_sizes(), &pool, &mut catalog, filtered);
             replay.points.clone_from(&points);
             let ((), replay) = crate::recovery::relay::relay(at.0, replay, |sink| {
                 batches.iter().try_for_each(|(at, count, payload)| sink(*at, *count, payload))
@@ -275,7 +275,7 @@ fn memtables_of_a_replay_take_what_those_before_the_kill_took() {
     }
     let mut catalog = Catalog::new(Vec::new());
     let mut replay =
-        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(0), &pool, &mut catalog, false);
+        Replay::new((Path::new("wal"), 64), settings.memtable_sizes(), &pool, &mut catalog, false);
     let (mut most, mut set_most) = (0, 0);
     for (position, payload) in &batches {
         replay.apply(*position, 1, payload).unwrap();
