@@ -1,11 +1,13 @@
 //! Where frames get their memory from.
 //!
 //! Most blocks have about the same size. Frames of a size that many have come from *chunks*: mappings
-//! of 2 MiB, for which huge pages are asked, so that a new frame costs no page faults of its own and a
-//! lookup few misses of the TLB. All frames of a chunk take the same number of bytes. Other frames come
-//! from the allocator.
+//! of up to 2 MiB, for which huge pages are asked if they have that size, so that a new frame costs no
+//! page faults of its own and a lookup few misses of the TLB. All frames of a chunk take the same number
+//! of bytes. Other frames come from the allocator. Frames are freed by other threads than those that
+//! made them, and in another order, which an allocator answers with memory that nobody uses; so a small
+//! cache has chunks too.
 //!
-//! 1. Only a cache that is much larger than a chunk uses chunks, and only for a size whose frames fill
+//! 1. A cache is much larger than a chunk, and chunks are made only for a size whose frames fill
 //!    several, so free parts of chunks stay a small share of what is in use.
 //! 2. A chunk without frames goes back to the system, except the only one of its size that has room.
 //! 3. Free frames are taken from the chunk that had one freed last, so the others can become empty.
@@ -25,8 +27,10 @@ use std::sync::atomic::Ordering;
 /// The alignment of frames.
 pub(super) const ALIGN: usize = 64;
 
-/// A cache of this capacity uses chunks (invariant 1).
-const CAPACITY_MIN: u64 = 128 << 20;
+/// A cache has at least so many chunks (invariant 1).
+const CHUNKS_MIN: u64 = 64;
+/// A chunk has at least so many bytes; a smaller cache has none.
+const CHUNK_BYTES_MIN: u64 = 64 << 10;
 
 /// The memory of the frames of one cache.
 #[derive(Debug)]
@@ -59,11 +63,11 @@ impl Piece {
 impl FrameMemory {
     /// The memory for a cache of this capacity.
     pub(super) fn new(capacity: u64) -> Self {
-        let _large = capacity >= CAPACITY_MIN;
+        let _chunk_bytes = capacity / CHUNKS_MIN;
         Self {
             allocated: Total::new(0),
             #[cfg(all(target_os = "linux", not(loom)))]
-            chunks: _large.then(chunks::Chunks::default),
+            chunks: (_chunk_bytes >= CHUNK_BYTES_MIN).then(|| chunks::Chunks::new(_chunk_bytes)),
         }
     }
 
@@ -138,9 +142,12 @@ mod chunks {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
     use std::ptr::{self, NonNull};
 
-    const CHUNK_BYTES: usize = 2 << 20;
-    /// Frames of one size that come from the allocator before the first chunk.
-    const BYTES_BEFORE: usize = 4 * CHUNK_BYTES;
+    /// A huge page.
+    const CHUNK_BYTES_MAX: usize = 2 << 20;
+    /// Frames of one size that come from the allocator before the first chunk, in chunks.
+    const CHUNKS_BEFORE: usize = 4;
+    /// A chunk has at least so many frames, so that little of it is lost at its end.
+    const FRAMES_MIN: usize = 8;
     /// A size is rounded up to one of 16 steps between powers of two.
     const STEPS: usize = 16;
     /// The powers: frames of more than 1 KiB and up to 64 KiB come from chunks.
@@ -149,12 +156,16 @@ mod chunks {
     /// The chunks of each size.
     #[derive(Debug)]
     pub(super) struct Chunks {
+        /// Bytes of a chunk, a power of two.
+        bytes: usize,
         classes: [Mutex<Class>; STEPS * (POWERS.end - POWERS.start)],
     }
 
     /// The chunks of one size.
-    #[derive(Debug, Default)]
+    #[derive(Debug)]
     struct Class {
+        /// Bytes of a chunk.
+        chunk_bytes: usize,
         /// Those with room.
         open: Vec<OpenChunk>,
         /// How many there are.
@@ -206,23 +217,28 @@ mod chunks {
         class_of(asked).map_or(asked, class_bytes)
     }
 
-    impl Default for Chunks {
-        fn default() -> Self {
-            Self { classes: std::array::from_fn(|_| Mutex::default()) }
-        }
-    }
-
     impl Chunks {
+        /// Chunks of at most so many bytes.
+        pub(super) fn new(most: u64) -> Self {
+            let most = usize::try_from(most).unwrap_or(CHUNK_BYTES_MAX).clamp(1, CHUNK_BYTES_MAX);
+            let bytes = 1 << most.ilog2();
+            let class = |_| Mutex::new(Class::new(bytes));
+            Self { bytes, classes: std::array::from_fn(class) }
+        }
+
         pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
             let class = class_of(asked)?;
             let bytes = class_bytes(class);
+            if frames(self.bytes, bytes) < FRAMES_MIN {
+                return None;
+            }
             let mut class = self.classes[class].lock();
             if class.open.is_empty() {
-                if class.count == 0 && class.elsewhere < BYTES_BEFORE {
+                if class.count == 0 && class.elsewhere < CHUNKS_BEFORE * self.bytes {
                     class.elsewhere += bytes;
                     return None;
                 }
-                let Some(chunk) = Chunk::map(bytes) else {
+                let Some(chunk) = Chunk::map(self.bytes, bytes) else {
                     class.elsewhere += bytes;
                     return None;
                 };
@@ -250,11 +266,15 @@ mod chunks {
 
         #[cfg(test)]
         pub(super) fn mapped(&self) -> usize {
-            self.classes.iter().map(|class| class.lock().count * CHUNK_BYTES).sum()
+            self.classes.iter().map(|class| class.lock().count * self.bytes).sum()
         }
     }
 
     impl Class {
+        fn new(chunk_bytes: usize) -> Self {
+            Self { chunk_bytes, open: Vec::new(), count: 0, elsewhere: 0 }
+        }
+
         fn push(&mut self, mut chunk: NonNull<Chunk>) {
             // SAFETY: chunks are used under the lock of their class, which the caller holds.
             unsafe { chunk.as_mut() }.place = self.open.len();
@@ -285,7 +305,7 @@ mod chunks {
                     free.cast()
                 }
                 None => {
-                    let frames = frames(bytes);
+                    let frames = frames(self.chunk_bytes, bytes);
                     let at = size_of::<Chunk>() + (frames - chunk.fresh) * bytes;
                     chunk.fresh -= 1;
                     // SAFETY: an open chunk without freed frames has fresh ones, the last of which
@@ -304,7 +324,7 @@ mod chunks {
         /// # Safety
         /// The frame is one of a chunk of this class, and nobody uses it any more.
         unsafe fn put_back(&mut self, frame: NonNull<u8>) {
-            let inside = frame.addr().get() % CHUNK_BYTES;
+            let inside = frame.addr().get() % self.chunk_bytes;
             // SAFETY: chunks are aligned to their size, so this is the begin of the frame's.
             let start = unsafe { frame.sub(inside) }.cast::<Chunk>();
             // SAFETY: as in `push`.
@@ -321,35 +341,35 @@ mod chunks {
                 self.remove(place);
                 self.count -= 1;
                 // SAFETY: no frame of it is in use, and the list does not have it any more.
-                unsafe { Chunk::unmap(start) };
+                unsafe { Chunk::unmap(start, self.chunk_bytes) };
             }
         }
     }
 
     /// The frames of a chunk.
-    fn frames(bytes: usize) -> usize {
-        (CHUNK_BYTES - size_of::<Chunk>()) / bytes
+    fn frames(chunk_bytes: usize, bytes: usize) -> usize {
+        (chunk_bytes - size_of::<Chunk>()) / bytes
     }
 
     impl Drop for Class {
         fn drop(&mut self) {
             for chunk in self.open.drain(..) {
                 // SAFETY: each frame keeps this object alive, so no chunk has any.
-                unsafe { Chunk::unmap(chunk.0) };
+                unsafe { Chunk::unmap(chunk.0, self.chunk_bytes) };
             }
         }
     }
 
     impl Chunk {
-        /// A new chunk, aligned to its size; `None` if the system has no memory.
-        fn map(bytes: usize) -> Option<NonNull<Self>> {
-            let (twice, protection) = (2 * CHUNK_BYTES, ProtFlags::READ | ProtFlags::WRITE);
+        /// A new chunk for frames of `bytes`, aligned to its size; `None` if the system has no memory.
+        fn map(chunk_bytes: usize, bytes: usize) -> Option<NonNull<Self>> {
+            let (twice, protection) = (2 * chunk_bytes, ProtFlags::READ | ProtFlags::WRITE);
             // SAFETY: a new private mapping at an address of the kernel's choice aliases nothing.
             let start =
                 unsafe { mmap_anonymous(ptr::null_mut(), twice, protection, MapFlags::PRIVATE) };
             let start = NonNull::new(start.ok()?.cast::<u8>())?;
-            let before = start.addr().get().next_multiple_of(CHUNK_BYTES) - start.addr().get();
-            let after = CHUNK_BYTES - before;
+            let before = start.addr().get().next_multiple_of(chunk_bytes) - start.addr().get();
+            let after = chunk_bytes - before;
             // SAFETY: all parts lie in the mapping, of which only the middle is used from here on.
             // Without huge pages the chunk works, too, so the advice may fail.
             let chunk = unsafe {
@@ -358,23 +378,26 @@ mod chunks {
                     munmap(start.as_ptr().cast(), before).ok()?;
                 }
                 if after > 0 {
-                    munmap(chunk.add(CHUNK_BYTES).as_ptr().cast(), after).ok()?;
+                    munmap(chunk.add(chunk_bytes).as_ptr().cast(), after).ok()?;
                 }
-                let _ = madvise(chunk.as_ptr().cast(), CHUNK_BYTES, Advice::LinuxHugepage);
+                if chunk_bytes == CHUNK_BYTES_MAX {
+                    let _ = madvise(chunk.as_ptr().cast(), chunk_bytes, Advice::LinuxHugepage);
+                }
                 chunk.cast::<Self>()
             };
-            let head = Self { free: None, fresh: frames(bytes), used: 0, place: FULL };
+            let fresh = frames(chunk_bytes, bytes);
+            let head = Self { free: None, fresh, used: 0, place: FULL };
             // SAFETY: the mapping is writable, aligned and large enough.
             unsafe { chunk.write(head) };
             Some(chunk)
         }
 
         /// # Safety
-        /// Nobody uses the chunk or a frame of it any more.
-        unsafe fn unmap(chunk: NonNull<Self>) {
+        /// Nobody uses the chunk or a frame of it any more, and it has so many bytes.
+        unsafe fn unmap(chunk: NonNull<Self>, bytes: usize) {
             // SAFETY: the range is exactly the mapping. That cannot fail; if it did, the memory
             // would stay mapped, which harms nobody.
-            let _ = unsafe { munmap(chunk.as_ptr().cast(), CHUNK_BYTES) };
+            let _ = unsafe { munmap(chunk.as_ptr().cast(), bytes) };
         }
     }
 

@@ -175,9 +175,19 @@ fn what_nobody_asked_for_takes_free_room_only() {
 /// to the system.
 #[test]
 #[cfg(target_os = "linux")]
-fn frames_share_chunks_of_a_large_cache() {
-    const CHUNK: usize = 2 << 20;
-    let cache = BlockCache::new(256 << 20);
+fn frames_share_chunks_which_are_small_in_a_small_cache() {
+    frames_share_chunks(256 << 20, 2 << 20);
+    frames_share_chunks(16 << 20, 256 << 10);
+    // A very small one has none.
+    let small = BlockCache::new(2 << 20);
+    let held: Vec<_> = (0..400).map(|_| small.frame(4200)).collect();
+    assert_eq!((small.mapped(), held.len()), (0, 400));
+}
+
+#[cfg(target_os = "linux")]
+fn frames_share_chunks(capacity: u64, chunk: usize) {
+    let cache = BlockCache::new(capacity);
+    let many = chunk / 210;
     let filled = |number: usize, len: usize| {
         let mut frame = cache.frame(len);
         frame.bytes_mut().fill(number as u8);
@@ -187,22 +197,22 @@ fn frames_share_chunks_of_a_large_cache() {
         assert!(frame.bytes_mut().iter().all(|byte| byte == number), "another frame's bytes");
     };
     // A few frames of a size are not worth a chunk.
-    let mut frames: Vec<_> = (0..1000).map(|i| filled(i, 4200)).collect();
+    let mut frames: Vec<_> = (0..many / 10).map(|i| filled(i, 4200)).collect();
     assert_eq!(cache.mapped(), 0);
-    frames.extend((0..9000).map(|i| filled(i, 4200)));
+    frames.extend((many / 10..many).map(|i| filled(i, 4200)));
     let bytes = cache.stats().allocated as usize;
     let chunks = cache.mapped();
-    assert!(chunks > 30 << 20 && chunks < bytes, "{chunks} of {bytes}");
-    assert!(bytes < 10_000 * (4200 + 128) * 17 / 16, "{bytes}");
+    assert!(chunks > 15 * chunk && chunks < bytes, "{chunks} of {bytes}");
+    assert!(bytes < many * (4200 + 128) * 17 / 16, "{bytes}");
     let mut random = 1u64;
-    for round in 0..60_000 {
+    for round in 0..6 * many {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
         let at = (random >> 33) as usize % frames.len();
         check(&mut frames[at]);
         let len = if round % 8 == 0 { 1 + (random >> 40) as usize % 70_000 } else { 4200 };
         if round % 3 == 0 {
             frames.swap_remove(at);
-        } else if frames.len() < 10_000 {
+        } else if frames.len() < many {
             frames.push(filled(round, len));
         }
     }
@@ -210,11 +220,7 @@ fn frames_share_chunks_of_a_large_cache() {
     // One empty chunk per size may stay.
     frames.clear();
     assert_eq!(cache.stats().allocated, 0);
-    assert!(cache.mapped() <= 8 * CHUNK, "{}", cache.mapped());
-    // A small cache has no chunks.
-    let small = BlockCache::new(64 << 20);
-    let held: Vec<_> = (0..5000).map(|_| small.frame(4200)).collect();
-    assert_eq!((small.mapped(), held.len()), (0, 5000));
+    assert!(cache.mapped() <= 8 * chunk, "{}", cache.mapped());
 }
 
 /// Readers, pins, loads, drops of whole segments and a capacity for few blocks, all at once.

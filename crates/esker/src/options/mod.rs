@@ -179,7 +179,8 @@ pub struct Options {
     pub segment_bytes: u32,
     /// Bytes of one block before compression. Default: 4 KiB.
     pub block_bytes: u32,
-    /// Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
+    /// Bytes of the largest log file, at most a 32nd of `memory`. Default: 64 MiB. Small sizes are for
+    /// tests.
     pub log_file_bytes: u32,
     /// Is told about events: flushes, compactions, stalls of writers, damage and others; see
     /// [`EventListener`]. A closure with an argument of type `&Event` will do. Default: none.

@@ -41,6 +41,9 @@ const PARTITION_FLUSHES: u64 = 8;
 const PARTITION_BYTES_MIN: u64 = 4 << 20;
 const PARTITION_BYTES: u64 = 64 << 20;
 const PARTITION_BYTES_MAX: u64 = 256 << 20;
+/// A log file has at most this part of the budget, but not less than it begins with.
+const LOG_FILES: u64 = 32;
+const LOG_FILE_BYTES_MIN: u64 = 256 << 10;
 /// Sets of memtables: one active and this many sealed ones.
 pub const SEALED_MAX: u64 = 3;
 /// Memory for this many flushed memtables may be kept for transactions that began before the flush.
@@ -66,6 +69,8 @@ pub struct Settings {
     pub history_bytes: u64,
     /// Bytes of cached blocks.
     pub cache_bytes: u64,
+    /// Bytes of the largest log file: two of them are in memory, mapped, while writes come in.
+    pub log_file_bytes: u64,
     /// Largest value and batch.
     pub batch_bytes_max: u64,
     /// Workers that compact.
@@ -129,6 +134,8 @@ impl Settings {
             table_bytes: table_bytes(memtable_bytes, asked),
             history_bytes: memtable_bytes * HISTORY_SETS,
             cache_bytes: memory / 8 * 5,
+            log_file_bytes: u64::from(options.log_file_bytes)
+                .min((memory / LOG_FILES).max(LOG_FILE_BYTES_MIN)),
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
             workers: options.workers.unwrap_or(cores.max(2)).clamp(1, 64),
             partition_bytes: options.partition_bytes,

@@ -62,7 +62,7 @@ impl LogConfig {
         Self {
             life,
             kind: options.log,
-            file_bytes_max: u64::from(options.log_file_bytes),
+            file_bytes_max: settings.log_file_bytes,
             payload_bytes_max: settings.batch_bytes_max,
             ..Self::new(options.fs.clone(), dir)
         }
