@@ -42,6 +42,8 @@ struct Inner {
     forced: HashSet<PartitionKey>,
     /// Partitions and spans that are compacted and pushed while nobody writes, though not due.
     loose: HashSet<PartitionKey>,
+    /// Why these are.
+    loose_cause: &'static str,
     /// Partitions of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
     /// When the next segment of a keyspace will have expired, or earlier: a segment that has been
@@ -294,14 +296,16 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Adds partitions and spans that are to be tightened (`calm.rs`). Returns whether any can be.
-    pub fn tighten(&self, keys: Vec<PartitionKey>) -> bool {
+    /// Adds partitions and spans that are to be tightened (`calm.rs`), and why. Returns whether any can
+    /// be.
+    pub fn tighten(&self, keys: Vec<PartitionKey>, cause: &'static str) -> bool {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let can = |key: &PartitionKey| {
             !inner.still.contains(&key.keyspace) && !inner.damaged.contains_key(key)
         };
         inner.loose = keys.into_iter().filter(can).collect();
+        inner.loose_cause = cause;
         let any = !inner.loose.is_empty();
         if any {
             self.signal.notify();
@@ -385,7 +389,7 @@ impl WorkQueue {
         } else if keys.iter().any(|key| inner.taken.contains_key(key)) {
             "due"
         } else {
-            "calm"
+            inner.loose_cause
         }
     }
 
