@@ -5,7 +5,7 @@
 //! and where a compaction ended between the foresight of a flush and its end. When nothing is left to
 //! tighten ([`calm`](super::calm)), such bases are compacted alone, and the compaction compresses them.
 //!
-//! 1. It begins where no run waits above a base: for such a run a compaction comes, which compresses too.
+//! 1. It takes partitions without deltas: for deltas a compaction comes, which compresses too.
 //! 2. It pays: segments are judged by some of their blocks, once ([`Segment::would_shrink`]), and at
 //!    least a sixteenth of a segment's size must be raw. The output is never taken again.
 //! 3. What branches share is written once and installed in all of them. What would stay on disk beside
@@ -14,9 +14,6 @@
 //!
 //! Pure: nothing here does I/O, except that the caller looks at blocks to say which segments
 //! compression would make smaller.
-
-#[cfg(test)]
-mod tests;
 
 use super::choice::partition_at;
 use super::queue::PartitionKey;
