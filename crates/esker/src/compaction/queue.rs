@@ -76,6 +76,8 @@ pub struct WorkQueue {
     signal: Arc<Signal>,
     done: Signal,
     inner: Mutex<Inner>,
+    /// Held while somebody looks for what is not due.
+    looking: Mutex<()>,
 }
 
 impl Inner {
@@ -106,7 +108,7 @@ impl Inner {
 impl WorkQueue {
     /// Nothing to do yet; `signal` wakes the workers.
     pub fn new(signal: Arc<Signal>) -> Self {
-        Self { signal, done: Signal::default(), inner: Mutex::default() }
+        Self { signal, done: Signal::default(), inner: Mutex::default(), looking: Mutex::default() }
     }
 
     /// Wakes the workers.
@@ -294,6 +296,11 @@ impl WorkQueue {
             return Err(error.clone());
         }
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
+    }
+
+    /// Waits for others who look for what is not due.
+    pub fn look(&self) -> MutexGuard<'_, ()> {
+        self.looking.lock()
     }
 
     /// Adds partitions and spans that are to be tightened (`calm.rs`), and why. Returns whether any can

@@ -16,7 +16,7 @@ impl Core {
     /// without a pause. The answer is [`Calmness::Calm`] if it has begun, or has to look again.
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
         // A look may read files; nobody waits for the lock of `calm` meanwhile.
-        let _one_looks = self.looks.lock();
+        let _one_looks = self.work.look();
         let visible = self.visible();
         let all = {
             let mut calm = self.calm.lock();

@@ -76,8 +76,6 @@ pub struct Core {
     pub(super) work: WorkQueue,
     /// Whether writes have paused.
     pub(super) calm: Mutex<Calm>,
-    /// Held while somebody looks for what is not due.
-    pub(super) looks: Mutex<()>,
     /// Wakes the thread that prepares log files.
     pub(super) log_signal: Arc<Signal>,
     /// Wakes the thread that syncs the log and records how far it is synced.

@@ -178,7 +178,6 @@ impl Core {
             room: Signal::new(),
             work: WorkQueue::new(files.work().clone()),
             calm: parking_lot::Mutex::new(Calm::new(end, Instant::now())),
-            looks: Default::default(),
             log_signal,
             sync_signal,
             buffered_end: Default::default(),

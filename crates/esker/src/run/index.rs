@@ -248,6 +248,15 @@ impl Index {
     }
 }
 
+impl Index {
+    /// How the blocks are stored.
+    pub(super) fn stored(&self) -> StoredBytes {
+        let mut sums = StoredBytes::default();
+        self.places.iter().for_each(|place| sums.add(place.codec, place.len));
+        sums
+    }
+}
+
 impl Drop for Index {
     fn drop(&mut self) {
         self.slots.clear();

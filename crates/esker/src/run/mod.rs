@@ -28,6 +28,7 @@ mod index;
 mod meta;
 mod salvage;
 mod segment;
+mod shrink;
 mod stored;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 use super::file::RunFile;
 use super::index::{Index, Place, SharedIndex, Tail};
 use super::meta::{SegmentKind, SegmentMeta};
-use super::stored::{Storage, StoredBytes};
+use super::stored::Storage;
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
@@ -184,7 +184,7 @@ impl Segment {
         let tail = Tail::parse(&bytes, &self.meta).map_err(|error| self.corrupt_tail(error))?;
         let index = Index::decode(&tail, &self.meta, cache);
         let index = index.map_err(|error| self.corrupt_tail(error))?;
-        self.storage.note(StoredBytes::of(&index.places));
+        self.storage.bytes.get_or_init(|| index.stored());
         Ok(index)
     }
 

@@ -91,7 +91,7 @@ impl Written {
         if let Some(index) = self.index {
             segment.keep(index);
         }
-        segment.storage.note(self.stored);
+        segment.storage.bytes.get_or_init(|| self.stored);
         if self.compressed {
             segment.note_compressed();
         }
