@@ -13,8 +13,19 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 fn level<'py>(py: Python<'py>, level: &LevelShape) -> PyResult<Bound<'py, PyDict>> {
-    let LevelShape { runs, segments, bytes, entries, .. } = *level;
-    numbers(py, &[("runs", runs), ("segments", segments), ("bytes", bytes), ("entries", entries)])
+    numbers(
+        py,
+        &[
+            ("runs", level.runs),
+            ("segments", level.segments),
+            ("bytes", level.bytes),
+            ("entries", level.entries),
+            ("raw_bytes", level.raw_bytes),
+            ("lz4_bytes", level.lz4_bytes),
+            ("zstd_bytes", level.zstd_bytes),
+            ("unread_bytes", level.unread_bytes),
+        ],
+    )
 }
 
 /// A dict of numbers.

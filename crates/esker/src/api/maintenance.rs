@@ -53,7 +53,7 @@ impl Db {
         self.core().flush()
     }
 
-    /// Flushes, and compacts whatever a compaction can make smaller.
+    /// Flushes, and compacts whatever a compaction can make smaller, if only by compression.
     ///
     /// # Errors
     /// As [`crate::Keyspace::compact`].
@@ -73,7 +73,8 @@ impl Db {
 
     /// Waits until there is no background work left. If something was written since the database was
     /// opened, it takes this for a pause of the writes: what waits in large trees is compacted even
-    /// where it is not due, as it would be after two seconds without writes. A write ends that.
+    /// where it is not due, and settled data that is not compressed is compressed, as they would be
+    /// after two seconds without writes. A write ends that.
     ///
     /// # Errors
     /// The error that stopped the background work for good.

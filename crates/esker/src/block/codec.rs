@@ -158,9 +158,9 @@ impl Encoder {
         seal(Codec::Raw, raw_len, file, offset, start, out)
     }
 
-    /// Whether `codec` saves an eighth of a raw block.
-    pub fn shrinks(&mut self, codec: Codec, raw: &[u8]) -> bool {
-        self.compress(codec, raw) != Codec::Raw
+    /// The bytes of a raw block as [`Self::encode`] would store it, without the trailer.
+    pub fn stored_len(&mut self, codec: Codec, raw: &[u8]) -> usize {
+        if self.compress(codec, raw) == Codec::Raw { raw.len() } else { self.buffer.len() }
     }
 
     /// Compresses into the buffer; returns `codec` if that saves enough.

@@ -202,6 +202,12 @@ impl Catalog {
         states.filter(|state| state.id_in(start) == id).cloned().collect()
     }
 
+    /// The keyspace of this number, unless it belongs to a named snapshot, whose trees keep what they
+    /// have.
+    pub fn thawed(&self, id: KeyspaceId) -> Option<Arc<KeyspaceState>> {
+        self.by_id(id).filter(|owner| owner.frozen_at.is_none()).cloned()
+    }
+
     /// The keyspaces of other branches that have the same name and code as this one: work on the
     /// tree of one is as good for the tree of another where both are the same (S12). `traits` are
     /// those that it had when the work began. Named snapshots keep what they have.

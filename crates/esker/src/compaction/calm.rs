@@ -13,6 +13,7 @@
 //!    ends it: what is under way is finished, and nothing more is taken.
 //! 3. The highest tier comes first, so that no partition is compacted twice.
 //! 4. What several trees share is left alone: each would get a copy of its own.
+//! 5. When nothing is left to tighten, settled data is compressed ([`settle`](super::settle)).
 //!
 //! Pure: nothing here does I/O.
 
@@ -20,10 +21,13 @@
 mod tests;
 
 use super::policy;
+use super::queue::PartitionKey;
 use super::tiers::children;
-use crate::base::{KeyOrder, Seq};
-use crate::manifest::{Partition, Tree};
+use crate::base::{Bytewise, KeyOrder, Seq};
+use crate::catalog::{Catalog, Order};
+use crate::manifest::{Partition, Store, Tree, Version};
 use crate::options::settings::Settings;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -88,15 +92,41 @@ impl Calm {
         grants
     }
 
-    /// Notes that there is nothing left to tighten.
-    pub fn tightened(&mut self) {
-        self.tight = true;
+    /// Notes that there is nothing left to do, as somebody found who looked when the writes ended
+    /// there.
+    pub fn tightened(&mut self, visible: Seq) {
+        self.tight |= visible == self.seen.0;
     }
+}
+
+/// The partitions and spans of all trees that are loose, those of the highest tier of each tree;
+/// `all`: in which anything waits. A part with more bytes than `room` is left as it is.
+pub fn loose_parts(
+    version: &Version,
+    (catalog, store): (&Mutex<Catalog>, &Mutex<Store>),
+    (settings, all): (&Settings, bool),
+    room: u64,
+) -> Vec<PartitionKey> {
+    let is_shared = |part: &Partition| store.lock().shares(part);
+    let mut keys = Vec::new();
+    for (id, tree) in version.trees() {
+        let Some(owner) = catalog.lock().thawed(*id) else { continue };
+        let (tier, parts) = match &owner.order {
+            Order::Bytewise => loose(&Bytewise, tree, (settings, all), is_shared),
+            Order::Custom(order) => loose(order, tree, (settings, all), is_shared),
+            Order::Missing(_) => continue,
+        };
+        let bytes = |part: &Partition| part.base.bytes() + part.delta_bytes();
+        let parts = parts.iter().filter(|part| bytes(part) <= room);
+        let key = |lower| PartitionKey { keyspace: *id, tier, lower };
+        keys.extend(parts.map(|part| key(part.lower.clone())));
+    }
+    keys
 }
 
 /// The loose parts of the highest row that has any: a tier with its spans, or 0 with partitions;
 /// `all`: those in which anything waits. None if the tree is small, or tight.
-pub fn loose<O: KeyOrder>(
+fn loose<O: KeyOrder>(
     order: &O,
     tree: &Tree,
     (settings, all): (&Settings, bool),

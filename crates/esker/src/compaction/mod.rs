@@ -14,7 +14,7 @@
 //! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
 //! writes it, and [`flush_slices`] adds it to a row. [`install`] puts the results of pushes and compactions in place.
 //! [`tiers`] shapes the tiers, and [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
-//! writes. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
+//! writes, and [`settle`] what is compressed then. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
@@ -38,6 +38,8 @@ pub mod policy;
 pub mod pressure;
 pub mod queue;
 pub mod scores;
+#[cfg(not(loom))]
+pub mod settle;
 pub mod slicing;
 mod stream;
 mod thin;

@@ -42,6 +42,8 @@ struct Inner {
     forced: HashSet<PartitionKey>,
     /// Partitions and spans that are compacted and pushed while nobody writes, though not due.
     loose: HashSet<PartitionKey>,
+    /// Why these are.
+    loose_cause: &'static str,
     /// Partitions of which every segment is to be rewritten.
     whole: HashSet<PartitionKey>,
     /// When the next segment of a keyspace will have expired, or earlier: a segment that has been
@@ -74,6 +76,8 @@ pub struct WorkQueue {
     signal: Arc<Signal>,
     done: Signal,
     inner: Mutex<Inner>,
+    /// Held while somebody looks for what is not due.
+    looking: Mutex<()>,
 }
 
 impl Inner {
@@ -104,7 +108,7 @@ impl Inner {
 impl WorkQueue {
     /// Nothing to do yet; `signal` wakes the workers.
     pub fn new(signal: Arc<Signal>) -> Self {
-        Self { signal, done: Signal::default(), inner: Mutex::default() }
+        Self { signal, done: Signal::default(), inner: Mutex::default(), looking: Mutex::default() }
     }
 
     /// Wakes the workers.
@@ -294,14 +298,21 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Adds partitions and spans that are to be tightened (`calm.rs`). Returns whether any can be.
-    pub fn tighten(&self, keys: Vec<PartitionKey>) -> bool {
+    /// Waits for others who look for what is not due.
+    pub fn look(&self) -> MutexGuard<'_, ()> {
+        self.looking.lock()
+    }
+
+    /// Adds partitions and spans that are to be tightened (`calm.rs`), and why. Returns whether any can
+    /// be.
+    pub fn tighten(&self, keys: Vec<PartitionKey>, cause: &'static str) -> bool {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let can = |key: &PartitionKey| {
             !inner.still.contains(&key.keyspace) && !inner.damaged.contains_key(key)
         };
         inner.loose = keys.into_iter().filter(can).collect();
+        inner.loose_cause = cause;
         let any = !inner.loose.is_empty();
         if any {
             self.signal.notify();
@@ -385,7 +396,7 @@ impl WorkQueue {
         } else if keys.iter().any(|key| inner.taken.contains_key(key)) {
             "due"
         } else {
-            "calm"
+            inner.loose_cause
         }
     }
 

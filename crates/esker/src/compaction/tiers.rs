@@ -19,6 +19,7 @@ use super::flush_targets::{FlushTarget, flush_targets};
 use super::partitioning::{cut_up, part_of, replace_in, split_full, under_deltas};
 use super::policy::{self, Route};
 use super::queue::PartitionKey;
+use super::slicing::{Goal, lies_clear};
 use crate::base::rangedel::{Cutter, Fragments, compare_starts};
 use crate::base::{Bytewise, Cursor, KeyOrder, KeyspaceId};
 use crate::catalog::Order;
@@ -95,6 +96,38 @@ pub fn is_empty_below<O: KeyOrder>(order: &O, tree: &Tree, partitions: &[Arc<Par
     let extent = Extent { low: first.lower.as_deref(), high: last.upper.as_deref() };
     let empty = |partition: &Arc<Partition>| partition.runs().all(|run| run.is_empty());
     partitions.iter().all(empty) && is_clear(order, tree, extent)
+}
+
+/// How a flush writes what `cursor` holds for these neighbouring partitions, if it does not go to a tier.
+/// `sole`: no other tree gets the slice. `deletes_ranges`: the flush holds range deletes.
+pub fn goal_of_flush<O: KeyOrder, C: Cursor>(
+    order: &O,
+    tree: &Tree,
+    partitions: &[Arc<Partition>],
+    cursor: Option<&mut C>,
+    (sole, deletes_ranges): (bool, bool),
+) -> Result<Goal> {
+    let settled = match (partitions, cursor) {
+        ([partition], Some(cursor)) => lies_clear(order, partition, cursor)?,
+        _ => false,
+    };
+    // Sets are flushed from oldest to newest, so nothing older lies below an empty partition, nor
+    // between the first and the last key of what lies clear.
+    let nothing_older = is_empty_below(order, tree, partitions)
+        || settled && !deletes_ranges && is_unhidden(order, tree, partitions);
+    Ok(Goal { bottom: sole && nothing_older, settled })
+}
+
+/// Whether nothing hides what is added to these partitions between their entries, however old it is: no
+/// range tombstone in them, and nothing on the path to them.
+fn is_unhidden<O: KeyOrder>(order: &O, tree: &Tree, partitions: &[Arc<Partition>]) -> bool {
+    // Seeded: what a flush adds without sequence numbers is hidden by older range deletes.
+    bug!("compaction_clear_slices_under_tombstones", return true);
+    let is_unhidden = |part: &Arc<Partition>| {
+        let plain = part.runs().all(|run| run.tombstones().is_empty());
+        plain && runs_above(order, tree, part).is_empty()
+    };
+    partitions.iter().all(is_unhidden)
 }
 
 /// Whether a tier may hold operands of keys of a partition (S6).

@@ -1,11 +1,8 @@
-//! When trees are tightened, and what is taken up ([`crate::compaction::calm`]).
+//! When trees are tightened, and what is taken up ([`crate::compaction::calm`], [`settle`]).
 
-use crate::base::Bytewise;
-use crate::catalog::Order;
-use crate::compaction::calm::{Calmness, loose};
-use crate::compaction::queue::PartitionKey;
+use crate::compaction::calm::{Calmness, loose_parts};
+use crate::compaction::settle;
 use crate::db::core::Core;
-use crate::manifest::Partition;
 use crate::stats::counters::Counter;
 use std::time::Instant;
 
@@ -15,49 +12,38 @@ impl Core {
         self.calm.lock().lasts(self.visible())
     }
 
-    /// Begins to tighten the trees if nobody writes; `at_once`: without a pause. The answer is
-    /// [`Calmness::Calm`] if it has begun.
+    /// Begins to tighten the trees if nobody writes, or to compress what has settled; `at_once`:
+    /// without a pause. The answer is [`Calmness::Calm`] if it has begun, or has to look again.
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
-        let mut calm = self.calm.lock();
-        match calm.look(self.visible(), Instant::now()) {
-            Calmness::Tight => return Calmness::Tight,
-            Calmness::After(_) if at_once => {}
-            Calmness::After(left) => return Calmness::After(left),
-            Calmness::Calm => {}
-        }
-        // Another worker looks when it has finished.
-        if self.reserve.is_tight() || !self.work.is_quiet() {
-            return Calmness::Tight;
-        }
-        let user_bytes = self.counters.total(Counter::UserBytes);
-        let all = calm.grants_all(user_bytes, self.totals.lock().base_bytes);
-        if self.work.tighten(self.loose_parts(all)) {
+        // A look may read files; nobody waits for the lock of `calm` meanwhile.
+        let _one_looks = self.work.look();
+        let visible = self.visible();
+        let all = {
+            let mut calm = self.calm.lock();
+            match calm.look(visible, Instant::now()) {
+                Calmness::After(_) if at_once => {}
+                Calmness::Calm => {}
+                other => return other,
+            }
+            // Another worker looks when it has finished.
+            if self.reserve.is_tight() || !self.work.is_quiet() {
+                return Calmness::Tight;
+            }
+            let user_bytes = self.counters.total(Counter::UserBytes);
+            calm.grants_all(user_bytes, self.totals.lock().base_bytes)
+        };
+        let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
+        let (catalog, store, settings) = (&self.catalog, &self.store, &self.settings);
+        let loose = loose_parts(version, (catalog, store), (settings, all), room);
+        if self.work.tighten(loose, "calm") {
             return Calmness::Calm;
         }
-        calm.tightened();
-        Calmness::Tight
-    }
-
-    /// The partitions and spans that are loose, those of the highest tier of each tree; `all`: in which
-    /// anything waits.
-    fn loose_parts(&self, all: bool) -> Vec<PartitionKey> {
-        let version = self.state_now().version.clone();
-        let (mut keys, sizes) = (Vec::new(), (&self.settings, all));
-        for (id, tree) in version.trees() {
-            let owner = self.catalog.lock().by_id(*id).cloned();
-            let Some(owner) = owner.filter(|owner| owner.frozen_at.is_none()) else { continue };
-            let is_shared = |part: &Partition| self.store.lock().shares(part);
-            let (tier, parts) = match &owner.order {
-                Order::Bytewise => loose(&Bytewise, tree, sizes, is_shared),
-                Order::Custom(order) => loose(order, tree, sizes, is_shared),
-                Order::Missing(_) => continue,
-            };
-            // A part for which there is no room is left as it is.
-            let bytes = |part: &Partition| part.base.bytes() + part.delta_bytes();
-            let parts = parts.iter().filter(|part| bytes(part) <= self.reserve.free());
-            let key = |lower| PartitionKey { keyspace: *id, tier, lower };
-            keys.extend(parts.map(|part| key(part.lower.clone())));
+        let view = settle::View { version, catalog, store, settings, room };
+        let (raw, more) = view.raw_parts(|segment| self.is_unsettled(segment));
+        if self.work.tighten(raw, "uncompressed") || more {
+            return Calmness::Calm;
         }
-        keys
+        self.calm.lock().tightened(visible);
+        Calmness::Tight
     }
 }

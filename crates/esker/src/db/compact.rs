@@ -252,12 +252,11 @@ impl Core {
     }
 
     /// Whether a segment was written for a short life and is about to stay: it is not compressed,
-    /// and compression would make it smaller. Damage is left for a read of the data to find.
+    /// and compression would make it smaller.
     pub(super) fn is_unsettled(&self, segment: &Segment) -> bool {
         // Seeded: data that arrived in key order is never compressed.
         bug!("db_sorted_data_stays_raw", return false);
-        let codec = self.writer_options(true).codec;
-        segment.would_shrink(codec, &self.cache).unwrap_or(false)
+        segment.would_shrink(self.settings.codec(true), &self.cache)
     }
 
     /// Ends the segment that is being written, and takes the segments written so far.

@@ -4,8 +4,8 @@
 //! 1. The oldest sealed set goes first, once everything below its end is published (R3).
 //! 2. The log before its end is released only after the edit is synced (R3).
 //! 3. A piece that overlaps nothing in its partition becomes part of the base by reference, so a
-//!    sequential load is written once. The flush foresees that and compresses such a piece at once;
-//!    other pieces are raw, because they are compacted soon.
+//!    sequential load is written once. The flush foresees that, compresses such a piece at once and
+//!    leaves sequence numbers out; other pieces are raw, because they are compacted soon.
 //! 4. Bounds may move while a flush is written. Then a piece is added to every partition that it
 //!    overlaps, and each sees its own part (`slices`).
 //! 5. A failed flush leaves nothing behind; the next attempt takes a new file. The file stays only
@@ -15,7 +15,7 @@ use crate::base::{Bytewise, KeyspaceId, Moment};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::queue::PartitionKey;
-use crate::compaction::slicing::{Goal, Material, Targets, lies_clear, segments_of, write_in_two};
+use crate::compaction::slicing::{Goal, Material, Targets, segments_of, write_in_two};
 use crate::compaction::{CompactionRule, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
@@ -174,20 +174,17 @@ impl Core {
             _ => tiers::route(order, tree, &mut look, &tombstones, sizes)?,
         };
         let Some(row) = tree.row(tier) else { return nothing };
+        let deletes_ranges = !tombstones.is_empty();
         let material = Material { open: &open, tombstones, operator, rule };
         let targets = Targets { row, tier, within: 0..row.partitions().len() };
-        let goal = |partitions: &[Arc<Partition>],
-                    cursor: Option<&mut LoserTree<AnyCursor<O>, O>>| {
-            // Sets are flushed from oldest to newest, so nothing lies below an empty partition. If
-            // several readers share the slice, other trees may hold hidden entries that are not
-            // compacted away yet.
-            let bottom =
-                readers.len() == 1 && tier == 0 && tiers::is_empty_below(order, tree, partitions);
-            let settled = match (partitions, cursor) {
-                ([partition], Some(cursor)) if tier == 0 => lies_clear(order, partition, cursor)?,
-                _ => false,
-            };
-            Ok(Goal { bottom, settled })
+        // If several readers share the slice, other trees may hold hidden entries that are not
+        // compacted away yet.
+        let sole = readers.len() == 1;
+        let goal = |parts: &[Arc<Partition>], cursor: Option<&mut LoserTree<AnyCursor<O>, O>>| {
+            if tier > 0 {
+                return Ok(Goal::default());
+            }
+            tiers::goal_of_flush(order, tree, parts, cursor, (sole, deletes_ranges))
         };
         let (files, replayed) = writers;
         let file = |writer| SlicesFile { core: self, writer, yields: false, warms: !*replayed };

@@ -228,7 +228,8 @@ define_events! {
     }
     /// A compaction began.
     CompactionBegin = "compaction_begin", INFO, ALL {
-        /// Why: `due`, `requested`, or `calm`: not due, but nobody writes.
+        /// Why: `due`, `requested`, or not due, but nobody writes: `calm`, because runs wait, or
+        /// `uncompressed`, because blocks are raw that would shrink.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,
@@ -244,7 +245,7 @@ define_events! {
     }
     /// A compaction ended.
     CompactionEnd = "compaction_end", INFO, ALL {
-        /// Why it ran: `due`, `requested` or `calm`.
+        /// Why it ran: `due`, `requested`, `calm` or `uncompressed`.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,

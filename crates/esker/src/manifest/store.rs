@@ -91,11 +91,17 @@ impl Store {
     pub fn is_referred_by(&self, segment: &Segment, partitions: &[Arc<Partition>]) -> bool {
         // Seeded: what a branch shares is written again for its parent, and no space returns.
         bug!("manifest_shared_segment_is_thinned", return true);
+        let holders: Vec<_> = partitions.iter().map(|partition| (partition.clone(), 1)).collect();
+        self.is_held_by(segment, &holders)
+    }
+
+    /// Whether these partitions, each in so many trees, are all that refer to a segment.
+    pub fn is_held_by(&self, segment: &Segment, holders: &[(Arc<Partition>, u32)]) -> bool {
         let count = self.segments.get(&(segment.meta().file, segment.meta().offset));
         let trees =
             |partition: &Arc<Partition>| self.partitions.get(&Arc::as_ptr(partition).addr());
-        count.is_some_and(|count| *count as usize == partitions.len())
-            && partitions.iter().all(|partition| trees(partition) == Some(&1))
+        count.is_some_and(|count| *count as usize == holders.len())
+            && holders.iter().all(|(partition, of)| trees(partition) == Some(of))
     }
 
     /// Whether another tree may have a partition, or one with the same runs. It costs little to ask,

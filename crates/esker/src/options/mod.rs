@@ -56,10 +56,10 @@ pub enum Durability {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Compression {
-    /// No compression for young data, LZ4 for settled data.
+    /// No compression for young data, LZ4 for settled data: that over which no run waits.
     #[default]
     Auto,
-    /// No compression.
+    /// No compression. Data that is compressed stays so until a compaction rewrites it.
     None,
     /// LZ4 for all data.
     Lz4,

@@ -2,6 +2,7 @@
 
 use super::fence::Fences;
 use super::meta::SegmentMeta;
+use super::stored::StoredBytes;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
 use crate::base::{KeyOrder, limits};
 use crate::block::{Codec, TRAILER_BYTES, encoded_max, expansion_max};
@@ -38,6 +39,7 @@ pub(super) struct IndexBuilder {
     bytes: Vec<u8>,
     count: u64,
     last: Vec<u8>,
+    stored: StoredBytes,
 }
 
 impl IndexBuilder {
@@ -45,6 +47,12 @@ impl IndexBuilder {
         self.bytes.clear();
         self.count = 0;
         self.last.clear();
+        self.stored = StoredBytes::default();
+    }
+
+    /// How the blocks so far are stored.
+    pub(super) fn stored(&self) -> StoredBytes {
+        self.stored
     }
 
     pub(super) fn add(&mut self, fence: &[u8], len: u32, codec: Codec, sum: u64, continued: bool) {
@@ -57,6 +65,7 @@ impl IndexBuilder {
         self.last.clear();
         self.last.extend_from_slice(fence);
         self.count += 1;
+        self.stored.add(codec, len);
     }
 
     pub(super) fn finish(&self, out: &mut Vec<u8>) {
@@ -236,6 +245,15 @@ impl Index {
         self.any_continued
             && self.places.get(i).is_some_and(|place| place.continued)
             && self.fences.compare(order, i, key) == Ordering::Equal
+    }
+}
+
+impl Index {
+    /// How the blocks are stored.
+    pub(super) fn stored(&self) -> StoredBytes {
+        let mut sums = StoredBytes::default();
+        self.places.iter().for_each(|place| sums.add(place.codec, place.len));
+        sums
     }
 }
 

@@ -28,6 +28,8 @@ mod index;
 mod meta;
 mod salvage;
 mod segment;
+mod shrink;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -41,6 +43,7 @@ pub use header::{HEADER_BYTES, VERSION as FORMAT_VERSION, file_name, parse_run_n
 pub use meta::{SegmentKind, SegmentMeta, Specials};
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
+pub use stored::StoredBytes;
 pub use verify::SegmentCounts;
 pub use warm::Written;
 pub use writer::{RunWriter, WriterOptions, finish_files};

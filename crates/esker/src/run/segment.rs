@@ -4,10 +4,11 @@
 use super::file::RunFile;
 use super::index::{Index, Place, SharedIndex, Tail};
 use super::meta::{SegmentKind, SegmentMeta};
+use super::stored::Storage;
 use crate::base::KeyOrder;
 use crate::base::codec::{DecodeError, Reader};
 use crate::base::rangedel::Fragments;
-use crate::block::{Codec, EncodedBlock, Encoder, Layout};
+use crate::block::{Codec, EncodedBlock, Layout};
 use crate::cache::{BlockCache, FrameBuf, FramePin, IndexEntry, Resident};
 use crate::error::{Error, IoContext, Result};
 use crate::sync::{EpochSlot, Guard};
@@ -38,8 +39,7 @@ pub struct Segment {
     /// What the cache refers to while the index is in memory.
     me: Weak<Self>,
     fragments: OnceLock<Arc<Fragments>>,
-    /// Whether it is raw and would shrink; set by the first call that needs it.
-    shrinks: OnceLock<bool>,
+    pub(super) storage: Storage,
     loading: Mutex<()>,
     obsolete: AtomicBool,
 }
@@ -54,7 +54,7 @@ impl Segment {
             file,
             me: me.clone(),
             fragments: OnceLock::new(),
-            shrinks: OnceLock::new(),
+            storage: Storage::default(),
             loading: Mutex::new(()),
             obsolete: AtomicBool::new(false),
         })
@@ -182,36 +182,15 @@ impl Segment {
         let (bytes, took) = self.read_tail()?;
         cache.count_read(purpose, bytes.len() as u64, took);
         let tail = Tail::parse(&bytes, &self.meta).map_err(|error| self.corrupt_tail(error))?;
-        Index::decode(&tail, &self.meta, cache).map_err(|error| self.corrupt_tail(error))
+        let index = Index::decode(&tail, &self.meta, cache);
+        let index = index.map_err(|error| self.corrupt_tail(error))?;
+        self.storage.bytes.get_or_init(|| index.stored());
+        Ok(index)
     }
 
     /// Reads the index if it is not in memory, so that cached lookups can use it.
     pub fn load(&self, cache: &Arc<BlockCache>) -> Result<()> {
         self.index(cache, Purpose::Other).map(|_| ())
-    }
-
-    /// Whether all of its blocks are raw and `codec` would make them smaller, judged by the block
-    /// in the middle. Only rewriting the segment compresses it then. Reads tail and block once and
-    /// keeps neither.
-    pub fn would_shrink(&self, codec: Codec, cache: &Arc<BlockCache>) -> Result<bool> {
-        if codec == Codec::Raw {
-            return Ok(false);
-        }
-        if let Some(known) = self.shrinks.get() {
-            return Ok(*known);
-        }
-        let index = self.index_once(cache, Purpose::Other)?;
-        let raw = index.places.iter().all(|place| place.codec == Codec::Raw);
-        let shrinks = raw && {
-            let mut frame = self.read_block(&index, index.places.len() / 2, Purpose::Other)?;
-            Encoder::default().shrinks(codec, frame.bytes_mut())
-        };
-        Ok(*self.shrinks.get_or_init(|| shrinks))
-    }
-
-    /// Marks the segment as written by a compressing writer, so that it is not judged again.
-    pub fn note_compressed(&self) {
-        self.shrinks.get_or_init(|| false);
     }
 
     /// About how many bytes of the segment precede `key`: whole blocks, and the tail with the last

@@ -14,6 +14,7 @@ use super::file::RunFile;
 use super::index::{Index, Tail};
 use super::meta::SegmentMeta;
 use super::segment::Segment;
+use super::stored::StoredBytes;
 use crate::block::Layout;
 use crate::cache::{BlockCache, FrameBuf};
 use std::sync::Arc;
@@ -79,6 +80,7 @@ pub struct Written {
     /// Its description.
     pub meta: SegmentMeta,
     pub(super) index: Option<Index>,
+    pub(super) stored: StoredBytes,
     pub(super) compressed: bool,
 }
 
@@ -89,6 +91,7 @@ impl Written {
         if let Some(index) = self.index {
             segment.keep(index);
         }
+        segment.storage.bytes.get_or_init(|| self.stored);
         if self.compressed {
             segment.note_compressed();
         }

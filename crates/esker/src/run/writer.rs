@@ -8,6 +8,7 @@
 use super::header::{HEADER_BYTES, file_name, header};
 use super::index::{IndexBuilder, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
+use super::stored::StoredBytes;
 use super::warm::{Warm, Written};
 use crate::base::codec::hash_key;
 use crate::base::rangedel::Fragments;
@@ -347,7 +348,11 @@ impl RunWriter {
         let warm = self.warm.as_mut().filter(|_| meta.kind == SegmentKind::Data);
         let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
         let compressed = self.compresses();
-        self.segments.push(Written { meta, index, compressed });
+        let stored = match meta.kind {
+            SegmentKind::Data => self.index.stored(),
+            SegmentKind::Tombstones => StoredBytes::default(),
+        };
+        self.segments.push(Written { meta, index, stored, compressed });
         self.flush_if(CHUNK_BYTES)
     }
 

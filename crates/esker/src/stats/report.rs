@@ -291,6 +291,7 @@ pub struct TreeShape {
 /// db.compact()?;
 /// let base = db.stats().trees[0].base;
 /// assert_eq!((base.runs, base.segments, base.entries), (1, 1, 1));
+/// assert!(base.raw_bytes > 0 && base.lz4_bytes == 0); // Too little to be compressed.
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -304,6 +305,15 @@ pub struct LevelShape {
     pub bytes: u64,
     /// Entries, tombstones included.
     pub entries: u64,
+    /// Bytes of blocks that are not compressed.
+    pub raw_bytes: u64,
+    /// Bytes of blocks that are compressed with LZ4.
+    pub lz4_bytes: u64,
+    /// Bytes of blocks that are compressed with Zstandard.
+    pub zstd_bytes: u64,
+    /// Bytes of run segments of which nothing was read since the database was opened, so that it is
+    /// not known how their blocks are compressed.
+    pub unread_bytes: u64,
 }
 
 /// One run segment of a tree.

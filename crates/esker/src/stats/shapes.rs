@@ -5,20 +5,26 @@
 use super::report::{LevelShape, SegmentShape, TreeShape};
 use crate::manifest::{Partition, Row, Tree};
 use crate::run::{Run, Segment, SegmentKind};
+use std::iter;
 
 /// Runs of partitions that are looked at in one step of work.
 const RUNS_PER_STEP: u64 = 10;
+/// Run segments that are looked at in one step of work.
+const SEGMENTS_PER_STEP: u64 = 100;
 
 /// The shapes of these trees, each with the name of its keyspace and its compaction debt, and how
-/// many steps of work that was: one for each tree, and one for ten runs of its partitions.
+/// many steps of work that was: one for each tree, for ten runs of its partitions, and for a
+/// hundred run segments.
 pub fn tree_shapes<'t>(
     trees: impl Iterator<Item = (&'t str, Option<&'t Tree>, u64)>,
 ) -> (Vec<TreeShape>, u64) {
     let mut steps = 0;
     let shape = |(keyspace, tree, compaction_debt): (&str, Option<&Tree>, u64)| {
         let shape = tree_shape(keyspace, tree);
+        let levels = || iter::once(&shape.base).chain(&shape.deltas).chain(&shape.tiers);
         let deltas: u64 = shape.deltas.iter().map(|level| level.runs).sum();
-        steps += 1 + (shape.partitions + deltas) / RUNS_PER_STEP;
+        let segments: u64 = levels().map(|level| level.segments).sum();
+        steps += 1 + (shape.partitions + deltas) / RUNS_PER_STEP + segments / SEGMENTS_PER_STEP;
         TreeShape { compaction_debt, ..shape }
     };
     (trees.map(shape).collect(), steps)
@@ -52,6 +58,15 @@ fn add_level(level: &mut LevelShape, run: &Run) {
         level.segments += (run.segments().len() + run.tombstones().len()) as u64;
         level.bytes += run.bytes();
         level.entries += run.entries();
+        for segment in run.segments() {
+            let Some(stored) = segment.stored() else {
+                level.unread_bytes += segment.meta().len;
+                continue;
+            };
+            level.raw_bytes += stored.raw;
+            level.lz4_bytes += stored.lz4;
+            level.zstd_bytes += stored.zstd;
+        }
     }
 }
 

@@ -300,6 +300,16 @@ macro_rules! metrics {
                     bytes: gauge bytes "esker_level_bytes" in "stats/shapes.rs";
                     /// Entries of a level, deletes included.
                     entries: gauge count "esker_level_entries" in "stats/shapes.rs";
+                    /// Bytes of blocks of a level that are not compressed. In `base` these are
+                    /// settled data.
+                    raw_bytes: gauge bytes "esker_level_raw_bytes" in "stats/shapes.rs";
+                    /// Bytes of blocks of a level that are compressed with LZ4.
+                    lz4_bytes: gauge bytes "esker_level_lz4_bytes" in "stats/shapes.rs";
+                    /// Bytes of blocks of a level that are compressed with Zstandard.
+                    zstd_bytes: gauge bytes "esker_level_zstd_bytes" in "stats/shapes.rs";
+                    /// Bytes of run segments of a level of which nothing was read since the
+                    /// database was opened, so that it is not known how they are compressed.
+                    unread_bytes: gauge bytes "esker_level_unread_bytes" in "stats/shapes.rs";
                 }
             }
         }

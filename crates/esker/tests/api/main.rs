@@ -29,6 +29,7 @@ mod range_deletes;
 mod read_costs;
 mod reads;
 mod scale;
+mod settling;
 mod shared_work;
 mod snapshots;
 mod statistics;

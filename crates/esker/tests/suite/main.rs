@@ -17,6 +17,7 @@ mod readme;
 mod replay;
 mod rules;
 mod serializable;
+mod settling;
 mod shared_work;
 mod tiers;
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::base::Bytewise;
 use crate::compaction::partitioning::tests::{run, settings};
 use crate::manifest::Row;
 use crate::options::SmallTiers;
@@ -90,7 +89,9 @@ fn calm_begins_after_a_pause_and_ends_with_a_write() {
     assert!(calm.lasts(8) && !calm.lasts(9));
     assert_eq!(calm.look(8, at(13)), Calmness::After(policy::CALM_AFTER / 4));
     assert_eq!(calm.look(8, at(14)), Calmness::Calm);
-    calm.tightened();
+    calm.tightened(7);
+    assert_eq!(calm.look(8, at(14)), Calmness::Calm, "somebody wrote since the look");
+    calm.tightened(8);
     assert_eq!(calm.look(8, at(15)), Calmness::Tight);
     assert_eq!(calm.look(9, at(16)), Calmness::After(policy::CALM_AFTER));
     assert_eq!(calm.look(10, at(20)), Calmness::After(policy::CALM_AFTER), "writes go on");

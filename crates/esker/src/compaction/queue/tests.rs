@@ -191,13 +191,13 @@ fn spans_and_partitions_with_one_lower_bound_are_told_apart() {
 fn what_is_not_due_is_taken_only_while_it_is_calm() {
     let work = work();
     let loose = || vec![key(1), key(2)];
-    assert!(work.tighten(loose()) && !work.is_quiet());
+    assert!(work.tighten(loose(), "calm") && !work.is_quiet());
     assert_eq!(work.take_compactions(true), loose());
     assert_eq!(work.cause(&loose()), "calm");
     work.end_compactions(&loose(), None);
     assert!(work.is_quiet());
     // What is due and what is asked for come first, and alone.
-    assert!(work.tighten(loose()));
+    assert!(work.tighten(loose(), "calm"));
     work.force([key(3)]);
     assert_eq!(work.take_compactions(true), [key(3)]);
     assert_eq!(work.cause(&[key(3)]), "requested");
@@ -206,7 +206,7 @@ fn what_is_not_due_is_taken_only_while_it_is_calm() {
     // A write ends it.
     assert!(work.take_compactions(false).is_empty() && work.is_quiet());
     assert!(work.take_compactions(true).is_empty());
-    assert!(!work.tighten(Vec::new()));
+    assert!(!work.tighten(Vec::new(), "calm"));
 }
 
 /// Partitions that are due, each with runs of its own file or of the same one.

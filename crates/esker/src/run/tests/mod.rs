@@ -2,6 +2,7 @@ mod hostile;
 mod memfs;
 mod model;
 mod open_files;
+mod stored;
 
 use super::*;
 use crate::base::codec::hash_key;
