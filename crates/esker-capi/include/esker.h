@@ -174,6 +174,11 @@ enum esker_code
    */
   ESKER_UNFINISHED = 30,
   /**
+   * A call that does not wait would have had to; nothing was written. See
+   * `esker_error_retry_after`.
+   */
+  ESKER_WOULD_BLOCK = 31,
+  /**
    * The call is wrong: NULL, a handle of another kind, an impossible length.
    */
   ESKER_MISUSE = 100,
@@ -658,6 +663,19 @@ esker_code esker_write(const esker_db *db,
                        esker_error **error);
 
 /**
+ * Commits a batch as `esker_write` does, but never waits because writers are slowed, for memory, or
+ * for space on a full device: then it fails with `ESKER_WOULD_BLOCK`, and nothing is written. With
+ * `ESKER_DISK` it waits for the sync.
+ *
+ * Errors: as `esker_write`; `ESKER_WOULD_BLOCK`.
+ */
+esker_code esker_try_write(const esker_db *db,
+                           const esker_batch *batch,
+                           int32_t durability,
+                           uint64_t *position,
+                           esker_error **error);
+
+/**
  * Makes a comparator with a name, which is stored with each keyspace that uses it. The name has 1
  * to 255 bytes of UTF-8; its length may be `ESKER_NUL`. `context` is passed to every call and
  * destroyed after the last one; if this function fails, it is not destroyed.
@@ -845,6 +863,12 @@ const char *esker_error_high_key(const esker_error *error, size_t *len);
  * The operating system's number for an `ESKER_IO` error (`errno`), or 0.
  */
 int32_t esker_error_os_code(const esker_error *error);
+
+/**
+ * After how many microseconds it is worth to repeat a call that failed with `ESKER_WOULD_BLOCK`: an
+ * estimate. 0 for other errors. The message says what the call would have waited for.
+ */
+uint64_t esker_error_retry_after(const esker_error *error);
 
 /**
  * The earlier failure that caused an `ESKER_POISONED` error, or NULL. It belongs to the error: it
@@ -1054,6 +1078,29 @@ esker_code esker_put(const esker_keyspace *keyspace,
                      size_t value_len,
                      int32_t durability,
                      esker_error **error);
+
+/**
+ * Inserts a value as `esker_put` does, with the durability of the database, but never waits because
+ * writers are slowed, for memory, or for space on a full device: then it fails with
+ * `ESKER_WOULD_BLOCK`, and nothing is written. It may wait for a sync, and while a log file is
+ * prepared.
+ *
+ * Errors: as `esker_put`; `ESKER_WOULD_BLOCK`.
+ */
+esker_code esker_try_put(const esker_keyspace *keyspace,
+                         const void *key,
+                         size_t key_len,
+                         const void *value,
+                         size_t value_len,
+                         esker_error **error);
+
+/**
+ * Removes a key, if it exists, without a wait: as `esker_try_put`.
+ */
+esker_code esker_try_delete(const esker_keyspace *keyspace,
+                            const void *key,
+                            size_t key_len,
+                            esker_error **error);
 
 /**
  * Inserts a value that expires after `milliseconds`; 0: at once. Otherwise as `esker_put`,

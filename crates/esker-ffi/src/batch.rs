@@ -180,3 +180,30 @@ pub unsafe extern "C" fn esker_write(
         Ok(())
     })
 }
+
+/// Commits a batch as `esker_write` does, but never waits because writers are slowed, for memory, or
+/// for space on a full device: then it fails with `ESKER_WOULD_BLOCK`, and nothing is written. With
+/// `ESKER_DISK` it waits for the sync.
+///
+/// Errors: as `esker_write`; `ESKER_WOULD_BLOCK`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_try_write(
+    db: *const esker_db,
+    batch: *const esker_batch,
+    durability: i32,
+    position: *mut u64,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        write_if(position, 0);
+        let db = &shared(db)?.db;
+        let batch = exclusive(batch)?;
+        let written = match self::durability(durability)? {
+            None => db.try_write(&*batch)?,
+            Some(class) => db.try_write_with(&*batch, class)?,
+        };
+        write_if(position, written);
+        Ok(())
+    })
+}

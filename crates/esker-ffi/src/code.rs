@@ -68,6 +68,9 @@ pub enum esker_code {
     ESKER_BRANCH_EXISTS = 29,
     /// The directory holds the incomplete output of an interrupted repair.
     ESKER_UNFINISHED = 30,
+    /// A call that does not wait would have had to; nothing was written. See
+    /// `esker_error_retry_after`.
+    ESKER_WOULD_BLOCK = 31,
     /// The call is wrong: NULL, a handle of another kind, an impossible length.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
@@ -111,6 +114,7 @@ impl esker_code {
             28 => ESKER_BRANCH_MISSING,
             29 => ESKER_BRANCH_EXISTS,
             30 => ESKER_UNFINISHED,
+            31 => ESKER_WOULD_BLOCK,
             100 => ESKER_MISUSE,
             101 => ESKER_PANIC,
             102 => ESKER_OTHER,

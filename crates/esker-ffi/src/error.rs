@@ -47,6 +47,7 @@ pub extern "C" fn esker_code_name(code: i32) -> *const c_char {
         28 => c"branch-missing",
         29 => c"branch-exists",
         30 => c"unfinished",
+        31 => c"would-block",
         100 => c"misuse",
         101 => c"panic",
         102 => c"other",
@@ -154,6 +155,14 @@ pub unsafe extern "C" fn esker_error_high_key(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_os_code(error: *const esker_error) -> i32 {
     quiet(0, || Ok(shared(error)?.os_code))
+}
+
+/// After how many microseconds it is worth to repeat a call that failed with `ESKER_WOULD_BLOCK`: an
+/// estimate. 0 for other errors. The message says what the call would have waited for.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_retry_after(error: *const esker_error) -> u64 {
+    quiet(0, || Ok(shared(error)?.retry_after))
 }
 
 /// The earlier failure that caused an `ESKER_POISONED` error, or NULL. It belongs to the error: it

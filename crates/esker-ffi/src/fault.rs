@@ -63,6 +63,8 @@ pub(crate) struct ErrorInfo {
     pub(crate) branch: Option<Text>,
     pub(crate) keys: Option<(Text, Text)>,
     pub(crate) os_code: i32,
+    /// In microseconds.
+    pub(crate) retry_after: u64,
     /// It belongs to this error and is freed only with it.
     pub(crate) cause: Option<Box<Handle<ErrorInfo>>>,
     pub(crate) is_cause: bool,
@@ -108,6 +110,7 @@ fn code_of(error: &esker::Error) -> esker_code {
         Kind::BranchMissing => ESKER_BRANCH_MISSING,
         Kind::BranchExists => ESKER_BRANCH_EXISTS,
         Kind::Unfinished => ESKER_UNFINISHED,
+        Kind::WouldBlock => ESKER_WOULD_BLOCK,
         _ => ESKER_OTHER,
     }
 }
@@ -124,6 +127,7 @@ impl ErrorInfo {
             branch: None,
             keys: None,
             os_code: 0,
+            retry_after: 0,
             cause: None,
             is_cause: false,
         }
@@ -181,6 +185,9 @@ impl ErrorInfo {
                 info.keyspace = Some(Text::new(keyspace.as_str()));
                 let known = !key.is_empty();
                 info.keys = known.then(|| (Text::new(key.as_slice()), Text::new(key.as_slice())));
+            }
+            Error::WouldBlock { retry_after, .. } => {
+                info.retry_after = u64::try_from(retry_after.as_micros()).unwrap_or(u64::MAX);
             }
             Error::Poisoned { cause } => {
                 let cause = Self { is_cause: true, ..Self::of_engine(cause) };

@@ -136,6 +136,44 @@ pub unsafe extern "C" fn esker_put(
     })
 }
 
+/// Inserts a value as `esker_put` does, with the durability of the database, but never waits because
+/// writers are slowed, for memory, or for space on a full device: then it fails with
+/// `ESKER_WOULD_BLOCK`, and nothing is written. It may wait for a sync, and while a log file is
+/// prepared.
+///
+/// Errors: as `esker_put`; `ESKER_WOULD_BLOCK`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_try_put(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        Ok(keyspace.try_insert(key, value)?)
+    })
+}
+
+/// Removes a key, if it exists, without a wait: as `esker_try_put`.
+// SAFETY: the name is this library's; the contract is the border's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_try_delete(
+    keyspace: *const esker_keyspace,
+    key: *const c_void,
+    key_len: usize,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    border(error, || {
+        let keyspace = &shared(keyspace)?.keyspace;
+        Ok(keyspace.try_remove(bytes(key, key_len, "key")?)?)
+    })
+}
+
 /// Inserts a value that expires after `milliseconds`; 0: at once. Otherwise as `esker_put`,
 /// with the durability of the database.
 // SAFETY: the name is this library's; the contract is the border's.

@@ -17,71 +17,60 @@
 //! Writes that were refused after their reservation fill the log and no memtable. So the bytes of
 //! the log have a budget of their own, and the fuller budget counts.
 //!
-//! Writers keep to the rate by a line, in which each takes as many places as it has bytes. The head
-//! of the line advances at the present rate. A writer goes when the head has reached its first
-//! byte, so the writers behind it also wait for its bytes. A woken writer calls again and keeps its
-//! place. While no writer is paced, all this is one load per write.
+//! Writers keep to the rate by a line (`line.rs`), in which each takes as many places as it has bytes.
+//! The head of the line advances at the present rate. A writer goes when the head has reached its
+//! first byte, so the writers behind it also wait for its bytes. A woken writer calls again and keeps
+//! its place, also over a stop. A write that does not wait takes places only if it may go at once.
+//! While no writer is paced, all this is one load per write.
+//!
+//! What follows from the debts is a pure function (`controller.rs`), which a simulator drives
+//! (`cargo xtask simulate-pacing`, docs/pacing.md).
 
+mod controller;
+mod line;
 pub mod relief;
 
+pub use controller::{Course, Debts, Drains, PaceDecision, PaceMode, Pressure, decide};
+
 use crate::base::Seq;
-use crate::compaction::policy::{self, TIERS_MAX};
+use crate::compaction::policy::TIERS_MAX;
+use crate::error::Error;
 use crate::events::{EventBus, EventKind};
 use crate::manifest::Totals;
+use crate::options::Durability;
 use crate::options::settings::{log_budget, write_budget};
 use crate::state::State;
 use crate::waits::Cause;
+use line::Line;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const OPEN: u8 = 0;
-const PACED_BY_FLUSH: u8 = 1;
-const PACED_BY_COMPACTION: u8 = 2;
-const STOPPED: u8 = 3;
-const FULL: u8 = 4;
-
-/// Fill of the write buffers above which writers are paced.
-const FLUSH_KNEE: f64 = 0.5;
-/// Deltas over bases above which writers are paced.
-const COMPACTION_KNEE: f64 = 1.0;
-/// Deltas over bases at which the rate is lowest.
-const COMPACTION_LIMIT: f64 = 2.0;
 /// Shorter waits are not worth a system call; the next writers wait for them.
 const WAIT_MIN: Duration = Duration::from_micros(300);
-/// A writer calls again after this time at the latest, since the rate may have risen.
-const WAIT_MAX: Duration = Duration::from_millis(20);
-/// The head may run ahead by this time while no thread writes: sleepers wake a little late.
-const SAVED_MAX: Duration = Duration::from_millis(1);
 /// Ratios to bases of fewer bytes than this many sets of memtables mean little.
 const BASES_MIN_SETS: u64 = 8;
+/// A writer that is near the head calls again after this time, since the rate may have risen.
+const NAP_MIN: Duration = Duration::from_millis(20);
+/// A writer calls again after this time at the latest.
+const NAP_MAX: Duration = Duration::from_secs(1);
+/// A writer far from the head calls again after this part of the time until its turn: it would be late
+/// only if the rate rose by more than this factor meanwhile. So many writers in a long line do not all
+/// wake all the time.
+const NAP_PART: u32 = 4;
 /// Writers that asked before this time may have ended.
 const LATELY: Duration = Duration::from_millis(100);
-/// Rates are never below this, so that a wrong measurement cannot stop writers.
-const RATE_MIN: f64 = (1 << 20) as f64;
 /// The time of a step for a byte, in picoseconds, until one is measured: 50 MiB/s.
 const STEP_TIME: u64 = 19_000;
-/// A step with so many bytes counts in full.
-const STEP_BYTES: f64 = (8 << 20) as f64;
+/// The rate at which flushes free memory until it is measured, in bytes per second: a slow disk's.
+const FLUSH_DRAIN: u64 = 100 << 20;
+/// A writer that would wait for space on a full device had better wait this long.
+const SPACE_AFTER: Duration = Duration::from_millis(100);
 
-/// The input of the pacer's decisions.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Debts {
-    /// Bytes in all memtables.
-    pub memtables: u64,
-    /// Their budget.
-    pub budget: u64,
-    /// Bytes of log that are kept for memtables.
-    pub log: u64,
-    /// Their budget.
-    pub log_budget: u64,
-    /// Whether the device is full: writers must call the pacer, but are not slowed.
-    pub tight: bool,
-    /// Bytes in all deltas.
-    pub deltas: u64,
-    /// Bytes in all bases, or a minimum below which ratios mean little.
-    pub bases: u64,
+/// What a writer is told that does not wait.
+pub fn would_block(reason: Cause, retry_after: Option<Duration>) -> Error {
+    Error::WouldBlock { reason, retry_after: retry_after.unwrap_or(SPACE_AFTER) }
 }
 
 impl Debts {
@@ -96,71 +85,32 @@ impl Debts {
             log: reserved.saturating_sub(state.log_start()),
             log_budget: log_budget(set_bytes),
             tight,
+            flush_takes: state.flush_takes(),
             deltas: totals.delta_bytes,
             bases: totals.base_bytes.max(BASES_MIN_SETS * set_bytes),
         }
     }
 }
 
-/// What the runs over a key say about the rate of writers.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Pressure {
-    /// The rate that they allow, as a multiple of the drain; `None`: any.
-    pub allowed: Option<f64>,
-    /// Whether no further run should lie over some key.
-    pub full: bool,
-    /// How many tiers a byte goes through.
-    pub tiers: usize,
-    /// Workers that compact at the same time.
-    pub workers: usize,
+/// How a write is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Its durability class.
+    pub durability: Durability,
+    /// Whether it waits for its turn, for memory and for space.
+    pub waits: bool,
 }
 
-/// What the pacer does with writers.
-///
-/// # Example
-/// ```
-/// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
-/// let pace = db.stats().pace;
-/// assert_eq!((pace.mode, pace.limit), (esker::PaceMode::Open, 0));
-/// assert_eq!(pace.mode.as_str(), "open");
-/// # Ok::<(), esker::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PaceMode {
-    /// Writers go on without a limit.
-    #[default]
-    Open,
-    /// Writers keep to a rate, because memtables fill faster than flushes empty them.
-    FlushDebt,
-    /// Writers keep to a rate, because deltas arrive faster than compactions rewrite them.
-    CompactionDebt,
-    /// Writers wait until memory is free.
-    Stopped,
-    /// The device is full: writes of data are refused, or wait until space is freed.
-    DiskFull,
-}
-
-impl PaceMode {
-    /// The names of all modes, in order.
-    pub(crate) const NAMES: [&'static str; 5] =
-        ["open", "flush_debt", "compaction_debt", "stopped", "disk_full"];
-
-    /// The mode's name in all outputs.
-    ///
-    /// # Example
-    /// ```
-    /// assert_eq!(esker::PaceMode::CompactionDebt.as_str(), "compaction_debt");
-    /// ```
-    pub fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
+impl From<Durability> for Terms {
+    fn from(durability: Durability) -> Self {
+        Self { durability, waits: true }
     }
+}
 
-    /// The mode of this number, as `mode as u64` gives it.
-    pub(crate) fn numbered(number: u64) -> Option<Self> {
-        let all =
-            [Self::Open, Self::FlushDebt, Self::CompactionDebt, Self::Stopped, Self::DiskFull];
-        all.get(usize::try_from(number).ok()?).copied()
+impl Terms {
+    /// Those of a write that does not wait.
+    pub fn impatient(durability: Durability) -> Self {
+        Self { durability, waits: false }
     }
 }
 
@@ -172,8 +122,8 @@ pub struct Pacer {
     compactions_late: AtomicBool,
     line: Mutex<Line>,
     epoch: Instant,
-    /// When the last flush ended.
-    flushed_at: Mutex<Instant>,
+    /// When the last flush ended, since the epoch.
+    flushed_at: Mutex<Duration>,
     flush_drain: AtomicU64,
     pressure: Mutex<Pressure>,
     /// How long a compaction takes for a byte of deltas, and a push for a byte of runs, by tier, in
@@ -183,38 +133,6 @@ pub struct Pacer {
     events: Arc<EventBus>,
 }
 
-/// Writers that wait for the rate, in bytes.
-#[derive(Debug, Default)]
-struct Line {
-    /// Bytes per second; 0: the head does not move.
-    rate: f64,
-    /// The number of places that were ever taken.
-    taken: u64,
-    /// The head: places before it may go.
-    head: f64,
-    /// When the head last moved, since the pacer's epoch.
-    moved: Duration,
-    /// When a writer last asked, since the pacer's epoch.
-    asked: Duration,
-    /// Since when the mode is what it is, since the pacer's epoch.
-    since: Duration,
-}
-
-impl Line {
-    fn advance(&mut self, now: Duration) {
-        let elapsed = now.saturating_sub(self.moved).as_secs_f64();
-        let saved = self.rate * SAVED_MAX.as_secs_f64();
-        self.head = (self.head + elapsed * self.rate).min(self.taken as f64 + saved);
-        self.moved = self.moved.max(now);
-    }
-
-    /// How long the head takes to reach a place.
-    fn time_to(&self, place: u64) -> Duration {
-        let missing = (place as f64 - self.head).max(0.0);
-        Duration::try_from_secs_f64(missing / self.rate.max(1.0)).unwrap_or(Duration::MAX)
-    }
-}
-
 /// What a writer must do before its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
@@ -222,8 +140,38 @@ pub enum Admission {
     Go,
     /// Wait for this, at most this long, then call again.
     Wait(Duration, Cause),
-    /// Wait until memory is free, then call again.
-    Stop,
+    /// Wait until memory is free, then call again; that takes about this long.
+    Stop(Duration),
+}
+
+/// A writer on its way through admission. When it is dropped before it may go, its place is free.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    pacer: &'a Pacer,
+    bytes: u64,
+    place: Option<u64>,
+    waits: bool,
+}
+
+impl Turn<'_> {
+    /// What the writer must do now. A writer that does not wait is told how long it would take, and
+    /// has no place afterwards.
+    pub fn ask(&mut self) -> Admission {
+        let now = self.pacer.epoch.elapsed();
+        if self.waits {
+            self.pacer.admit_at(self.bytes, &mut self.place, now)
+        } else {
+            self.pacer.try_admit_at(self.bytes, now)
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.pacer.leave(place, self.bytes);
+        }
+    }
 }
 
 impl Default for Pacer {
@@ -232,42 +180,17 @@ impl Default for Pacer {
     }
 }
 
-/// The cause for which writers are slowed or stopped in this mode; `None`: they are not.
-fn cause(mode: u8) -> Option<&'static str> {
-    match mode {
-        PACED_BY_FLUSH => Some("flush_debt"),
-        PACED_BY_COMPACTION => Some("compaction_debt"),
-        STOPPED => Some("memory"),
-        FULL => Some("disk_full"),
-        _ => None,
-    }
-}
-
-/// The rate, as a multiple of the drain, at `debt` between `knee` and `limit`; `None`: any, up to the
-/// knee.
-fn pace(debt: f64, knee: f64, limit: f64) -> Option<f64> {
-    policy::pace((debt - knee) / (limit - knee))
-}
-
-fn blend(old: &AtomicU64, bytes: u64, took: Duration) {
-    let seconds = took.as_secs_f64().max(1e-4);
-    let measured = bytes as f64 / seconds;
-    let blended = old.load(Ordering::Relaxed) as f64 * 0.7 + measured * 0.3;
-    old.store(blended as u64, Ordering::Relaxed);
-}
-
 impl Pacer {
     /// A pacer that slows nobody yet, and reports when it does.
     pub fn new(events: Arc<EventBus>) -> Self {
         let epoch = Instant::now();
         Self {
-            mode: AtomicU8::new(OPEN),
+            mode: AtomicU8::new(PaceMode::Open as u8),
             compactions_late: AtomicBool::new(false),
             line: Mutex::default(),
             epoch,
-            flushed_at: Mutex::new(epoch),
-            // Until something is measured, this is the rate of a slow disk.
-            flush_drain: AtomicU64::new(100 << 20),
+            flushed_at: Mutex::default(),
+            flush_drain: AtomicU64::new(FLUSH_DRAIN),
             pressure: Mutex::default(),
             step_times: std::array::from_fn(|_| AtomicU64::new(STEP_TIME)),
             events,
@@ -278,20 +201,25 @@ impl Pacer {
     /// their flush since `waited_since`. The time in which the worker did other work counts too:
     /// writers must not be faster than the worker is with all its work.
     pub fn flushed(&self, bytes: u64, waited_since: Instant) {
-        let now = Instant::now();
+        let since = waited_since.saturating_duration_since(self.epoch);
+        self.flushed_at(bytes, since, self.epoch.elapsed());
+    }
+
+    /// As [`Self::flushed`], at a time since the epoch.
+    pub fn flushed_at(&self, bytes: u64, waited_since: Duration, now: Duration) {
         let before = std::mem::replace(&mut *self.flushed_at.lock(), now);
-        blend(&self.flush_drain, bytes, now.saturating_duration_since(before.max(waited_since)));
+        let took = now.saturating_sub(before.max(waited_since));
+        let drain = self.flush_drain.load(Ordering::Relaxed) as f64;
+        let drain = controller::flush_drain(drain, bytes, took);
+        self.flush_drain.store(drain as u64, Ordering::Relaxed);
     }
 
     /// Measures how fast a compaction took in bytes of deltas, or a push bytes of the runs of a tier;
     /// `tier` is 0 for compactions.
     pub fn compacted(&self, tier: usize, bytes: u64, took: Duration) {
         let Some(time) = self.step_times.get(tier).filter(|_| bytes > 0) else { return };
-        // A few bytes take the time of a sync, which says nothing of many.
-        let weight = 0.3 * (bytes as f64 / STEP_BYTES).min(1.0);
-        let measured = took.as_secs_f64() * 1e12 / bytes as f64;
-        let before = time.load(Ordering::Relaxed) as f64;
-        time.store((before + (measured - before) * weight) as u64, Ordering::Relaxed);
+        let blended = controller::step_time(time.load(Ordering::Relaxed), bytes, took);
+        time.store(blended, Ordering::Relaxed);
     }
 
     /// Takes in how full the trees are; [`Self::update`] acts on it.
@@ -304,11 +232,18 @@ impl Pacer {
         self.pressure.lock().full
     }
 
-    /// The rate at which workers take in what is written, in bytes per second.
-    fn compaction_drain(&self, pressure: Pressure) -> f64 {
+    /// The measured drains.
+    pub fn drains(&self) -> Drains {
+        self.drains_under(&self.pressure.lock())
+    }
+
+    fn drains_under(&self, pressure: &Pressure) -> Drains {
         let steps = self.step_times.iter().take(pressure.tiers + 1);
-        let time: u64 = steps.map(|time| time.load(Ordering::Relaxed)).sum();
-        pressure.workers.max(1) as f64 * 1e12 / time.max(1) as f64
+        let times = steps.map(|time| time.load(Ordering::Relaxed));
+        Drains {
+            flush: self.flush_drain.load(Ordering::Relaxed) as f64,
+            compaction: controller::compaction_drain(times, pressure.workers),
+        }
     }
 
     /// Updates the decision. Returns whether waiting writers may go on now.
@@ -316,39 +251,34 @@ impl Pacer {
         self.update_at(debts, self.epoch.elapsed())
     }
 
-    fn update_at(&self, debts: Debts, now: Duration) -> bool {
-        let share = |bytes: u64, budget: u64| bytes as f64 / budget.max(1) as f64;
-        let fill = share(debts.memtables, debts.budget).max(share(debts.log, debts.log_budget));
-        let ratio = share(debts.deltas, debts.bases);
-        let flush_drain = self.flush_drain.load(Ordering::Relaxed) as f64;
-        let by_flush = pace(fill, FLUSH_KNEE, 1.0).map(|multiple| multiple * flush_drain);
-        let by_bytes = pace(ratio, COMPACTION_KNEE, COMPACTION_LIMIT);
+    /// As [`Self::update`], at a time since the epoch.
+    pub fn update_at(&self, mut debts: Debts, now: Duration) -> bool {
+        let since_flush = now.saturating_sub(*self.flushed_at.lock());
+        debts.flush_takes = debts.flush_takes.map(|took| took.min(since_flush));
         let pressure = *self.pressure.lock();
-        let multiple = by_bytes.into_iter().chain(pressure.allowed).reduce(f64::min);
-        let by_compaction = multiple.map(|multiple| multiple * self.compaction_drain(pressure));
-        let (mode, rate) = match (by_flush, by_compaction) {
-            _ if fill >= 1.0 => (STOPPED, 0.0),
-            _ if debts.tight => (FULL, 0.0),
-            (None, None) => (OPEN, 0.0),
-            (Some(flush), Some(merge)) if merge < flush => (PACED_BY_COMPACTION, merge),
-            (Some(flush), _) => (PACED_BY_FLUSH, flush),
-            (None, Some(merge)) => (PACED_BY_COMPACTION, merge),
-        };
-        self.compactions_late.store(multiple.is_some(), Ordering::Relaxed);
+        let drains = self.drains_under(&pressure);
         let mut line = self.line.lock();
         line.advance(now);
+        let elapsed = now.saturating_sub(std::mem::replace(&mut line.decided, now));
+        let waiting = line.is_waited_in();
+        let decision = decide(&debts, &pressure, drains, &mut line.course, (elapsed, waiting));
+        let mode = decision.mode;
+        self.compactions_late.store(decision.compactions_late, Ordering::Relaxed);
         let rate_before = line.rate;
-        line.rate = if mode == STOPPED { 0.0 } else { rate.max(RATE_MIN) };
-        if mode == OPEN {
-            line.head = line.taken as f64;
+        line.rate = decision.rate;
+        line.memory_after = decision.memory_after;
+        if mode == PaceMode::Open {
+            line.release();
         }
         // The mode is set under the line's lock, so decisions and modes are in the same order.
-        let before = self.mode.swap(mode, Ordering::AcqRel);
+        let before = self.mode.swap(mode as u8, Ordering::AcqRel);
+        let before = PaceMode::numbered(before.into()).unwrap_or_default();
         if before != mode {
             let since = std::mem::replace(&mut line.since, now);
             self.tell((before, rate_before), (mode, line.rate), now.saturating_sub(since));
         }
-        before != mode && (mode == OPEN || before == STOPPED)
+        let goes = [PaceMode::Open, PaceMode::DiskFull].contains(&mode);
+        before != mode && (goes || before == PaceMode::Stopped)
     }
 
     /// How long ago the database was opened.
@@ -357,10 +287,11 @@ impl Pacer {
     }
 
     /// Reports a change of the mode; each mode comes with its rate.
-    fn tell(&self, before: (u8, f64), now: (u8, f64), duration: Duration) {
-        let rate = |(mode, rate): (u8, f64)| {
-            [PACED_BY_FLUSH, PACED_BY_COMPACTION].contains(&mode).then_some(rate as u64)
+    fn tell(&self, before: (PaceMode, f64), now: (PaceMode, f64), duration: Duration) {
+        let rate = |(mode, rate): (PaceMode, f64)| {
+            [PaceMode::FlushDebt, PaceMode::CompactionDebt].contains(&mode).then_some(rate as u64)
         };
+        let cause = |mode: PaceMode| mode.cause().map(Cause::as_str);
         if let Some(cause) = cause(before.0) {
             let rate = rate(before);
             self.events.emit(EventKind::WriteStallEnd { cause, rate, duration });
@@ -373,7 +304,11 @@ impl Pacer {
     /// Whether writers may go on without a call to the pacer.
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.mode.load(Ordering::Acquire) == OPEN
+        self.mode.load(Ordering::Acquire) == PaceMode::Open as u8
+    }
+
+    fn mode(&self) -> PaceMode {
+        PaceMode::numbered(self.mode.load(Ordering::Acquire).into()).unwrap_or_default()
     }
 
     /// Whether writers are slowed and one was there lately.
@@ -383,9 +318,9 @@ impl Pacer {
 
     fn slows_a_writer_at(&self, now: Duration) -> bool {
         let asked = self.line.lock().asked;
-        match self.mode.load(Ordering::Acquire) {
-            OPEN | FULL => false,
-            STOPPED => true,
+        match self.mode() {
+            PaceMode::Open | PaceMode::DiskFull => false,
+            PaceMode::Stopped => true,
             _ => now.saturating_sub(asked) < LATELY,
         }
     }
@@ -395,42 +330,74 @@ impl Pacer {
         self.compactions_late.load(Ordering::Relaxed)
     }
 
-    /// What a writer of `bytes` must do; called only while not open. `place` is the writer's place
-    /// in the line: its first call takes the place, and later calls keep it.
-    pub fn admit(&self, bytes: u64, place: &mut Option<u64>) -> Admission {
-        self.admit_at(bytes, place, self.epoch.elapsed())
+    /// The turn of a writer of `bytes`, asked for only while not open.
+    pub fn turn(&self, bytes: u64, waits: bool) -> Turn<'_> {
+        Turn { pacer: self, bytes, place: None, waits }
     }
 
-    fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
+    /// What a writer of `bytes` must do. `place` is the writer's place in the line: its first call
+    /// takes the place, later calls keep it, and it is used up when the writer may go. A writer that
+    /// gives up has to [leave](Self::leave).
+    pub fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
         let mut line = self.line.lock();
-        let cause = match self.mode.load(Ordering::Acquire) {
-            OPEN | FULL => return Admission::Go,
-            STOPPED => return Admission::Stop,
-            PACED_BY_COMPACTION => Cause::CompactionDebt,
-            _ => Cause::FlushDebt,
+        let mode = self.mode();
+        let Some(cause) = mode.cause().filter(|cause| *cause != Cause::DiskFull) else {
+            *place = None;
+            return Admission::Go;
         };
         line.advance(now);
         line.asked = now;
-        let place = *place.get_or_insert_with(|| {
-            line.taken += bytes;
-            line.taken - bytes
-        });
-        let wait = line.time_to(place);
-        if wait < WAIT_MIN { Admission::Go } else { Admission::Wait(wait.min(WAIT_MAX), cause) }
+        // Also who comes while all are stopped: otherwise a writer that is slow to wake would find
+        // others before it after each stop.
+        let first = *place.get_or_insert_with(|| line.take(bytes));
+        if mode == PaceMode::Stopped {
+            return Admission::Stop(line.memory_after);
+        }
+        let wait = line.time_to(first);
+        if wait < WAIT_MIN {
+            *place = None;
+            return Admission::Go;
+        }
+        let nap = (wait / NAP_PART).clamp(NAP_MIN, NAP_MAX);
+        Admission::Wait(wait.min(nap), cause)
+    }
+
+    /// What a writer of `bytes` must do that does not wait: go on, or come back after this time. It
+    /// goes when nobody waits before it.
+    pub fn try_admit_at(&self, bytes: u64, now: Duration) -> Admission {
+        let mut line = self.line.lock();
+        let mode = self.mode();
+        let Some(cause) = mode.cause().filter(|cause| *cause != Cause::DiskFull) else {
+            return Admission::Go;
+        };
+        line.advance(now);
+        line.asked = now;
+        if mode == PaceMode::Stopped {
+            return Admission::Stop(line.memory_after);
+        }
+        let wait = line.time_to(line.taken);
+        // Seeded: a write that does not wait overtakes those that do.
+        if wait < WAIT_MIN || bug!("admission_impatient_writers_overtake") {
+            line.take(bytes);
+            return Admission::Go;
+        }
+        Admission::Wait(wait, cause)
+    }
+
+    /// Frees the place of a writer that gave up: nobody waits for its bytes.
+    pub fn leave(&self, place: u64, bytes: u64) {
+        // Seeded: others wait for the bytes of writes that were given up.
+        bug!("admission_places_left_are_waited_for", return);
+        self.line.lock().leave(place, bytes);
     }
 
     /// What the pacer does with writers now, and the rate in force in bytes per second; 0: there is
     /// none.
     pub fn pace(&self) -> (PaceMode, u64) {
         let line = self.line.lock();
-        let mode = self.mode.load(Ordering::Acquire);
-        let rate = line.rate as u64;
-        match mode {
-            OPEN => (PaceMode::Open, 0),
-            PACED_BY_FLUSH => (PaceMode::FlushDebt, rate),
-            PACED_BY_COMPACTION => (PaceMode::CompactionDebt, rate),
-            STOPPED => (PaceMode::Stopped, 0),
-            _ => (PaceMode::DiskFull, 0),
+        match self.mode() {
+            mode @ (PaceMode::FlushDebt | PaceMode::CompactionDebt) => (mode, line.rate as u64),
+            mode => (mode, 0),
         }
     }
 }

@@ -4,11 +4,13 @@
 //! the remedy. Errors are cheap to clone, because every later caller gets a failure of the
 //! background (a poisoned log, for example).
 
+mod cause;
 mod kind;
 mod message;
 mod problem;
 mod space;
 
+pub use cause::Cause;
 pub use kind::ErrorKind;
 pub use problem::{Problem, VerifyReport};
 pub use space::{Shortage, SpaceHeld};
@@ -134,6 +136,14 @@ pub enum Error {
         shortage: Shortage,
         /// What holds space in the database, where known.
         held: Option<Arc<SpaceHeld>>,
+    },
+    /// A call that does not wait ([`crate::Keyspace::try_insert`], [`crate::Keyspace::try_remove`],
+    /// [`crate::Db::try_write`]) would have had to. It wrote nothing.
+    WouldBlock {
+        /// What it would have waited for: flush debt, compaction debt, memory or a full device.
+        reason: Cause,
+        /// An estimate of the time after which it is worth another try.
+        retry_after: Duration,
     },
     /// An earlier failure left the end of the log or manifest unknown. Writes fail until the
     /// database is reopened; reads go on (C2, R8).
@@ -324,6 +334,7 @@ impl Error {
             Self::ValueTooLarge { .. } => ErrorKind::ValueTooLarge,
             Self::BatchTooLarge { .. } => ErrorKind::BatchTooLarge,
             Self::DiskFull { .. } => ErrorKind::DiskFull,
+            Self::WouldBlock { .. } => ErrorKind::WouldBlock,
             Self::Poisoned { .. } => ErrorKind::Poisoned,
             Self::Closed => ErrorKind::Closed,
             Self::Forked => ErrorKind::Forked,

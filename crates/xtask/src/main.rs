@@ -12,6 +12,7 @@ mod install;
 mod leveldb_bench;
 mod metrics;
 mod mutants;
+mod pacing;
 mod programs;
 mod simulate;
 mod workspace;
@@ -132,6 +133,8 @@ enum Chore {
     /// Simulates how often bytes are written, over how many runs a key lies and how much space data
     /// of any size take, with the engine's own policy and without any data.
     Simulate(simulate::Simulate),
+    /// Simulates how writers are slowed, with the engine's own pacer, on a virtual clock.
+    SimulatePacing(pacing::Pacing),
 }
 
 fn main() -> ExitCode {
@@ -142,6 +145,7 @@ fn main() -> ExitCode {
             fuzz::run(&workspace::root(), &fuzz::Fuzz { name: target, seconds, address, input })
         }
         Chore::Simulate(asked) => simulate::run(&workspace::root(), &asked),
+        Chore::SimulatePacing(asked) => pacing::run(&workspace::root(), &asked),
         Chore::InstallC { prefix, libdir, destdir, profile, built } => {
             let asked = install::Install { prefix, libdir, destdir, profile, built };
             install::run(&workspace::root(), &asked)

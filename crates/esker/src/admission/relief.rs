@@ -10,7 +10,7 @@ use crate::error::SpaceHeld;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many times work that lacks space waits for calls that use old states; each wait is twice as
 /// long as the one before.
@@ -25,6 +25,17 @@ pub struct Moment {
     /// The positions of the snapshots.
     pub snapshots: Vec<Seq>,
 }
+
+/// How often space is released for one piece of work.
+pub const ATTEMPTS: u32 = 8;
+/// How much space relief leaves free outside the reserve, if it can.
+pub const RELIEF_BYTES: u64 = 1 << 20;
+/// A segment is rewritten if at least this part of it is hidden, unless a caller waits for less.
+pub const EASY_PART: f64 = 0.125;
+/// How long work that lacks space first waits for calls that use old states.
+pub const PASSING_WAIT: Duration = Duration::from_millis(1);
+/// How long the result holds that nothing can be freed: the removal of a checkpoint gives no signal.
+const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
 
 /// What is remembered of the search for space.
 #[derive(Debug, Default)]
@@ -43,6 +54,16 @@ pub struct Relief {
     pub last_held: LastHeld,
 }
 
+impl Relief {
+    /// Whether relief has freed all that can be freed now; `moment` is the present.
+    pub fn is_exhausted(&self, moment: impl FnOnce() -> Moment) -> bool {
+        let exhausted = self.exhausted.lock();
+        exhausted
+            .as_ref()
+            .is_some_and(|(at, then)| at.elapsed() < EXHAUSTED_FOR && *then == moment())
+    }
+}
+
 /// What a write that found no space has tried so far.
 #[derive(Debug, Default)]
 pub struct Way {
@@ -50,6 +71,8 @@ pub struct Way {
     pub attempts: u32,
     /// Its use of the reserve.
     pub claim: Option<Claim>,
+    /// Whether it is not to wait for space.
+    pub impatient: bool,
 }
 
 /// The last result, and the state that it describes: refused writes change nothing.

@@ -2,6 +2,7 @@
 
 use super::range::half_open;
 use super::value::stored_form;
+use crate::admission::Terms;
 use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::db::{Core, Write};
@@ -9,7 +10,7 @@ use crate::stats::counters::{WriteCounts, Written};
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{OwnValue, OwnWrites};
 use crate::wal::ops::Op;
-use crate::{Durability, Error, Keyspace, Result};
+use crate::{Error, Keyspace, Result};
 use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -314,15 +315,15 @@ impl Batch {
     }
 
     /// Writes the batch; 0 if it is empty.
-    pub(super) fn write(&self, core: &Core, durability: Durability) -> Result<u64> {
-        self.write_if_unchanged(core, durability, None)
+    pub(super) fn write(&self, core: &Core, terms: Terms) -> Result<u64> {
+        self.write_if_unchanged(core, terms, None)
     }
 
     /// Writes the batch if nothing in `reads` has changed since it was read.
     pub(super) fn write_if_unchanged(
         &self,
         core: &Core,
-        durability: Durability,
+        terms: Terms,
         reads: Option<&ReadSet>,
     ) -> Result<u64> {
         if self.is_empty() {
@@ -347,7 +348,7 @@ impl Batch {
             payload: &self.payload,
             operations: self.operations,
             keyspaces: &keyspaces,
-            durability,
+            terms,
             counts: Written::Batch(&self.counts),
         };
         core.write_if_unchanged(&write, reads)
@@ -376,6 +377,6 @@ impl Keyspace {
     pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let mut batch = Batch::new();
         batch.remove_range(self, range)?;
-        batch.write(&self.handle.core, self.handle.core.durability()).map(|_| ())
+        batch.write(&self.handle.core, self.handle.core.durability().into()).map(|_| ())
     }
 }

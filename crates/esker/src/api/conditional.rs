@@ -109,7 +109,7 @@ impl Keyspace {
             }
             let mut reads = ReadSet::new(core.batch_bytes_max());
             reads.key(&self.state, key, since);
-            match batch.write_if_unchanged(core, core.durability(), Some(&reads)) {
+            match batch.write_if_unchanged(core, core.durability().into(), Some(&reads)) {
                 Ok(_) => return Ok(Some(new)),
                 Err(Error::Conflict { .. }) => {}
                 Err(error) => return Err(error),

@@ -1,6 +1,7 @@
 //! A handle on a database.
 
 use super::handle::Handle;
+use crate::admission::Terms;
 use crate::catalog::Asked;
 use crate::catalog::BranchState;
 use crate::db::Core;
@@ -263,7 +264,7 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<u64> {
-        batch.borrow().write(self.core(), self.core().durability())
+        batch.borrow().write(self.core(), self.core().durability().into())
     }
 
     /// Like [`Db::write`], with a given durability class.
@@ -281,7 +282,48 @@ impl Db {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn write_with(&self, batch: impl Borrow<Batch>, durability: Durability) -> Result<u64> {
-        batch.borrow().write(self.core(), durability)
+        batch.borrow().write(self.core(), durability.into())
+    }
+
+    /// Like [`Db::write`], but it never waits for its turn, for memory or for space, as
+    /// [`Keyspace::try_insert`]: it fails where it would, and nothing of the batch is written.
+    ///
+    /// # Errors
+    /// As [`Db::write`], and [`crate::Error::WouldBlock`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{Batch, Error};
+    /// let mut batch = Batch::new();
+    /// batch.insert(&db.default_keyspace(), "order:1", "paid");
+    /// while let Err(Error::WouldBlock { retry_after, .. }) = db.try_write(&batch) {
+    ///     // A runtime would do something else meanwhile.
+    ///     std::thread::sleep(retry_after);
+    /// }
+    /// # assert!(db.contains_key("order:1")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn try_write(&self, batch: impl Borrow<Batch>) -> Result<u64> {
+        batch.borrow().write(self.core(), Terms::impatient(self.core().durability()))
+    }
+
+    /// Like [`Db::try_write`], with a given durability class.
+    ///
+    /// # Errors
+    /// As [`Db::try_write`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let mut batch = esker::Batch::new();
+    /// batch.insert(&db.default_keyspace(), "order:1", "paid");
+    /// // It waits for the sync of the log, but for no turn before that.
+    /// db.try_write_with(batch, esker::Durability::Disk)?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn try_write_with(&self, batch: impl Borrow<Batch>, durability: Durability) -> Result<u64> {
+        batch.borrow().write(self.core(), Terms::impatient(durability))
     }
 
     /// Begins a transaction, which reads the database as it is now.

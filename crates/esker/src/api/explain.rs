@@ -136,8 +136,8 @@ impl Keyspace {
         value: impl AsRef<[u8]>,
     ) -> Result<Explanation> {
         let mut recording = WriteRecording::default();
-        let durability = self.handle.core.durability();
-        self.put_followed(key.as_ref(), value.as_ref(), durability, &mut recording)?;
+        let terms = self.handle.core.durability().into();
+        self.put_followed(key.as_ref(), value.as_ref(), terms, &mut recording)?;
         Ok(recording.explain(&self.state.name))
     }
 }

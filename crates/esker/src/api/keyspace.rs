@@ -4,6 +4,7 @@ use super::handle::Handle;
 use super::range::{bounds, half_open};
 use super::traits::{keyspace_ttl, millis};
 use super::value::{no_operator, stored_form};
+use crate::admission::Terms;
 use crate::base::{Kind, Millis};
 use crate::catalog::KeyspaceState;
 use crate::catalog::check_key;
@@ -120,7 +121,38 @@ impl Keyspace {
         value: impl AsRef<[u8]>,
         durability: Durability,
     ) -> Result<()> {
-        self.put_followed(key.as_ref(), value.as_ref(), durability, &mut Untimed)
+        self.put_followed(key.as_ref(), value.as_ref(), durability.into(), &mut Untimed)
+    }
+
+    /// Like [`Keyspace::insert`], but it never waits because writers are slowed, for memory, or for
+    /// space on a full device: where [`Keyspace::insert`] would, it fails, and nothing is written.
+    ///
+    /// For threads that serve others too, such as those of an asynchronous runtime. A write of class
+    /// [`Durability::Disk`] still waits for its sync; and any write waits for writes before it in the
+    /// log that are still being copied, and, every few megabytes, while a log file is prepared.
+    ///
+    /// A write that waits has its place among the writers, and one that does not wait goes only if
+    /// nobody waits before it. So while writers are slowed, and others always wait, it may not go.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`], and [`crate::Error::WouldBlock`], after which the write is not there.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// use esker::Error;
+    /// match fruit.try_insert("apple", "red") {
+    ///     Ok(()) => println!("done"),
+    ///     Err(Error::WouldBlock { retry_after, .. }) => println!("again after {retry_after:?}"),
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # assert!(fruit.contains_key("apple")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn try_insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let terms = Terms::impatient(self.handle.core.durability());
+        self.put_followed(key.as_ref(), value.as_ref(), terms, &mut Untimed)
     }
 
     /// Inserts a value; `phases` follows the write.
@@ -129,19 +161,19 @@ impl Keyspace {
         &self,
         key: &[u8],
         value: &[u8],
-        durability: Durability,
+        terms: Terms,
         phases: &mut impl Phases,
     ) -> Result<()> {
         if let Some(expiry) = self.expiry() {
             let special = (Kind::ExpiringPut, Some(expiry));
-            return self.write_special(special, key, value, durability, phases);
+            return self.write_special(special, key, value, terms, phases);
         }
         check_key(key)?;
         self.handle.core.check_value_len(value.len() as u64)?;
         let user_bytes = (key.len() + value.len()) as u64;
         let counts = Written::Put(user_bytes);
         let op = Op::Put { keyspace: self.state.id, key, value };
-        self.write_one(&op, durability, counts, phases)
+        self.write_one(&op, terms, counts, phases)
     }
 
     /// Inserts a value that expires after `ttl`, counted from now. The keyspace's own time to
@@ -176,7 +208,7 @@ impl Keyspace {
         let (expiry, durability) = (self.expiry_after(ttl), self.handle.core.durability());
         let (key, value) = (key.as_ref(), value.as_ref());
         let special = (Kind::ExpiringPut, Some(expiry));
-        self.write_special(special, key, value, durability, &mut Untimed)
+        self.write_special(special, key, value, durability.into(), &mut Untimed)
     }
 
     /// Writes an operand, which the keyspace's merge operator later applies to the value. So this
@@ -230,7 +262,8 @@ impl Keyspace {
         self.check_merge(operand.as_ref())?;
         let expiry = self.expiry();
         let kind = if expiry.is_some() { Kind::ExpiringMerge } else { Kind::Merge };
-        self.write_special((kind, expiry), key.as_ref(), operand.as_ref(), durability, &mut Untimed)
+        let terms = durability.into();
+        self.write_special((kind, expiry), key.as_ref(), operand.as_ref(), terms, &mut Untimed)
     }
 
     /// Sets the default time to live of writes to the keyspace; `None`: they never expire. The
@@ -306,7 +339,7 @@ impl Keyspace {
         (kind, expiry): (Kind, Option<Millis>),
         key: &[u8],
         value: &[u8],
-        durability: Durability,
+        terms: Terms,
         phases: &mut impl Phases,
     ) -> Result<()> {
         check_key(key)?;
@@ -316,7 +349,7 @@ impl Keyspace {
         let user_bytes = (key.len() + value.len()) as u64;
         let counts = Written::Put(user_bytes);
         let op = Op::Special { keyspace: self.state.id, kind, key, stored };
-        self.write_one(&op, durability, counts, phases)
+        self.write_one(&op, terms, counts, phases)
     }
 
     /// Removes a key, if it exists.
@@ -353,18 +386,40 @@ impl Keyspace {
     /// # Ok::<(), esker::Error>(())
     /// ```
     pub fn remove_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
-        let key = key.as_ref();
+        self.remove_on(key.as_ref(), durability.into())
+    }
+
+    /// Like [`Keyspace::remove`], but it never waits for its turn, for memory or for space, as
+    /// [`Keyspace::try_insert`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::try_insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.try_remove("apple")?;
+    /// assert!(!fruit.contains_key("apple")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn try_remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.remove_on(key.as_ref(), Terms::impatient(self.handle.core.durability()))
+    }
+
+    fn remove_on(&self, key: &[u8], terms: Terms) -> Result<()> {
         check_key(key)?;
         let user_bytes = key.len() as u64;
         let counts = WriteCounts { deletes: 1, user_bytes, ..WriteCounts::default() };
         let op = Op::Delete { keyspace: self.state.id, key };
-        self.write_one(&op, durability, Written::Batch(&counts), &mut Untimed)
+        self.write_one(&op, terms, Written::Batch(&counts), &mut Untimed)
     }
 
     fn write_one<P: Phases>(
         &self,
         op: &Op<'_>,
-        durability: Durability,
+        terms: Terms,
         counts: Written<'_>,
         phases: &mut P,
     ) -> Result<()> {
@@ -376,7 +431,7 @@ impl Keyspace {
                 payload: &payload,
                 operations: 1,
                 keyspaces: &[&self.state],
-                durability,
+                terms,
                 counts,
             };
             let core = &self.handle.core;

@@ -24,6 +24,22 @@ impl Db {
         self.default.insert(key, value)
     }
 
+    /// [`crate::Keyspace::try_insert`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.try_insert("door", "open")?; // Nobody is slowed here.
+    /// assert_eq!(db.get("door")?, Some(b"open".to_vec()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn try_insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.default.try_insert(key, value)
+    }
+
     /// [`crate::Keyspace::get`] on `default`.
     ///
     /// # Errors
@@ -91,6 +107,23 @@ impl Db {
     /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.default.remove(key)
+    }
+
+    /// [`crate::Keyspace::try_remove`] on `default`.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// db.insert("door", "open")?;
+    /// db.try_remove("door")?;
+    /// assert!(!db.contains_key("door")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn try_remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.default.try_remove(key)
     }
 
     /// [`crate::Keyspace::remove_range`] on `default`.

@@ -360,7 +360,7 @@ impl Transaction {
             };
         }
         let reads = Some(&inner.reads).filter(|reads| !reads.is_empty());
-        batch.write_if_unchanged(core, self.durability, reads)
+        batch.write_if_unchanged(core, self.durability.into(), reads)
     }
 
     /// Discards all writes. Dropping the transaction does the same.

@@ -63,8 +63,9 @@ pub const RUNS_BURST: usize = 2 * DELTAS_MAX + 2;
 const LATE_MAX: f64 = 2.0;
 /// Writers are paced when a path has room for fewer runs than this.
 const LEFT_MIN: f64 = 4.0;
-/// The rate of writers when a path begins to fill and when it is full, as multiples of the drain.
-const RATE_AT_KNEE: f64 = 2.0;
+/// The rate of writers when a path begins to fill, as a multiple of the drain.
+pub const RATE_AT_KNEE: f64 = 2.0;
+/// That when it is full.
 const RATE_AT_BOUND: f64 = 0.25;
 
 /// A tree to which nothing was written for this long is tightened.

@@ -103,7 +103,7 @@ impl Core {
         self.check_open()?;
         self.latch.check()?;
         if let Some(error) = self.work.flush_error() {
-            if !self.is_shortage_passing(&error)? {
+            if !self.is_shortage_passing(&error, true)? {
                 return Err(error);
             }
             // Space was freed: the flush is tried again.

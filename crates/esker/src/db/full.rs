@@ -17,7 +17,10 @@
 //! 5. Everything here ends: a caller waits only as long as space is freed, and only space that was
 //!    written earlier can be freed.
 
-use crate::admission::relief::{Moment, PASSING_TRIES, Way};
+use crate::admission::relief::{
+    ATTEMPTS, EASY_PART, Moment, PASSING_TRIES, PASSING_WAIT, RELIEF_BYTES, Way,
+};
+use crate::admission::would_block;
 use crate::base::Bytewise;
 use crate::catalog::Order;
 use crate::commit::Pipeline;
@@ -31,19 +34,7 @@ use crate::events::EventKind;
 use crate::state::State;
 use crate::waits::Cause;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-/// How often space is released for one piece of work.
-const ATTEMPTS: u32 = 8;
-/// How much space relief leaves free outside the reserve, if it can.
-const RELIEF_BYTES: u64 = 1 << 20;
-/// A segment is rewritten if at least this part of it is hidden, unless a caller waits for less.
-const EASY_PART: f64 = 0.125;
-/// How long the result holds that nothing can be freed: the removal of a checkpoint gives no
-/// signal.
-const EXHAUSTED_FOR: Duration = Duration::from_secs(60);
-/// How long work that lacks space first waits for calls that use old states.
-const PASSING_WAIT: Duration = Duration::from_millis(1);
+use std::time::Instant;
 
 impl Core {
     /// Does work that must also succeed on a full device: if space is missing, it releases some and
@@ -60,14 +51,13 @@ impl Core {
                 outcome => break outcome,
             }
         };
-        self.end_way(way);
+        self.end_way(&mut way);
         outcome
     }
 
     /// Ends work that may have used the reserve.
-    pub(super) fn end_way(&self, way: Way) {
-        if way.claim.is_some() {
-            drop(way);
+    pub(super) fn end_way(&self, way: &mut Way) {
+        if way.claim.take().is_some() {
             self.work.done().notify();
         }
     }
@@ -134,13 +124,13 @@ impl Core {
 
     /// Admits a write while the reserve is not whole, if the write frees space or the reserve can
     /// be made whole.
-    pub(super) fn admit_while_tight(&self, frees: bool) -> Result<()> {
+    pub(super) fn admit_while_tight(&self, frees: bool, waits: bool) -> Result<()> {
         // Seeded: a full disk cannot be emptied.
         let frees = frees && !bug!("db_full_disk_refuses_deletes");
         if frees {
             // The log that waits for its flush stays within its part of the reserve.
             if self.log_kept() > FREEING_BYTES {
-                self.relieve_so(false)?;
+                self.relieve_so(!waits, waits)?;
             }
             return Ok(());
         }
@@ -149,7 +139,7 @@ impl Core {
             if !self.reserve.is_tight() {
                 return Ok(());
             }
-            if !self.relieve_and_wait()? {
+            if !self.relieve(waits)? {
                 // Relief may have made it whole with space that others freed.
                 self.regain();
                 return if self.reserve.is_tight() { Err(self.no_space()) } else { Ok(()) };
@@ -166,7 +156,7 @@ impl Core {
                 outcome => break outcome,
             }
         };
-        self.end_way(way);
+        self.end_way(&mut way);
         outcome
     }
 
@@ -176,7 +166,7 @@ impl Core {
         if self.make_way(frees, way)? {
             return Ok(());
         }
-        self.end_way(std::mem::take(way));
+        self.end_way(way);
         if !frees {
             self.note_refused(true);
         }
@@ -202,7 +192,7 @@ impl Core {
     ) -> Result<()> {
         let mut way = Way::default();
         let appended = append(&mut || self.give_up(Use::All, &mut way));
-        self.end_way(way);
+        self.end_way(&mut way);
         appended
     }
 
@@ -216,9 +206,9 @@ impl Core {
             return Ok(true);
         }
         // Relief makes the reserve whole; this write may then use its part of it.
-        self.end_way(std::mem::take(way));
+        self.end_way(way);
         way.attempts = ATTEMPTS;
-        let again = self.relieve_and_wait()?;
+        let again = self.relieve(!way.impatient)?;
         if again {
             way.attempts = 0;
         }
@@ -230,27 +220,23 @@ impl Core {
         Moment { visible: self.visible(), snapshots: self.snapshots.list() }
     }
 
-    /// Whether relief has freed all that can be freed now.
-    fn is_exhausted(&self) -> bool {
-        let exhausted = self.relief.exhausted.lock();
-        let (since, at) = match &*exhausted {
-            Some((since, at)) => (since.elapsed(), at),
-            None => return false,
-        };
-        since < EXHAUSTED_FOR && *at == self.moment()
-    }
-
     /// Requests relief and waits until some space is freed: first space that is easily freed, then
     /// all. False: there was nothing to free. An error if the database is closed or takes no more
     /// writes: no space is freed then, so a caller that went on asking would never return (C8).
     pub(super) fn relieve_and_wait(&self) -> Result<bool> {
-        Ok(self.relieve_so(false)? || self.relieve_so(true)?)
+        self.relieve(true)
     }
 
-    fn relieve_so(&self, all: bool) -> Result<bool> {
+    /// As [`Self::relieve_and_wait`]; a caller that does not wait gets [`Error::WouldBlock`] while
+    /// relief is under way.
+    fn relieve(&self, waits: bool) -> Result<bool> {
+        Ok((waits && self.relieve_so(false, true)?) || self.relieve_so(true, waits)?)
+    }
+
+    fn relieve_so(&self, all: bool, waits: bool) -> Result<bool> {
         let before = self.relief.gains.load(Ordering::Acquire);
         let mut wait = None;
-        if !self.is_exhausted() {
+        if !self.relief.is_exhausted(|| self.moment()) {
             self.work.ask_relief(all);
         }
         loop {
@@ -267,15 +253,18 @@ impl Core {
             if self.work.is_settled() && !self.reserve.is_claimed() {
                 return Ok(self.relief.gains.load(Ordering::Acquire) != before);
             }
-            wait.get_or_insert_with(|| self.waits.begin(Cause::DiskFull));
             self.work.notify();
+            if !waits {
+                return Err(would_block(Cause::DiskFull, None));
+            }
+            wait.get_or_insert_with(|| self.waits.begin(Cause::DiskFull));
             self.work.done().wait_past(seen);
         }
     }
 
     /// Whether a failed flush is worth waiting for: space is missing, and some may be freed.
-    pub(super) fn is_shortage_passing(&self, error: &Error) -> Result<bool> {
-        Ok(matches!(error, Error::DiskFull { .. }) && self.relieve_and_wait()?)
+    pub(super) fn is_shortage_passing(&self, error: &Error, waits: bool) -> Result<bool> {
+        Ok(matches!(error, Error::DiskFull { .. }) && self.relieve(waits)?)
     }
 
     /// Called with the error of a compaction. If space was missing, and a partition is so large
@@ -328,14 +317,14 @@ impl Core {
     /// was.
     pub(super) fn relieve_if_asked(&self) -> bool {
         let Some(all) = self.work.begin_relief() else { return false };
-        if !self.is_exhausted() {
-            self.relieve(all);
+        if !self.relief.is_exhausted(|| self.moment()) {
+            self.free_what_can_be(all);
         }
         self.work.end_relief();
         true
     }
 
-    fn relieve(&self, all: bool) {
+    fn free_what_can_be(&self, all: bool) {
         let before = self.relief.gains.load(Ordering::Acquire);
         self.give_up_log();
         let at = self.moment();

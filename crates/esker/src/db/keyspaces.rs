@@ -76,7 +76,7 @@ impl Core {
             return Ok(());
         }
         // The keyspace may exist already, and a change takes little space in the log.
-        self.wait_for_admission(CHANGE_BYTES, true)
+        self.wait_for_admission(CHANGE_BYTES, true, true)
     }
 
     /// Seals the memtables when the log has become long. The size of the memtables may not show

@@ -10,7 +10,7 @@
 //!    it.
 
 use crate::admission::relief::Way;
-use crate::admission::{Admission, Debts, Pressure};
+use crate::admission::{Admission, Debts, Pressure, Terms, would_block};
 use crate::base::{CustomOrder, Kind, SEQ_MAX, Seq};
 use crate::catalog::{KeyspaceState, orders_of};
 use crate::commit::{Class, Pipeline};
@@ -49,8 +49,8 @@ pub struct Write<'a> {
     pub operations: u32,
     /// The keyspaces that they touch, each at least once.
     pub keyspaces: &'a [&'a KeyspaceState],
-    /// The durability class of the write.
-    pub durability: Durability,
+    /// Its durability class, and whether it waits.
+    pub terms: Terms,
     /// What it writes, for the counters.
     pub counts: Written<'a>,
 }
@@ -152,7 +152,7 @@ impl Core {
         if cfg!(feature = "bench-no-stats") {
             return self.write_followed(write, reads, &mut Untimed);
         }
-        if write.durability == Durability::Disk {
+        if write.terms.durability == Durability::Disk {
             return self.write_recorded(write, reads);
         }
         forget_notes();
@@ -211,7 +211,7 @@ impl Core {
         }
         let open = self.pacer.is_open();
         if !open {
-            self.wait_for_admission(len, write.frees())?;
+            self.wait_for_admission(len, write.frees(), write.terms.waits)?;
         }
         // What is checked now need not be checked while other writers wait, and a conflict that is
         // found here takes no space in the log.
@@ -223,7 +223,7 @@ impl Core {
         phases.ended(StepSource::Admission);
         let custom = custom || reads.is_some_and(|reads| reads.has_custom_comparator());
         // This is the only caller, so the compiler keeps the whole write in one function.
-        let mut way = Way::default();
+        let mut way = Way { impatient: !write.terms.waits, ..Way::default() };
         let end = loop {
             match self.write_once(pipeline, write, watch, custom, phases) {
                 Ok(end) => break end,
@@ -232,7 +232,7 @@ impl Core {
                 Err(error) => return Err(error),
             }
         };
-        self.end_way(way);
+        self.end_way(&mut way);
         if P::FOLLOWS {
             self.counters.end_commit();
         }
@@ -241,7 +241,7 @@ impl Core {
         } else if !open && !write.frees() {
             self.note_refused(false);
         }
-        if write.durability == Durability::Buffered {
+        if write.terms.durability == Durability::Buffered {
             self.buffered_end.fetch_max(end, Ordering::AcqRel);
             return Ok(end | NOT_LOGGED);
         }
@@ -298,7 +298,7 @@ impl Core {
         apply: impl FnOnce(&State, Seq) -> Result<(u64, bool)>,
         phases: &mut impl Phases,
     ) -> Result<Seq> {
-        let class = Class::of(write.durability);
+        let class = Class::of(write.terms.durability);
         let turn = watch.map(|_| self.transactions.one_at_a_time());
         let check = |seq: Seq| {
             // A drop marks its keyspace while reservation is closed, so a writer that reserved
@@ -397,7 +397,7 @@ impl Core {
         let ops = ops.ok_or_else(|| self.undecodable(pipeline.reserved()))?;
         let orders = orders_of(write.keyspaces)?;
         let order_of = |id| orders.iter().find(|(k, _)| *k == id).map(|(_, order)| *order);
-        pipeline.check_room(write.payload, write.operations, Class::of(write.durability))?;
+        pipeline.check_room(write.payload, write.operations, Class::of(write.terms.durability))?;
         // Seals take this lock too: between placing and publishing, the active set stays the same.
         let placing = self.placing.lock();
         if let Some(Watch { reads, seen }) = watch {
@@ -441,34 +441,40 @@ impl Core {
         self.commit(pipeline, write, watch, apply, phases)
     }
 
-    /// Waits as the pacer decides; the error says why memory will not become free.
+    /// Waits as the pacer decides, or does not wait; the error says why memory will not become free.
     #[cold]
-    pub(super) fn wait_for_admission(&self, bytes: u64, frees: bool) -> Result<()> {
-        if self.reserve.is_tight() {
-            self.admit_while_tight(frees)?;
-        }
-        let mut place = None;
+    pub(super) fn wait_for_admission(&self, bytes: u64, frees: bool, waits: bool) -> Result<()> {
+        let mut turn = self.pacer.turn(bytes, waits);
         loop {
+            // While the writer waited, the device may have become full.
+            if self.reserve.is_tight() {
+                self.admit_while_tight(frees, waits)?;
+            }
             let seen = self.room.epoch();
-            let (wait, cause) = match self.pacer.admit(bytes, &mut place) {
+            let (wait, cause) = match turn.ask() {
                 Admission::Go => return Ok(()),
                 Admission::Wait(wait, cause) => (wait, cause),
-                Admission::Stop => {
+                Admission::Stop(after) => {
                     if let Some(error) = self.work.flush_error() {
                         // Work that has ended since then may have held the space.
-                        if !self.is_shortage_passing(&error)? {
+                        if !self.is_shortage_passing(&error, waits)? {
                             return Err(error);
                         }
                         continue;
                     }
                     self.seal_before_waiting()?;
-                    self.gate(Point::CallerWaits);
                     // Freed memory gives a signal; the limit is for a flush that hangs.
-                    (Duration::from_secs(1), Cause::Memory)
+                    (if waits { Duration::from_secs(1) } else { after }, Cause::Memory)
                 }
             };
             self.check_open()?;
             self.latch.check()?;
+            if !waits {
+                return Err(would_block(cause, Some(wait)));
+            }
+            if cause == Cause::Memory {
+                self.gate(Point::CallerWaits);
+            }
             let _wait = self.waits.begin(cause);
             self.room.wait_past_timeout(seen, wait);
         }

@@ -47,6 +47,11 @@ impl fmt::Display for Error {
                 write!(f, "no space left for {}: {shortage}", path.display())?;
                 held.as_ref().map_or(Ok(()), |held| write!(f, " ({held})"))
             }
+            Self::WouldBlock { reason, retry_after } => write!(
+                f,
+                "the write would wait ({}): try again after about {retry_after:?}",
+                reason.as_str()
+            ),
             Self::Poisoned { cause } => {
                 write!(f, "the database takes no more writes after a failure ({cause}): reopen it")
             }

@@ -110,7 +110,7 @@ impl Target {
             payload: &self.payload,
             operations: self.operations,
             keyspaces: &keyspaces,
-            durability: Durability::Buffered,
+            terms: Durability::Buffered.into(),
             counts: Written::Batch(&self.counts),
         })?;
         self.written += u64::from(self.operations);

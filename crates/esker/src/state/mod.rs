@@ -22,6 +22,7 @@ use crate::sync::primitives;
 use crate::trace::StepSource;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// The memtables and the version.
 #[derive(Debug)]
@@ -122,6 +123,11 @@ impl State {
     /// Bytes at which the largest of the sets is sealed.
     pub fn set_bytes_max(&self) -> u64 {
         self.memtable_sets.iter().map(|set| set.capacity_bytes()).max().unwrap_or(0)
+    }
+
+    /// How long the oldest sealed set has waited for the end of its flush.
+    pub fn flush_takes(&self) -> Option<Duration> {
+        self.oldest_sealed().and_then(|set| set.sealed_since()).map(|since| since.elapsed())
     }
 
     /// Bytes of the sealed sets.

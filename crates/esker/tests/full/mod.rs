@@ -375,6 +375,38 @@ fn a_write_on_a_full_disk_returns_when_writing_has_ended() {
     let _ = db.close();
 }
 
+/// A write that does not wait for space asks for it all the same: a program that tries again is either
+/// told that there is none, or gets it.
+#[test]
+fn a_write_that_does_not_wait_comes_to_an_end_on_a_full_disk() {
+    let disk = CrashFs::new();
+    disk.set_capacity(Some(8 * MIB));
+    let db = Db::open_with(PATH, on(&disk)).unwrap();
+    let space = db.default_keyspace();
+    let until_told = |write: &dyn Fn() -> esker::Result<()>| loop {
+        match write() {
+            Err(Error::WouldBlock { .. }) => std::thread::yield_now(),
+            told => break told,
+        }
+    };
+    let mut count = 0;
+    let error = loop {
+        let written = until_told(&|| space.try_insert(key(count), value(count)));
+        if let Err(error) = written {
+            break error;
+        }
+        count += 1;
+    };
+    assert_eq!(error.kind(), ErrorKind::DiskFull, "{error}");
+    assert!(count > 10, "{count} writes");
+    assert_eq!(db.stats().waits.disk_full.count, 0, "it waited");
+    (0..count).for_each(|number| until_told(&|| space.try_remove(key(number))).unwrap());
+    until_told(&|| space.try_insert(key(0), value(1))).unwrap();
+    assert_eq!(db.stats().waits.disk_full.count, 0, "it waited");
+    assert_eq!(space.get(key(0)).unwrap(), Some(value(1)));
+    db.close().unwrap();
+}
+
 /// What of space ends at the n-th operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shortage {

@@ -20,6 +20,7 @@ mod serializable;
 mod settling;
 mod shared_work;
 mod tiers;
+mod try_write;
 
 use esker::Options;
 use esker::fs::Fs;

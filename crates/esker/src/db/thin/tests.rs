@@ -13,9 +13,9 @@ use std::ops::Bound;
 fn write(core: &Core, keyspace: &KeyspaceState, op: Op<'_>) {
     let mut payload = Vec::new();
     op.encode(&mut payload);
-    let (durability, counts) = (Durability::Process, Written::Put(0));
+    let (terms, counts) = (Durability::Process.into(), Written::Put(0));
     let (payload, keyspaces) = (&payload[..], &[keyspace][..]);
-    core.write(&Write { payload, operations: 1, keyspaces, durability, counts }).unwrap();
+    core.write(&Write { payload, operations: 1, keyspaces, terms, counts }).unwrap();
 }
 
 fn key(number: u32) -> [u8; 4] {

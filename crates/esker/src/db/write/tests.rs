@@ -38,8 +38,13 @@ fn put(keyspace: &KeyspaceState, key: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 fn write<'a>(payload: &'a [u8], operations: u32, keyspaces: &'a [&KeyspaceState]) -> Write<'a> {
-    let durability = Durability::Process;
-    Write { payload, operations, keyspaces, durability, counts: Written::Put(0) }
+    let terms = Durability::Process.into();
+    Write { payload, operations, keyspaces, terms, counts: Written::Put(0) }
+}
+
+/// Takes places in the line, as a writer does that then writes for ever.
+fn take_places(core: &Core, bytes: u64) -> Admission {
+    core.pacer.admit_at(bytes, &mut None, core.pacer.uptime())
 }
 
 /// Bytes of log that are kept for the memtables.
@@ -58,7 +63,7 @@ fn what_is_refused_behind_its_reservation_makes_the_log_no_longer_than_its_budge
     let pipeline = core.writable().unwrap();
     for round in 0..500 {
         if !core.pacer.is_open() {
-            core.wait_for_admission(len, false).unwrap();
+            core.wait_for_admission(len, false, true).unwrap();
         }
         // As if the keyspace was dropped after the first check of it.
         let refused = core.commit(pipeline, &write, None, |_, _| unreachable!(), &mut Untimed);
@@ -142,9 +147,9 @@ fn a_writer_that_is_woken_before_its_time_goes_on_waiting() {
     let (_directory, core) = open();
     core.pacer.update(Debts { memtables: 90, budget: 100, log_budget: 1, ..Debts::default() });
     // The line before it is so long that its turn never comes.
-    assert_eq!(core.pacer.admit(1 << 50, &mut None), Admission::Go);
+    assert_eq!(take_places(&core, 1 << 50), Admission::Go);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| core.wait_for_admission(1, false));
+        let writer = scope.spawn(|| core.wait_for_admission(1, false, true));
         for _ in 0..5000 {
             core.room.notify();
             std::thread::yield_now();
@@ -191,10 +196,10 @@ fn each_wait_for_admission_has_its_cause() {
         let pace = core.stats(0).pace;
         assert_eq!(pace.mode, mode);
         assert_eq!(pace.limit > 0, mode != PaceMode::Stopped);
-        core.pacer.admit(1 << 50, &mut None);
+        take_places(&core, 1 << 50);
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
-                core.wait_for_admission(1, false).unwrap();
+                core.wait_for_admission(1, false, true).unwrap();
                 crate::waits::take_tally()
             });
             while Cause::ALL.iter().all(|any| core.waits.of(*any).count == 0) {
@@ -284,4 +289,44 @@ fn who_waits_for_its_turn_to_commit_has_no_place_yet() {
         core.end_transaction(at, number);
     }
     core.close().unwrap();
+}
+
+#[test]
+fn a_write_that_does_not_wait_is_told_why_and_leaves_nothing() {
+    let paced = |memtables, deltas| Debts {
+        memtables,
+        budget: 100,
+        log_budget: 1,
+        deltas,
+        bases: 100,
+        ..Debts::default()
+    };
+    for (debts, cause) in [
+        (paced(90, 0), Cause::FlushDebt),
+        (paced(0, 150), Cause::CompactionDebt),
+        (paced(100, 0), Cause::Memory),
+    ] {
+        let (_directory, core) = open();
+        let default = core.catalog.lock().by_id(0).cloned().unwrap();
+        let spaces: [&KeyspaceState; 1] = [&default];
+        let payload = put(&default, b"k", b"v");
+        let terms = Terms::impatient(Durability::Process);
+        let write = Write { terms, ..write(&payload, 1, &spaces) };
+        core.pacer.update(debts);
+        take_places(&core, 1 << 50);
+        let pipeline = core.writable().unwrap();
+        let before = (pipeline.reserved(), core.visible());
+        for _ in 0..100 {
+            let Err(Error::WouldBlock { reason, retry_after }) = core.write(&write) else {
+                panic!("it waited or went on");
+            };
+            assert_eq!(reason, cause);
+            assert!(retry_after > Duration::ZERO);
+        }
+        assert_eq!((pipeline.reserved(), core.visible()), before, "nothing was written");
+        assert!(Cause::ALL.iter().all(|any| core.waits.of(*any).count == 0), "it waited");
+        core.pacer.update(Debts::default());
+        core.write(&write).unwrap();
+        core.close().unwrap();
+    }
 }
