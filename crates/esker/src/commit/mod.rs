@@ -38,4 +38,6 @@ mod tests;
 pub(crate) use ring::{Refused, Ring, Ticket};
 
 #[cfg(not(loom))]
-pub use pipeline::{Class, LogConfig, LogCounters, Pipeline};
+pub use pipeline::{
+    Class, LogBytes, LogConfig, LogCounters, Pipeline, REST_AFTER, Rest, RestBytes, Resting,
+};

@@ -2,8 +2,11 @@
 
 mod config;
 mod full;
+mod rest;
 
+pub use super::space::LogBytes;
 pub use config::{Class, LogConfig, LogCounters};
+pub use rest::{REST_AFTER, Rest, RestBytes, Resting};
 
 use super::group::{Group, OnSync};
 use super::ring::{Refused, Ring, Ticket};
@@ -81,11 +84,12 @@ impl Pipeline {
         }
         let ring = Ring::new(SLOTS, at);
         chain.life = config.life;
-        let LogConfig { fs, dir, kind, file_bytes_max, on_full, events, .. } = config;
+        let LogConfig { fs, dir, kind, file_bytes_min, file_bytes_max, on_full, events, .. } =
+            config;
         let make_room = || on_full.as_ref().is_some_and(|make_room| make_room());
         let open = |medium, chain| {
             let place = Place { fs: fs.clone(), dir: dir.clone(), events: events.clone() };
-            Space::open(place, medium, file_bytes_max, chain, &ring, &make_room)
+            Space::open(place, medium, (file_bytes_min, file_bytes_max), chain, &ring, &make_room)
         };
         let (space, medium) = match kind {
             LogKind::Plain => (open(Medium::Plain, chain)?, Medium::Plain),
@@ -392,11 +396,6 @@ impl Pipeline {
     /// Whether records are copied into a mapping.
     pub fn mapped(&self) -> bool {
         self.append.is_none()
-    }
-
-    /// Bytes of all log files.
-    pub fn file_bytes(&self) -> u64 {
-        self.space.file_bytes()
     }
 
     /// What was counted since the log was opened.

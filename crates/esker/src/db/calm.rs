@@ -1,10 +1,13 @@
-//! When trees are tightened, and what is taken up ([`crate::compaction::calm`]).
+//! What happens when nobody writes: trees are tightened ([`crate::compaction::calm`]), and the log is
+//! put to rest ([`crate::commit::Rest`]).
 
 use crate::base::Bytewise;
 use crate::catalog::Order;
+use crate::commit::{Pipeline, REST_AFTER, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, loose};
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
+use crate::error::Result;
 use crate::manifest::Partition;
 use crate::stats::counters::Counter;
 use std::time::Instant;
@@ -59,5 +62,46 @@ impl Core {
             keys.extend(parts.map(|part| key(part.lower.clone())));
         }
         keys
+    }
+
+    /// Puts the log to rest if nobody writes.
+    pub(super) fn rest_if_calm(&self) -> Resting {
+        let Some(pipeline) = &self.pipeline else { return Resting::Nothing };
+        let (log, data) = (pipeline.bytes().to_gain, self.totals.lock().base_bytes);
+        let (flush, pause) = (self.settings.flush_bytes(), self.settings.rest_after);
+        let (visible, bytes) = (pipeline.visible(), RestBytes { log, flush, data, pause });
+        let mut rest = self.rest.lock();
+        match rest.look(visible, Instant::now(), bytes) {
+            // On a full device relief frees log.
+            Resting::Now if self.reserve.is_tight() => return Resting::Nothing,
+            // A flush may be slow, and its end gives workers no signal.
+            Resting::Now if !self.work.is_quiet() => return Resting::After(REST_AFTER),
+            Resting::Now => rest.ended(visible),
+            later => return later,
+        }
+        drop(rest);
+        self.shrink_log(pipeline);
+        self.rest.lock().ended(pipeline.visible());
+        Resting::Now
+    }
+
+    /// Leaves of the log one small file, and what a flush that becomes due releases.
+    fn shrink_log(&self, pipeline: &Pipeline) {
+        if let Err(error) = pipeline.rest() {
+            self.monitor.failed("log file", &error);
+        }
+        if pipeline.holds_more() {
+            self.seal(pipeline, &self.state_now());
+        }
+    }
+
+    /// Leaves of the log one small file if nothing was written since the last flush.
+    pub(super) fn shrink_flushed_log(&self, pipeline: &Pipeline) -> Result<()> {
+        let flushed = self.state_now().active().start == pipeline.reserved();
+        if !flushed || self.reserve.is_tight() {
+            return Ok(());
+        }
+        self.shrink_log(pipeline);
+        self.flush()
     }
 }
