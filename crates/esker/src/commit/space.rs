@@ -66,8 +66,9 @@ struct Maker {
     pool: Vec<Arc<AllocatedFile>>,
     /// A new file that the next log file takes.
     ready: Option<Arc<AllocatedFile>>,
-    /// Nobody has asked for log space since the log was put to rest: released log files are removed.
-    resting: bool,
+    /// Where the log ended when it was put to rest, if it has not grown since; 0: it has. Released log
+    /// files are removed then.
+    rests_at: Seq,
     retired: Vec<Retired>,
     /// Everything before this position is released (R3).
     released: Seq,
@@ -146,7 +147,7 @@ impl Space {
             populated: start,
             pool: Vec::new(),
             ready: None,
-            resting: false,
+            rests_at: 0,
             retired: retired.collect(),
             released: 0,
             holed: 0,
@@ -198,7 +199,7 @@ impl Space {
         let mut maker = self.maker.lock();
         while ring.limit() < end {
             let missing = end - ring.limit();
-            maker.resting = false;
+            maker.rests_at = 0;
             self.prepare_one(&mut maker, ring, missing)?;
         }
         // The writer's alarm rings: the thread that prepares ahead learns that the log has grown.
@@ -223,9 +224,14 @@ impl Space {
     /// the writers (R9). Returns whether a log file was prepared.
     pub(super) fn prepare_ahead(&self, ring: &Ring) -> Result<bool> {
         let mut maker = self.maker.lock();
-        let due = self.due(ring);
-        maker.resting &= !due;
-        let outcome = if due { self.prepare_one(&mut maker, ring, 0) } else { Ok(()) };
+        // The caller may be late, and a log at rest stays as it is until the next write.
+        let due = self.due(ring) && ring.reserved() != maker.rests_at;
+        let outcome = if due {
+            maker.rests_at = 0;
+            self.prepare_one(&mut maker, ring, 0)
+        } else {
+            Ok(())
+        };
         self.populate(&mut maker, ring);
         self.set_alarm(&maker, ring);
         outcome.map(|()| due)
@@ -273,7 +279,7 @@ impl Space {
     fn prepare_one(&self, maker: &mut Maker, ring: &Ring, missing: u64) -> Result<()> {
         let start = ring.limit();
         let first = self.live.read().is_empty();
-        if !first && !maker.resting && maker.prepared_at.elapsed() < FILLS_FAST {
+        if !first && maker.rests_at == 0 && maker.prepared_at.elapsed() < FILLS_FAST {
             maker.capacity = (maker.capacity * 2 + HEADER_BYTES).min(self.capacity_max);
         }
         let missing = missing.next_multiple_of(CAPACITY_MIN).min(self.capacity_max);
@@ -410,7 +416,7 @@ impl Space {
                 && file.capacity() <= self.capacity_max
                 && log_file.start() >= maker.holed
                 && file.keeps_space();
-            if useful && !maker.resting && maker.pool.len() < POOL_MAX {
+            if useful && maker.rests_at == 0 && maker.pool.len() < POOL_MAX {
                 maker.pool.push(Arc::clone(file));
             } else {
                 unneeded.push(file.path().to_owned());

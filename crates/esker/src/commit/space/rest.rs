@@ -40,14 +40,19 @@ impl Space {
         void_bytes: u64,
     ) -> (Option<Ticket>, Result<()>) {
         let mut maker = self.maker.lock();
-        maker.resting = true;
         self.drain_pool(&mut maker);
-        let end = ring.reserved() + void_bytes;
-        let capacity = self.in_use(end).map_or(0, |log_file| log_file.file().capacity());
-        if capacity <= self.capacity_min {
-            return (self.drop_unused(&mut maker, ring, void_bytes), Ok(()));
+        maker.rests_at = ring.reserved();
+        let in_use = self.in_use(maker.rests_at + void_bytes);
+        let (ticket, outcome) =
+            if in_use.is_some_and(|in_use| in_use.file().capacity() > self.capacity_min) {
+                self.replace_large(&mut maker, ring, void_bytes)
+            } else {
+                (self.drop_unused(&mut maker, ring, void_bytes), Ok(()))
+            };
+        if let Some(ticket) = ticket {
+            maker.rests_at = ticket.end;
         }
-        self.replace_large(&mut maker, ring, void_bytes)
+        (ticket, outcome)
     }
 
     /// The log file that holds the position before `end`.
