@@ -1,7 +1,7 @@
 //! What happens when nobody writes: trees are tightened ([`crate::compaction::calm`]), and the log is
 //! put to rest ([`crate::commit::Rest`]).
 
-use crate::base::Bytewise;
+use crate::base::{Bytewise, Seq};
 use crate::catalog::Order;
 use crate::commit::{Pipeline, REST_AFTER, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, loose};
@@ -80,19 +80,20 @@ impl Core {
             later => return later,
         }
         drop(rest);
-        self.shrink_log(pipeline);
-        self.rest.lock().ended(pipeline.visible());
+        if let Some(end) = self.shrink_log(pipeline) {
+            self.rest.lock().ended(end);
+        }
         Resting::Now
     }
 
-    /// Leaves of the log one small file, and what a flush that becomes due releases.
-    fn shrink_log(&self, pipeline: &Pipeline) {
-        if let Err(error) = pipeline.rest() {
-            self.monitor.failed("log file", &error);
-        }
+    /// Leaves of the log one small file, and what a flush that becomes due releases. Returns where the
+    /// log rests.
+    fn shrink_log(&self, pipeline: &Pipeline) -> Option<Seq> {
+        let end = pipeline.rest().inspect_err(|error| self.monitor.failed("log file", error)).ok();
         if pipeline.holds_more() {
             self.seal(pipeline, &self.state_now());
         }
+        end
     }
 
     /// Leaves of the log one small file if nothing was written since the last flush.

@@ -24,8 +24,9 @@ const WORTH_DIVISOR: u64 = 8;
 impl Pipeline {
     /// Removes log files that the next records do not need, and replaces a large one by a small one. A
     /// flush of everything then releases the other log files, which are removed. An error means that
-    /// the large one stays; the log itself is not affected, unless writing has ended.
-    pub fn rest(&self) -> Result<()> {
+    /// the large one stays; the log itself is not affected, unless writing has ended. Returns where the
+    /// log ends if nobody has written meanwhile.
+    pub fn rest(&self) -> Result<Seq> {
         self.latch.check()?;
         let buffer = self.append.as_ref().map(Mutex::lock);
         let synced = self.group.synced();

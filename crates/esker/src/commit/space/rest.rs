@@ -33,12 +33,13 @@ pub struct LogBytes {
 
 impl Space {
     /// Puts the log to rest: see the description of the file. Returns the ticket of `void_bytes` that
-    /// was reserved for this, if any; the caller completes it as a void, also after an error.
+    /// was reserved for this, if any; the caller completes it as a void, also after an error. And where
+    /// the log ends if nobody has written meanwhile.
     pub(in crate::commit) fn rest(
         &self,
         ring: &Ring,
         void_bytes: u64,
-    ) -> (Option<Ticket>, Result<()>) {
+    ) -> (Option<Ticket>, Result<Seq>) {
         let mut maker = self.maker.lock();
         self.drain_pool(&mut maker);
         maker.rests_at = ring.reserved();
@@ -52,7 +53,7 @@ impl Space {
         if let Some(ticket) = ticket {
             maker.rests_at = ticket.end;
         }
-        (ticket, outcome)
+        (ticket, outcome.map(|()| maker.rests_at))
     }
 
     /// The log file that holds the position before `end`.

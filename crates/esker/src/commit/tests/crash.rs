@@ -66,7 +66,9 @@ fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
             2 | 3 => {
                 log.prepare_ahead().unwrap();
             }
-            4 => log.rest().unwrap(),
+            4 => {
+                log.rest().unwrap();
+            }
             _ => {}
         }
     }
