@@ -4,11 +4,10 @@ mod config;
 mod full;
 mod rest;
 
-pub use super::space::LogBytes;
 pub use config::{Class, LogConfig, LogCounters};
-pub use rest::{REST_AFTER, Rest, RestBytes, Resting};
 
 use super::group::{Group, OnSync};
+use super::rest::Rest;
 use super::ring::{Refused, Ring, Ticket};
 use super::space::{Place, Space};
 use crate::base::Seq;
@@ -26,7 +25,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Writers that can be between reservation and publication at once, plus one.
 const SLOTS: usize = 1024;
@@ -47,6 +46,7 @@ pub struct Pipeline {
     first: Seq,
     on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
     waits: Arc<Waits>,
+    rest: Mutex<Rest>,
 }
 
 impl fmt::Debug for Pipeline {
@@ -115,6 +115,7 @@ impl Pipeline {
             first: at,
             on_prepare_needed: config.on_prepare_needed,
             waits: config.waits,
+            rest: Mutex::new(Rest::new(at, Instant::now())),
         })
     }
 

@@ -1,15 +1,16 @@
 //! What happens when nobody writes: trees are tightened ([`crate::compaction::calm`]), and the log is
-//! put to rest ([`crate::commit::Rest`]).
+//! put to rest ([`Pipeline::rest`]).
 
-use crate::base::{Bytewise, Seq};
+use crate::base::Bytewise;
 use crate::catalog::Order;
-use crate::commit::{Pipeline, REST_AFTER, RestBytes, Resting};
+use crate::commit::{Pipeline, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, loose};
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::manifest::Partition;
 use crate::stats::counters::Counter;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Core {
@@ -66,34 +67,24 @@ impl Core {
 
     /// Puts the log to rest if nobody writes.
     pub(super) fn rest_if_calm(&self) -> Resting {
-        let Some(pipeline) = &self.pipeline else { return Resting::Nothing };
-        let (log, data) = (pipeline.bytes().to_gain, self.totals.lock().base_bytes);
-        let (flush, pause) = (self.settings.flush_bytes(), self.settings.rest_after);
-        let (visible, bytes) = (pipeline.visible(), RestBytes { log, flush, data, pause });
-        let mut rest = self.rest.lock();
-        match rest.look(visible, Instant::now(), bytes) {
-            // On a full device relief frees log.
-            Resting::Now if self.reserve.is_tight() => return Resting::Nothing,
-            // A flush may be slow, and its end gives workers no signal.
-            Resting::Now if !self.work.is_quiet() => return Resting::After(REST_AFTER),
-            Resting::Now => rest.ended(visible),
-            later => return later,
+        // On a full device relief frees log.
+        let pipeline = self.pipeline.as_ref().filter(|_| !self.reserve.is_tight());
+        let Some(pipeline) = pipeline else { return Resting::Nothing };
+        let (flush, data) = (self.settings.flush_bytes(), self.totals.lock().base_bytes);
+        let bytes = RestBytes { flush, data, pause: self.settings.rest_after };
+        let resting = pipeline.resting(Instant::now(), bytes, self.work.is_quiet());
+        if resting == Resting::Now {
+            self.shrink_log(pipeline);
         }
-        drop(rest);
-        if let Some(end) = self.shrink_log(pipeline) {
-            self.rest.lock().ended(end);
-        }
-        Resting::Now
+        resting
     }
 
-    /// Leaves of the log one small file, and what a flush that becomes due releases. Returns where the
-    /// log rests.
-    fn shrink_log(&self, pipeline: &Pipeline) -> Option<Seq> {
-        let end = pipeline.rest().inspect_err(|error| self.monitor.failed("log file", error)).ok();
-        if pipeline.holds_more() {
-            self.seal(pipeline, &self.state_now());
+    /// Leaves of the log one small file, and what a flush releases, if that is returned to be due.
+    fn shrink_log(&self, pipeline: &Pipeline) -> bool {
+        if let Err(error) = pipeline.rest() {
+            self.monitor.failed("log file", &error);
         }
-        end
+        pipeline.holds_more() && self.seal(pipeline, &self.state_now())
     }
 
     /// Leaves of the log one small file if nothing was written since the last flush.
@@ -102,7 +93,17 @@ impl Core {
         if !flushed || self.reserve.is_tight() {
             return Ok(());
         }
-        self.shrink_log(pipeline);
-        self.flush()
+        let flushes = || self.counters.background.flushes.load(Ordering::Relaxed);
+        let before = flushes();
+        let sealed = self.shrink_log(pipeline);
+        self.flush()?;
+        // A flush releases the log after its memtables are gone, and then ends.
+        loop {
+            let seen = self.work.done().epoch();
+            if !sealed || flushes() != before {
+                return Ok(());
+            }
+            self.wait_for_work(seen)?;
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::admission::relief::Relief;
 use crate::base::{Millis, Moment, Seq, SteadyClock};
 use crate::cache::BlockCache;
 use crate::catalog::Catalog;
-use crate::commit::{Pipeline, Rest};
+use crate::commit::Pipeline;
 use crate::compaction::CompactionRule;
 use crate::compaction::calm::Calm;
 use crate::compaction::queue::WorkQueue;
@@ -76,8 +76,6 @@ pub struct Core {
     pub(super) work: WorkQueue,
     /// Whether writes have paused.
     pub(super) calm: Mutex<Calm>,
-    /// Whether the log is to be put to rest.
-    pub(super) rest: Mutex<Rest>,
     /// Wakes the thread that prepares log files.
     pub(super) log_signal: Arc<Signal>,
     /// Wakes the thread that syncs the log and records how far it is synced.

@@ -14,7 +14,7 @@
 use crate::admission::Pacer;
 use crate::base::SteadyClock;
 use crate::cache::BlockCache;
-use crate::commit::{LogConfig, Pipeline, Rest};
+use crate::commit::{LogConfig, Pipeline};
 use crate::compaction::calm::Calm;
 use crate::compaction::queue::WorkQueue;
 use crate::db::core::Core;
@@ -175,7 +175,6 @@ impl Core {
             room: Signal::new(),
             work: WorkQueue::new(files.work().clone()),
             calm: parking_lot::Mutex::new(Calm::new(end, Instant::now())),
-            rest: parking_lot::Mutex::new(Rest::new(end, Instant::now())),
             log_signal,
             sync_signal,
             buffered_end: Default::default(),

@@ -1,32 +1,18 @@
-//! What the log keeps when nobody writes, and when that is.
-//!
-//! A log is *at rest* when nothing was written for a while ([`Rest`]); its files are then no more than
-//! one small one (`commit/space/rest.rs`).
+//! Puts the log to rest: its files are then no more than one small one (`commit/space/rest.rs`).
 
+use super::super::rest::{REST_AFTER, RestBytes, Resting};
 use super::super::space::LogBytes;
 use super::{PendingWrite, Pipeline, Stage};
-use crate::base::Seq;
 use crate::error::Result;
 use crate::wal::format::record_bytes;
 use parking_lot::Mutex;
-use std::time::{Duration, Instant};
-
-/// The log rests when nothing was written for this long, if enough was written before. Writers that
-/// pause for less find their log files ready, so a stream of 10 writes a second never rests.
-pub const REST_AFTER: Duration = Duration::from_secs(5);
-/// The log rests after this long whatever was written, if that gains anything.
-const REST_ANYWAY_AFTER: Duration = Duration::from_secs(60);
-/// The divisor of the bytes of a flush, or of all data, that must have been written since the last rest
-/// for it to be worth one soon. So pauses at most multiply the flushes by this, and rewrite a small
-/// tree as rarely.
-const WORTH_DIVISOR: u64 = 8;
+use std::time::Instant;
 
 impl Pipeline {
     /// Removes log files that the next records do not need, and replaces a large one by a small one. A
     /// flush of everything then releases the other log files, which are removed. An error means that
-    /// the large one stays; the log itself is not affected, unless writing has ended. Returns where the
-    /// log ends if nobody has written meanwhile.
-    pub fn rest(&self) -> Result<Seq> {
+    /// the large one stays; the log itself is not affected, unless writing has ended.
+    pub fn rest(&self) -> Result<()> {
         self.latch.check()?;
         let buffer = self.append.as_ref().map(Mutex::lock);
         let synced = self.group.synced();
@@ -35,7 +21,24 @@ impl Pipeline {
             // Dropping the pending write turns the stretch into a void.
             drop(PendingWrite { pipeline: self, ticket, synced, buffer, stage: Stage::Reserved });
         }
-        outcome
+        // Who writes from now on makes the next rest due.
+        outcome.map(|end| self.rest.lock().ended(end))
+    }
+
+    /// Whether the log is to be put to rest now, or when; `ready`: the caller can do it now. If so, other
+    /// callers get a different answer.
+    pub fn resting(&self, now: Instant, bytes: RestBytes, ready: bool) -> Resting {
+        let (visible, gain) = (self.visible(), self.bytes().to_gain);
+        let mut rest = self.rest.lock();
+        let resting = rest.look(visible, now, gain, bytes);
+        if resting == Resting::Now && !ready {
+            // What keeps the caller may end without a signal.
+            return Resting::After(REST_AFTER);
+        }
+        if resting == Resting::Now {
+            rest.ended(visible);
+        }
+        resting
     }
 
     /// Whether a flush of everything would release a log file.
@@ -53,78 +56,3 @@ impl Pipeline {
         self.bytes().files
     }
 }
-
-/// When a log is put to rest. Pure: nothing here does I/O or reads a clock.
-///
-/// 1. Never as long as that would gain nothing: its files are no larger than those of a log at rest.
-/// 2. After [`REST_AFTER`] without a write, if an eighth of a flush or an eighth of the data was written
-///    since the last rest; otherwise after [`REST_ANYWAY_AFTER`].
-/// 3. Once: then not before the next write.
-#[derive(Debug)]
-pub struct Rest {
-    /// The end of the writes when somebody looked last, and when it was first seen.
-    seen: (Seq, Instant),
-    /// The end of the log at the last rest.
-    ended: Seq,
-}
-
-/// Whether a log is to be put to rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resting {
-    /// There is nothing to gain until the next write.
-    Nothing,
-    /// It is due after so long, unless there are writes.
-    After(Duration),
-    /// It is due.
-    Now,
-}
-
-/// The bytes that decide how long a pause must be.
-#[derive(Debug, Clone, Copy)]
-pub struct RestBytes {
-    /// What log files take beyond what they take at rest.
-    pub log: u64,
-    /// What a flush takes.
-    pub flush: u64,
-    /// All data in partitions.
-    pub data: u64,
-    /// A pause that is enough, if a test says so.
-    pub pause: Option<Duration>,
-}
-
-impl Rest {
-    /// A log that was opened now.
-    pub fn new(visible: Seq, now: Instant) -> Self {
-        Self { seen: (visible, now), ended: visible }
-    }
-
-    /// Looks at the end of the writes.
-    pub fn look(&mut self, visible: Seq, now: Instant, bytes: RestBytes) -> Resting {
-        if visible != self.seen.0 {
-            self.seen = (visible, now);
-        }
-        // Seeded: a log that has rested is put to rest again and again.
-        let rested = visible == self.ended && !bug!("commit_log_rests_again");
-        if rested || bytes.log == 0 {
-            return Resting::Nothing;
-        }
-        let written = visible.saturating_sub(self.ended);
-        let enough = written >= bytes.flush.min(bytes.data) / WORTH_DIVISOR;
-        // Seeded: each pause of a trickle of writes makes a flush.
-        let enough = enough || bug!("commit_log_rests_for_little");
-        let pause = if enough { REST_AFTER } else { REST_ANYWAY_AFTER };
-        let pause = bytes.pause.unwrap_or(pause);
-        match pause.saturating_sub(now.saturating_duration_since(self.seen.1)) {
-            Duration::ZERO => Resting::Now,
-            left => Resting::After(left),
-        }
-    }
-
-    /// Notes that the log was put to rest, up to this position.
-    pub fn ended(&mut self, visible: Seq) {
-        self.ended = visible;
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -66,9 +66,7 @@ fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
             2 | 3 => {
                 log.prepare_ahead().unwrap();
             }
-            4 => {
-                log.rest().unwrap();
-            }
+            4 => log.rest().unwrap(),
             _ => {}
         }
     }

@@ -2,8 +2,8 @@ use super::*;
 
 const FLUSH: u64 = 128 << 20;
 
-fn bytes(log: u64, data: u64) -> RestBytes {
-    RestBytes { log, flush: FLUSH, data, pause: None }
+fn bytes(data: u64) -> RestBytes {
+    RestBytes { flush: FLUSH, data, pause: None }
 }
 
 fn after(seconds: u64) -> Resting {
@@ -15,19 +15,19 @@ fn a_log_rests_once_after_a_pause_and_not_while_writes_come() {
     let open = Instant::now();
     let at = |seconds| open + Duration::from_secs(seconds);
     let mut rest = Rest::new(1000, open);
-    let large = bytes(64 << 20, 1 << 30);
-    assert_eq!(rest.look(1000, at(99), large), Resting::Nothing, "nothing was written");
+    let (gain, bytes) = (64 << 20, bytes(1 << 30));
+    assert_eq!(rest.look(1000, at(99), gain, bytes), Resting::Nothing, "nothing was written");
     // Writes that come within the pause put it off.
     let mut visible = 1000 + (1 << 30);
     for second in 100..200 {
         visible += 100;
-        assert_eq!(rest.look(visible, at(second), large), after(5));
+        assert_eq!(rest.look(visible, at(second), gain, bytes), after(5));
     }
-    assert_eq!(rest.look(visible, at(203), large), after(1));
-    assert_eq!(rest.look(visible, at(204), large), Resting::Now);
+    assert_eq!(rest.look(visible, at(203), gain, bytes), after(1));
+    assert_eq!(rest.look(visible, at(204), gain, bytes), Resting::Now);
     rest.ended(visible + 32);
-    assert_eq!(rest.look(visible + 32, at(205), large), Resting::Nothing);
-    assert_eq!(rest.look(visible + 32, at(9999), large), Resting::Nothing);
+    assert_eq!(rest.look(visible + 32, at(205), gain, bytes), Resting::Nothing);
+    assert_eq!(rest.look(visible + 32, at(9999), gain, bytes), Resting::Nothing);
 }
 
 #[test]
@@ -40,16 +40,16 @@ fn a_trickle_of_writes_makes_no_flush() {
         visible += 100;
         let now = open + Duration::from_secs(6 * number);
         let log = if visible - 1000 > 126 << 10 { 256 << 10 } else { 0 };
-        rests += u64::from(rest.look(visible, now, bytes(log, 1 << 30)) == Resting::Now);
-        let later = rest.look(visible, now + Duration::from_secs(5), bytes(log, 1 << 30));
+        rests += u64::from(rest.look(visible, now, log, bytes(1 << 30)) == Resting::Now);
+        let later = rest.look(visible, now + Duration::from_secs(5), log, bytes(1 << 30));
         rests += u64::from(later == Resting::Now);
     }
     assert_eq!(rests, 0);
     // When it ends, a minute is enough.
     let end = open + Duration::from_secs(600_000);
-    assert_eq!(rest.look(visible, end, bytes(256 << 10, 1 << 30)), after(54));
+    assert_eq!(rest.look(visible, end, 256 << 10, bytes(1 << 30)), after(54));
     let end = end + Duration::from_secs(54);
-    assert_eq!(rest.look(visible, end, bytes(256 << 10, 1 << 30)), Resting::Now);
+    assert_eq!(rest.look(visible, end, 256 << 10, bytes(1 << 30)), Resting::Now);
 }
 
 #[test]
@@ -63,6 +63,6 @@ fn a_pause_is_short_if_much_was_written_for_a_flush_or_for_the_data() {
         (8, 0, 5),
     ] {
         let mut rest = Rest::new(1000, open);
-        assert_eq!(rest.look(1000 + written, open, bytes(1, data)), after(pause), "{written}");
+        assert_eq!(rest.look(1000 + written, open, 1, bytes(data)), after(pause), "{written}");
     }
 }
