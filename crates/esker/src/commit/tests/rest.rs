@@ -86,6 +86,16 @@ fn writers_go_on_in_the_small_file_and_nothing_is_lost() {
             }
             assert_eq!(payloads(&replay(&fs).unwrap().0), written);
         }
+        // Records so short that the slots of the ring come round within a window.
+        for round in 3..8_u32 {
+            for number in 0..round * 500 {
+                put(&log, &number.to_le_bytes(), Class::Process).unwrap();
+                written.push(number.to_le_bytes().to_vec());
+                log.prepare_ahead().unwrap();
+            }
+            log.rest().unwrap();
+        }
+        assert_eq!(payloads(&replay(&fs).unwrap().0), written);
         let (_, recovered) = replay(&fs).unwrap();
         drop(log);
         let log = Pipeline::resume(config_with_rest(&fs, kind), recovered, Arc::default()).unwrap();
