@@ -1,7 +1,7 @@
 //! Applies writes of the model to a database, and reads a database back as a model.
 
 use crate::model::{Folded, Joined, Model, NAMES, Op, is_folded, merges};
-use esker::internals::options::SmallTiers;
+use esker::internals::options::{SmallRest, SmallTiers};
 use esker::{
     Associative, AssociativeOperator, Batch, Clock, Compression, Db, Durability, Iter, Keyspace,
     KeyspaceOptions, LogKind, Options, Result, Snapshot, Transaction, TransactionOptions,
@@ -58,6 +58,11 @@ pub fn with_tiers(options: &mut Options, rng: &mut Rng) {
         direct: rng.below(3) as usize,
         tightens: rng.percent(30),
     });
+}
+
+/// Lets the log rest at each pause of the writes, however short, in a file of 8 KiB.
+pub fn with_rests(options: &mut Options) {
+    options.small_rest = Some(SmallRest { after: Duration::ZERO, file_bytes: 8 << 10 });
 }
 
 /// The same small sizes in every run: little data makes many runs and partitions.

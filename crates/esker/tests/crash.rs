@@ -110,6 +110,9 @@ fn open(disk: &CrashFs, rng: &mut Rng) -> esker::Result<Db> {
     if rng.percent(35) {
         harness::with_tiers(&mut options, rng);
     }
+    if rng.percent(35) {
+        harness::with_rests(&mut options);
+    }
     options.fs = disk.as_fs();
     options.sync_interval = None;
     // The files about the database change nothing of what survives (C12).

@@ -16,7 +16,7 @@
 //!    later, succeeded, in the order of the log (R5). No file is synced again after a failure (R8).
 //!
 //! The files: `ring` is the lock-free protocol, small enough to be model-checked with loom; `space`
-//! prepares, recycles and frees log files; `group` shares syncs among committers; `pipeline`
+//! prepares, recycles and frees log files; `rest` says when nobody writes; `group` shares syncs among committers; `pipeline`
 //! combines them. The shape follows the reservation logs of Aether (Johnson et al., VLDB 2010) and
 //! ERMIA (Kim et al., SIGMOD 2016).
 
@@ -26,6 +26,8 @@ mod group;
 mod loom_tests;
 #[cfg(not(loom))]
 mod pipeline;
+#[cfg(not(loom))]
+mod rest;
 mod ring;
 #[cfg(not(loom))]
 mod space;
@@ -39,3 +41,7 @@ pub(crate) use ring::{Refused, Ring, Ticket};
 
 #[cfg(not(loom))]
 pub use pipeline::{Class, LogConfig, LogCounters, Pipeline};
+#[cfg(not(loom))]
+pub use rest::{RestBytes, Resting};
+#[cfg(not(loom))]
+pub use space::LogBytes;

@@ -2,10 +2,12 @@
 
 mod config;
 mod full;
+mod rest;
 
 pub use config::{Class, LogConfig, LogCounters};
 
 use super::group::{Group, OnSync};
+use super::rest::Rest;
 use super::ring::{Refused, Ring, Ticket};
 use super::space::{Place, Space};
 use crate::base::Seq;
@@ -23,7 +25,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Writers that can be between reservation and publication at once, plus one.
 const SLOTS: usize = 1024;
@@ -44,6 +46,7 @@ pub struct Pipeline {
     first: Seq,
     on_prepare_needed: Option<Box<dyn Fn() + Send + Sync>>,
     waits: Arc<Waits>,
+    rest: Mutex<Rest>,
 }
 
 impl fmt::Debug for Pipeline {
@@ -81,11 +84,12 @@ impl Pipeline {
         }
         let ring = Ring::new(SLOTS, at);
         chain.life = config.life;
-        let LogConfig { fs, dir, kind, file_bytes_max, on_full, events, .. } = config;
+        let LogConfig { fs, dir, kind, file_bytes_min, file_bytes_max, on_full, events, .. } =
+            config;
         let make_room = || on_full.as_ref().is_some_and(|make_room| make_room());
         let open = |medium, chain| {
             let place = Place { fs: fs.clone(), dir: dir.clone(), events: events.clone() };
-            Space::open(place, medium, file_bytes_max, chain, &ring, &make_room)
+            Space::open(place, medium, (file_bytes_min, file_bytes_max), chain, &ring, &make_room)
         };
         let (space, medium) = match kind {
             LogKind::Plain => (open(Medium::Plain, chain)?, Medium::Plain),
@@ -111,6 +115,7 @@ impl Pipeline {
             first: at,
             on_prepare_needed: config.on_prepare_needed,
             waits: config.waits,
+            rest: Mutex::new(Rest::new(at, Instant::now())),
         })
     }
 
@@ -392,11 +397,6 @@ impl Pipeline {
     /// Whether records are copied into a mapping.
     pub fn mapped(&self) -> bool {
         self.append.is_none()
-    }
-
-    /// Bytes of all log files.
-    pub fn file_bytes(&self) -> u64 {
-        self.space.file_bytes()
     }
 
     /// What was counted since the log was opened.

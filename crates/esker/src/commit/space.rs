@@ -9,9 +9,13 @@
 //! Log files start small. They double in size while they fill quickly (R1), never take more than an
 //! eighth of the free space, and shrink to what fits when the device is full (R8). A failed
 //! preparation reserves nothing and leaves no file; its serial and file number are never used
-//! again. `spare` says what the log frees on a full device, and in which order.
+//! again. `spare` says what the log frees on a full device, and in which order; `rest` what it keeps
+//! when nobody writes.
 
+mod rest;
 mod spare;
+
+pub use rest::LogBytes;
 
 use super::ring::Ring;
 use crate::base::Seq;
@@ -26,8 +30,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// File size of the first log file of a log.
-const FIRST_FILE_BYTES: u64 = 256 << 10;
 /// A log file that fills faster than this is followed by one twice its size.
 const FILLS_FAST: Duration = Duration::from_secs(1);
 /// On a full device, a log file of at most this size is not retried with a smaller size.
@@ -62,6 +64,11 @@ struct Maker {
     prepared_at: Instant,
     populated: Seq,
     pool: Vec<Arc<AllocatedFile>>,
+    /// A new file that the next log file takes.
+    ready: Option<Arc<AllocatedFile>>,
+    /// Where the log ended when it was put to rest, if it has not grown since; 0: it has. Released log
+    /// files are removed then.
+    rests_at: Seq,
     retired: Vec<Retired>,
     /// Everything before this position is released (R3).
     released: Seq,
@@ -82,6 +89,8 @@ pub(super) struct Space {
     dir: PathBuf,
     events: Arc<EventBus>,
     medium: Medium,
+    /// Data bytes of the first log file.
+    capacity_min: u64,
     capacity_max: u64,
     maker: Mutex<Maker>,
     live: RwLock<Vec<Arc<LogFile>>>,
@@ -103,15 +112,16 @@ impl Space {
     pub(super) fn open(
         place: Place,
         medium: Medium,
-        file_bytes_max: u64,
+        (file_bytes_min, file_bytes_max): (u64, u64),
         chain: Chain,
         ring: &Ring,
         on_full: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let start = ring.reserved();
-        let capacity_max = (file_bytes_max.saturating_sub(HEADER_BYTES) / CAPACITY_MIN
-            * CAPACITY_MIN)
-            .clamp(CAPACITY_MIN, CAPACITY_MAX);
+        let capacity =
+            |bytes: u64| bytes.saturating_sub(HEADER_BYTES) / CAPACITY_MIN * CAPACITY_MIN;
+        let capacity_max = capacity(file_bytes_max).clamp(CAPACITY_MIN, CAPACITY_MAX);
+        let capacity_min = capacity(file_bytes_min).clamp(CAPACITY_MIN, capacity_max);
         let retired = chain.log_files.iter().map(|log_file| Retired {
             path: log_file.path.clone(),
             start: log_file.header.start,
@@ -132,10 +142,12 @@ impl Space {
             next_serial: chain.next_serial.max(1),
             next_number: chain.next_number.max(1),
             predecessor: before.map_or(0, |log_file| log_file.header.nonce),
-            capacity: (FIRST_FILE_BYTES - HEADER_BYTES).min(capacity_max),
+            capacity: capacity_min,
             prepared_at: Instant::now(),
             populated: start,
             pool: Vec::new(),
+            ready: None,
+            rests_at: 0,
             retired: retired.collect(),
             released: 0,
             holed: 0,
@@ -146,6 +158,7 @@ impl Space {
             dir,
             events,
             medium,
+            capacity_min,
             capacity_max,
             maker: Mutex::new(maker),
             live: RwLock::new(Vec::new()),
@@ -186,9 +199,11 @@ impl Space {
         let mut maker = self.maker.lock();
         while ring.limit() < end {
             let missing = end - ring.limit();
+            maker.rests_at = 0;
             self.prepare_one(&mut maker, ring, missing)?;
         }
-        self.set_alarm(&maker, ring);
+        // The writer's alarm rings: the thread that prepares ahead learns that the log has grown.
+        self.wake_at.store(0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -209,8 +224,14 @@ impl Space {
     /// the writers (R9). Returns whether a log file was prepared.
     pub(super) fn prepare_ahead(&self, ring: &Ring) -> Result<bool> {
         let mut maker = self.maker.lock();
-        let due = self.due(ring);
-        let outcome = if due { self.prepare_one(&mut maker, ring, 0) } else { Ok(()) };
+        // The caller may be late, and a log at rest stays as it is until the next write.
+        let due = self.due(ring) && ring.reserved() != maker.rests_at;
+        let outcome = if due {
+            maker.rests_at = 0;
+            self.prepare_one(&mut maker, ring, 0)
+        } else {
+            Ok(())
+        };
         self.populate(&mut maker, ring);
         self.set_alarm(&maker, ring);
         outcome.map(|()| due)
@@ -219,7 +240,15 @@ impl Space {
     /// Whether enough of the last prepared log file is used for the next to be prepared.
     pub(super) fn due(&self, ring: &Ring) -> bool {
         let live = self.live.read();
-        live.last().is_some_and(|last| ring.reserved() >= due_at(last))
+        live.last().is_some_and(|last| ring.reserved() >= self.due_at(last))
+    }
+
+    /// The position from which on the log file after `last` is due. An idle database keeps one small
+    /// log file; a busy one gets the time that preparing a large log file takes.
+    fn due_at(&self, last: &LogFile) -> Seq {
+        let capacity = last.header().capacity;
+        let share = if capacity <= self.capacity_min { 2 } else { 8 };
+        last.start() + capacity / share
     }
 
     fn populate(&self, maker: &mut Maker, ring: &Ring) {
@@ -239,7 +268,7 @@ impl Space {
     fn set_alarm(&self, maker: &Maker, ring: &Ring) {
         let live = self.live.read();
         let Some(last) = live.last() else { return };
-        let due = due_at(last);
+        let due = self.due_at(last);
         let step = maker.populated.saturating_sub(POPULATE_STEP).max(ring.reserved() + 1);
         let populate = self.medium == Medium::Mapped && maker.populated < ring.limit();
         let at = if populate { due.min(step) } else { due };
@@ -250,7 +279,7 @@ impl Space {
     fn prepare_one(&self, maker: &mut Maker, ring: &Ring, missing: u64) -> Result<()> {
         let start = ring.limit();
         let first = self.live.read().is_empty();
-        if !first && maker.prepared_at.elapsed() < FILLS_FAST {
+        if !first && maker.rests_at == 0 && maker.prepared_at.elapsed() < FILLS_FAST {
             maker.capacity = (maker.capacity * 2 + HEADER_BYTES).min(self.capacity_max);
         }
         let missing = missing.next_multiple_of(CAPACITY_MIN).min(self.capacity_max);
@@ -296,18 +325,13 @@ impl Space {
         while let Some(shared) = maker.pool.pop_if(|file| !file.is_ours_alone()) {
             let _ = self.fs.remove_file(shared.path());
         }
-        let reused = maker.pool.pop();
-        let fresh = reused.is_none();
-        let file = match reused {
-            Some(file) => {
-                self.recycled.fetch_add(1, Ordering::Relaxed);
-                file
-            }
-            None => {
-                let path = self.dir.join(file_name(maker.next_number));
-                maker.next_number += 1;
-                Arc::new(AllocatedFile::create(&*self.fs, path, capacity, self.medium)?)
-            }
+        let (file, fresh) = if let Some(ready) = maker.ready.take() {
+            (ready, true)
+        } else if let Some(file) = maker.pool.pop() {
+            self.recycled.fetch_add(1, Ordering::Relaxed);
+            (file, false)
+        } else {
+            (self.create(maker, capacity)?, true)
         };
         let path = file.path().to_owned();
         let prepared = LogFile::prepare(file, header, fresh).and_then(|log_file| {
@@ -323,6 +347,13 @@ impl Space {
             let _ = self.fs.remove_file(&path);
         }
         prepared
+    }
+
+    /// Makes a file for a log file with so many bytes of data.
+    fn create(&self, maker: &mut Maker, capacity: u64) -> Result<Arc<AllocatedFile>> {
+        let path = self.dir.join(file_name(maker.next_number));
+        maker.next_number += 1;
+        AllocatedFile::create(&*self.fs, path, capacity, self.medium).map(Arc::new)
     }
 
     /// Runs `f` with the log file that covers the ticket's whole stretch, if there is one.
@@ -376,12 +407,7 @@ impl Space {
             live.drain(..keep_from).collect()
         };
         if !released.is_empty() {
-            for cell in &self.cached {
-                let mut cell = cell.lock();
-                if cell.as_ref().is_some_and(|log_file| log_file.limit() <= position) {
-                    *cell = None;
-                }
-            }
+            self.forget(|log_file| log_file.limit() <= position);
         }
         let mut unneeded = Vec::new();
         for log_file in released {
@@ -390,7 +416,7 @@ impl Space {
                 && file.capacity() <= self.capacity_max
                 && log_file.start() >= maker.holed
                 && file.keeps_space();
-            if useful && maker.pool.len() < POOL_MAX {
+            if useful && maker.rests_at == 0 && maker.pool.len() < POOL_MAX {
                 maker.pool.push(Arc::clone(file));
             } else {
                 unneeded.push(file.path().to_owned());
@@ -402,6 +428,16 @@ impl Space {
         drop(maker);
         let remove = |path: &PathBuf| self.fs.remove_file(path).context("remove", path);
         unneeded.iter().map(remove).fold(Ok(()), Result::and)
+    }
+
+    /// Empties the cells that hold such log files.
+    fn forget(&self, which: impl Fn(&LogFile) -> bool) {
+        for cell in &self.cached {
+            let mut cell = cell.lock();
+            if cell.as_deref().is_some_and(&which) {
+                *cell = None;
+            }
+        }
     }
 
     /// Rewrites the log files of earlier lives in place and syncs them. This makes durable what a
@@ -423,23 +459,6 @@ impl Space {
         }
         Ok(())
     }
-
-    /// Bytes of all log files.
-    pub(super) fn file_bytes(&self) -> u64 {
-        let maker = self.maker.lock();
-        let live: u64 = self.live.read().iter().map(|log_file| log_file.file().file_bytes()).sum();
-        let pool: u64 = maker.pool.iter().map(|file| file.file_bytes()).sum();
-        let retired: u64 = maker.retired.iter().map(|retired| retired.file_bytes).sum();
-        live + pool + retired
-    }
-}
-
-/// The position from which on the log file after `last` is due. An idle database keeps one small
-/// log file; a busy one gets the time that preparing a large log file takes.
-fn due_at(last: &LogFile) -> Seq {
-    let capacity = last.header().capacity;
-    let share = if last.file().file_bytes() <= FIRST_FILE_BYTES { 2 } else { 8 };
-    last.start() + capacity / share
 }
 
 /// A nonce is never 0, which stands for "no predecessor".

@@ -16,6 +16,7 @@ use crate::manifest::Partition;
 use crate::run::Segment;
 use crate::state::State;
 use crate::stats::Stats;
+use crate::stats::counters::Counter;
 use crate::stats::gather::Sources;
 use crate::stats::measured::Remeasured;
 use crate::sync::Point;
@@ -124,8 +125,8 @@ impl Core {
             // What ended writing, if anything did, is reported below when somebody has to wait.
             let _ = self.relieve_and_wait();
         }
-        let visible = self.visible();
-        let mut tightens = true;
+        let written = || self.counters.total(Counter::UserBytes);
+        let (before, mut tightens) = (written(), true);
         loop {
             let seen = self.work.done().epoch();
             self.state.retired.collect();
@@ -134,7 +135,7 @@ impl Core {
             let drops = self.catalog.lock().has_pending_drops();
             if self.work.is_quiet() && !sealed && !drops && self.files.is_clean() {
                 // Writes that come meanwhile end it, and it is not begun again.
-                tightens &= visible == self.visible();
+                tightens &= before == written();
                 if tightens && self.tighten_if_calm(true) == Calmness::Calm {
                     continue;
                 }
@@ -179,7 +180,7 @@ impl Core {
             // If partitions were cut up because they did not fit as a whole, their parts are
             // compacted too.
             if self.relief.cuts.load(Ordering::Acquire) == cut_up {
-                return Ok(());
+                return self.shrink_flushed_log(self.writable()?);
             }
         }
     }
@@ -319,6 +320,10 @@ impl Core {
         // A running change of the tree ends first; later changes are refused.
         drop(self.store.lock());
         self.latch.check()?;
+        // A log that does not become smaller only takes space.
+        if !self.reserve.is_tight() {
+            let _ = pipeline.rest();
+        }
         let flushed = self.flush_everything(pipeline);
         // Even without the flush the log holds everything, so its end is marked.
         let mark = self.record_mark();

@@ -1,9 +1,13 @@
-//! When trees are tightened, and what is taken up ([`crate::compaction::calm`], [`settle`]).
+//! What happens when nobody writes: trees are tightened, what has settled is compressed
+//! ([`crate::compaction::calm`], [`settle`]), and the log is put to rest ([`Pipeline::rest`]).
 
+use crate::commit::{Pipeline, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, loose_parts};
 use crate::compaction::settle;
 use crate::db::core::Core;
+use crate::error::Result;
 use crate::stats::counters::Counter;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Core {
@@ -45,5 +49,47 @@ impl Core {
         }
         self.calm.lock().tightened(visible);
         Calmness::Tight
+    }
+
+    /// Puts the log to rest if nobody writes.
+    pub(super) fn rest_if_calm(&self) -> Resting {
+        // On a full device relief frees log.
+        let pipeline = self.pipeline.as_ref().filter(|_| !self.reserve.is_tight());
+        let Some(pipeline) = pipeline else { return Resting::Nothing };
+        let (flush, data) = (self.settings.flush_bytes(), self.totals.lock().base_bytes);
+        let bytes = RestBytes { flush, data, pause: self.settings.rest_after };
+        let resting = pipeline.resting(Instant::now(), bytes, self.work.is_quiet());
+        if resting == Resting::Now {
+            self.shrink_log(pipeline);
+        }
+        resting
+    }
+
+    /// Leaves of the log one small file, and what a flush releases, if that is returned to be due.
+    fn shrink_log(&self, pipeline: &Pipeline) -> bool {
+        if let Err(error) = pipeline.rest() {
+            self.monitor.failed("log file", &error);
+        }
+        pipeline.holds_more() && self.seal(pipeline, &self.state_now())
+    }
+
+    /// Leaves of the log one small file if nothing was written since the last flush.
+    pub(super) fn shrink_flushed_log(&self, pipeline: &Pipeline) -> Result<()> {
+        let flushed = self.state_now().active().start == pipeline.reserved();
+        if !flushed || self.reserve.is_tight() {
+            return Ok(());
+        }
+        let flushes = || self.counters.background.flushes.load(Ordering::Relaxed);
+        let before = flushes();
+        let sealed = self.shrink_log(pipeline);
+        self.flush()?;
+        // A flush releases the log after its memtables are gone, and then ends.
+        loop {
+            let seen = self.work.done().epoch();
+            if !sealed || flushes() != before {
+                return Ok(());
+            }
+            self.wait_for_work(seen)?;
+        }
     }
 }

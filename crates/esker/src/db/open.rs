@@ -20,10 +20,8 @@ use crate::compaction::queue::WorkQueue;
 use crate::db::core::Core;
 use crate::directory::files::Files;
 use crate::directory::look::{Found, is_locked, look, sync_name, take_lock};
-use crate::directory::reserve::Reserve;
 use crate::directory::{DATA_DIRECTORY, LOG_DIRECTORY};
 use crate::error::{Error, IoContext, Result};
-use crate::events::EventBus;
 use crate::fs::within;
 use crate::manifest::{ReachRecord, Wanted};
 use crate::memtable::ChunkPool;
@@ -32,11 +30,10 @@ use crate::options::Options;
 use crate::options::settings::Settings;
 use crate::recovery::create::create;
 use crate::recovery::description::{Described, describe};
-use crate::recovery::log::{check_known, check_points, replay_log};
+use crate::recovery::log::{check_known, check_points, replay_log, tell_about_log};
 use crate::recovery::manifest::begin;
 use crate::state::State;
 use crate::state::current::Current;
-use crate::stats::counters::{Counters, Timed};
 use crate::sync::Signal;
 use crate::trace::Slowest;
 use crate::txn::Transactions;
@@ -221,22 +218,4 @@ impl Core {
         }
         Ok(())
     }
-}
-
-fn tell_about_log(
-    config: &mut LogConfig,
-    (counters, waits, events): (&Arc<Counters>, &Arc<Waits>, &Arc<EventBus>),
-    wanted: &Arc<Wanted>,
-    log_signal: &Arc<Signal>,
-    reserve: &Arc<Reserve>,
-) {
-    (config.waits, config.events) = (waits.clone(), events.clone());
-    config.on_full = Some(reserve.yielding());
-    let signal = log_signal.clone();
-    config.on_prepare_needed = Some(Box::new(move || signal.notify()));
-    let (counters, wanted) = (counters.clone(), wanted.clone());
-    config.on_sync = Some(Box::new(move |took| {
-        counters.record(Timed::Sync, took);
-        wanted.tell();
-    }));
 }

@@ -11,9 +11,8 @@ use crate::db::core::Core;
 use crate::directory::LOG_DIRECTORY;
 use crate::error::{Error, Problem, Result, VerifyReport};
 use crate::manifest::Superblock;
-use crate::run::Segment;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use crate::wal;
+use std::collections::HashSet;
 
 impl Core {
     /// Reads everything and reports what is wrong. An error means that the search itself failed.
@@ -37,12 +36,14 @@ impl Core {
                     Order::Custom(order) => segment.verify(order),
                     Order::Missing(_) => segment.verify_unordered(),
                 };
-                report.note(segment, &keyspace.name, checked);
+                segment.note_verified(&keyspace.name, checked, &mut report);
             }
         }
         report.files = files.len() as u64;
         self.verify_small_files(&mut report);
-        self.verify_log(&mut report)?;
+        let log_start = || self.store.lock().log_start;
+        let (directory, until) = (self.path.join(LOG_DIRECTORY), self.visible());
+        wal::verify(self.fs.as_ref(), &directory, (&log_start, until), &mut report)?;
         report.problems.iter().for_each(|problem| self.monitor.damage(&problem.error));
         Ok(report)
     }
@@ -67,59 +68,6 @@ impl Core {
         if let Err(error) = crate::manifest::read(self.fs.as_ref(), &self.path, number, reach) {
             let path = self.path.join(crate::manifest::manifest_name(number));
             report.problems.push(Problem { path, error });
-        }
-    }
-
-    /// Checks the log up to what is published now; writers may continue after that position.
-    fn verify_log(&self, report: &mut VerifyReport) -> Result<()> {
-        let directory = self.path.join(LOG_DIRECTORY);
-        let start = self.store.lock().log_start;
-        let visible = self.visible();
-        let mut bad = HashMap::new();
-        crate::wal::inspect(self.fs.as_ref(), &directory, start, |found| {
-            use crate::wal::Inspected;
-            match found {
-                Inspected::LogFile { .. } => report.files += 1,
-                Inspected::Record(record) => {
-                    report.entries += u64::from(record.operations);
-                    report.bytes += u64::from(record.payload_len);
-                }
-                Inspected::BadRecord(record) if record.position < visible => {
-                    bad.insert(record.position, "the payload of a record does not match");
-                }
-                Inspected::Gap { start: at, .. } if (start..visible).contains(&at) => {
-                    bad.insert(at, "there is no whole record where one was published");
-                }
-                _ => {}
-            }
-            Ok(())
-        })?;
-        for (position, detail) in bad {
-            let error = Error::corruption(&directory, position, "log record", detail);
-            report.problems.push(Problem { path: directory.clone(), error });
-        }
-        Ok(())
-    }
-}
-
-impl VerifyReport {
-    fn note(
-        &mut self,
-        segment: &Arc<Segment>,
-        keyspace: &str,
-        checked: Result<crate::run::SegmentCounts>,
-    ) {
-        match checked {
-            Ok(verified) => {
-                self.blocks += verified.blocks;
-                self.entries += verified.entries;
-                self.bytes += segment.meta().len;
-            }
-            Err(error) => {
-                let bounds = (segment.meta().min_key.as_slice(), segment.meta().max_key.as_slice());
-                let error = error.in_keyspace(keyspace, Some(bounds));
-                self.problems.push(Problem { path: segment.file().path().to_owned(), error });
-            }
         }
     }
 }

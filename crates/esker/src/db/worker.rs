@@ -8,6 +8,7 @@
 //! workers, so a slow disk under the log does not delay the tree, and the reverse (R27).
 
 use crate::base::{KeyspaceId, Millis};
+use crate::commit::Resting;
 use crate::compaction::calm::Calmness;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
@@ -176,8 +177,13 @@ impl Core {
             Calmness::After(left) => Some(left),
             Calmness::Tight => None,
         };
+        let rest = match self.rest_if_calm() {
+            Resting::Now => return,
+            Resting::After(left) => Some(left),
+            Resting::Nothing => None,
+        };
         let again = self.wait_for_looking_again();
-        let Some(wait) = calm.into_iter().chain(again).min() else {
+        let Some(wait) = calm.into_iter().chain(rest).chain(again).min() else {
             self.work.signal().wait_past(seen);
             return;
         };
@@ -359,6 +365,7 @@ impl Core {
     /// Prepares log files ahead of the writers. It syncs only what it prepares.
     fn run_log(&self) {
         let Some(pipeline) = &self.pipeline else { return };
+        let mut prepared = pipeline.counters().files_prepared;
         loop {
             let seen = self.log_signal.epoch();
             if self.closing.load(Ordering::Acquire) {
@@ -369,6 +376,11 @@ impl Core {
                 && let Err(error) = pipeline.prepare_ahead()
             {
                 self.monitor.failed("log file", &error);
+            }
+            // A log that grows is put to rest later: a worker waits until nobody writes.
+            let before = std::mem::replace(&mut prepared, pipeline.counters().files_prepared);
+            if before != prepared {
+                self.work.notify();
             }
             self.log_signal.wait_past(seen);
         }

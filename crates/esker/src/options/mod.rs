@@ -235,6 +235,19 @@ pub struct Options {
     /// databases.
     #[doc(hidden)]
     pub small_tiers: Option<SmallTiers>,
+    /// Puts the log to rest soon, and makes what it then keeps small, for tests.
+    #[doc(hidden)]
+    pub small_rest: Option<SmallRest>,
+}
+
+/// When and how a log rests in tests.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallRest {
+    /// The pause after which it rests, whatever was written.
+    pub after: Duration,
+    /// The bytes of the first log file, and of the one that a log at rest has.
+    pub file_bytes: u32,
 }
 
 /// The shape of tiers in tests.
@@ -281,6 +294,7 @@ impl Default for Options {
             monitor: None,
             gates: None,
             small_tiers: None,
+            small_rest: None,
         }
     }
 }

@@ -91,6 +91,8 @@ pub struct Settings {
     pub sync_interval: Option<Duration>,
     /// Tiers of a given shape, for tests.
     pub small_tiers: Option<SmallTiers>,
+    /// The pause after which the log rests, if a test says so.
+    pub rest_after: Option<Duration>,
 }
 
 impl Settings {
@@ -146,6 +148,7 @@ impl Settings {
             durability: options.durability,
             sync_interval: options.sync_interval,
             small_tiers: options.small_tiers,
+            rest_after: options.small_rest.map(|rest| rest.after),
         })
     }
 

@@ -6,9 +6,11 @@
 
 use crate::base::Seq;
 use crate::catalog::Catalog;
+use crate::commit::LogConfig;
+use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
 use crate::events::{EventBus, EventKind, message_of};
-use crate::manifest::Known;
+use crate::manifest::{Known, Wanted};
 use crate::memtable::ChunkPool;
 use crate::options::settings::MemtableSizes;
 use crate::options::{Options, Recovery};
@@ -17,6 +19,9 @@ use crate::recovery::description::Described;
 use crate::recovery::relay::relay;
 use crate::recovery::replay::Replay;
 use crate::state::memtables::MemtableSet;
+use crate::stats::counters::{Counters, Timed};
+use crate::sync::Signal;
+use crate::waits::Waits;
 use crate::wal;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,4 +110,24 @@ pub fn check_points(
     log::warn!("branches keep what precedes the damage: {damage}");
     catalog.cut_points(end);
     Ok(())
+}
+
+/// Connects a log with those that it tells about what it does, and with the reserve, which makes room
+/// for it.
+pub fn tell_about_log(
+    config: &mut LogConfig,
+    (counters, waits, events): (&Arc<Counters>, &Arc<Waits>, &Arc<EventBus>),
+    wanted: &Arc<Wanted>,
+    log_signal: &Arc<Signal>,
+    reserve: &Arc<Reserve>,
+) {
+    (config.waits, config.events) = (waits.clone(), events.clone());
+    config.on_full = Some(reserve.yielding());
+    let signal = log_signal.clone();
+    config.on_prepare_needed = Some(Box::new(move || signal.notify()));
+    let (counters, wanted) = (counters.clone(), wanted.clone());
+    config.on_sync = Some(Box::new(move |took| {
+        counters.record(Timed::Sync, took);
+        wanted.tell();
+    }));
 }

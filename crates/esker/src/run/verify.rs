@@ -7,7 +7,7 @@ use crate::base::codec::{DecodeError, Decoded, hash_key};
 use crate::base::{KeyOrder, Kind, Seq};
 use crate::block::{Block, tag_of};
 use crate::cache::BlockCache;
-use crate::error::Result;
+use crate::error::{Problem, Result, VerifyReport};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -36,6 +36,27 @@ impl Segment {
     /// As [`Self::verify`], for a keyspace without its comparator: checks everything but the order.
     pub fn verify_unordered(&self) -> Result<SegmentCounts> {
         self.verify_with::<Unknown>(None)
+    }
+
+    /// Notes in `report` what a verification of the whole segment, in this keyspace, has found.
+    pub fn note_verified(
+        &self,
+        keyspace: &str,
+        checked: Result<SegmentCounts>,
+        report: &mut VerifyReport,
+    ) {
+        match checked {
+            Ok(verified) => {
+                report.blocks += verified.blocks;
+                report.entries += verified.entries;
+                report.bytes += self.meta().len;
+            }
+            Err(error) => {
+                let bounds = (self.meta().min_key.as_slice(), self.meta().max_key.as_slice());
+                let error = error.in_keyspace(keyspace, Some(bounds));
+                report.problems.push(Problem { path: self.file().path().to_owned(), error });
+            }
+        }
     }
 
     fn verify_with<O: KeyOrder>(&self, order: Option<&O>) -> Result<SegmentCounts> {

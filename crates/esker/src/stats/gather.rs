@@ -72,6 +72,8 @@ impl Sources<'_> {
     pub fn gather(&self, measured: Measured) -> Stats {
         let total = |counter| self.counters.total(counter);
         let log = self.pipeline.map(Pipeline::counters).unwrap_or_default();
+        let log_bytes = self.pipeline.map(Pipeline::bytes).unwrap_or_default();
+        let reserved = self.pipeline.map_or(0, Pipeline::reserved);
         let cache = self.cache.stats();
         let gets_cached = total(Counter::GetsCached);
         let (files_open, files_open_max) = self.files.open_run_files();
@@ -95,7 +97,9 @@ impl Sources<'_> {
             slowest: self.slowest.list(),
             compaction_debt: self.work.debts().values().sum(),
             data_file_bytes,
-            log_file_bytes: self.pipeline.map_or(0, Pipeline::file_bytes),
+            log_file_bytes: log_bytes.files,
+            log_needed_bytes: reserved.saturating_sub(self.state.log_start()),
+            log_spare_bytes: log_bytes.spare,
             log_files_prepared: log.files_prepared,
             log_files_recycled: log.files_recycled,
             run_files_open: files_open as u64,

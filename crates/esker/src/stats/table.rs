@@ -103,7 +103,12 @@ macro_rules! metrics {
                 /// Bytes that run files take on the device.
                 data_file_bytes: gauge bytes "esker_data_file_bytes" in "directory/files.rs";
                 /// Bytes that log files take on the device.
-                log_file_bytes: gauge bytes "esker_log_file_bytes" in "commit/space.rs";
+                log_file_bytes: gauge bytes "esker_log_file_bytes" in "commit/space/rest.rs";
+                /// Bytes of log that memtables need: what an open after a kill would read.
+                log_needed_bytes: gauge bytes "esker_log_needed_bytes" in "stats/gather.rs";
+                /// Bytes of log files in which nothing is needed: kept to be used again, or prepared
+                /// ahead. A log at rest has none.
+                log_spare_bytes: gauge bytes "esker_log_spare_bytes" in "commit/space/rest.rs";
                 /// Log files that were prepared, the recycled ones included.
                 log_files_prepared: counter count "esker_log_files_prepared" in "commit/space.rs";
                 /// Log files that were used again.

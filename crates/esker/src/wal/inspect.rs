@@ -6,8 +6,9 @@ use super::log_file::file_number;
 use super::recover::{Place, look, next_candidate};
 use super::stream::Stream;
 use crate::base::Seq;
-use crate::error::{Error, IoContext, Result};
+use crate::error::{Error, IoContext, Problem, Result, VerifyReport};
 use crate::fs::Fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One item that [`inspect`] found.
@@ -80,6 +81,40 @@ pub fn inspect(
     }
     let chain = chain::load(fs, dir, log_start, Policy::KeepPrefix)?;
     records(&chain, log_start, visitor)
+}
+
+/// Checks the log from where it begins, `log_start`, to what is published, `visible`; writers may
+/// continue after that, and log files before a later beginning may be removed meanwhile. Notes in
+/// `report` what was read, and what is wrong.
+pub fn verify(
+    fs: &dyn Fs,
+    dir: &Path,
+    (log_start, visible): (&dyn Fn() -> Seq, Seq),
+    report: &mut VerifyReport,
+) -> Result<()> {
+    let (start, mut bad) = (log_start(), BTreeMap::new());
+    inspect(fs, dir, start, |found| {
+        match found {
+            Inspected::LogFile { .. } => report.files += 1,
+            Inspected::Record(record) => {
+                report.entries += u64::from(record.operations);
+                report.bytes += u64::from(record.payload_len);
+            }
+            Inspected::BadRecord(record) if record.position < visible => {
+                bad.insert(record.position, "the payload of a record does not match");
+            }
+            Inspected::Gap { start: at, .. } if (start..visible).contains(&at) => {
+                bad.insert(at, "there is no whole record where one was published");
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    for (position, detail) in bad.split_off(&log_start()) {
+        let error = Error::corruption(dir, position, "log record", detail);
+        report.problems.push(Problem { path: dir.to_owned(), error });
+    }
+    Ok(())
 }
 
 fn records(

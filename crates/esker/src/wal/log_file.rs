@@ -121,6 +121,8 @@ impl AllocatedFile {
 pub struct LogFile {
     header: LogFileHeader,
     file: Arc<AllocatedFile>,
+    /// The position after the window: what the header says, unless the next log file begins earlier.
+    limit: Seq,
 }
 
 impl LogFile {
@@ -133,24 +135,25 @@ impl LogFile {
     ) -> Result<Self> {
         header.capacity = file.capacity;
         header.incarnation = file.file.incarnation();
+        let limit = header.limit();
         // A positioned write works for a mapped file too: both use the same page cache.
         let page = header.encode_page();
         // Seeded: a recycled log file is used while the device still holds its old header.
         if bug!("wal_recycled_header_not_synced") && !fresh {
             file.file.write_at(&page, 0).context("write", &file.path)?;
-            return Ok(Self { header, file });
+            return Ok(Self { header, file, limit });
         }
         if fresh {
             file.file.write_at(&page, 0).context("write", &file.path)?;
             // Seeded: records go into a new log file whose header a power cut can take.
-            bug!("wal_fresh_header_not_synced", return Ok(Self { header, file }));
+            bug!("wal_fresh_header_not_synced", return Ok(Self { header, file, limit }));
             file.file.sync_data().context("sync", &file.path)?;
         } else {
             // The rest of a recycled file may be dirty with obsolete records, so only the header
             // page is written to the device.
             file.file.write_durably(&page, 0).context("sync", &file.path)?;
         }
-        Ok(Self { header, file })
+        Ok(Self { header, file, limit })
     }
 
     /// The header of this use.
@@ -170,7 +173,13 @@ impl LogFile {
 
     /// The position after the window.
     pub fn limit(&self) -> Seq {
-        self.header.limit()
+        self.limit
+    }
+
+    /// The same use of the file, with a window that ends at `limit`, where the next log file begins
+    /// (invariant 2 of the module). Nothing may have been reserved behind it.
+    pub fn cut_at(&self, limit: Seq) -> Self {
+        Self { limit: limit.clamp(self.start(), self.limit), ..self.clone() }
     }
 
     /// Whether all of `start..end` lies in the window.

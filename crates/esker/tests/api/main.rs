@@ -28,6 +28,7 @@ mod orders;
 mod range_deletes;
 mod read_costs;
 mod reads;
+mod rest;
 mod scale;
 mod settling;
 mod shared_work;

@@ -15,6 +15,7 @@ mod longest_bounds;
 mod operations;
 mod readme;
 mod replay;
+mod rest;
 mod rules;
 mod serializable;
 mod settling;

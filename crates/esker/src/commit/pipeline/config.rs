@@ -10,6 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Bytes of the first log file.
+const FIRST_FILE_BYTES: u64 = 256 << 10;
+
 /// Where the log is and how it is written.
 pub struct LogConfig {
     /// The file system.
@@ -18,8 +21,10 @@ pub struct LogConfig {
     pub dir: PathBuf,
     /// How records reach the files.
     pub kind: LogKind,
-    /// Bytes of the largest log file; log files start at 256 KiB and double up to it.
+    /// Bytes of the largest log file; log files double up to it.
     pub file_bytes_max: u64,
+    /// Bytes of the first log file, and of the one that a log at rest has.
+    pub file_bytes_min: u64,
     /// Longest payload that is accepted.
     pub payload_bytes_max: u64,
     /// The life of the database, which goes into the headers of log files.
@@ -47,6 +52,7 @@ impl LogConfig {
             dir,
             kind: LogKind::Auto,
             file_bytes_max: 64 << 20,
+            file_bytes_min: FIRST_FILE_BYTES,
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             life: 0,
             on_prepare_needed: None,
@@ -63,6 +69,9 @@ impl LogConfig {
             life,
             kind: options.log,
             file_bytes_max: settings.log_file_bytes,
+            file_bytes_min: options
+                .small_rest
+                .map_or(FIRST_FILE_BYTES, |rest| u64::from(rest.file_bytes)),
             payload_bytes_max: settings.batch_bytes_max,
             ..Self::new(options.fs.clone(), dir)
         }

@@ -39,7 +39,7 @@ impl Space {
         (self.make_holes(&mut maker), None)
     }
 
-    fn drain_pool(&self, maker: &mut Maker) -> bool {
+    pub(super) fn drain_pool(&self, maker: &mut Maker) -> bool {
         let mut any = false;
         for file in maker.pool.drain(..) {
             let path = file.path();
@@ -49,12 +49,17 @@ impl Space {
     }
 
     /// Reports what could not be freed. Returns whether it was freed.
-    fn tell_left(&self, freed: Result<()>) -> bool {
+    pub(super) fn tell_left(&self, freed: Result<()>) -> bool {
         freed.inspect_err(|error| self.events.files_left("spare log files", error)).is_ok()
     }
 
     /// Removes prepared log files in which nothing is reserved.
-    fn drop_unused(&self, maker: &mut Maker, ring: &Ring, void_bytes: u64) -> Option<Ticket> {
+    pub(super) fn drop_unused(
+        &self,
+        maker: &mut Maker,
+        ring: &Ring,
+        void_bytes: u64,
+    ) -> Option<Ticket> {
         let after = |end: Seq| {
             let live = self.live.read();
             let last = live.iter().position(|log_file| log_file.limit() >= end)?;
@@ -73,13 +78,17 @@ impl Space {
             unused
         };
         maker.populated = maker.populated.min(ring.limit());
-        // The newest is removed first, and durably: after a power cut no log file may be left whose
-        // predecessor is gone.
+        self.remove_unused(&unused);
+        self.set_alarm(maker, ring);
+        Some(ticket)
+    }
+
+    /// Removes prepared log files. The newest is removed first, and durably: after a power cut no log
+    /// file may be left whose predecessor is gone.
+    pub(super) fn remove_unused(&self, unused: &[Arc<LogFile>]) {
         for log_file in unused.iter().rev() {
             self.tell_left(remove_durably(self, log_file.file().path()));
         }
-        self.set_alarm(maker, ring);
-        Some(ticket)
     }
 
     /// Frees the parts of live log files that lie before the released position.

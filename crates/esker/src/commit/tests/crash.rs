@@ -17,7 +17,20 @@ impl Model {
     }
 }
 
-/// Some random writes, syncs, releases and failed checks.
+/// A log whose files grow from the smallest to four times that.
+fn small_config(fs: &Arc<MemFs>, kind: LogKind) -> LogConfig {
+    LogConfig { file_bytes_min: 8 << 10, ..config(fs, kind, 20 << 10) }
+}
+
+fn create_small(fs: &Arc<MemFs>, kind: LogKind) -> Pipeline {
+    Pipeline::create(small_config(fs, kind), FIRST, Arc::default()).unwrap()
+}
+
+fn resume_small(fs: &Arc<MemFs>, kind: LogKind, recovered: Recovered) -> Pipeline {
+    Pipeline::resume(small_config(fs, kind), recovered, Arc::default()).unwrap()
+}
+
+/// Some random writes, syncs, releases, rests and failed checks.
 fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
     for _ in 0..steps {
         let class = match rng.below(10) {
@@ -53,6 +66,7 @@ fn work(log: &Pipeline, model: &mut Model, rng: &mut Rng, steps: u64) {
             2 | 3 => {
                 log.prepare_ahead().unwrap();
             }
+            4 => log.rest().unwrap(),
             _ => {}
         }
     }
@@ -64,7 +78,7 @@ fn a_killed_process_loses_nothing() {
         let mut rng = Rng::new(seed(21));
         for _ in 0..20 {
             let mut fs = MemFs::new();
-            let mut log = create(&fs, kind, 16 << 10);
+            let mut log = create_small(&fs, kind);
             let mut model = Model { batches: Vec::new(), log_start: FIRST };
             for _ in 0..5 {
                 let steps = rng.below(100);
@@ -74,14 +88,14 @@ fn a_killed_process_loses_nothing() {
                     replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
                 assert_eq!(payloads(&batches), model.payloads());
                 assert_eq!(recovered.end, log.visible());
-                log = resume(&fs, kind, 16 << 10, recovered);
+                log = resume_small(&fs, kind, recovered);
                 if rng.below(2) == 0 {
                     // Killed again before the first write, with nothing flushed.
                     fs = fs.killed();
                     let (batches, recovered) =
                         replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
                     assert_eq!(payloads(&batches), model.payloads());
-                    log = resume(&fs, kind, 16 << 10, recovered);
+                    log = resume_small(&fs, kind, recovered);
                 }
             }
         }
@@ -95,7 +109,7 @@ fn after_a_power_cut_a_prefix_survives_with_everything_synced() {
         let (mut lost, mut cuts) = (0, 0);
         for _ in 0..60 {
             let mut fs = MemFs::new();
-            let mut log = create(&fs, kind, 16 << 10);
+            let mut log = create_small(&fs, kind);
             let mut model = Model { batches: Vec::new(), log_start: FIRST };
             for _ in 0..4 {
                 let steps = rng.below(80);
@@ -114,7 +128,7 @@ fn after_a_power_cut_a_prefix_survives_with_everything_synced() {
                 model.batches.truncate(kept);
                 // Cut again during recovery: after resuming, before anything was flushed.
                 while rng.below(3) == 0 {
-                    drop(resume(&fs, kind, 16 << 10, recovered));
+                    drop(resume_small(&fs, kind, recovered));
                     fs = fs.power_cut(&mut rng, percent);
                     let (again, second) =
                         replay_from(&fs, model.log_start, Policy::Refuse).unwrap();
@@ -122,7 +136,7 @@ fn after_a_power_cut_a_prefix_survives_with_everything_synced() {
                     recovered = second;
                 }
                 let end = recovered.end;
-                log = resume(&fs, kind, 16 << 10, recovered);
+                log = resume_small(&fs, kind, recovered);
                 // R7: what was replayed is flushed before the first write.
                 model.batches.clear();
                 model.log_start = end;

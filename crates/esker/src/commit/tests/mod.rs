@@ -4,9 +4,10 @@ mod concurrent;
 mod crash;
 mod damage;
 mod life;
+mod rest;
 mod spare;
 
-use super::{Class, LogConfig, Pipeline};
+use super::{Class, LogBytes, LogConfig, Pipeline};
 use crate::base::Seq;
 use crate::error::{Error, Result};
 use crate::options::LogKind;
