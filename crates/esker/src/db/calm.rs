@@ -58,7 +58,9 @@ impl Core {
         let Some(pipeline) = pipeline else { return Resting::Nothing };
         let (flush, data) = (self.settings.flush_bytes(), self.totals.lock().base_bytes);
         let bytes = RestBytes { flush, data, pause: self.settings.rest_after };
-        let resting = pipeline.resting(Instant::now(), bytes, self.work.is_quiet());
+        // Between two flushes nothing is under way, but no further set could be sealed.
+        let ready = self.work.is_quiet() && self.state_now().memtable_sets.len() == 1;
+        let resting = pipeline.resting(Instant::now(), bytes, ready);
         if resting == Resting::Now {
             self.shrink_log(pipeline);
         }

@@ -70,6 +70,8 @@ fn compact_leaves_one_small_log_file() {
         fill_large(&db, 2);
         other.compact().unwrap();
         assert_eq!(log_files(&place), (1, AT_REST));
+        // The copy is made while nothing changes the files.
+        db.wait_until_idle().unwrap();
         db.insert("after", "all").unwrap();
         let dead = as_after_a_crash(&place);
         let again = Db::open_with(dead.path(), roomy(log)).unwrap();
@@ -99,6 +101,7 @@ fn a_pause_leaves_one_small_log_file_and_flushes_what_it_held() {
         for round in 0..3 {
             fill(&db, 0..1000, round);
             wait_for_rest(&place);
+            db.wait_until_idle().unwrap();
             // A few writes after that stay in the small file.
             db.insert("few", round.to_string()).unwrap();
             let dead = as_after_a_crash(&place);
@@ -159,6 +162,7 @@ fn readers_transactions_branches_and_checkpoints_do_not_notice_a_rest() {
     unchanged.commit().unwrap();
     let copy = Place::new();
     db.checkpoint(copy.path()).unwrap();
+    db.wait_until_idle().unwrap();
     for place in [copy, as_after_a_crash(&place)] {
         let db = Db::open_with(place.path(), restless(1)).unwrap();
         assert_eq!(db.get("copy").unwrap().unwrap(), key(7).into_bytes());
@@ -175,6 +179,7 @@ fn what_no_log_holds_is_durable_after_a_rest() {
     db.default_keyspace().insert_with("unlogged", "v", Durability::Buffered).unwrap();
     fill(&db, 0..1000, 0);
     wait_for_rest(&place);
+    db.wait_until_idle().unwrap();
     let dead = as_after_a_crash(&place);
     let again = Db::open_with(dead.path(), restless(1)).unwrap();
     assert_eq!(again.get("unlogged").unwrap().unwrap(), b"v");
