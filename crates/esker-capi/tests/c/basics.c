@@ -99,6 +99,14 @@ static void batches(const esker_db *db, const esker_keyspace *a, const esker_key
   OK(esker_delete(a, T("z"), ESKER_DURABILITY_DEFAULT, &error));
   OK(esker_write(db, batch, ESKER_DURABILITY_PROCESS, NULL, &error));
   CHECK(holds(a, "z", "3"));
+  /* Nothing slows writers here, so a write that does not wait does the same. */
+  OK(esker_try_put(a, T("try"), T("4"), &error));
+  CHECK(holds(a, "try", "4"));
+  OK(esker_try_delete(a, T("try"), &error));
+  OK(esker_try_delete(a, T("z"), &error));
+  CHECK(holds(a, "try", NULL) && holds(a, "z", NULL));
+  OK(esker_try_write(db, batch, ESKER_DURABILITY_DEFAULT, &position, &error));
+  CHECK(position > 0 && holds(a, "z", "3"));
   OK(esker_batch_clear(batch, &error));
   CHECK(esker_batch_len(batch) == 0);
   esker_batch_free(batch);

@@ -31,6 +31,10 @@ static void misuse(const esker_db *db, const esker_keyspace *ks) {
   FAILS(ESKER_MISUSE, esker_keyspaces(db, NULL, &error));
   FAILS(ESKER_MISUSE, esker_multi_get(ks, NULL, NULL, 3, NULL, &error));
   CHECK(esker_put(NULL, "k", 1, "v", 1, 0, NULL) == ESKER_MISUSE);
+  FAILS(ESKER_MISUSE, esker_try_put(ks, NULL, 1, "v", 1, &error));
+  FAILS(ESKER_MISUSE, esker_try_delete(NULL, "k", 1, &error));
+  FAILS(ESKER_MISUSE, esker_try_write(NULL, batch, 0, NULL, &error));
+  CHECK(esker_error_retry_after(NULL) == 0);
 
   /* A handle of another kind. */
   FAILS(ESKER_MISUSE, esker_flush((const esker_db *)(const void *)ks, &error));
