@@ -30,6 +30,7 @@ pub(super) const ALIGN: usize = 64;
 /// A cache has at least so many chunks (invariant 1).
 const CHUNKS_MIN: u64 = 64;
 /// A chunk has at least so many bytes; a smaller cache has none.
+#[cfg(all(target_os = "linux", not(loom)))]
 const CHUNK_BYTES_MIN: u64 = 64 << 10;
 
 /// The memory of the frames of one cache.
