@@ -35,7 +35,7 @@ fn noise(number: u32) -> Vec<u8> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 56) as u8
     };
-    (0..80).map(|_| next()).collect()
+    (0..110).map(|_| next()).collect()
 }
 
 fn tier_options(disk: &CrashFs) -> Options {
