@@ -7,6 +7,7 @@ mod background_events;
 mod branches;
 mod causes;
 mod checkpoint;
+mod cuts;
 mod events;
 mod front_page;
 mod golden;

@@ -2,14 +2,12 @@
 //! cut off at every step, by kills and by power cuts: whatever is left opens and holds everything.
 
 use super::{EARLY, VERSIONS, golden, kinds_options, listing_of_all};
+use crate::cuts::{PATH, cuts_of};
 use crate::interrupted_open::known;
 use esker::internals::options::SmallTiers;
 use esker::{Db, Options};
 use esker_testkit::CrashFs;
 use std::fs;
-use std::sync::{Arc, Mutex};
-
-const PATH: &str = "/db";
 
 fn cut_options(disk: &CrashFs) -> Options {
     let mut options = kinds_options(EARLY);
@@ -54,23 +52,12 @@ fn contents(disk: &CrashFs, story: &str) -> String {
 fn is_cut_off_anywhere(name: &str) {
     let expected = fs::read_to_string(golden(name).join("expected.txt")).unwrap();
     let disk = known::golden(name);
-    let cuts = Arc::new(Mutex::new(Vec::new()));
-    let (taken, source) = (cuts.clone(), disk.clone());
-    disk.set_hook(Some(Arc::new(move |step, what: &str| {
-        let survivors = [0, 50, 100][step as usize % 3];
-        let cut = source.crash_clone(step, survivors);
-        let mut cuts = taken.lock().unwrap();
-        cuts.push((format!("killed before {what} ({step})"), source.kill_clone()));
-        cuts.push((format!("power cut before {what} ({step}), {survivors} % survive"), cut));
-    })));
-    let db = Db::open_with(PATH, cut_options(&disk)).unwrap();
-    convert(&db);
-    db.close().unwrap();
-    drop(db);
-    disk.set_hook(None);
-    let cuts = std::mem::take(&mut *cuts.lock().unwrap());
+    let cuts = cuts_of(&disk, || {
+        let db = Db::open_with(PATH, cut_options(&disk)).unwrap();
+        convert(&db);
+        db.close().unwrap();
+    });
     assert!(cuts.len() > 100, "{name}: there are only {} cuts", cuts.len());
-    println!("{name}: {} cuts", cuts.len());
     for (story, cut) in cuts {
         let found = contents(&cut, &format!("{name}: {story}"));
         let expected = expected.strip_prefix("database\n").unwrap_or(&expected);
