@@ -42,7 +42,7 @@ use crate::options::settings::{log_budget, write_budget};
 use crate::state::State;
 use crate::waits::Cause;
 use line::Line;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -339,18 +339,14 @@ impl Pacer {
     /// takes the place, later calls keep it, and it is used up when the writer may go. A writer that
     /// gives up has to [leave](Self::leave).
     pub fn admit_at(&self, bytes: u64, place: &mut Option<u64>, now: Duration) -> Admission {
-        let mut line = self.line.lock();
-        let mode = self.mode();
-        let Some(cause) = mode.cause().filter(|cause| *cause != Cause::DiskFull) else {
+        let Some((mut line, cause)) = self.slowed_line(now) else {
             *place = None;
             return Admission::Go;
         };
-        line.advance(now);
-        line.asked = now;
         // Also who comes while all are stopped: otherwise a writer that is slow to wake would find
         // others before it after each stop.
         let first = *place.get_or_insert_with(|| line.take(bytes));
-        if mode == PaceMode::Stopped {
+        if cause == Cause::Memory {
             return Admission::Stop(line.memory_after);
         }
         let wait = line.time_to(first);
@@ -365,14 +361,8 @@ impl Pacer {
     /// What a writer of `bytes` must do that does not wait: go on, or come back after this time. It
     /// goes when nobody waits before it.
     pub fn try_admit_at(&self, bytes: u64, now: Duration) -> Admission {
-        let mut line = self.line.lock();
-        let mode = self.mode();
-        let Some(cause) = mode.cause().filter(|cause| *cause != Cause::DiskFull) else {
-            return Admission::Go;
-        };
-        line.advance(now);
-        line.asked = now;
-        if mode == PaceMode::Stopped {
+        let Some((mut line, cause)) = self.slowed_line(now) else { return Admission::Go };
+        if cause == Cause::Memory {
             return Admission::Stop(line.memory_after);
         }
         let wait = line.time_to(line.taken);
@@ -382,6 +372,15 @@ impl Pacer {
             return Admission::Go;
         }
         Admission::Wait(wait, cause)
+    }
+
+    /// The line as a writer finds it that asks now, and why writers wait; `None`: they do not.
+    fn slowed_line(&self, now: Duration) -> Option<(MutexGuard<'_, Line>, Cause)> {
+        let mut line = self.line.lock();
+        let cause = self.mode().cause().filter(|cause| *cause != Cause::DiskFull)?;
+        line.advance(now);
+        line.asked = now;
+        Some((line, cause))
     }
 
     /// Frees the place of a writer that gave up: nobody waits for its bytes.

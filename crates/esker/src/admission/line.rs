@@ -4,7 +4,8 @@
 //!    So nobody overtakes, and no writer is starved.
 //! 2. The head advances at the rate; a writer goes when the head has reached its first place.
 //! 3. The places of a writer that gave up are skipped when the head gets there: nobody waits for
-//!    bytes that are not written.
+//!    bytes that are not written. Those at the end are taken back at once, so what is remembered of
+//!    writers that gave up is bounded by the writers that wait, however often they are refused.
 
 use super::controller::Course;
 use std::collections::BTreeMap;
@@ -63,6 +64,17 @@ impl Line {
         if bytes > 0 && place as f64 >= self.head {
             self.left.insert(place, bytes);
         }
+        while let Some(last) = self.left.last_entry()
+            && last.key() + last.get() == self.taken
+        {
+            self.taken -= last.remove();
+        }
+    }
+
+    /// How many writers that gave up are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.left.len()
     }
 
     /// Lets everybody go who has a place.

@@ -275,6 +275,34 @@ fn the_places_of_writers_that_gave_up_are_skipped() {
     assert_eq!(ask(MIB, &mut second, turn(11) + NAP_MIN), Admission::Go);
 }
 
+/// A program that tries again and again while all are stopped, and fails, leaves nothing behind; nor do
+/// several that give up in any order.
+#[test]
+fn what_is_remembered_of_writers_that_gave_up_is_bounded_by_those_that_wait() {
+    let pacer = Pacer::default();
+    pacer.update_at(debts(100 * MIB, 0), Duration::ZERO);
+    let mut waiting = None;
+    assert!(matches!(pacer.admit_at(MIB, &mut waiting, Duration::ZERO), Admission::Stop(_)));
+    let remembered = || pacer.line.lock().remembered();
+    for round in 0..1000 {
+        let mut turns: Vec<_> = (0..3).map(|_| pacer.turn(MIB, true)).collect();
+        assert!(turns.iter_mut().all(|turn| matches!(turn.ask(), Admission::Stop(_))));
+        // The one in the middle first, or the last.
+        drop(turns.remove(1 + round % 2));
+        assert!(remembered() <= 1);
+        drop(turns);
+        assert_eq!((remembered(), pacer.line.lock().taken), (0, MIB), "{round}");
+    }
+    // Those in the middle of the line are skipped.
+    let (mut middle, mut last) = (None, None);
+    for place in [&mut middle, &mut last] {
+        assert!(matches!(pacer.admit_at(MIB, place, Duration::ZERO), Admission::Stop(_)));
+    }
+    pacer.leave(middle.unwrap(), MIB);
+    let line = pacer.line.lock();
+    assert_eq!((line.remembered(), line.time_to(last.unwrap())), (1, line.time_to(MIB)));
+}
+
 #[test]
 fn who_does_not_wait_goes_only_if_nobody_waits_before_it() {
     let pacer = Pacer::default();
