@@ -76,8 +76,8 @@ pub struct WorkQueue {
     signal: Arc<Signal>,
     done: Signal,
     inner: Mutex<Inner>,
-    /// Held while somebody looks for what is not due.
-    looking: Mutex<()>,
+    /// Held while somebody looks for what is not due; where the look for raw data before ended.
+    looking: Mutex<Option<PartitionKey>>,
 }
 
 impl Inner {
@@ -298,8 +298,8 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Waits for others who look for what is not due.
-    pub fn look(&self) -> MutexGuard<'_, ()> {
+    /// Waits for others who look for what is not due, and says where the look for raw data before ended.
+    pub fn look(&self) -> MutexGuard<'_, Option<PartitionKey>> {
         self.looking.lock()
     }
 

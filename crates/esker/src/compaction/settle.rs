@@ -10,20 +10,21 @@
 //!    least a sixteenth of a segment's size must be raw. The output is never taken again.
 //! 3. What branches share is written once and installed in all of them. What would stay on disk beside
 //!    its copy is left alone: that of named snapshots, and of branches that have diverged there.
-//! 4. A look judges few segments, so that it is short. The caller looks again until all are judged.
+//! 4. A look judges few segments, so that it is short. The next one goes on where it ended, and the last
+//!    one finds all judged. So each segment is looked at a few times, however many there are.
 //!
 //! Pure: nothing here does I/O, except that the caller looks at blocks to say which segments
 //! compression would make smaller.
 
 use super::choice::partition_at;
 use super::queue::PartitionKey;
+use crate::base::Bytewise;
 use crate::block::Codec;
 use crate::catalog::{Catalog, KeyspaceState, Order};
 use crate::manifest::{Partition, Store, Version};
 use crate::options::settings::Settings;
 use crate::run::Segment;
 use parking_lot::Mutex;
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -47,33 +48,42 @@ pub struct View<'v> {
 }
 
 impl View<'_> {
-    /// The partitions that are compressed now, and whether segments are left to judge. `shrinks` says
-    /// whether compression would make a segment smaller.
-    pub fn raw_parts(&self, shrinks: impl Fn(&Segment) -> bool) -> (Vec<PartitionKey>, bool) {
+    /// The partitions that are compressed now, and whether somebody should look again. `shrinks` says
+    /// whether compression would make a segment smaller. `from` is where the look before ended, and
+    /// then where this one does.
+    pub fn raw_parts(
+        &self,
+        from: &mut Option<PartitionKey>,
+        shrinks: impl Fn(&Segment) -> bool,
+    ) -> (Vec<PartitionKey>, bool) {
         let (mut keys, mut taken) = (Vec::new(), HashSet::new());
+        let begin = from.take();
         // Seeded: data that settled uncompressed waits for a call of `compact`.
         let stays = bug!("compaction_raw_bases_stay");
         if self.settings.codec(true) == Codec::Raw || stays {
             return (keys, false);
         }
-        let (left, more) = (Cell::new(JUDGED), Cell::new(false));
-        let is_raw = |segment: &&Arc<Segment>| {
-            if !segment.is_judged() {
-                let Some(less) = left.get().checked_sub(1) else {
-                    more.set(true);
-                    return false;
-                };
-                left.set(less);
-            }
-            shrinks(segment)
-        };
+        let mut left = JUDGED;
         let least = u64::from(self.settings.segment_bytes) / LEAST_DIVISOR;
-        for (id, tree) in self.version.trees() {
-            let owner = self.catalog.lock().thawed(*id);
-            let usable = |owner: &Arc<KeyspaceState>| !matches!(owner.order, Order::Missing(_));
-            let Some(owner) = owner.filter(usable) else { continue };
-            for part in tree.partitions().iter().filter(|part| part.deltas.is_empty()) {
-                let raw: Vec<_> = part.base.segments().iter().filter(is_raw).collect();
+        let trees = self.version.trees();
+        let first = |begin: &PartitionKey| trees.partition_point(|(id, _)| *id < begin.keyspace);
+        for (id, tree) in &trees[begin.as_ref().map_or(0, first)..] {
+            let Some(owner) = self.catalog.lock().thawed(*id) else { continue };
+            let lower = begin.as_ref().filter(|begin| begin.keyspace == *id);
+            let lower = lower.and_then(|begin| begin.lower.as_deref());
+            let find = |lower: &[u8]| match &owner.order {
+                Order::Custom(order) => tree.rows()[0].find(order, lower),
+                _ => tree.rows()[0].find(&Bytewise, lower),
+            };
+            if matches!(owner.order, Order::Missing(_)) {
+                continue;
+            }
+            let parts = &tree.partitions()[lower.map_or(0, find)..];
+            for part in parts.iter().filter(|part| part.deltas.is_empty()) {
+                let Some(raw) = raw_of(part, &mut left, &shrinks) else {
+                    *from = Some(PartitionKey::of_partition(*id, part.lower.clone()));
+                    return (keys, true);
+                };
                 let bytes: u64 = raw.iter().map(|segment| segment.meta().len).sum();
                 let Some(first) = raw.first().filter(|_| bytes >= least) else { continue };
                 if part.base.bytes() > self.room || self.stays(&owner, part) {
@@ -87,7 +97,8 @@ impl View<'_> {
                 }
             }
         }
-        (keys, more.get())
+        // What lies before may have changed since somebody looked there.
+        (keys, begin.is_some())
     }
 
     /// Whether a partition would stay on disk beside its copy: trees refer to it that do not get the
@@ -114,4 +125,23 @@ impl View<'_> {
         }
         !part.segments().all(|segment| store.is_held_by(segment, &holders))
     }
+}
+
+/// The segments of a base that compression would make smaller; `None`: a look would judge more of them
+/// than are `left` to it.
+fn raw_of<'p>(
+    part: &'p Partition,
+    left: &mut usize,
+    shrinks: &impl Fn(&Segment) -> bool,
+) -> Option<Vec<&'p Arc<Segment>>> {
+    let mut raw = Vec::new();
+    for segment in part.base.segments() {
+        if !segment.is_judged() {
+            *left = left.checked_sub(1)?;
+        }
+        if shrinks(segment) {
+            raw.push(segment);
+        }
+    }
+    Some(raw)
 }

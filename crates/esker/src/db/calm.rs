@@ -20,7 +20,7 @@ impl Core {
     /// without a pause. The answer is [`Calmness::Calm`] if it has begun, or has to look again.
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
         // A look may read files; nobody waits for the lock of `calm` meanwhile.
-        let _one_looks = self.work.look();
+        let mut from = self.work.look();
         let visible = self.visible();
         let all = {
             let mut calm = self.calm.lock();
@@ -43,7 +43,7 @@ impl Core {
             return Calmness::Calm;
         }
         let view = settle::View { version, catalog, store, settings, room };
-        let (raw, more) = view.raw_parts(|segment| self.is_unsettled(segment));
+        let (raw, more) = view.raw_parts(&mut from, |segment| self.is_unsettled(segment));
         if self.work.tighten(raw, "uncompressed") || more {
             return Calmness::Calm;
         }
@@ -95,3 +95,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
