@@ -6,11 +6,11 @@
 use crate::border::{border, bytes, exclusive, free, give, quiet, range, shared, write_if};
 use crate::code::esker_code;
 use crate::database::esker_db;
-use crate::fault::esker_error;
+use crate::fault::{Result, esker_error};
 use crate::handle::kind;
 use crate::keyspace::esker_keyspace;
 use crate::options::durability;
-use esker::Batch;
+use esker::{Batch, Db, Durability};
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -154,6 +154,25 @@ pub unsafe extern "C" fn esker_batch_clear(
     })
 }
 
+/// Commits a batch by `write` and tells the position after it.
+///
+/// # Safety
+/// The contract is the border's.
+unsafe fn commit(
+    db: *const esker_db,
+    batch: *const esker_batch,
+    durability: i32,
+    position: *mut u64,
+    write: impl FnOnce(&Db, &Batch, Option<Durability>) -> esker::Result<u64>,
+) -> Result<()> {
+    write_if(position, 0);
+    let db = &shared(db)?.db;
+    let batch = exclusive(batch)?;
+    let written = write(db, &batch, self::durability(durability)?)?;
+    write_if(position, written);
+    Ok(())
+}
+
 /// Commits a batch: all of it or nothing. The batch does not change and may be written again or
 /// cleared. `durability` is an `esker_durability`. `position`, which may be NULL, receives the log
 /// position after the batch, for `esker_wait_durable`; 0 if the batch is empty.
@@ -169,15 +188,10 @@ pub unsafe extern "C" fn esker_write(
     error: *mut *mut esker_error,
 ) -> esker_code {
     border(error, || {
-        write_if(position, 0);
-        let db = &shared(db)?.db;
-        let batch = exclusive(batch)?;
-        let written = match self::durability(durability)? {
-            None => db.write(&*batch)?,
-            Some(class) => db.write_with(&*batch, class)?,
-        };
-        write_if(position, written);
-        Ok(())
+        commit(db, batch, durability, position, |db, batch, class| match class {
+            None => db.write(batch),
+            Some(class) => db.write_with(batch, class),
+        })
     })
 }
 
@@ -196,14 +210,9 @@ pub unsafe extern "C" fn esker_try_write(
     error: *mut *mut esker_error,
 ) -> esker_code {
     border(error, || {
-        write_if(position, 0);
-        let db = &shared(db)?.db;
-        let batch = exclusive(batch)?;
-        let written = match self::durability(durability)? {
-            None => db.try_write(&*batch)?,
-            Some(class) => db.try_write_with(&*batch, class)?,
-        };
-        write_if(position, written);
-        Ok(())
+        commit(db, batch, durability, position, |db, batch, class| match class {
+            None => db.try_write(batch),
+            Some(class) => db.try_write_with(batch, class),
+        })
     })
 }

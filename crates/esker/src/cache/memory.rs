@@ -163,10 +163,8 @@ mod chunks {
     }
 
     /// The chunks of one size.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     struct Class {
-        /// Bytes of a chunk.
-        chunk_bytes: usize,
         /// Those with room.
         open: Vec<OpenChunk>,
         /// How many there are.
@@ -223,8 +221,7 @@ mod chunks {
         pub(super) fn new(most: u64) -> Self {
             let most = usize::try_from(most).unwrap_or(CHUNK_BYTES_MAX).clamp(1, CHUNK_BYTES_MAX);
             let bytes = 1 << most.ilog2();
-            let class = |_| Mutex::new(Class::new(bytes));
-            Self { bytes, classes: std::array::from_fn(class) }
+            Self { bytes, classes: std::array::from_fn(|_| Mutex::default()) }
         }
 
         pub(super) fn allocate(&self, asked: usize) -> Option<Piece> {
@@ -246,7 +243,7 @@ mod chunks {
                 class.count += 1;
                 class.push(chunk);
             }
-            let start = class.take(bytes)?;
+            let start = class.take(self.bytes, bytes)?;
             Some(Piece { start, asked, in_chunk: true })
         }
 
@@ -259,7 +256,7 @@ mod chunks {
             let mut class = self.classes[class].lock();
             if piece.in_chunk {
                 // SAFETY: as the caller promises; it is of this class, whose lock is held.
-                unsafe { class.put_back(piece.start) };
+                unsafe { class.put_back(self.bytes, piece.start) };
             } else {
                 class.elsewhere = class.elsewhere.saturating_sub(bytes);
             }
@@ -272,10 +269,6 @@ mod chunks {
     }
 
     impl Class {
-        fn new(chunk_bytes: usize) -> Self {
-            Self { chunk_bytes, open: Vec::new(), count: 0, elsewhere: 0 }
-        }
-
         fn push(&mut self, mut chunk: NonNull<Chunk>) {
             // SAFETY: chunks are used under the lock of their class, which the caller holds.
             unsafe { chunk.as_mut() }.place = self.open.len();
@@ -291,7 +284,7 @@ mod chunks {
         }
 
         /// A free frame of the last open chunk.
-        fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        fn take(&mut self, chunk_bytes: usize, bytes: usize) -> Option<NonNull<u8>> {
             let place = self.open.len().checked_sub(1)?;
             let start = self.open[place].0;
             // SAFETY: as in `push`.
@@ -306,7 +299,7 @@ mod chunks {
                     free.cast()
                 }
                 None => {
-                    let frames = frames(self.chunk_bytes, bytes);
+                    let frames = frames(chunk_bytes, bytes);
                     let at = size_of::<Chunk>() + (frames - chunk.fresh) * bytes;
                     chunk.fresh -= 1;
                     // SAFETY: an open chunk without freed frames has fresh ones, the last of which
@@ -324,8 +317,8 @@ mod chunks {
 
         /// # Safety
         /// The frame is one of a chunk of this class, and nobody uses it any more.
-        unsafe fn put_back(&mut self, frame: NonNull<u8>) {
-            let inside = frame.addr().get() % self.chunk_bytes;
+        unsafe fn put_back(&mut self, chunk_bytes: usize, frame: NonNull<u8>) {
+            let inside = frame.addr().get() % chunk_bytes;
             // SAFETY: chunks are aligned to their size, so this is the begin of the frame's.
             let start = unsafe { frame.sub(inside) }.cast::<Chunk>();
             // SAFETY: as in `push`.
@@ -342,7 +335,7 @@ mod chunks {
                 self.remove(place);
                 self.count -= 1;
                 // SAFETY: no frame of it is in use, and the list does not have it any more.
-                unsafe { Chunk::unmap(start, self.chunk_bytes) };
+                unsafe { Chunk::unmap(start, chunk_bytes) };
             }
         }
     }
@@ -352,11 +345,11 @@ mod chunks {
         (chunk_bytes - size_of::<Chunk>()) / bytes
     }
 
-    impl Drop for Class {
+    impl Drop for Chunks {
         fn drop(&mut self) {
-            for chunk in self.open.drain(..) {
+            for chunk in self.classes.iter_mut().flat_map(|class| class.get_mut().open.drain(..)) {
                 // SAFETY: each frame keeps this object alive, so no chunk has any.
-                unsafe { Chunk::unmap(chunk.0, self.chunk_bytes) };
+                unsafe { Chunk::unmap(chunk.0, self.bytes) };
             }
         }
     }

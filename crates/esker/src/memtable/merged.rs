@@ -46,7 +46,7 @@ pub struct Merged {
 type Sample = (KeyspaceId, [u64; 2]);
 
 fn sample(keyspace: KeyspaceId, key: &[u8]) -> Sample {
-    (keyspace, [Bytewise.head(key), Bytewise.head(key.get(8..).unwrap_or_default())])
+    (keyspace, [Bytewise.head(key), second_head(key)])
 }
 
 // SAFETY: the addresses point to nodes of `tables` (invariant 1), which any thread may read.
@@ -62,13 +62,16 @@ impl Merged {
         // Pair by pair, so a pointer is moved once for each doubling of the tables and not once for
         // each of them.
         while lists.len() > 1 {
-            lists = lists.chunks(2).map(|pair| merge(&pair[0], pair.get(1))).collect();
+            lists = lists
+                .chunks(2)
+                .map(|pair| merge(&pair[0], pair.get(1).map_or(&[], |list| list)))
+                .collect();
         }
         let nodes = lists.pop().unwrap_or_default();
         let mut all: Vec<_> = older.map(|older| older.tables.clone()).unwrap_or_default();
         all.extend_from_slice(tables);
         let nodes = match older {
-            Some(older) => merge(&older.nodes, Some(&nodes)),
+            Some(older) => merge(&older.nodes, &nodes),
             None => nodes,
         };
         Self::of_nodes(all, nodes.into_boxed_slice())
@@ -148,9 +151,8 @@ fn nodes_of(table: &Memtable<Bytewise>) -> Vec<NonNull<Header>> {
     nodes
 }
 
-/// Two sorted lists as one, or a copy of the only one.
-fn merge(a: &[NonNull<Header>], b: Option<&Vec<NonNull<Header>>>) -> Vec<NonNull<Header>> {
-    let b = b.map_or(&[][..], |b| b);
+/// Two sorted lists as one.
+fn merge(a: &[NonNull<Header>], b: &[NonNull<Header>]) -> Vec<NonNull<Header>> {
     // Keys that are written in order come in lists that follow each other: nothing is compared then.
     if are_apart(a, b) {
         return join(a, b);
@@ -203,16 +205,16 @@ fn compare(a: NonNull<Header>, b: NonNull<Header>) -> Ordering {
     let (a, b) = unsafe { (NodeRef::from_raw(a), NodeRef::from_raw(b)) };
     (a.keyspace().cmp(&b.keyspace()))
         .then_with(|| a.head().cmp(&b.head()))
-        .then_with(|| second_head(a).cmp(&second_head(b)))
+        .then_with(|| second_head(a.key()).cmp(&second_head(b.key())))
         .then_with(|| a.key().cmp(b.key()))
         .then_with(|| b.seq().cmp(&a.seq()))
 }
 
-/// The second eight bytes of a node's key, padded with zeros: most keys with the same first eight bytes
-/// differ there, and numbers are compared faster than slices.
+/// The second eight bytes of a key, padded with zeros: most keys with the same first eight bytes differ
+/// there, and numbers are compared faster than slices.
 #[inline]
-fn second_head(node: NodeRef<'_>) -> u64 {
-    Bytewise.head(node.key().get(8..).unwrap_or_default())
+fn second_head(key: &[u8]) -> u64 {
+    Bytewise.head(key.get(8..).unwrap_or_default())
 }
 
 /// A cursor over one keyspace of a [`Merged`].
