@@ -156,6 +156,7 @@ impl WorkQueue {
         time: Millis,
     ) {
         let mut inner = self.inner.lock();
+        let was_due = !inner.candidates.is_empty();
         inner.candidates.retain(|key, _| key.keyspace != keyspace);
         inner.expiries.remove(&keyspace);
         let Some(tree) = tree else {
@@ -167,6 +168,7 @@ impl WorkQueue {
             inner.loose.retain(|key| key.keyspace != keyspace);
             inner.still.remove(&keyspace);
             inner.shapes.remove(&keyspace);
+            self.wake(inner, was_due);
             return;
         };
         if inner.still.contains(&keyspace) {
@@ -177,7 +179,7 @@ impl WorkQueue {
             let partitions = row.partitions().iter();
             partitions.for_each(|part| inner.score(keyspace, (tier, part), settings, time));
         }
-        self.wake(inner);
+        self.wake(inner, was_due);
     }
 
     /// Like [`Self::refresh`], for the partitions that a change has moved in what is now `tree`: the
@@ -191,6 +193,7 @@ impl WorkQueue {
         time: Millis,
     ) {
         let mut inner = self.inner.lock();
+        let was_due = !inner.candidates.is_empty();
         for (tier, partition) in &moved.gone {
             let (tier, lower) = (*tier, partition.lower.clone());
             inner.candidates.remove(&PartitionKey { keyspace, tier, lower });
@@ -214,7 +217,7 @@ impl WorkQueue {
             }
             inner.score(keyspace, (tier, partition), settings, time);
         }
-        self.wake(inner);
+        self.wake(inner, was_due);
     }
 
     /// Takes into account what a compaction has seen: the share of entries that replaced nothing.
@@ -242,9 +245,9 @@ impl WorkQueue {
         all.into_iter().map(|(key, score)| (key.clone(), score, runs_max(key.keyspace))).collect()
     }
 
-    /// Wakes the workers if a compaction is due.
-    fn wake(&self, inner: MutexGuard<'_, Inner>) {
-        let due = inner.candidates.keys().any(|key| !inner.damaged.contains_key(key));
+    /// Wakes the workers if a compaction is due, and a flush that waits for one if none is any more.
+    fn wake(&self, inner: MutexGuard<'_, Inner>, was_due: bool) {
+        let due = was_due || inner.candidates.keys().any(|key| !inner.damaged.contains_key(key));
         drop(inner);
         if due {
             self.signal.notify();
@@ -483,38 +486,6 @@ impl WorkQueue {
         !inner.busy.is_empty() && inner.busy.contains(&key())
     }
 
-    /// Takes the right to flush; only one thread at a time has it.
-    pub fn begin_flush(&self) -> bool {
-        let mut inner = self.inner.lock();
-        inner.yielding &= inner.flushing;
-        !std::mem::replace(&mut inner.flushing, true)
-    }
-
-    /// Ends a flush; `error`: why it failed.
-    pub fn end_flush(&self, error: Option<Error>) {
-        let mut inner = self.inner.lock();
-        inner.flushing = false;
-        inner.retry |= error.is_some();
-        inner.yielding = inner.compacting > 0 && matches!(error, Some(Error::DiskFull { .. }));
-        inner.flush_error = error;
-        drop(inner);
-        self.done.notify();
-    }
-
-    /// Why flushes currently fail, if they do.
-    pub fn flush_error(&self) -> Option<Error> {
-        self.inner.lock().flush_error.clone()
-    }
-
-    /// The error with which a compaction ends so that a flush gets its space.
-    pub fn yield_to_flush(&self) -> Result<()> {
-        let inner = self.inner.lock();
-        if !inner.yielding {
-            return Ok(());
-        }
-        inner.flush_error.clone().map_or(Ok(()), Err)
-    }
-
     /// Why compactions currently fail, if they do.
     pub fn compaction_error(&self) -> Option<Error> {
         self.inner.lock().failed.values().next().cloned()
@@ -551,11 +522,6 @@ impl WorkQueue {
     pub fn is_relief_alone(&self) -> bool {
         let inner = self.inner.lock();
         !inner.flushing && inner.compacting == 0
-    }
-
-    /// Whether a push or compaction is under way.
-    pub fn is_compacting(&self) -> bool {
-        self.inner.lock().compacting > 0
     }
 
     /// Whether nothing that may free space is under way or requested.
@@ -595,5 +561,6 @@ impl WorkQueue {
     }
 }
 
+mod flushes;
 #[cfg(test)]
 mod tests;

@@ -85,12 +85,12 @@ impl Core {
     }
 
     /// Whether the next flush waits for the end of a compaction, because no further run should lie over some
-    /// key: that bounds the runs however fast writers are (S15). Where no compaction is under way none
-    /// can help, because of damage or a full device, and nobody waits.
+    /// key: that bounds the runs however fast writers are (S15). Where none is under way or can begin,
+    /// because of damage or a full device, none can help, and nobody waits.
     fn flushes_wait(&self) -> bool {
         // Seeded: runs pile up where writers are faster than compactions.
         bug!("db_flushes_go_past_the_bound", return false);
-        self.pacer.runs_are_full() && self.work.is_compacting()
+        self.pacer.runs_are_full() && self.work.takes_runs_away()
     }
 
     /// The epoch of the signal at which a background thread looks for work; `None`: it ends.

@@ -271,3 +271,41 @@ fn a_copy_begins_with_what_is_known_of_its_original() {
     work.inherit(&[(5, 0)]);
     assert!(!due(5) && due(6));
 }
+
+/// Workers may lack a processor for long: that something is due counts before it has begun. What has
+/// failed does not, or a full device would end in a standstill.
+#[test]
+fn flushes_wait_for_what_is_due_and_can_begin() {
+    let (work, settings) = (work(), partitioning::settings());
+    let part = partitioning::partition(None, None, &[("a", "b"), ("c", "d"), ("e", "f")]);
+    let delta = partitioning::run(Role::Delta, &[("n", "o")]);
+    let tree =
+        Tree::new(vec![(0..9).fold(part, |part, _| Arc::new(part.with_delta(delta.clone())))]);
+    assert!(!work.takes_runs_away());
+    work.refresh(0, Some(&tree), &settings, 0);
+    assert!(work.takes_runs_away(), "due");
+    let end = |error: Option<Error>| {
+        let taken = work.take_compactions(false);
+        assert!(taken.len() == 1 && work.takes_runs_away(), "under way");
+        work.end_compactions(&taken, error.as_ref());
+        work.refresh(0, Some(&tree), &settings, 0);
+    };
+    end(Some(full()));
+    assert!(!work.takes_runs_away(), "it may fail again");
+    assert!(work.take_retry() && !work.takes_runs_away());
+    end(None);
+    assert!(work.takes_runs_away(), "it has succeeded");
+    assert!(work.begin_flush());
+    work.end_flush(Some(full()));
+    assert!(!work.takes_runs_away(), "flushes fail, so they are tried as they are");
+    assert!(work.take_retry() && work.begin_flush());
+    work.end_flush(None);
+    end(Some(damage()));
+    assert!(!work.takes_runs_away(), "a damaged one is left alone");
+    let epoch = work.signal().epoch();
+    work.refresh(0, None, &settings, 0);
+    assert!(
+        work.signal().epoch() != epoch && !work.takes_runs_away(),
+        "a flush that waits looks again"
+    );
+}
