@@ -282,6 +282,23 @@ impl WriteBatch {
         Ok(())
     }
 
+    /// Writes the batch, whole or not at all, if that needs no wait for its turn, for memory or for
+    /// space on the device. Otherwise it writes nothing and raises ``WouldBlockError``; the batch
+    /// stays as it is and may be tried again.
+    fn try_write(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, None, |ops, space| {
+            let db = &space.db;
+            py.detach(|| {
+                let batch = ops.build()?;
+                match self.durability {
+                    None => db.try_write(batch),
+                    Some(durability) => db.try_write_with(batch, durability),
+                }
+            })
+        })??;
+        Ok(())
+    }
+
     /// Estimates how many bytes the batch takes.
     fn approximate_size(&self, py: Python<'_>) -> Result<usize> {
         self.with(py, None, |ops, _| 12 + ops.bytes.len() + OP_BYTES * ops.ops.len())

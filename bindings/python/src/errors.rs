@@ -127,6 +127,10 @@ fn fields_of_calls(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
             fields.set_item("length", len)?;
             fields.set_item("limit", max)?;
         }
+        Error::WouldBlock { reason, retry_after } => {
+            fields.set_item("reason", reason.as_str())?;
+            fields.set_item("retry_after", retry_after.as_secs_f64())?;
+        }
         Error::Poisoned { cause } => fields.set_item("cause", exception(fields.py(), cause)?)?,
         Error::Conflict { keyspace, key, cause } => {
             fields.set_item("keyspace", keyspace)?;

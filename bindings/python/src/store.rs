@@ -67,6 +67,17 @@ impl Store {
         Ok(())
     }
 
+    /// Runs a write on the keyspace and the whole key, without the interpreter's lock.
+    fn write_now(
+        &self,
+        py: Python<'_>,
+        key: &[u8],
+        write: impl FnOnce(&Keyspace, &[u8]) -> esker::Result<()> + Send,
+    ) -> Result<()> {
+        let keyspace = &*self.space.keyspace;
+        Ok(self.space.with_key(key, |key| py.detach(|| write(keyspace, key)))?)
+    }
+
     /// Writes what `fill` puts into a batch.
     fn write(
         &self,
@@ -176,6 +187,18 @@ impl Store {
         self.space.with_key(key, |key| {
             self.write(py, sync, |batch| batch.insert_with_ttl(keyspace, key, value, ttl))
         })
+    }
+
+    /// Puts ``value`` under ``key`` if that needs no wait for its turn, for memory or for space on
+    /// the device. Otherwise it writes nothing and raises ``WouldBlockError``.
+    fn try_put(&self, py: Python<'_>, key: Input<'_, '_>, value: Input<'_, '_>) -> Result<()> {
+        let value = value.as_bytes();
+        self.write_now(py, key.as_bytes(), |keyspace, key| keyspace.try_insert(key, value))
+    }
+
+    /// Removes ``key`` if that needs no wait, as ``try_put``.
+    fn try_delete(&self, py: Python<'_>, key: Input<'_, '_>) -> Result<()> {
+        self.write_now(py, key.as_bytes(), |keyspace, key| keyspace.try_remove(key))
     }
 
     /// Writes ``operand``, which the keyspace's merge operator applies to the value.

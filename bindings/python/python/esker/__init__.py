@@ -55,6 +55,7 @@ from ._errors import (
     UnknownFormatError,
     UserCodeError,
     ValueTooLargeError,
+    WouldBlockError,
 )
 from ._esker import (
     __version__,
@@ -136,5 +137,6 @@ __all__ = [
     "UnknownFormatError",
     "UserCodeError",
     "ValueTooLargeError",
+    "WouldBlockError",
     "WriteBatch",
 ]

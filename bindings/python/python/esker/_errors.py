@@ -119,6 +119,19 @@ class BatchTooLargeError(LimitError):
     kind = "batch-too-large"
 
 
+class WouldBlockError(Error, BlockingIOError):
+    """A write that does not wait would have had to, and wrote nothing.
+
+    ``reason`` says for what, in the words of the statistics of waits (``"flush_debt"``,
+    ``"compaction_debt"``, ``"memory"``, ``"disk_full"``); after ``retry_after`` seconds it is
+    worth another try.
+    """
+
+    kind = "would-block"
+    reason: str | None = None
+    retry_after: float | None = None
+
+
 class PoisonedError(Error):
     """An earlier failure ended writing until the database is reopened; it is the ``__cause__``."""
 

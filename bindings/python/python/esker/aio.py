@@ -237,6 +237,10 @@ class WriteBatch(_Calls):
         """Writes the batch."""
         await self._call(self._real.write)
 
+    async def try_write(self) -> None:
+        """Writes the batch, or raises :class:`esker.WouldBlockError`."""
+        await self._call(self._real.try_write)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -285,6 +289,14 @@ class Store(_Reader):
     ) -> None:
         """Puts ``value`` under ``key``."""
         await self._call(self._real.put, key, value, sync=sync, ttl=ttl)
+
+    async def try_put(self, key: Buffer, value: Buffer) -> None:
+        """Puts ``value`` under ``key``, or raises :class:`esker.WouldBlockError`."""
+        await self._call(self._real.try_put, key, value)
+
+    async def try_delete(self, key: Buffer) -> None:
+        """Removes ``key``, or raises :class:`esker.WouldBlockError`."""
+        await self._call(self._real.try_delete, key)
 
     async def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None:
         """Writes ``operand`` for the merge operator."""
