@@ -118,6 +118,8 @@ impl Terms {
 #[derive(Debug)]
 pub struct Pacer {
     mode: AtomicU8,
+    /// Whether writers stop whatever the debts are.
+    held: AtomicBool,
     /// Whether deltas exceed the knee, or runs come near their bound.
     compactions_late: AtomicBool,
     line: Mutex<Line>,
@@ -186,6 +188,7 @@ impl Pacer {
         let epoch = Instant::now();
         Self {
             mode: AtomicU8::new(PaceMode::Open as u8),
+            held: AtomicBool::new(false),
             compactions_late: AtomicBool::new(false),
             line: Mutex::default(),
             epoch,
@@ -262,7 +265,8 @@ impl Pacer {
         let elapsed = now.saturating_sub(std::mem::replace(&mut line.decided, now));
         let waiting = line.is_waited_in();
         let decision = decide(&debts, &pressure, drains, &mut line.course, (elapsed, waiting));
-        let mode = decision.mode;
+        let held = self.held.load(Ordering::Acquire);
+        let mode = if held { PaceMode::Stopped } else { decision.mode };
         self.compactions_late.store(decision.compactions_late, Ordering::Relaxed);
         let rate_before = line.rate;
         line.rate = decision.rate;
@@ -279,6 +283,11 @@ impl Pacer {
         }
         let goes = [PaceMode::Open, PaceMode::DiskFull].contains(&mode);
         before != mode && (goes || before == PaceMode::Stopped)
+    }
+
+    /// Whether writers stop until further notice; [`Self::update`] acts on it.
+    pub fn hold(&self, held: bool) {
+        self.held.store(held, Ordering::Release);
     }
 
     /// How long ago the database was opened.

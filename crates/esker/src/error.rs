@@ -120,6 +120,14 @@ pub enum Error {
         /// The limit in bytes.
         max: u64,
     },
+    /// A key that is ingested is not greater than the one before it in its keyspace. The ingestion goes
+    /// on without it.
+    OutOfOrder {
+        /// The keyspace.
+        keyspace: String,
+        /// The key.
+        key: Vec<u8>,
+    },
     /// A batch is larger than the limit for this memory budget.
     BatchTooLarge {
         /// Its encoded length in bytes.
@@ -334,6 +342,7 @@ impl Error {
             Self::ValueTooLarge { .. } => ErrorKind::ValueTooLarge,
             Self::BatchTooLarge { .. } => ErrorKind::BatchTooLarge,
             Self::DiskFull { .. } => ErrorKind::DiskFull,
+            Self::OutOfOrder { .. } => ErrorKind::OutOfOrder,
             Self::WouldBlock { .. } => ErrorKind::WouldBlock,
             Self::Poisoned { .. } => ErrorKind::Poisoned,
             Self::Closed => ErrorKind::Closed,

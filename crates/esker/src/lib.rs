@@ -32,6 +32,7 @@
 //! The [`guide`] goes through all of this with examples.
 //!
 //! - Writing: [`Db::insert`], [`Batch`], [`Durability`], [`Keyspace::update`].
+//! - Loading sorted data: [`Db::ingest`], [`Ingestion`].
 //! - Reading: [`Db::get`], [`Db::range`] and [`Iter`], [`Cursor`], [`Snapshot`].
 //! - Keyspaces: [`Db::keyspace`], [`Keyspace`], [`KeyspaceOptions`], [`Comparator`].
 //! - Transactions: [`Db::transact`], [`Transaction`], [`TransactionOptions`].
@@ -111,6 +112,8 @@ mod db;
 mod loom_tests;
 
 #[cfg(not(loom))]
+mod ingest;
+#[cfg(not(loom))]
 pub mod repair;
 
 #[cfg(not(loom))]
@@ -130,7 +133,7 @@ pub mod guide {}
 pub use api::{
     Append, Associative, AssociativeOperator, Batch, BlockCounts, BranchUse, BytesWritten, Clock,
     CompactionFilter, Comparator, Compression, CounterI64, CounterU64, Cursor, Db, Decision,
-    Durability, Event, EventKind, EventListener, Explanation, HeldUse, Iter, Keyspace,
+    Durability, Event, EventKind, EventListener, Explanation, HeldUse, Ingestion, Iter, Keyspace,
     KeyspaceOptions, Latency, LevelShape, LogHolder, LogKind, LogUse, Max, MemoryUse,
     MergeOperator, Metric, MetricKind, MetricUnit, Observed, ObservedState, OperatorResult,
     Options, Outcome, Pace, PaceMode, Problem, Recovery, Sample, SamplePart, Savepoint,

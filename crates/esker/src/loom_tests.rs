@@ -91,6 +91,7 @@ fn version(file: &Arc<RunFile>, min_seq: Seq, max_seq: Seq) -> (Version, Arc<Seg
         max_key: b"z".to_vec(),
         min_seq,
         max_seq,
+        ingested: false,
         specials: Default::default(),
         checksum: 0,
     };

@@ -11,6 +11,7 @@ mod cursor;
 mod database;
 mod explain;
 mod handle;
+mod ingestion;
 mod iterator;
 mod keyspace;
 mod maintenance;
@@ -39,6 +40,7 @@ pub use crate::trace::{
 pub use batch::Batch;
 pub use cursor::Cursor;
 pub use database::Db;
+pub use ingestion::Ingestion;
 pub use iterator::Iter;
 pub use keyspace::Keyspace;
 pub use options::{Compression, Durability, LogKind, Options, Recovery};

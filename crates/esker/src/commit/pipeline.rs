@@ -1,5 +1,6 @@
 //! From an encoded batch to the published log: the pieces put together.
 
+mod claim;
 mod config;
 mod full;
 mod rest;

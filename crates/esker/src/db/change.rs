@@ -98,7 +98,7 @@ impl Core {
 
     /// Makes a change of the present state: first durable, then visible; then space may be freed.
     /// While `held` lives, until the change is visible, no snapshot is taken.
-    pub(super) fn make_change(
+    pub(crate) fn make_change(
         &self,
         store: &mut Store,
         mut change: Change,

@@ -39,24 +39,24 @@ use std::thread::JoinHandle;
 /// An open database.
 pub struct Core {
     pub(super) path: PathBuf,
-    pub(super) fs: Arc<dyn Fs>,
-    pub(super) settings: Settings,
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) settings: Settings,
     pub(super) lock: Mutex<Option<Box<dyn FileLock>>>,
     pub(super) fork: ForkGuard,
-    pub(super) latch: Arc<Latch>,
+    pub(crate) latch: Arc<Latch>,
     /// `None`: read-only.
-    pub(super) pipeline: Option<Pipeline>,
+    pub(crate) pipeline: Option<Pipeline>,
     pub(super) read_only_end: Seq,
-    pub(super) state: Current,
+    pub(crate) state: Current,
     /// Held by writers of keyspaces with a custom comparator, and by seals (R15).
     pub(super) placing: Mutex<()>,
-    pub(super) catalog: Mutex<Catalog>,
-    pub(super) store: Mutex<Store>,
+    pub(crate) catalog: Mutex<Catalog>,
+    pub(crate) store: Mutex<Store>,
     pub(super) record: ReachRecord,
     pub(super) totals: Mutex<Totals>,
-    pub(super) files: Arc<Files>,
+    pub(crate) files: Arc<Files>,
     pub(super) snapshots: Snapshots,
-    pub(super) transactions: Transactions,
+    pub(crate) transactions: Transactions,
     pub(super) clock: SteadyClock,
     pub(super) cache: Arc<BlockCache>,
     /// Memory of flushed memtables, to be reused by new ones.
@@ -66,14 +66,14 @@ pub struct Core {
     pub(super) slowest: Slowest,
     /// What calls waited for.
     pub(super) waits: Arc<Waits>,
-    pub(super) pacer: Pacer,
-    pub(super) monitor: Arc<Monitor>,
+    pub(crate) pacer: Pacer,
+    pub(crate) monitor: Arc<Monitor>,
     /// The reserve: space that is kept for what must work on a full device.
-    pub(super) reserve: Arc<Reserve>,
+    pub(crate) reserve: Arc<Reserve>,
     pub(super) relief: Relief,
     /// Notified when writers may have room again.
     pub(super) room: Signal,
-    pub(super) work: WorkQueue,
+    pub(crate) work: WorkQueue,
     /// Whether writes have paused.
     pub(super) calm: Mutex<Calm>,
     /// Wakes the thread that prepares log files.
@@ -177,7 +177,7 @@ impl Core {
     }
 
     /// How flushes and compactions write a run; `settled`: the run is expected to stay for long.
-    pub(super) fn writer_options(&self, settled: bool) -> WriterOptions {
+    pub(crate) fn writer_options(&self, settled: bool) -> WriterOptions {
         WriterOptions::new(&self.settings, settled)
     }
 
@@ -190,7 +190,7 @@ impl Core {
     }
 
     /// The state of readers, for callers that only inspect it.
-    pub(super) fn state_now(&self) -> Arc<State> {
+    pub(crate) fn state_now(&self) -> Arc<State> {
         self.state.load_arc()
     }
 }

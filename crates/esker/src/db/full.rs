@@ -124,7 +124,7 @@ impl Core {
 
     /// Admits a write while the reserve is not whole, if the write frees space or the reserve can
     /// be made whole.
-    pub(super) fn admit_while_tight(&self, frees: bool, waits: bool) -> Result<()> {
+    pub(crate) fn admit_while_tight(&self, frees: bool, waits: bool) -> Result<()> {
         // Seeded: a full disk cannot be emptied.
         let frees = frees && !bug!("db_full_disk_refuses_deletes");
         if frees {

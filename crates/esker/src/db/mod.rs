@@ -46,4 +46,5 @@ mod write;
 
 pub use self::core::Core;
 pub use crate::lookup::Seen;
+pub use change::Change;
 pub use write::Write;

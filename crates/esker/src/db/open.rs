@@ -30,7 +30,7 @@ use crate::options::Options;
 use crate::options::settings::Settings;
 use crate::recovery::create::create;
 use crate::recovery::description::{Described, describe};
-use crate::recovery::log::{check_known, check_points, replay_log, tell_about_log};
+use crate::recovery::log::{check_described, check_known, replay_log, tell_about_log};
 use crate::recovery::manifest::begin;
 use crate::state::State;
 use crate::state::current::Current;
@@ -138,7 +138,7 @@ impl Core {
         let sizes = (settings.memtable_sizes(), &pool);
         let (recovered, sets) = replay_log(log, options, sizes, catalog, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
-        check_points(&logs, &mut described.catalog, recovered.end, options.recovery)?;
+        check_described(&logs, &mut described, recovered.end, options.recovery)?;
         let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;
         let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));

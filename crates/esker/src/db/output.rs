@@ -145,7 +145,7 @@ impl Output for SlicesFile<'_> {
 impl Core {
     /// Removes the files of a failed flush or compaction: on a full disk their space is needed (C7).
     /// A file that stays is removed by the next open.
-    pub(super) fn give_up_files(&self, writers: impl IntoIterator<Item = RunWriter>) {
+    pub(crate) fn give_up_files(&self, writers: impl IntoIterator<Item = RunWriter>) {
         for error in writers.into_iter().filter_map(|writer| writer.abandon().err()) {
             self.monitor.files_left("files of failed flushes and compactions", &error);
         }

@@ -134,7 +134,7 @@ impl Core {
     }
 
     /// The pipeline, if the database accepts writes.
-    pub(super) fn writable(&self) -> Result<&Pipeline> {
+    pub(crate) fn writable(&self) -> Result<&Pipeline> {
         self.check_open()?;
         self.pipeline.as_ref().ok_or(Error::ReadOnly)
     }
@@ -539,7 +539,7 @@ impl Core {
     }
 
     /// Gives the pacer what background work changed: how full the trees are, and the debts.
-    pub(super) fn update_pressure(&self) {
+    pub(crate) fn update_pressure(&self) {
         let version = self.state_now().version.clone();
         let owner = |id| self.catalog.lock().by_id(id).cloned();
         let (fill, tiers) = pressure::fullest(&version, &self.work.most_urgent(), owner);
@@ -549,7 +549,7 @@ impl Core {
     }
 
     /// Gives the pacer the present debts. Wakes waiting writers if they may go on.
-    pub(super) fn update_pace(&self) {
+    pub(crate) fn update_pace(&self) {
         // The state is read under the lock, so what is decided last is of the latest state. Otherwise
         // a writer that read it before a flush could stop all writers after the flush.
         let totals = self.totals.lock();

@@ -43,6 +43,12 @@ impl fmt::Display for Error {
                 f,
                 "the batch has {len} bytes, the limit is {max}: split it or raise the memory option"
             ),
+            Self::OutOfOrder { keyspace, key } => write!(
+                f,
+                "the key {} of keyspace {keyspace:?} is not greater than the one before it: ingest \
+                 sorted keys, each once",
+                key.escape_ascii()
+            ),
             Self::DiskFull { path, shortage, held } => {
                 write!(f, "no space left for {}: {shortage}", path.display())?;
                 held.as_ref().map_or(Ok(()), |held| write!(f, " ({held})"))

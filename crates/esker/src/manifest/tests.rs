@@ -24,6 +24,7 @@ fn meta(file: u64, min: &str, max: &str) -> SegmentMeta {
         max_key: max.into(),
         min_seq: 10,
         max_seq: 99,
+        ingested: false,
         specials: Default::default(),
         checksum: 0xfeed,
     }

@@ -5,7 +5,7 @@
 //!    that does not fit is refused as a whole.
 //! 3. Trees of branches share partitions and spans by address, so each is counted and written once.
 
-use crate::base::{FileId, KeyspaceId};
+use crate::base::{FileId, KeyspaceId, Seq};
 use crate::error::{Error, Result};
 use crate::manifest::sharing::{Places, shared_tree, tree_edits};
 use crate::manifest::{Draft, Edit, Tree, TreeEdit};
@@ -70,6 +70,11 @@ impl Version {
     /// Every segment that this version refers to, once per reference.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.trees.iter().flat_map(|(_, tree)| tree.all().flat_map(|p| p.segments()))
+    }
+
+    /// The newest sequence number in it.
+    pub fn newest(&self) -> Seq {
+        self.segments().map(|segment| segment.meta().max_seq).max().unwrap_or(0)
     }
 
     /// Bytes of the segments in each file, every segment once.

@@ -10,7 +10,7 @@ use crate::commit::LogConfig;
 use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
 use crate::events::{EventBus, EventKind, message_of};
-use crate::manifest::{Known, Wanted};
+use crate::manifest::{Known, Version, Wanted};
 use crate::memtable::ChunkPool;
 use crate::options::settings::MemtableSizes;
 use crate::options::{Options, Recovery};
@@ -87,10 +87,21 @@ pub fn check_known(
     }
 }
 
+/// Checks that the log reaches as far as the trees and branches that the manifest describes.
+pub fn check_described(
+    directory: &Path,
+    described: &mut Described,
+    end: Seq,
+    recovery: Recovery,
+) -> Result<()> {
+    check_points(directory, &mut described.catalog, end, recovery)?;
+    check_ingested(directory, (&described.version, described.log_start), end)
+}
+
 /// The log was durable up to the point of every branch before the manifest recorded the branch
 /// (R24). If the log ends before a point, records are lost, and what is written there next must not
 /// appear in the branch.
-pub fn check_points(
+fn check_points(
     directory: &Path,
     catalog: &mut Catalog,
     end: Seq,
@@ -110,6 +121,18 @@ pub fn check_points(
     log::warn!("branches keep what precedes the damage: {damage}");
     catalog.cut_points(end);
     Ok(())
+}
+
+/// The log was durable behind what was ingested before the manifest recorded that. If it ends before,
+/// records are lost, and what is written there next would count as older than what was ingested.
+fn check_ingested(directory: &Path, (version, log_start): (&Version, Seq), end: Seq) -> Result<()> {
+    let newest = version.newest();
+    // Seeded: after a part of the log is lost, new writes are older than what was ingested.
+    if newest < end.max(log_start) || bug!("recovery_ingested_positions_not_checked") {
+        return Ok(());
+    }
+    let detail = format!("the log ends at {end}, and entries were ingested at position {newest}");
+    Err(Error::corruption(directory, end, "log", detail))
 }
 
 /// Connects a log with those that it tells about what it does, and with the reserve, which makes room

@@ -67,7 +67,8 @@ impl Active {
                 && self.next < block.count()
             {
                 block.key_into(self.next, &mut self.key);
-                (self.seq, self.kind) = block.version(self.next);
+                let (stored, kind) = block.version(self.next);
+                (self.seq, self.kind) = (self.reader.meta().numbering().seq(stored), kind);
                 self.next += 1;
                 return true;
             }

@@ -11,6 +11,7 @@
 
 use super::Run;
 use super::index::{Index, Place, SharedIndex};
+use super::meta::Numbering;
 use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
@@ -81,6 +82,8 @@ pub struct RunCursor<O: KeyOrder> {
     piece: Piece,
     key: Vec<u8>,
     head: u64,
+    /// Where the sequence numbers of the segment are.
+    numbering: Numbering,
     seq: Seq,
     kind: Kind,
     value: (usize, usize),
@@ -118,6 +121,7 @@ impl<O: KeyOrder> RunCursor<O> {
             piece: Piece::default(),
             key: Vec::new(),
             head: 0,
+            numbering: Numbering::default(),
             seq: 0,
             kind: Kind::Put,
             value: (0, 0),
@@ -180,7 +184,8 @@ impl<O: KeyOrder> RunCursor<O> {
             block.key_into(entry, &mut self.key);
         }
         self.head = self.order.head(&self.key);
-        (self.seq, self.kind) = block.version(entry);
+        let (stored, kind) = block.version(entry);
+        (self.seq, self.kind) = (self.numbering.seq(stored), kind);
         self.value = block.value_range(entry);
         self.entry = entry;
         self.valid = true;
@@ -201,7 +206,7 @@ impl<O: KeyOrder> RunCursor<O> {
             self.source = Source::Nowhere;
             self.enter_piece(segment, owner, index, block, direction)?
         };
-        (self.segment, self.block) = (segment, block);
+        (self.segment, self.block, self.numbering) = (segment, block, index.numbering);
         self.count = layout.count();
         self.layout = Some(layout);
         Ok(())
@@ -357,6 +362,7 @@ impl<O: KeyOrder> RunCursor<O> {
         let Some((segment, mut block)) = self.locate(key)? else { return self.first_inner() };
         let index = self.index(segment)?;
         self.enter(segment, block, Direction::Forward)?;
+        let below = self.numbering.bound(below);
         loop {
             let found = self.current().map_or(0, |b| b.lower_bound(&self.order, key, below));
             if found < self.count {

@@ -224,6 +224,7 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
             },
         };
         let Wanted { key, hash, below } = self.wanted;
+        let (numbering, below) = (self.index.numbering, self.index.numbering.bound(below));
         let found = {
             let block = block.block();
             let found = block.get(self.order, key, tag_of(hash), below);
@@ -232,7 +233,8 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
             }
             found.map(|entry| (block.version(entry), block.value_range(entry)))
         };
-        let Some(((seq, kind), range)) = found else { return Ok(Probe::Absent) };
+        let Some(((stored, kind), range)) = found else { return Ok(Probe::Absent) };
+        let seq = numbering.seq(stored);
         Ok(Probe::Found(Found { seq, kind, block, range }))
     }
 

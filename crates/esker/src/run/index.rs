@@ -1,7 +1,7 @@
 //! The tail of a run segment: filter, index, description and footer, and its form in memory.
 
 use super::fence::Fences;
-use super::meta::SegmentMeta;
+use super::meta::{Numbering, SegmentMeta};
 use super::stored::StoredBytes;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
 use crate::base::{KeyOrder, limits};
@@ -106,7 +106,9 @@ pub(super) fn encode_tail(
 
 /// The meta as it is stored in the tail.
 fn describe(meta: &SegmentMeta) -> SegmentMeta {
-    SegmentMeta { len: 0, tail_len: 0, checksum: 0, ..meta.clone() }
+    let (min_seq, max_seq) = meta.stored_seqs();
+    let stored = SegmentMeta { min_seq, max_seq, ingested: false, ..meta.clone() };
+    SegmentMeta { len: 0, tail_len: 0, checksum: 0, ..stored }
 }
 
 /// The sections of a tail whose checksum matched.
@@ -160,6 +162,8 @@ pub(super) struct Index {
     pub filter: Filter,
     /// Some block is continued.
     pub any_continued: bool,
+    /// Where the sequence numbers are.
+    pub numbering: Numbering,
     /// What the cache knows of it, if it is kept.
     pub entry: Option<Arc<IndexEntry>>,
     charged: u64,
@@ -212,6 +216,7 @@ impl Index {
             fences,
             any_continued: places.iter().any(|place: &Place| place.continued),
             places: places.into(),
+            numbering: meta.numbering(),
             slots: Slots::new(cache, count),
             filter,
             entry: None,

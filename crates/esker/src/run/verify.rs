@@ -210,7 +210,7 @@ impl<'a, O: KeyOrder> Check<'a, O> {
             return Err(DecodeError("the last key is not the one described"));
         }
         let found = (counts.entries, counts.deletes, counts.raw_bytes, self.seqs, self.specials);
-        let seqs = (meta.min_seq, meta.max_seq);
+        let seqs = meta.stored_seqs();
         if found != (meta.entries, meta.deletes, meta.raw_bytes, seqs, meta.specials) {
             return Err(DecodeError("the counts are not those described"));
         }

@@ -15,6 +15,7 @@ use super::index::{Index, Tail};
 use super::meta::SegmentMeta;
 use super::segment::Segment;
 use super::stored::StoredBytes;
+use crate::base::Seq;
 use crate::block::Layout;
 use crate::cache::{BlockCache, FrameBuf};
 use std::sync::Arc;
@@ -85,6 +86,13 @@ pub struct Written {
 }
 
 impl Written {
+    /// The segment, which is in this file, as one of entries that are ingested at a position.
+    pub fn ingested_at(&self, file: Arc<RunFile>, seq: Seq) -> Arc<Segment> {
+        let meta = self.meta.clone().ingested_at(seq);
+        let Self { stored, compressed, .. } = *self;
+        Self { meta, index: None, stored, compressed }.into_segment(file)
+    }
+
     /// The segment, which is in this file.
     pub fn into_segment(self, file: Arc<RunFile>) -> Arc<Segment> {
         let segment = Segment::new(self.meta, file);

@@ -333,6 +333,7 @@ impl RunWriter {
             max_key: self.last_key.clone(),
             min_seq: open.min_seq,
             max_seq: open.max_seq,
+            ingested: false,
             specials: open.specials,
             checksum: 0,
         };
@@ -379,6 +380,7 @@ impl RunWriter {
             max_key: high.unwrap_or_default().to_vec(),
             min_seq: fragments.min_seq(),
             max_seq: fragments.max_seq(),
+            ingested: false,
             specials: Specials::default(),
             checksum: 0,
         };

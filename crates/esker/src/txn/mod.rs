@@ -6,6 +6,7 @@
 //! | `writes` | what it wrote, before it commits |
 //! | `validate` | whether anything that it read has changed |
 //! | `locks` | locks on keys, for locking transactions |
+//! | `ingested` | the ranges of keys that were ingested since |
 //!
 //! The memtables alone tell whether a key changed since a position, without I/O. A flush removes
 //! its memtable set from the state of readers; the set is kept here while a transaction is open
@@ -19,12 +20,16 @@
 //! 3. Kept sets take at most `limit` bytes, and there are at most 256 of them, since even a small
 //!    one has its overhead. Beyond that the oldest are dropped, and `floor` rises: transactions
 //!    that began below `floor` can no longer be validated. Sets without entries are not kept.
+//! 4. What is ingested is in no memtable. Its ranges are kept here before it is published, as long and in
+//!    the same way as sets.
 
+pub mod ingested;
 pub mod locks;
 pub mod reads;
 pub mod validate;
 pub mod writes;
 
+use self::ingested::Ingested;
 use crate::base::Seq;
 use crate::state::memtables::MemtableSet;
 use crate::waits::Waits;
@@ -60,6 +65,8 @@ struct Inner {
     /// Flushed sets, from old to new, with the bytes that are counted for each.
     kept: VecDeque<(Arc<MemtableSet>, u64)>,
     kept_bytes: u64,
+    /// What was ingested, from old to new.
+    ingested: VecDeque<Arc<Ingested>>,
     /// Writes before this position may be missing from all sets.
     floor: Seq,
 }
@@ -75,6 +82,12 @@ impl Inner {
             self.kept_bytes -= bytes;
             self.floor = self.floor.max(end_of(set));
             free.extend(self.kept.pop_front().map(|(set, _)| set));
+        }
+        while let Some(ingested) = self.ingested.front()
+            && (ingested.seq < oldest || self.ingested.len() > KEPT_MAX)
+        {
+            self.floor = self.floor.max(ingested.seq + 1);
+            self.ingested.pop_front();
         }
         free
     }
@@ -144,11 +157,19 @@ impl Transactions {
         drop(free);
     }
 
-    /// The kept sets, and the position from which on every write is in one of them or in the
-    /// state that the caller loaded before.
-    pub fn history(&self) -> (Vec<Arc<MemtableSet>>, Seq) {
+    /// Notes what is ingested, before it is published.
+    pub fn ingested(&self, ingested: impl IntoIterator<Item = Ingested>) {
+        // Seeded: a transaction commits over what was ingested since it read.
+        bug!("txn_ingested_keys_not_seen", return);
+        self.inner.lock().ingested.extend(ingested.into_iter().map(Arc::new));
+    }
+
+    /// The kept sets, what was ingested, and the position from which on every write is in one of
+    /// these or in the state that the caller loaded before.
+    pub fn history(&self) -> (Vec<Arc<MemtableSet>>, Vec<Arc<Ingested>>, Seq) {
         let inner = self.inner.lock();
-        (inner.kept.iter().map(|(set, _)| set.clone()).collect(), inner.floor)
+        let sets = inner.kept.iter().map(|(set, _)| set.clone()).collect();
+        (sets, inner.ingested.iter().cloned().collect(), inner.floor)
     }
 
     /// How many transactions are open, and how long the oldest of them has been.

@@ -24,20 +24,20 @@ fn kept(transactions: &Transactions) -> Vec<Seq> {
 fn flushed_sets_are_kept_while_somebody_began_before_their_end() {
     let transactions = Transactions::new(u64::MAX, Arc::default());
     transactions.flushed(&set(10, 20));
-    assert_eq!((kept(&transactions), transactions.history().1), (vec![], 20));
+    assert_eq!((kept(&transactions), transactions.history().2), (vec![], 20));
     let first = transactions.register(|| 25);
     let second = transactions.register(|| 25);
     transactions.flushed(&set(20, 30));
     let third = transactions.register(|| 35);
     transactions.flushed(&set(30, 40));
-    assert_eq!((kept(&transactions), transactions.history().1), (vec![20, 30], 20));
+    assert_eq!((kept(&transactions), transactions.history().2), (vec![20, 30], 20));
     assert!(transactions.kept_bytes() > 0);
     transactions.release(first);
     assert_eq!(kept(&transactions), [20, 30]);
     transactions.release(second);
-    assert_eq!((kept(&transactions), transactions.history().1), (vec![30], 30));
+    assert_eq!((kept(&transactions), transactions.history().2), (vec![30], 30));
     transactions.release(third);
-    assert_eq!((kept(&transactions), transactions.history().1), (vec![], 40));
+    assert_eq!((kept(&transactions), transactions.history().2), (vec![], 40));
     assert_eq!(transactions.kept_bytes(), 0);
     // A transaction that begins where a set ends does not need it.
     transactions.register(|| 50);
@@ -54,11 +54,11 @@ fn what_is_kept_is_bounded_and_the_floor_says_what_is_gone() {
     for start in [10, 20, 30, 40] {
         transactions.flushed(&set(start, start + 10));
     }
-    assert_eq!((kept(&transactions), transactions.history().1), (vec![30, 40], 30));
+    assert_eq!((kept(&transactions), transactions.history().2), (vec![30, 40], 30));
     assert!(transactions.kept_bytes() <= 2 * one + one / 2);
     // A set that is too large alone is not kept at all.
     let small = Transactions::new(one / 2, Arc::default());
     small.register(|| 10);
     small.flushed(&set(10, 20));
-    assert_eq!((kept(&small), small.history().1), (vec![], 20));
+    assert_eq!((kept(&small), small.history().2), (vec![], 20));
 }

@@ -5,6 +5,7 @@
 //! thread can write to their keyspaces, since no user code may run after the reservation (R15).
 
 use super::Transactions;
+use super::ingested::Ingested;
 use super::reads::{KeyspaceReads, ReadSet};
 use crate::base::{Bytewise, Cursor, CustomOrder, KeyspaceId, SEQ_MAX, Seq};
 use crate::catalog::{Order, missing_order};
@@ -59,7 +60,7 @@ impl Transactions {
         // The order matters: a set that has left the state is in the history by then, or dropped
         // from it.
         let state = current.load_arc();
-        let (kept, floor) = self.history();
+        let (kept, ingested, floor) = self.history();
         // Seeded: a transaction does not see conflicts with writes that were flushed since.
         let (kept, floor) =
             if bug!("txn_flushed_history_not_asked") { (Vec::new(), 0) } else { (kept, floor) };
@@ -73,6 +74,7 @@ impl Transactions {
             let changed = match (&space.keyspace.order, which) {
                 (Order::Bytewise, Which::All | Which::Bytewise) => {
                     changed(&Bytewise, space, &sets, floor, window)
+                        .or_else(|| changed_by(&ingested, space, window))
                 }
                 (Order::Custom(order), Which::All | Which::Custom) => {
                     let changed = changed(order, space, &sets, floor, window);
@@ -125,6 +127,42 @@ fn changed<O: DbOrder>(
         }
     }
     None
+}
+
+/// The first change by an ingestion that is found.
+fn changed_by(
+    ingested: &[Arc<Ingested>],
+    space: &KeyspaceReads,
+    window: impl Fn(Seq) -> Window,
+) -> Option<Changed> {
+    let own: Vec<_> = ingested.iter().filter(|one| one.keyspace == space.keyspace.id).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let seen = |since: Seq| {
+        let window = window(since);
+        own.iter().filter(move |one| window.contains(one.seq))
+    };
+    for (key, since) in &space.keys {
+        if seen(*since).any(|one| one.may_hold(key)) {
+            return Some((key.clone(), ConflictCause::KeyChanged));
+        }
+    }
+    for range in &space.ranges {
+        for bounds in range.stretches() {
+            if let Some(key) = seen(range.since).find_map(|one| one.within(&bounds)) {
+                return Some((key.to_vec(), ConflictCause::RangeChanged));
+            }
+        }
+    }
+    None
+}
+
+/// Whether anything within `bounds` was written to a set before `upto`.
+pub fn is_written(set: &MemtableSet, id: KeyspaceId, bounds: &Bounds, upto: Seq) -> bool {
+    let window = Window { from: 0, upto };
+    Bytewise::tables(set, id)
+        .any(|table| table_range_changed(&Bytewise, &table, id, bounds, window).is_some())
 }
 
 /// The sets that may hold sequence numbers of the window.

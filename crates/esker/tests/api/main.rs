@@ -13,6 +13,7 @@ mod explain;
 mod filters;
 mod held;
 mod held_numbers;
+mod ingestion;
 mod iterators;
 mod keyspaces;
 mod life;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The layers, lowest first; groups are set apart by `|` for the eye only.
 const LAYERS: &str = "error base | fs sync | events waits trace | block filter | options | wal memtable | \
                       cache run | manifest | directory catalog state | iter compaction txn | commit | \
-                      admission stats recovery | lookup | monitor | db | repair inspect | api | internals";
+                      admission stats recovery | lookup | monitor | db | ingest repair inspect | api | internals";
 
 /// Where each name that the crate root exports comes from: `Error` from `error`, `Db` from `api`.
 fn root_exports() -> BTreeMap<String, String> {

@@ -11,6 +11,7 @@ mod cuts;
 mod events;
 mod front_page;
 mod golden;
+mod ingestion;
 mod interrupted_open;
 mod longest_bounds;
 mod operations;

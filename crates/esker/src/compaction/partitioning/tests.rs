@@ -37,6 +37,7 @@ pub(crate) fn segment_of(
         max_key: max.into(),
         min_seq: 1,
         max_seq: 2,
+        ingested: false,
         specials: Default::default(),
         checksum: 0,
     };
