@@ -24,7 +24,7 @@ pub(super) fn show(
     fields.add("file", "run");
     fields.add("bytes", file.len());
     match file.header().clone() {
-        Ok(()) => fields.add("header.format version", crate::run::FORMAT_VERSION),
+        Ok(version) => fields.add("header.format version", version),
         // A version behind a wrong checksum is damage like any other.
         Err(crate::Error::UnknownFormat { found, .. }) => {
             fields.add("header.damaged[8]", format!("format version {found}, and no checksum"));

@@ -1,5 +1,6 @@
 //! What is known of how the blocks of a segment are stored.
 
+use super::temperature::Heat;
 use crate::block::Codec;
 use std::sync::OnceLock;
 
@@ -38,4 +39,6 @@ pub(super) struct Storage {
     pub(super) bytes: OnceLock<StoredBytes>,
     /// Whether it is raw and would shrink.
     pub(super) shrinks: OnceLock<bool>,
+    /// Its temperature.
+    pub(super) heat: Heat,
 }

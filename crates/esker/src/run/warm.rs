@@ -82,6 +82,7 @@ pub struct Written {
     pub(super) index: Option<Index>,
     pub(super) stored: StoredBytes,
     pub(super) compressed: bool,
+    pub(super) cold: bool,
 }
 
 impl Written {
@@ -94,6 +95,9 @@ impl Written {
         segment.storage.bytes.get_or_init(|| self.stored);
         if self.compressed {
             segment.note_compressed();
+        }
+        if self.cold {
+            segment.note_cold();
         }
         segment
     }

@@ -34,6 +34,7 @@ mod settling;
 mod shared_work;
 mod snapshots;
 mod statistics;
+mod temperature;
 mod tiers;
 mod transaction_conflicts;
 mod transaction_locks;

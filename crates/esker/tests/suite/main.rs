@@ -21,6 +21,7 @@ mod rules;
 mod serializable;
 mod settling;
 mod shared_work;
+mod temperature;
 mod tiers;
 mod try_write;
 
