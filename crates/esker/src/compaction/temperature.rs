@@ -22,9 +22,11 @@ use super::looks::Looks;
 use super::plan::{Piece, Recoding};
 use super::settle::View;
 use crate::base::Millis;
+use crate::block::Dictionary;
 use crate::cache::BlockCache;
+use crate::error::Result;
 use crate::options::settings::{Cold, Settings};
-use crate::run::{Segment, Turn};
+use crate::run::{Segment, Turn, train};
 use std::sync::Arc;
 
 /// Why such compactions are done, as events say it.
@@ -44,7 +46,8 @@ pub fn turned(
     };
     let known =
         |segment: &Segment| segment.look(now, cold) != Some(Turn::Cold) || segment.is_judged_cold();
-    let turns = |segment: &Segment| recoding_at(segment, (now, cold), true, cache).is_some();
+    let moment = Moment { now, idle: true, cache };
+    let turns = |segment: &Segment| moment.recoding(segment, cold).is_some();
     let (keys, more) = view.parts(&mut looks.temperature, known, turns);
     if keys.is_empty() && !more {
         looks.next = now + (cold.after / LOOKS).max(1);
@@ -52,35 +55,60 @@ pub fn turned(
     (keys, more)
 }
 
-/// What becomes of a segment whose temperature has changed; `idle`: in a compaction that is done for that.
-pub fn recoding(
-    segment: &Segment,
-    settings: &Settings,
-    now: Millis,
-    idle: bool,
-    cache: &Arc<BlockCache>,
-) -> Option<Recoding> {
-    recoding_at(segment, (now, settings.cold?), idle, cache)
+/// When a compaction asks what has turned.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'m> {
+    /// The time.
+    pub now: Millis,
+    /// Whether it is done for that.
+    pub idle: bool,
+    /// Where blocks are read that say what would be saved.
+    pub cache: &'m Arc<BlockCache>,
 }
 
-fn recoding_at(
-    segment: &Segment,
-    (now, cold): (Millis, Cold),
-    idle: bool,
-    cache: &Arc<BlockCache>,
-) -> Option<Recoding> {
-    // Seeded: what is cold is compressed under load.
-    let idle = idle || bug!("compaction_cools_beside_writes");
-    match segment.turn(now, cold)? {
-        Turn::Warm => Some(Recoding::Warms),
-        Turn::Cold => (idle && segment.is_worth_cooling(cold, cache)).then_some(Recoding::Cools),
+impl Moment<'_> {
+    /// The pieces of a compaction with those that are written in another form, because their temperature has
+    /// changed or because they are `unsettled`.
+    pub fn recode(
+        self,
+        pieces: Vec<Piece<Arc<Segment>>>,
+        settings: &Settings,
+        unsettled: impl Fn(&Segment) -> bool,
+    ) -> Vec<Piece<Arc<Segment>>> {
+        let recoding = |segment: &Arc<Segment>| match unsettled(segment) {
+            true => Some(Recoding::Settles),
+            false => self.recoding(segment, settings.cold?),
+        };
+        with_recoding(pieces, self.idle, recoding, |segment| segment.is_strongly_compressed())
     }
+
+    /// What becomes of a segment whose temperature has changed.
+    fn recoding(self, segment: &Segment, cold: Cold) -> Option<Recoding> {
+        // Seeded: what is cold is compressed under load.
+        let idle = self.idle || bug!("compaction_cools_beside_writes");
+        match segment.turn(self.now, cold)? {
+            Turn::Warm => Some(Recoding::Warms),
+            Turn::Cold => {
+                (idle && segment.is_worth_cooling(cold, self.cache)).then_some(Recoding::Cools)
+            }
+        }
+    }
+}
+
+/// The dictionary for what is cold, if it is; `Some(None)`: it gets none.
+pub fn dictionary(
+    why: Option<Recoding>,
+    runs: &[Vec<Arc<Segment>>],
+    cache: &Arc<BlockCache>,
+) -> Result<Option<Option<Arc<Dictionary>>>> {
+    let cools = why == Some(Recoding::Cools);
+    cools.then(|| train(&runs.concat(), cache)).transpose()
 }
 
 /// The pieces of a compaction with those that have a `recoding`; `idle`: it is done for temperatures. What is cold
 /// together is one piece. So are small segments that the plan joins, if all of them are cold already or
 /// turn so; `is_strong`: whether a segment is compressed strongly.
-pub fn with_recoding<S>(
+fn with_recoding<S>(
     pieces: Vec<Piece<S>>,
     idle: bool,
     recoding: impl Fn(&S) -> Option<Recoding>,

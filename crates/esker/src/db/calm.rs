@@ -4,7 +4,6 @@
 
 use crate::commit::{Pipeline, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, loose_parts};
-use crate::compaction::looks::Looks;
 use crate::compaction::{settle, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
@@ -23,32 +22,29 @@ impl Core {
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
         // A look may read files; nobody waits for the lock of `calm` meanwhile.
         let mut looks = self.work.look();
-        let (visible, now) = (self.visible(), self.clock.now());
-        let again = |looks: &Looks| {
-            looks.wait(&self.settings, now).map_or(Calmness::Tight, Calmness::After)
-        };
+        let (visible, now, settings) = (self.visible(), self.clock.now(), &self.settings);
         // All that waits is taken, or some; `None`: nothing was written since the last look.
         let all = {
             let mut calm = self.calm.lock();
             let calmness = calm.look(visible, Instant::now());
             match calmness {
                 Calmness::After(_) if !at_once => return calmness,
-                Calmness::Tight if !looks.are_due(&self.settings, now) => return again(&looks),
+                Calmness::Tight if !looks.are_due(settings, now) => {
+                    return Calmness::after(looks.wait(settings, now));
+                }
                 _ => {}
             }
-            if self.reserve.is_tight() {
-                return Calmness::Tight;
-            }
-            if !self.work.is_quiet() {
-                // Another worker looks when it has finished. A caller waits until it has.
-                return if at_once { Calmness::Calm } else { Calmness::Tight };
+            // Another worker looks when it has finished. A caller waits until it has.
+            let quiet = self.work.is_quiet();
+            if self.reserve.is_tight() || !quiet {
+                return if at_once && !quiet { Calmness::Calm } else { Calmness::Tight };
             }
             let user_bytes = self.counters.total(Counter::UserBytes);
             let grants = || calm.grants_all(user_bytes, self.totals.lock().base_bytes);
             (calmness != Calmness::Tight).then(grants)
         };
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
-        let (catalog, store, settings) = (&self.catalog, &self.store, &self.settings);
+        let (catalog, store) = (&self.catalog, &self.store);
         let view = settle::View { version, catalog, store, settings, room };
         if let Some(all) = all {
             let loose = loose_parts(version, (catalog, store), (settings, all), room);
@@ -65,7 +61,7 @@ impl Core {
             return Calmness::Calm;
         }
         self.calm.lock().tightened(visible);
-        again(&looks)
+        Calmness::after(looks.wait(settings, now))
     }
 
     /// Puts the log to rest if nobody writes.

@@ -28,7 +28,7 @@ use crate::db::output::Merger;
 use crate::error::{Error, Result};
 use crate::manifest::{Partition, Tree};
 use crate::monitor::Compacting;
-use crate::run::{Role, Run, RunCursor, RunWriter, Segment, train};
+use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -195,10 +195,9 @@ impl Core {
             small_bytes: u64::from(self.settings.segment_bytes) / 4,
             segment_bytes: u64::from(self.settings.segment_bytes),
         };
-        let recoding = |segment: &Arc<Segment>| self.recoding(segment, idle);
-        let is_strong = |segment: &Arc<Segment>| segment.is_strongly_compressed();
         let pieces = plan(order, &sources, &tombstones, &gc, limits);
-        let pieces = temperature::with_recoding(pieces, idle, recoding, is_strong);
+        let moment = temperature::Moment { now: self.clock.now(), idle, cache: &self.cache };
+        let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
         self.check_fits(written_bytes(&pieces))?;
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
@@ -266,14 +265,6 @@ impl Core {
         segment.would_shrink(self.settings.codec(true), &self.cache)
     }
 
-    /// Why a segment that could be taken over is written again, if it is.
-    fn recoding(&self, segment: &Segment, idle: bool) -> Option<Recoding> {
-        if self.is_unsettled(segment) {
-            return Some(Recoding::Settles);
-        }
-        temperature::recoding(segment, &self.settings, self.clock.now(), idle, &self.cache)
-    }
-
     /// Ends the segment that is being written, and takes the segments written so far.
     fn cut(&self, output: &mut Output<'_>) -> Result<()> {
         if let Some(writer) = output.writer {
@@ -291,8 +282,7 @@ impl Core {
         output: &mut Output<'_>,
     ) -> Result<()> {
         let Rewrite { old, runs, traits, gc, filtering, why } = part;
-        let cools = why == Some(Recoding::Cools);
-        let cold = cools.then(|| train(&runs.concat(), &self.cache)).transpose()?;
+        let cold = temperature::dictionary(why, &runs, &self.cache)?;
         let cursor = |segments: Vec<Arc<Segment>>| {
             let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
             RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
@@ -314,9 +304,7 @@ impl Core {
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;
         self.note_compaction(&counts);
-        if matches!(why, Some(Recoding::Cools | Recoding::Warms)) {
-            writer.cut()?;
-        }
+        writer.set_cold(None)?;
         self.counters.background.note_recoded(why, writer.bytes_written() - before);
         Ok(())
     }

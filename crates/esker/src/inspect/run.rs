@@ -57,6 +57,10 @@ pub(super) fn show(
 }
 
 fn show_blocks(mut reader: SegmentReader, name: &str, fields: &mut Fields) {
+    if let Some(bytes) = reader.dictionary_bytes() {
+        let what = format!("{bytes} bytes at {}", reader.meta().tail_offset());
+        fields.add(format!("{name}.dictionary"), what);
+    }
     let (mut first, mut last) = (Vec::new(), Vec::new());
     while reader.advance() {
         let (Some(place), Some(block)) = (reader.place(), reader.block()) else { continue };

@@ -346,6 +346,11 @@ impl SegmentReader {
         &self.meta
     }
 
+    /// Bytes of its dictionary, if it has one that is whole. The tail begins with it.
+    pub fn dictionary_bytes(&self) -> Option<usize> {
+        self.dictionary.as_ref().map(|dictionary| dictionary.bytes().len())
+    }
+
     /// The file that holds it.
     pub fn file(&self) -> &Arc<DamagedFile> {
         &self.file

@@ -16,8 +16,8 @@ use crate::cache::BlockCache;
 use crate::error::Result;
 use crate::options::settings::Cold;
 use crate::trace::Purpose;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The blocks by which a segment is judged, of which every fifth is one that the dictionary is tried on.
 const JUDGED: usize = 40;
@@ -36,26 +36,6 @@ const SAVING_DIVISOR: u64 = 8;
 /// How often as many bytes as a segment has are read from it while it is cold until it is warm. A byte takes
 /// 0.6 ns longer to read than with LZ4, and about 10 ns to be written again.
 const READS: u64 = 16;
-
-/// What is known of the temperature of a segment.
-#[derive(Debug, Default)]
-pub(super) struct Heat {
-    /// When somebody who looked found that it had been used, or looked first; 0: nobody did yet.
-    since: AtomicU64,
-    /// Bytes of its blocks that readers have read from the file since then.
-    read: AtomicU64,
-    /// Whether Zstandard would save enough.
-    worth: OnceLock<bool>,
-}
-
-impl Heat {
-    /// Counts bytes of blocks that were read from the file.
-    pub(super) fn count(&self, purpose: Purpose, bytes: u64) {
-        if matches!(purpose, Purpose::Get | Purpose::Scan) {
-            self.read.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-}
 
 /// How the temperature of a segment has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +62,8 @@ impl Segment {
         };
         if since == 0 || begins {
             heat.since.store(now, Ordering::Relaxed);
+        }
+        if since > 0 && begins {
             heat.read.store(0, Ordering::Relaxed);
         }
         self.turn(now, cold)
@@ -114,8 +96,6 @@ impl Segment {
 
     /// Marks the segment as written while it was cold, so that this is not done again.
     pub(super) fn note_cold(&self) {
-        // Seeded: what cannot shrink further is written again and again.
-        bug!("run_cold_output_is_judged_again", return);
         self.storage.heat.worth.get_or_init(|| false);
     }
 
