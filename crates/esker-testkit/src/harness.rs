@@ -22,6 +22,11 @@ impl HandClock {
     pub fn set(&self, millis: u64) {
         self.0.store(millis, Ordering::SeqCst);
     }
+
+    /// Lets so many milliseconds pass.
+    pub fn advance(&self, millis: u64) {
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
 }
 
 impl Clock for HandClock {
@@ -43,6 +48,10 @@ pub fn small_options(rng: &mut Rng) -> Options {
     let compressions = [Compression::Auto, Compression::None, Compression::Lz4, Compression::Zstd];
     options.compression = pick(rng, &compressions);
     options.workers = Some(1 + rng.below(2) as usize);
+    if options.segment_bytes == 4 << 10 {
+        options.cold_after = Some(Duration::from_millis(20));
+        options.small_cold = true;
+    }
     know_the_model(&mut options);
     options
 }

@@ -21,6 +21,7 @@ mod checkpoint;
 mod fork;
 mod gates;
 mod space;
+mod temperature;
 mod transactions;
 mod walk;
 mod withheld;
@@ -79,6 +80,7 @@ pub struct Machine {
     withheld: Withheld,
     checkpoint: Option<Checkpoint>,
     one_worker: bool,
+    cools: bool,
     /// Whether its trees have tiers.
     tiers: bool,
     /// What the background did in earlier lives of the database.
@@ -112,6 +114,7 @@ impl Machine {
             withheld: Withheld::default(),
             checkpoint: None,
             one_worker: false,
+            cools: false,
             tiers: [0, 2].contains(&(seed % 5)),
             trace: (0, 0),
             copy: None,
@@ -145,6 +148,7 @@ impl Machine {
         if self.tiers {
             with_tiers(&mut options, &mut self.options);
         }
+        self.cools = options.small_cold;
         options.fs = self.disk.as_fs();
         options.clock = self.clock.clone();
         if self.withheld.comparator {
@@ -191,7 +195,7 @@ impl Machine {
             955..=959 => self.kill(),
             960..=962 => self.verify(),
             963..=969 => self.sync(),
-            970..=972 => self.wait_until_idle(),
+            970..=972 => self.rest(),
             973..=977 => self.check_all(),
             978..=985 => self.check_snapshots(),
             986..=999 => self.ends(),
@@ -236,10 +240,8 @@ impl Machine {
 
     /// Time goes on.
     fn tick(&mut self) {
-        let now = self.model.now() + 1 + self.make.rng.below(40);
-        self.clock.set(now);
-        self.one(&Op::Tick(now), Durability::Process);
-        self.tick_forks(now);
+        let millis = 1 + self.make.rng.below(40);
+        self.pass(millis);
     }
 
     fn change_ttl(&mut self) {

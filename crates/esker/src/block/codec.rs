@@ -5,6 +5,7 @@
 //! [`Encoder`]; `options/settings.rs` says which data gets which codec.
 
 use super::RAW_BYTES_MAX;
+use super::dictionary::{self, Dictionary};
 use crate::base::FileId;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use std::fmt;
@@ -21,7 +22,7 @@ pub enum Codec {
     Raw = 0,
     /// LZ4, block format.
     Lz4 = 1,
-    /// Zstandard, level 3, one frame.
+    /// Zstandard, one frame, made with the dictionary of its segment if that has one.
     Zstd = 2,
 }
 
@@ -88,8 +89,8 @@ impl<'a> EncodedBlock<'a> {
         Ok(Self { codec, raw_len: raw_len as usize, payload })
     }
 
-    /// Writes the raw block to `out`, whose length must be `raw_len`.
-    pub fn decode_into(&self, out: &mut [u8]) -> Decoded<()> {
+    /// Writes the raw block to `out`, whose length must be `raw_len`; `dictionary`: that of its segment.
+    pub fn decode_into(&self, out: &mut [u8], dictionary: Option<&Dictionary>) -> Decoded<()> {
         if self.codec == Codec::Raw {
             if out.len() != self.payload.len() {
                 return Err(DecodeError("the raw length of a block does not match"));
@@ -97,23 +98,31 @@ impl<'a> EncodedBlock<'a> {
             out.copy_from_slice(self.payload);
             return Ok(());
         }
-        decompress(self.codec, self.payload, out)
+        decompress(self.codec, self.payload, out, dictionary)
     }
 }
 
 /// Decompresses `payload`, which must fill `out` exactly.
-pub fn decompress(codec: Codec, payload: &[u8], out: &mut [u8]) -> Decoded<()> {
+pub fn decompress(
+    codec: Codec,
+    payload: &[u8],
+    out: &mut [u8],
+    dictionary: Option<&Dictionary>,
+) -> Decoded<()> {
     let len = out.len();
     let written = match codec {
         Codec::Raw => return Err(DecodeError("a raw block cannot be decompressed")),
         Codec::Lz4 => lz4_flex::block::decompress_into(payload, out).ok(),
-        Codec::Zstd => zstd::bulk::decompress_to_buffer(payload, out).ok(),
+        Codec::Zstd => dictionary::decompress(payload, out, dictionary),
     };
     if written != Some(len) {
         return Err(DecodeError("a block cannot be decompressed"));
     }
     Ok(())
 }
+
+/// The level of Zstandard for data that is written once.
+const LEVEL: i32 = 3;
 
 /// Compresses blocks; keeps its buffers and contexts.
 #[derive(Default)]
@@ -129,6 +138,17 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
+    /// Compresses blocks with this dictionary from now on, or without one, where Zstandard does it.
+    pub fn set_dictionary(&mut self, dictionary: Option<&Dictionary>) {
+        self.zstd = dictionary.and_then(|dictionary| {
+            let made = zstd::bulk::Compressor::with_dictionary(LEVEL, dictionary.bytes());
+            let mut made = made.ok()?;
+            // Whoever reads a block knows its dictionary, so its frame need not name it.
+            made.set_parameter(zstd::zstd_safe::CParameter::DictIdFlag(false)).ok()?;
+            Some(made)
+        });
+    }
+
     /// Appends `raw` to `out` as a block on disk for `offset` of `file`; returns the codec used and
     /// the checksum. It stays raw unless `codec` saves an eighth.
     pub fn encode(
@@ -187,7 +207,7 @@ impl Encoder {
 
     fn zstd(&mut self, raw: &[u8]) -> Codec {
         if self.zstd.is_none() {
-            self.zstd = zstd::bulk::Compressor::new(3).ok();
+            self.zstd = zstd::bulk::Compressor::new(LEVEL).ok();
         }
         let Some(compressor) = &mut self.zstd else { return self.lz4(raw) };
         self.buffer.clear();

@@ -18,6 +18,7 @@
 
 mod builder;
 mod codec;
+mod dictionary;
 mod layout;
 mod search;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use builder::Builder;
 pub use codec::{
     Codec, EncodedBlock, Encoder, TRAILER_BYTES, decompress, encoded_max, expansion_max,
 };
+pub use dictionary::{DICTIONARY_BYTES_MAX, Dictionary};
 pub use layout::{Block, Layout};
 
 use crate::base::limits;

@@ -89,7 +89,7 @@ fn stored_blocks_are_checked() {
             assert_eq!(stored.len() < 200, shrinks);
             let checked = EncodedBlock::check(stored, 3, 99, sum).unwrap();
             let mut out = vec![0; checked.raw_len];
-            checked.decode_into(&mut out).unwrap();
+            checked.decode_into(&mut out, None).unwrap();
             assert_eq!(out, *raw);
             assert!(EncodedBlock::check(stored, 4, 99, sum).is_err());
             assert!(EncodedBlock::check(stored, 3, 98, sum).is_err());

@@ -53,6 +53,13 @@ pub enum Calmness {
     Calm,
 }
 
+impl Calmness {
+    /// There is nothing to do but what comes after this time, if anything does.
+    pub fn after(wait: Option<Duration>) -> Self {
+        wait.map_or(Self::Tight, Self::After)
+    }
+}
+
 impl Calm {
     /// A database that was opened now.
     pub fn new(visible: Seq, now: Instant) -> Self {

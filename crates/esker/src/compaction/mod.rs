@@ -14,7 +14,7 @@
 //! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
 //! writes it, and [`flush_slices`] adds it to a row. [`install`] puts the results of pushes and compactions in place.
 //! [`tiers`] shapes the tiers, and [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
-//! writes, and [`settle`] what is compressed then. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
+//! writes, and [`settle`] and [`temperature`] what is compressed then. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
@@ -31,6 +31,7 @@ pub mod inputs;
 #[cfg(not(loom))]
 pub mod install;
 mod key;
+pub mod looks;
 pub mod partitioning;
 mod plan;
 pub mod policy;
@@ -42,6 +43,8 @@ pub mod scores;
 pub mod settle;
 pub mod slicing;
 mod stream;
+#[cfg(not(loom))]
+pub mod temperature;
 mod thin;
 #[cfg(not(loom))]
 pub mod thin_candidates;
@@ -50,6 +53,8 @@ pub mod tiers;
 
 pub use counts::CompactionCounts;
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};
-pub use plan::{Interval, Piece, PlanLimits, SourceKind, SourceRuns, plan, written_bytes};
+pub use plan::{
+    Interval, Piece, PlanLimits, Recoding, SourceKind, SourceRuns, plan, written_bytes,
+};
 pub use stream::CompactionStream;
 pub use thin::{Stretch, ThinStream};

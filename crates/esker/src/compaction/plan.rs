@@ -86,8 +86,21 @@ pub enum Piece<S> {
     /// sources, each ascending and possibly empty. A rewrite may follow a rewrite; the writer need
     /// not begin a new segment between them.
     Rewrite(Vec<Vec<S>>),
+    /// These segments, which follow each other and could be taken over, are written in another form.
+    Recode(Recoding, Vec<S>),
     /// The segment is dropped unread.
     Drop(S),
+}
+
+/// Why a segment that could be taken over is written again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recoding {
+    /// It is raw, and stays.
+    Settles,
+    /// It is not read.
+    Cools,
+    /// It is compressed strongly, and read often.
+    Warms,
 }
 
 /// The sizes that decide which segments are small.
@@ -167,13 +180,15 @@ pub fn plan<O: KeyOrder, T: Tombstones, S: Clone>(
         .collect()
 }
 
-/// About how many bytes a compaction of these pieces writes; `unsettled`: segments that are rewritten
-/// because compression makes them smaller.
-pub fn written_bytes(pieces: &[Piece<Arc<Segment>>], unsettled: impl Fn(&Segment) -> bool) -> f64 {
+/// About how many bytes a compaction of these pieces writes.
+pub fn written_bytes(pieces: &[Piece<Arc<Segment>>]) -> f64 {
     let written = |piece: &Piece<Arc<Segment>>| match piece {
-        Piece::Drop(_) => 0.0,
-        Piece::Reuse(segment) if unsettled(segment) => segment.meta().len as f64,
-        Piece::Reuse(_) => 0.0,
+        Piece::Drop(_) | Piece::Reuse(_) => 0.0,
+        // What was cold may take twice as much when it is warm.
+        Piece::Recode(recoding, segments) => {
+            let bytes: u64 = segments.iter().map(|segment| segment.meta().len).sum();
+            bytes as f64 * if *recoding == Recoding::Warms { 2.0 } else { 1.0 }
+        }
         Piece::Rewrite(runs) => {
             let metas = || runs.iter().flatten().map(|segment| segment.meta());
             let (bytes, entries) =

@@ -14,13 +14,13 @@
 //!    have expired.
 
 pub use super::key::PartitionKey;
+use super::looks::Looks;
 use super::policy;
 use super::scores::{Candidate, Shape, expiry_score};
 use crate::base::{KeyspaceId, Millis};
-use crate::options::settings::Settings;
-
 use crate::error::{Error, Result};
 use crate::manifest::{Moved, Partition, Tree};
+use crate::options::settings::Settings;
 use crate::sync::Signal;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -76,8 +76,8 @@ pub struct WorkQueue {
     signal: Arc<Signal>,
     done: Signal,
     inner: Mutex<Inner>,
-    /// Held while somebody looks for what is not due; where the look for raw data before ended.
-    looking: Mutex<Option<PartitionKey>>,
+    /// Held while somebody looks for what is not due; where the looks before ended.
+    looking: Mutex<Looks>,
 }
 
 impl Inner {
@@ -301,8 +301,8 @@ impl WorkQueue {
         Ok(keys.iter().any(|key| inner.forced.contains(key) || inner.busy.contains(key)))
     }
 
-    /// Waits for others who look for what is not due, and says where the look for raw data before ended.
-    pub fn look(&self) -> MutexGuard<'_, Option<PartitionKey>> {
+    /// Waits for others who look for what is not due, and says where the looks before ended.
+    pub fn look(&self) -> MutexGuard<'_, Looks> {
         self.looking.lock()
     }
 

@@ -17,7 +17,7 @@
 //! compression would make smaller.
 
 use super::choice::partition_at;
-use super::queue::PartitionKey;
+use super::key::PartitionKey;
 use crate::base::Bytewise;
 use crate::block::Codec;
 use crate::catalog::{Catalog, KeyspaceState, Order};
@@ -56,13 +56,24 @@ impl View<'_> {
         from: &mut Option<PartitionKey>,
         shrinks: impl Fn(&Segment) -> bool,
     ) -> (Vec<PartitionKey>, bool) {
-        let (mut keys, mut taken) = (Vec::new(), HashSet::new());
-        let begin = from.take();
         // Seeded: data that settled uncompressed waits for a call of `compact`.
         let stays = bug!("compaction_raw_bases_stay");
         if self.settings.codec(true) == Codec::Raw || stays {
-            return (keys, false);
+            return (Vec::new(), false);
         }
+        self.parts(from, Segment::is_judged, shrinks)
+    }
+
+    /// The settled partitions of which enough `changes` when it is written, and whether somebody should look
+    /// again. `known`: asking about a segment reads nothing.
+    pub fn parts(
+        &self,
+        from: &mut Option<PartitionKey>,
+        known: impl Fn(&Segment) -> bool,
+        changes: impl Fn(&Segment) -> bool,
+    ) -> (Vec<PartitionKey>, bool) {
+        let (mut keys, mut taken) = (Vec::new(), HashSet::new());
+        let begin = from.take();
         let mut left = JUDGED;
         let least = u64::from(self.settings.segment_bytes) / LEAST_DIVISOR;
         let trees = self.version.trees();
@@ -80,12 +91,12 @@ impl View<'_> {
             }
             let parts = &tree.partitions()[lower.map_or(0, find)..];
             for part in parts.iter().filter(|part| part.deltas.is_empty()) {
-                let Some(raw) = raw_of(part, &mut left, &shrinks) else {
+                let Some(changing) = changing_of(part, &mut left, (&known, &changes)) else {
                     *from = Some(PartitionKey::of_partition(*id, part.lower.clone()));
                     return (keys, true);
                 };
-                let bytes: u64 = raw.iter().map(|segment| segment.meta().len).sum();
-                let Some(first) = raw.first().filter(|_| bytes >= least) else { continue };
+                let bytes: u64 = changing.iter().map(|segment| segment.meta().len).sum();
+                let Some(first) = changing.first().filter(|_| bytes >= least) else { continue };
                 if part.base.bytes() > self.room || self.stays(&owner, part) {
                     continue;
                 }
@@ -127,21 +138,21 @@ impl View<'_> {
     }
 }
 
-/// The segments of a base that compression would make smaller; `None`: a look would judge more of them
+/// The segments of a base that change when they are written; `None`: a look would judge more of them
 /// than are `left` to it.
-fn raw_of<'p>(
+fn changing_of<'p>(
     part: &'p Partition,
     left: &mut usize,
-    shrinks: &impl Fn(&Segment) -> bool,
+    (known, changes): (&impl Fn(&Segment) -> bool, &impl Fn(&Segment) -> bool),
 ) -> Option<Vec<&'p Arc<Segment>>> {
-    let mut raw = Vec::new();
+    let mut changing = Vec::new();
     for segment in part.base.segments() {
-        if !segment.is_judged() {
+        if !known(segment) {
             *left = left.checked_sub(1)?;
         }
-        if shrinks(segment) {
-            raw.push(segment);
+        if changes(segment) {
+            changing.push(segment);
         }
     }
-    Some(raw)
+    Some(changing)
 }

@@ -1,9 +1,10 @@
-//! What happens when nobody writes: trees are tightened, what has settled is compressed
-//! ([`crate::compaction::calm`], [`settle`]), and the log is put to rest ([`Pipeline::rest`]).
+//! What happens when nobody writes: trees are tightened, what has settled is compressed, what is not read
+//! more strongly ([`crate::compaction::calm`], [`settle`], [`temperature`]), and the log is put to rest
+//! ([`Pipeline::rest`]).
 
 use crate::commit::{Pipeline, RestBytes, Resting};
 use crate::compaction::calm::{Calmness, loose_parts};
-use crate::compaction::settle;
+use crate::compaction::{settle, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::stats::counters::Counter;
@@ -16,39 +17,51 @@ impl Core {
         self.calm.lock().lasts(self.visible())
     }
 
-    /// Begins to tighten the trees if nobody writes, or to compress what has settled; `at_once`:
-    /// without a pause. The answer is [`Calmness::Calm`] if it has begun, or has to look again.
+    /// Begins to tighten the trees if nobody writes, or to compress what has settled or is not read;
+    /// `at_once`: without a pause. The answer is [`Calmness::Calm`] if it has begun, or has to look again.
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
         // A look may read files; nobody waits for the lock of `calm` meanwhile.
-        let mut from = self.work.look();
-        let visible = self.visible();
+        let mut looks = self.work.look();
+        let (visible, now, settings) = (self.visible(), self.clock.now(), &self.settings);
+        // All that waits is taken, or some; `None`: nothing was written since the last look.
         let all = {
             let mut calm = self.calm.lock();
-            match calm.look(visible, Instant::now()) {
-                Calmness::After(_) if at_once => {}
-                Calmness::Calm => {}
-                other => return other,
+            let calmness = calm.look(visible, Instant::now());
+            match calmness {
+                Calmness::After(_) if !at_once => return calmness,
+                Calmness::Tight if !looks.are_due(settings, now) => {
+                    return Calmness::after(looks.wait(settings, now));
+                }
+                _ => {}
             }
-            // Another worker looks when it has finished.
-            if self.reserve.is_tight() || !self.work.is_quiet() {
-                return Calmness::Tight;
+            // Another worker looks when it has finished. A caller waits until it has.
+            let quiet = self.work.is_quiet();
+            if self.reserve.is_tight() || !quiet {
+                return if at_once && !quiet { Calmness::Calm } else { Calmness::Tight };
             }
             let user_bytes = self.counters.total(Counter::UserBytes);
-            calm.grants_all(user_bytes, self.totals.lock().base_bytes)
+            let grants = || calm.grants_all(user_bytes, self.totals.lock().base_bytes);
+            (calmness != Calmness::Tight).then(grants)
         };
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
-        let (catalog, store, settings) = (&self.catalog, &self.store, &self.settings);
-        let loose = loose_parts(version, (catalog, store), (settings, all), room);
-        if self.work.tighten(loose, "calm") {
-            return Calmness::Calm;
-        }
+        let (catalog, store) = (&self.catalog, &self.store);
         let view = settle::View { version, catalog, store, settings, room };
-        let (raw, more) = view.raw_parts(&mut from, |segment| self.is_unsettled(segment));
-        if self.work.tighten(raw, "uncompressed") || more {
+        if let Some(all) = all {
+            let loose = loose_parts(version, (catalog, store), (settings, all), room);
+            if self.work.tighten(loose, "calm") {
+                return Calmness::Calm;
+            }
+            let (raw, more) = view.raw_parts(&mut looks.raw, |segment| self.is_unsettled(segment));
+            if self.work.tighten(raw, "uncompressed") || more {
+                return Calmness::Calm;
+            }
+        }
+        let (turned, more) = temperature::turned(&mut looks, &view, now, &self.cache);
+        if self.work.tighten(turned, temperature::CAUSE) || more {
             return Calmness::Calm;
         }
         self.calm.lock().tightened(visible);
-        Calmness::Tight
+        Calmness::after(looks.wait(settings, now))
     }
 
     /// Puts the log to rest if nobody writes.

@@ -18,10 +18,10 @@ use crate::compaction::inputs::{all_within, sources};
 use crate::compaction::install::{self, Compacted};
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::scores::fresh_share;
-use crate::compaction::tiers;
 use crate::compaction::{
-    CompactionStream, Depth, Piece, PlanLimits, VersionGc, plan, written_bytes,
+    CompactionStream, Depth, Piece, PlanLimits, Recoding, VersionGc, plan, written_bytes,
 };
+use crate::compaction::{temperature, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::db::output::Merger;
@@ -43,6 +43,8 @@ struct Job<'p> {
     whole: bool,
     /// Whether the keyspace's compaction filter is called.
     filtering: bool,
+    /// Whether it is done because temperatures have changed.
+    idle: bool,
 }
 
 /// What a compaction wrote, before it is installed.
@@ -62,6 +64,8 @@ struct Rewrite<'p> {
     traits: &'p LiveTraits,
     gc: &'p VersionGc,
     filtering: bool,
+    /// Why it is written in another form, if that is all.
+    why: Option<Recoding>,
 }
 
 /// The output under construction.
@@ -129,8 +133,8 @@ impl Core {
 
     /// Writes the new bases of these partitions, into one file.
     fn merge_partitions(&self, keys: &[PartitionKey], filtering: bool) -> Result<Merged> {
-        let mut writer = None;
-        let mut compacted = Vec::new();
+        let (mut writer, mut compacted) = (None, Vec::new());
+        let idle = self.work.cause(keys) == temperature::CAUSE;
         let (mut delta_bytes, mut adopted) = (0, 0);
         for key @ PartitionKey { keyspace: id, lower, .. } in keys {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
@@ -144,7 +148,7 @@ impl Core {
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
             let traits = keyspace.traits();
-            let job = Job { traits: &traits, tree, old: &old, whole, filtering };
+            let job = Job { traits: &traits, tree, old: &old, whole, filtering, idle };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -177,7 +181,7 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, u64, Option<Vec<Seq>>)> {
-        let Job { traits, tree, old, whole, filtering } = *job;
+        let Job { traits, tree, old, whole, filtering, idle } = *job;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
@@ -192,7 +196,9 @@ impl Core {
             segment_bytes: u64::from(self.settings.segment_bytes),
         };
         let pieces = plan(order, &sources, &tombstones, &gc, limits);
-        self.check_fits(written_bytes(&pieces, |segment| self.is_unsettled(segment)))?;
+        let moment = temperature::Moment { now: self.clock.now(), idle, cache: &self.cache };
+        let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
+        self.check_fits(written_bytes(&pieces))?;
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
             match piece {
@@ -201,9 +207,9 @@ impl Core {
                     let counter = &self.counters.background.entries_expired;
                     counter.fetch_add(expired, Ordering::Relaxed);
                 }
-                Piece::Reuse(segment) if self.is_unsettled(&segment) => {
-                    let runs = vec![vec![segment]];
-                    let part = Rewrite { old, runs, traits, gc: &gc, filtering };
+                Piece::Recode(why, run) => {
+                    let (runs, why) = (vec![run], Some(why));
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
                 Piece::Reuse(segment) => {
@@ -212,7 +218,7 @@ impl Core {
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    let part = Rewrite { old, runs, traits, gc: &gc, filtering };
+                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why: None };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
@@ -275,7 +281,8 @@ impl Core {
         tombstones: &[Arc<Fragments>],
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let Rewrite { old, runs, traits, gc, filtering } = part;
+        let Rewrite { old, runs, traits, gc, filtering, why } = part;
+        let cold = temperature::dictionary(why, &runs, &self.cache)?;
         let cursor = |segments: Vec<Arc<Segment>>| {
             let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
             RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
@@ -287,6 +294,8 @@ impl Core {
                 .with_filter(traits.filter.clone().filter(|_| filtering))
                 .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, (true, true))?;
+        writer.set_cold(cold)?;
+        let before = writer.bytes_written();
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
         while stream.advance(&mut out)? {
@@ -295,6 +304,8 @@ impl Core {
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;
         self.note_compaction(&counts);
+        writer.set_cold(None)?;
+        self.counters.background.note_recoded(why, writer.bytes_written() - before);
         Ok(())
     }
 

@@ -228,8 +228,9 @@ define_events! {
     }
     /// A compaction began.
     CompactionBegin = "compaction_begin", INFO, ALL {
-        /// Why: `due`, `requested`, or not due, but nobody writes: `calm`, because runs wait, or
-        /// `uncompressed`, because blocks are raw that would shrink.
+        /// Why: `due`, `requested`, or not due, but nobody writes: `calm`, because runs wait,
+        /// `uncompressed`, because blocks are raw that would shrink, or `temperature`, because data
+        /// was not read for long or is read often again.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,
@@ -245,7 +246,7 @@ define_events! {
     }
     /// A compaction ended.
     CompactionEnd = "compaction_end", INFO, ALL {
-        /// Why it ran: `due`, `requested`, `calm` or `uncompressed`.
+        /// Why it ran: `due`, `requested`, `calm`, `uncompressed` or `temperature`.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,

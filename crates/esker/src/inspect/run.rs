@@ -24,7 +24,7 @@ pub(super) fn show(
     fields.add("file", "run");
     fields.add("bytes", file.len());
     match file.header().clone() {
-        Ok(()) => fields.add("header.format version", crate::run::FORMAT_VERSION),
+        Ok(version) => fields.add("header.format version", version),
         // A version behind a wrong checksum is damage like any other.
         Err(crate::Error::UnknownFormat { found, .. }) => {
             fields.add("header.damaged[8]", format!("format version {found}, and no checksum"));
@@ -57,6 +57,10 @@ pub(super) fn show(
 }
 
 fn show_blocks(mut reader: SegmentReader, name: &str, fields: &mut Fields) {
+    if let Some(bytes) = reader.dictionary_bytes() {
+        let what = format!("{bytes} bytes at {}", reader.meta().tail_offset());
+        fields.add(format!("{name}.dictionary"), what);
+    }
     let (mut first, mut last) = (Vec::new(), Vec::new());
     while reader.advance() {
         let (Some(place), Some(block)) = (reader.place(), reader.block()) else { continue };

@@ -56,7 +56,9 @@ pub enum Durability {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Compression {
-    /// No compression for young data, LZ4 for settled data: that over which no run waits.
+    /// No compression for young data, LZ4 for settled data: that over which no run waits. Settled data that
+    /// has not been read for [`Options::cold_after`] is compressed with Zstandard, and with LZ4 again when
+    /// it is read often.
     #[default]
     Auto,
     /// No compression. Data that is compressed stays so until a compaction rewrites it.
@@ -150,6 +152,18 @@ pub struct Options {
     pub workers: Option<usize>,
     /// How blocks are compressed. Default: [`Compression::Auto`].
     pub compression: Compression,
+    /// After which time settled data that nobody reads is compressed with Zstandard, if
+    /// [`Self::compression`] is [`Compression::Auto`] and nobody writes for a moment. The time is that of
+    /// [`Self::clock`], and begins again when the database is opened. `None`: never. Default: an hour.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.cold_after = Some(std::time::Duration::from_secs(24 * 3600));
+    /// esker::Db::open_with(&dir, options)?.insert("k", "v")?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub cold_after: Option<Duration>,
     /// How the log is written. Default: [`LogKind::Auto`].
     pub log: LogKind,
     /// What open does about a damaged log. Default: [`Recovery::Refuse`].
@@ -235,6 +249,9 @@ pub struct Options {
     /// databases.
     #[doc(hidden)]
     pub small_tiers: Option<SmallTiers>,
+    /// Takes all data that is cold for worth being compressed, and data for warm that is read once, for tests.
+    #[doc(hidden)]
+    pub small_cold: bool,
     /// Puts the log to rest soon, and makes what it then keeps small, for tests.
     #[doc(hidden)]
     pub small_rest: Option<SmallRest>,
@@ -276,6 +293,7 @@ impl Default for Options {
             read_only: false,
             workers: None,
             compression: Compression::default(),
+            cold_after: Some(Duration::from_secs(3600)),
             log: LogKind::default(),
             recovery: Recovery::default(),
             sync_interval: Some(Duration::from_secs(5)),
@@ -294,6 +312,7 @@ impl Default for Options {
             monitor: None,
             gates: None,
             small_tiers: None,
+            small_cold: false,
             small_rest: None,
         }
     }

@@ -9,6 +9,7 @@
 //! | 5/8 | cached blocks, indexes and filters |
 //! | the rest | buffers of flushes and compactions, and what describes the tree |
 
+use crate::base::Millis;
 use crate::base::limits::VALUE_BYTES_MAX;
 use crate::block::Codec;
 use crate::error::{Error, Result};
@@ -85,6 +86,8 @@ pub struct Settings {
     pub block_bytes: u32,
     /// How blocks are compressed.
     pub compression: Compression,
+    /// When data is cold; `None`: never.
+    pub cold: Option<Cold>,
     /// Class of writes that do not say one.
     pub durability: Durability,
     /// Longest time that a logged write stays unsynced.
@@ -145,6 +148,7 @@ impl Settings {
             segment_bytes: options.segment_bytes,
             block_bytes: options.block_bytes,
             compression: options.compression,
+            cold: Cold::new(options),
             durability: options.durability,
             sync_interval: options.sync_interval,
             small_tiers: options.small_tiers,
@@ -189,6 +193,24 @@ impl Settings {
             (Compression::Auto, true) | (Compression::Lz4, _) => Codec::Lz4,
             (Compression::Zstd, true) => Codec::Zstd,
         }
+    }
+}
+
+/// When data is cold and when it is warm again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cold {
+    /// The time in which nobody reads it.
+    pub after: Millis,
+    /// In tests: whatever it saves, and after one read.
+    pub easily: bool,
+}
+
+impl Cold {
+    /// Of the ways to compress only one leaves a choice.
+    fn new(options: &Options) -> Option<Self> {
+        let after = options.cold_after.filter(|_| options.compression == Compression::Auto)?;
+        let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).max(1);
+        Some(Self { after, easily: options.small_cold })
     }
 }
 

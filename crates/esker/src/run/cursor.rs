@@ -262,7 +262,7 @@ impl<O: KeyOrder> RunCursor<O> {
         }
         let start = (place.offset - piece.offset) as usize;
         let stored = &piece.bytes[start..start + place.len as usize];
-        let (layout, raw) = owner.decode_block(&place, stored, &mut piece.scratch)?;
+        let (layout, raw) = owner.decode_block(index, &place, stored, &mut piece.scratch)?;
         self.source = match raw {
             Some(range) => Source::Piece(start + range.start..start + range.end),
             None => Source::Scratch,

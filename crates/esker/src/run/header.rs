@@ -10,8 +10,10 @@ use std::path::Path;
 
 /// Bytes of a run file before its first segment.
 pub const HEADER_BYTES: usize = 64;
-/// The newest version of the format, and the only one.
-pub const VERSION: u32 = 1;
+/// The newest version of the format: segments may have dictionaries.
+pub const VERSION: u32 = 2;
+/// The version of files without dictionaries, which earlier programs read too.
+pub(super) const PLAIN_VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";
 
 const NAME: NumberedName = NumberedName { prefix: "", digits: 10, suffix: ".run" };
@@ -26,19 +28,19 @@ pub fn parse_run_name(name: &str) -> Option<FileId> {
     NAME.number(name)
 }
 
-/// The header of a run file.
-pub(super) fn header(id: FileId) -> [u8; HEADER_BYTES] {
+/// The header of a run file of this version.
+pub(super) fn header(id: FileId, version: u32) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[8..12].copy_from_slice(&version.to_le_bytes());
     header[16..24].copy_from_slice(&id.to_le_bytes());
     let sum = checksum(id, 0, &header[..56]);
     header[56..].copy_from_slice(&sum.to_le_bytes());
     header
 }
 
-/// Checks the header of the file with this id.
-pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<()> {
+/// Checks the header of the file with this id; returns its version.
+pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path) -> Result<u32> {
     let corrupt = |detail: &str| Error::corruption(path, 0, "run header", detail);
     let mut reader = Reader::new(header);
     let mut parse = || {
@@ -53,11 +55,11 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
         return Err(corrupt("this is not a run file"));
     }
     // A later version may arrange all other fields differently, including the checksum.
-    if version != VERSION {
+    if version != VERSION && version != PLAIN_VERSION {
         return Err(Error::UnknownFormat { path: path.into(), found: version, supported: VERSION });
     }
     if sum != checksum(id, 0, &header[..56]) || found != id {
         return Err(corrupt("the checksum or the file id does not match"));
     }
-    Ok(())
+    Ok(version)
 }

@@ -1,11 +1,13 @@
 //! The tail of a run segment: filter, index, description and footer, and its form in memory.
 
 use super::fence::Fences;
-use super::meta::{Numbering, SegmentMeta};
+use super::meta::{Numbering, SegmentKind, SegmentMeta};
 use super::stored::StoredBytes;
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum, put_bytes, put_varint};
-use crate::base::{KeyOrder, limits};
-use crate::block::{Codec, TRAILER_BYTES, encoded_max, expansion_max};
+use crate::base::{FileId, KeyOrder, limits};
+use crate::block::{
+    Codec, DICTIONARY_BYTES_MAX, Dictionary, TRAILER_BYTES, encoded_max, expansion_max,
+};
 use crate::cache::{BlockCache, IndexEntry, Slots};
 use crate::filter::Filter;
 use crate::sync::primitives;
@@ -74,16 +76,33 @@ impl IndexBuilder {
     }
 }
 
+/// What is around the dictionary in its section: its length before it, a checksum behind it.
+const AROUND_DICTIONARY: usize = 12;
+
+/// The sections of a tail that is written.
+pub(super) struct Sections<'a> {
+    pub dictionary: Option<&'a Dictionary>,
+    pub filter: &'a Filter,
+    pub index: &'a [u8],
+}
+
 /// Appends a tail to `out` and completes `meta`, whose lengths then cover it. `offset` is where
 /// the tail begins in the file.
 pub(super) fn encode_tail(
     meta: &mut SegmentMeta,
     offset: u64,
-    filter: &Filter,
-    index: &[u8],
+    sections: &Sections<'_>,
     out: &mut Vec<u8>,
 ) {
+    let Sections { dictionary, filter, index } = *sections;
     let start = out.len();
+    if let Some(dictionary) = dictionary {
+        out.extend_from_slice(&(dictionary.bytes().len() as u32).to_le_bytes());
+        out.extend_from_slice(dictionary.bytes());
+        let sum = checksum(meta.file, offset, &out[start..]);
+        out.extend_from_slice(&sum.to_le_bytes());
+    }
+    let dictionary_len = (out.len() - start) as u32;
     filter.encode(out);
     out.extend_from_slice(index);
     // The description states the length of the tail, so its own length must not depend on that. The
@@ -94,7 +113,8 @@ pub(super) fn encode_tail(
     out.extend_from_slice(&(filter.bytes() as u32).to_le_bytes());
     out.extend_from_slice(&(index.len() as u32).to_le_bytes());
     out.extend_from_slice(&(info_len as u32).to_le_bytes());
-    out.extend_from_slice(&[filter.probes(), 0, 0, 0]);
+    out.push(filter.probes());
+    out.extend_from_slice(&dictionary_len.to_le_bytes()[..3]);
     out.extend_from_slice(&(offset - meta.offset).to_le_bytes());
     out.extend_from_slice(MAGIC);
     let sum = checksum(meta.file, offset, &out[start..]);
@@ -113,6 +133,8 @@ fn describe(meta: &SegmentMeta) -> SegmentMeta {
 
 /// The sections of a tail whose checksum matched.
 pub(super) struct Tail<'a> {
+    /// The section of the dictionary, empty if there is none.
+    pub dictionary: &'a [u8],
     pub filter: &'a [u8],
     pub probes: u8,
     pub index: &'a [u8],
@@ -129,14 +151,18 @@ impl<'a> Tail<'a> {
         let mut footer = Reader::new(&bytes[body..]);
         let lens = [footer.u32()?, footer.u32()?, footer.u32()?].map(|len| len as usize);
         let probes = footer.u8()?;
-        let reserved = footer.take(3)?;
+        let dictionary = read_u24(&mut footer)? as usize;
         let blocks_len = footer.u64()?;
         let magic = footer.take(8)?;
-        if footer.u64()? != meta.checksum || magic != MAGIC || reserved != [0; 3] {
+        if footer.u64()? != meta.checksum || magic != MAGIC {
             return Err(DecodeError("the footer is not one of a segment"));
         }
         let mut sections = Reader::new(&bytes[..body]);
         let [filter, index, info] = lens;
+        let dictionary = sections.take(dictionary)?;
+        if !dictionary.is_empty() && meta.kind != SegmentKind::Data {
+            return Err(DecodeError("range tombstones have a dictionary"));
+        }
         let filter = sections.take(filter)?;
         let index = sections.take(index)?;
         let mut info = Reader::new(sections.take(info)?);
@@ -146,8 +172,50 @@ impl<'a> Tail<'a> {
         if SegmentMeta::decode(&mut info)? != describe(meta) || !info.is_empty() {
             return Err(DecodeError("the description differs from the manifest's"));
         }
-        Ok(Self { filter, probes, index })
+        Ok(Self { dictionary, filter, probes, index })
     }
+}
+
+/// The last three bytes but one of the first half of a footer: the length of the dictionary's section.
+pub(super) fn read_u24(reader: &mut Reader<'_>) -> Decoded<u32> {
+    let bytes = reader.take(3)?;
+    Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]))
+}
+
+/// The dictionary in a section at `offset` of a file, which need not end with it; `None`: the section is
+/// empty. It has a checksum of its own, so that it can be used where the rest of the tail is damaged.
+pub(super) fn read_dictionary(
+    section: &[u8],
+    file: FileId,
+    offset: u64,
+) -> Decoded<Option<Dictionary>> {
+    if section.is_empty() {
+        return Ok(None);
+    }
+    let mut reader = Reader::new(section);
+    let len = reader.u32()? as usize;
+    if len > DICTIONARY_BYTES_MAX {
+        return Err(DecodeError("the length of a dictionary is out of bounds"));
+    }
+    let bytes = reader.take(len)?;
+    // Seeded: a damaged dictionary is used.
+    let unchecked = bug!("run_dictionary_checksum_not_checked");
+    if reader.u64()? != checksum(file, offset, &section[..4 + len]) && !unchecked {
+        return Err(DecodeError("the checksum of a dictionary does not match"));
+    }
+    Dictionary::new(bytes).map(Some)
+}
+
+fn section_len(dictionary: &Dictionary) -> usize {
+    dictionary.bytes().len() + AROUND_DICTIONARY
+}
+
+/// Whether the dictionary of a tail, whatever else is in it, is damaged.
+pub(super) fn has_damaged_dictionary(tail: &[u8], meta: &SegmentMeta) -> bool {
+    let footer = tail.len().checked_sub(FOOTER_BYTES).map(|at| &tail[at..]);
+    let len = footer.and_then(|footer| read_u24(&mut Reader::new(&footer[13..])).ok());
+    let section = tail.get(..len.unwrap_or(0) as usize);
+    section.is_some_and(|section| read_dictionary(section, meta.file, meta.tail_offset()).is_err())
 }
 
 /// An index that its segment and readers share.
@@ -160,6 +228,8 @@ pub(super) struct Index {
     pub places: Box<[Place]>,
     pub slots: Arc<Slots>,
     pub filter: Filter,
+    /// What blocks are decompressed with.
+    pub dictionary: Option<Dictionary>,
     /// Some block is continued.
     pub any_continued: bool,
     /// Where the sequence numbers are.
@@ -176,6 +246,10 @@ impl Index {
         cache: &Arc<BlockCache>,
     ) -> Decoded<Self> {
         let filter = Filter::decode(tail.filter, tail.probes)?;
+        let dictionary = read_dictionary(tail.dictionary, meta.file, meta.tail_offset())?;
+        if tail.dictionary.len() != dictionary.as_ref().map_or(0, section_len) {
+            return Err(DecodeError("a dictionary does not fill its section"));
+        }
         let mut reader = Reader::new(tail.index);
         // A block takes at least 12 bytes of index, which bounds the allocation.
         let count = reader.varint_max(tail.index.len() as u64 / 12)? as usize;
@@ -210,7 +284,11 @@ impl Index {
         }
         let key = |i: usize| &keys[if i == 0 { 0 } else { ends[i - 1] }..ends[i]];
         let fences = Fences::build(meta.bytewise, (0..count).map(key));
-        let bytes = fences.bytes() + filter.bytes() + count * (size_of::<Place>() + 8);
+        let mut bytes = fences.bytes() + filter.bytes() + count * (size_of::<Place>() + 8);
+        // Seeded: dictionaries are not counted as memory in use.
+        if !bug!("run_dictionaries_cost_no_memory") {
+            bytes += dictionary.as_ref().map_or(0, Dictionary::memory);
+        }
         cache.charge_index(bytes as u64);
         Ok(Self {
             fences,
@@ -219,6 +297,7 @@ impl Index {
             numbering: meta.numbering(),
             slots: Slots::new(cache, count),
             filter,
+            dictionary,
             entry: None,
             charged: bytes as u64,
         })

@@ -13,13 +13,13 @@
 
 use super::file_name;
 use super::header::{HEADER_BYTES, check_header};
-use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_place};
+use super::index::{FOOTER_BYTES, MAGIC, Place, Tail, read_dictionary, read_place, read_u24};
 use super::meta::{SegmentKind, SegmentMeta};
 use crate::base::codec::{DecodeError, Decoded, Reader, checksum};
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, limits};
 use crate::block::{
-    Block, Codec, EncodedBlock, Layout, RAW_BYTES_MAX, TRAILER_BYTES, expansion_max,
+    Block, Codec, Dictionary, EncodedBlock, Layout, RAW_BYTES_MAX, TRAILER_BYTES, expansion_max,
 };
 use crate::error::{Error, IoContext, Result};
 use crate::fs::{File, Fs, OpenMode};
@@ -65,7 +65,7 @@ pub struct DamagedFile {
     path: PathBuf,
     file: Arc<dyn File>,
     len: u64,
-    header: Result<()>,
+    header: Result<u32>,
 }
 
 /// A part of a segment that cannot be read.
@@ -121,8 +121,8 @@ impl DamagedFile {
         self.len == 0
     }
 
-    /// What is wrong with its header, if anything is.
-    pub fn header(&self) -> &Result<()> {
+    /// Its format version, or what is wrong with its header.
+    pub fn header(&self) -> &Result<u32> {
         &self.header
     }
 
@@ -191,7 +191,7 @@ impl DamagedFile {
         let footer_at = end.checked_sub(FOOTER_BYTES as u64)?;
         let bytes = self.read(footer_at, FOOTER_BYTES as u64).ok()?;
         let footer = Footer::parse(&bytes)?;
-        let tail_len = FOOTER_BYTES as u64 + footer.lens.iter().sum::<u64>();
+        let tail_len = FOOTER_BYTES as u64 + footer.dictionary + footer.lens.iter().sum::<u64>();
         let tail_offset = end.checked_sub(tail_len)?;
         let info_at = footer_at.checked_sub(footer.lens[2])?;
         let begins = tail_offset.checked_sub(footer.blocks_len)?;
@@ -234,6 +234,8 @@ impl DamagedFile {
 struct Footer {
     /// Lengths of filter, index and description.
     lens: [u64; 3],
+    /// Length of the dictionary's section.
+    dictionary: u64,
     blocks_len: u64,
     checksum: u64,
 }
@@ -243,12 +245,13 @@ impl Footer {
         let mut reader = Reader::new(bytes);
         let mut len = || reader.u32().ok().map(u64::from);
         let lens = [len()?, len()?, len()?];
-        reader.take(4).ok()?;
+        reader.u8().ok()?;
+        let dictionary = u64::from(read_u24(&mut reader).ok()?);
         let blocks_len = reader.u64().ok()?;
         if reader.take(8).ok()? != MAGIC {
             return None;
         }
-        Some(Self { lens, blocks_len, checksum: reader.u64().ok()? })
+        Some(Self { lens, dictionary, blocks_len, checksum: reader.u64().ok()? })
     }
 }
 
@@ -261,6 +264,7 @@ pub struct SegmentReader {
     places: Vec<(Place, Vec<u8>)>,
     /// Whether the index is whole; otherwise it is only a hint.
     trusted: bool,
+    dictionary: Option<Dictionary>,
     next: usize,
     at: u64,
     raw: Vec<u8>,
@@ -290,6 +294,7 @@ impl SegmentReader {
             meta: meta.clone(),
             places: Vec::new(),
             trusted: false,
+            dictionary: None,
             next: 0,
             raw: Vec::new(),
             layout: None,
@@ -312,23 +317,38 @@ impl SegmentReader {
             Ok(tail) => {
                 self.places = read_places(tail.index, self.meta.offset).0;
                 self.trusted = true;
-                Ok(())
+                self.load_dictionary(tail.dictionary)
             }
             Err(error) => {
                 let footer = &bytes[bytes.len().saturating_sub(FOOTER_BYTES)..];
                 if let Some(footer) = Footer::parse(footer) {
-                    let start = footer.lens[0].min(bytes.len() as u64) as usize;
-                    let end = (footer.lens[0] + footer.lens[1]).min(bytes.len() as u64) as usize;
-                    self.places = read_places(&bytes[start..end], self.meta.offset).0;
+                    let within = |at: u64| at.min(bytes.len() as u64) as usize;
+                    let start = footer.dictionary + footer.lens[0];
+                    let index = &bytes[within(start)..within(start + footer.lens[1])];
+                    self.places = read_places(index, self.meta.offset).0;
                 }
+                // A tail without a dictionary begins with something else, which has no such checksum.
+                let _ = self.load_dictionary(&bytes);
                 Err(error)
             }
         }
     }
 
+    /// Takes the dictionary at the beginning of these bytes, with which the tail begins.
+    fn load_dictionary(&mut self, bytes: &[u8]) -> Decoded<()> {
+        let offset = self.meta.tail_offset();
+        self.dictionary = read_dictionary(bytes, self.meta.file, offset)?;
+        Ok(())
+    }
+
     /// The description of the segment.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
+    }
+
+    /// Bytes of its dictionary, if it has one that is whole. The tail begins with it.
+    pub fn dictionary_bytes(&self) -> Option<usize> {
+        self.dictionary.as_ref().map(|dictionary| dictionary.bytes().len())
     }
 
     /// The file that holds it.
@@ -447,7 +467,7 @@ impl SegmentReader {
         let stored = EncodedBlock::check(&bytes, self.file.id, offset, u64::from_le_bytes(*own))?;
         self.raw.clear();
         self.raw.resize(stored.raw_len, 0);
-        stored.decode_into(&mut self.raw)?;
+        stored.decode_into(&mut self.raw, self.dictionary.as_ref())?;
         self.layout = Some(Layout::parse(&self.raw)?);
         self.place = Some(Found { offset, len, codec: stored.codec });
         Ok(())

@@ -2,7 +2,7 @@
 //! cache has no room for it.
 
 use super::file::RunFile;
-use super::index::{Index, Place, SharedIndex, Tail};
+use super::index::{Index, Place, SharedIndex, Tail, has_damaged_dictionary};
 use super::meta::{SegmentKind, SegmentMeta};
 use super::stored::Storage;
 use crate::base::KeyOrder;
@@ -16,7 +16,7 @@ use crate::trace::Purpose;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -28,12 +28,16 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Who asks whether a segment was used: the cache, and those that look at temperatures.
+const FOR_CACHE: u8 = 1;
+const FOR_LOOKS: u8 = 2;
+
 /// A piece of a run: the unit of sharing.
 #[derive(Debug)]
 pub struct Segment {
-    /// The index, if it is in memory, and whether it was used since the cache looked last.
+    /// The index, if it is in memory, and for whom it was used since they asked last.
     index: EpochSlot<Index>,
-    used: AtomicBool,
+    used: AtomicU8,
     meta: SegmentMeta,
     file: Arc<RunFile>,
     /// What the cache refers to while the index is in memory.
@@ -49,7 +53,7 @@ impl Segment {
     pub fn new(meta: SegmentMeta, file: Arc<RunFile>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             index: EpochSlot::empty(),
-            used: AtomicBool::new(false),
+            used: AtomicU8::new(0),
             meta,
             file,
             me: me.clone(),
@@ -95,6 +99,15 @@ impl Segment {
         self.corrupt(self.meta.tail_offset(), "segment tail", error.0)
     }
 
+    /// The error of a tail with these bytes. Without its dictionary no block of a segment can be read, so
+    /// damage of a dictionary is named.
+    fn corrupt_tail_of(&self, bytes: &[u8], error: DecodeError) -> Error {
+        if !has_damaged_dictionary(bytes, &self.meta) {
+            return self.corrupt_tail(error);
+        }
+        self.corrupt(self.meta.tail_offset(), "dictionary", error.0)
+    }
+
     fn corrupt_block(&self, place: &Place, error: DecodeError) -> Error {
         self.corrupt(place.offset, "block", error.0)
     }
@@ -124,8 +137,8 @@ impl Segment {
     #[inline]
     fn touch(&self) {
         // Written only once, so that the line of a segment in use stays shared between cores.
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
+        if self.used.load(Ordering::Relaxed) != FOR_CACHE | FOR_LOOKS {
+            self.used.store(FOR_CACHE | FOR_LOOKS, Ordering::Relaxed);
         }
     }
 
@@ -134,6 +147,9 @@ impl Segment {
         if let Some(index) = self.index.load_arc() {
             self.touch();
             return Ok(index);
+        }
+        if matches!(purpose, Purpose::Get | Purpose::Scan) {
+            self.used.fetch_or(FOR_LOOKS, Ordering::Relaxed);
         }
         let index = {
             let _loading = self.loading.lock();
@@ -146,6 +162,21 @@ impl Segment {
             cache.insert_index(entry.clone());
         }
         Ok(index)
+    }
+
+    fn take_used_for(&self, whom: u8) -> bool {
+        self.used.load(Ordering::Relaxed) & whom != 0
+            && self.used.fetch_and(!whom, Ordering::Relaxed) & whom != 0
+    }
+
+    /// Whether readers have used it since [`Self::take_read`].
+    pub(super) fn was_read(&self) -> bool {
+        self.used.load(Ordering::Relaxed) & FOR_LOOKS != 0
+    }
+
+    /// Whether readers have used it since the last call.
+    pub(super) fn take_read(&self) -> bool {
+        self.take_used_for(FOR_LOOKS)
     }
 
     fn fill(&self, mut index: Index) -> SharedIndex {
@@ -181,11 +212,16 @@ impl Segment {
         }
         let (bytes, took) = self.read_tail()?;
         cache.count_read(purpose, bytes.len() as u64, took);
-        let tail = Tail::parse(&bytes, &self.meta).map_err(|error| self.corrupt_tail(error))?;
-        let index = Index::decode(&tail, &self.meta, cache);
-        let index = index.map_err(|error| self.corrupt_tail(error))?;
+        let index = self.decode_index(&bytes, cache)?;
         self.storage.bytes.get_or_init(|| index.stored());
         Ok(index)
+    }
+
+    /// The index in a tail.
+    pub(super) fn decode_index(&self, bytes: &[u8], cache: &Arc<BlockCache>) -> Result<Index> {
+        let index =
+            Tail::parse(bytes, &self.meta).and_then(|tail| Index::decode(&tail, &self.meta, cache));
+        index.map_err(|error| self.corrupt_tail_of(bytes, error))
     }
 
     /// Reads the index if it is not in memory, so that cached lookups can use it.
@@ -256,6 +292,7 @@ impl Segment {
     pub(super) fn read_block(&self, index: &Index, i: usize, purpose: Purpose) -> Result<FrameBuf> {
         let place = &index.places[i];
         let cache = index.slots.cache();
+        self.storage.heat.count(purpose, u64::from(place.len));
         if place.codec == Codec::Raw {
             // Read in place; the trailer stays in the frame behind the block, unused.
             let mut frame = cache.frame(place.len as usize);
@@ -269,7 +306,7 @@ impl Segment {
             scratch.resize(place.len as usize, 0);
             let took = self.file.read(scratch, place.offset, "block")?;
             cache.count_read(purpose, u64::from(place.len), took);
-            let frame = self.frame_from(place, scratch, cache);
+            let frame = self.frame_from(index, place, scratch);
             if scratch.capacity() > SCRATCH_BYTES_MAX {
                 *scratch = Vec::new();
             }
@@ -295,11 +332,11 @@ impl Segment {
         Ok(stored)
     }
 
-    fn frame_from(&self, place: &Place, bytes: &[u8], cache: &Arc<BlockCache>) -> Result<FrameBuf> {
+    fn frame_from(&self, index: &Index, place: &Place, bytes: &[u8]) -> Result<FrameBuf> {
         let decode = || {
             let stored = self.check_stored(place, bytes)?;
-            let mut frame = cache.frame(stored.raw_len);
-            stored.decode_into(frame.bytes_mut())?;
+            let mut frame = index.slots.cache().frame(stored.raw_len);
+            stored.decode_into(frame.bytes_mut(), index.dictionary.as_ref())?;
             let layout = Layout::parse(frame.bytes_mut())?;
             frame.set_layout(layout);
             Ok(frame)
@@ -311,6 +348,7 @@ impl Segment {
     /// in `bytes`, `None` means all of `scratch`.
     pub(super) fn decode_block(
         &self,
+        index: &Index,
         place: &Place,
         bytes: &[u8],
         scratch: &mut Vec<u8>,
@@ -322,7 +360,7 @@ impl Segment {
                 return Ok((layout, Some(0..stored.payload.len())));
             }
             scratch.resize(stored.raw_len, 0);
-            stored.decode_into(scratch)?;
+            stored.decode_into(scratch, index.dictionary.as_ref())?;
             Ok((Layout::parse(scratch)?, None))
         };
         decode().map_err(|error| self.corrupt_block(place, error))
@@ -348,10 +386,11 @@ impl Segment {
             let mut bytes = vec![0; len as usize];
             let took = self.file.read(&mut bytes, first, "block")?;
             cache.count_read(Purpose::Scan, len, took);
+            self.storage.heat.count(Purpose::Scan, len);
             let frame = |i: usize| {
                 let place = &index.places[i];
                 let start = (place.offset - first) as usize;
-                self.frame_from(place, &bytes[start..start + place.len as usize], cache)
+                self.frame_from(index, place, &bytes[start..start + place.len as usize])
             };
             for i in ahead.clone().filter(|i| *i != wanted) {
                 // Damage in another block is reported to the reader that wants that block.
@@ -366,7 +405,7 @@ impl Segment {
 
 impl Resident for Segment {
     fn take_used(&self) -> bool {
-        self.used.load(Ordering::Relaxed) && self.used.swap(false, Ordering::Relaxed)
+        self.take_used_for(FOR_CACHE)
     }
 
     fn evict(&self) {

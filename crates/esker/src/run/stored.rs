@@ -1,7 +1,9 @@
-//! What is known of how the blocks of a segment are stored.
+//! What is known of how the blocks of a segment are stored, and of how they are read.
 
 use crate::block::Codec;
+use crate::trace::Purpose;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of stored blocks, by how they are compressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,4 +40,26 @@ pub(super) struct Storage {
     pub(super) bytes: OnceLock<StoredBytes>,
     /// Whether it is raw and would shrink.
     pub(super) shrinks: OnceLock<bool>,
+    /// Its temperature.
+    pub(super) heat: Heat,
+}
+
+/// What is known of the temperature of a segment.
+#[derive(Debug, Default)]
+pub(super) struct Heat {
+    /// When somebody who looked found that it had been used, or looked first; 0: nobody did yet.
+    pub(super) since: AtomicU64,
+    /// Bytes of its blocks that readers have read from the file since then.
+    pub(super) read: AtomicU64,
+    /// Whether Zstandard would save enough.
+    pub(super) worth: OnceLock<bool>,
+}
+
+impl Heat {
+    /// Counts bytes of blocks that were read from the file.
+    pub(super) fn count(&self, purpose: Purpose, bytes: u64) {
+        if matches!(purpose, Purpose::Get | Purpose::Scan) {
+            self.read.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
 }

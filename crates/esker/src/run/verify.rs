@@ -1,6 +1,6 @@
 //! Checking a segment against its meta, index and filter.
 
-use super::index::{Index, Tail};
+use super::index::Index;
 use super::meta::{SegmentKind, SegmentMeta, Specials};
 use super::segment::Segment;
 use crate::base::codec::{DecodeError, Decoded, hash_key};
@@ -74,14 +74,13 @@ impl Segment {
         let (bytes, _) = self.read_tail()?;
         // The index needs slots, but nothing is cached in them.
         let cache = Arc::new(BlockCache::new(0));
-        let index = Tail::parse(&bytes, meta).and_then(|tail| Index::decode(&tail, meta, &cache));
-        let index = index.map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))?;
+        let index = self.decode_index(&bytes, &cache)?;
         let mut check = Check::new(order, meta, &index);
         let (mut stored, mut scratch) = (Vec::new(), Vec::new());
         for (i, place) in index.places.iter().enumerate() {
             stored.resize(place.len as usize, 0);
             self.file().read(&mut stored, place.offset, "block")?;
-            let (layout, raw) = self.decode_block(place, &stored, &mut scratch)?;
+            let (layout, raw) = self.decode_block(&index, place, &stored, &mut scratch)?;
             let raw = raw.map_or(&scratch[..], |range| &stored[range]);
             let block = Block::new(raw, &layout);
             check.block(i, &block).map_err(|e| self.corrupt(place.offset, "block", e.0))?;

@@ -83,14 +83,15 @@ pub struct Written {
     pub(super) index: Option<Index>,
     pub(super) stored: StoredBytes,
     pub(super) compressed: bool,
+    pub(super) cold: bool,
 }
 
 impl Written {
     /// The segment, which is in this file, as one of entries that are ingested at a position.
     pub fn ingested_at(&self, file: Arc<RunFile>, seq: Seq) -> Arc<Segment> {
         let meta = self.meta.clone().ingested_at(seq);
-        let Self { stored, compressed, .. } = *self;
-        Self { meta, index: None, stored, compressed }.into_segment(file)
+        let Self { stored, compressed, cold, .. } = *self;
+        Self { meta, index: None, stored, compressed, cold }.into_segment(file)
     }
 
     /// The segment, which is in this file.
@@ -102,6 +103,9 @@ impl Written {
         segment.storage.bytes.get_or_init(|| self.stored);
         if self.compressed {
             segment.note_compressed();
+        }
+        if self.cold {
+            segment.note_cold();
         }
         segment
     }

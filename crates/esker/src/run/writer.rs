@@ -5,15 +5,15 @@
 //! several keyspaces and orders (R28): the order comes with each entry and may change where a
 //! segment ends.
 
-use super::header::{HEADER_BYTES, file_name, header};
-use super::index::{IndexBuilder, encode_tail};
+use super::header::{HEADER_BYTES, PLAIN_VERSION, VERSION, file_name, header};
+use super::index::{IndexBuilder, Sections, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
 use super::stored::StoredBytes;
 use super::warm::{Warm, Written};
 use crate::base::codec::hash_key;
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
-use crate::block::{Builder, Codec, Encoder, tag_of};
+use crate::block::{Builder, Codec, Dictionary, Encoder, tag_of};
 use crate::cache::BlockCache;
 use crate::error::{Error, IoContext, Result};
 use crate::filter::Filter;
@@ -113,6 +113,10 @@ pub struct RunWriter {
     block: Builder,
     raw: Vec<u8>,
     encoder: Encoder,
+    /// What is written now is cold; with which dictionary.
+    cold: Option<Option<Arc<Dictionary>>>,
+    /// Whether a segment has a dictionary.
+    any_dictionary: bool,
     index: IndexBuilder,
     open: Open,
     last_key: Vec<u8>,
@@ -133,7 +137,7 @@ impl RunWriter {
         let path = dir.join(file_name(id));
         let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
         let mut buffer = Vec::with_capacity(CHUNK_BYTES + (64 << 10));
-        buffer.extend_from_slice(&header(id));
+        buffer.extend_from_slice(&header(id, PLAIN_VERSION));
         debug_assert_eq!(buffer.len(), HEADER_BYTES);
         Ok(Self {
             fs: Arc::clone(fs),
@@ -146,6 +150,8 @@ impl RunWriter {
             block: Builder::default(),
             raw: Vec::new(),
             encoder: Encoder::default(),
+            cold: None,
+            any_dictionary: false,
             index: IndexBuilder::default(),
             open: Open::default(),
             last_key: Vec::new(),
@@ -254,7 +260,8 @@ impl RunWriter {
         };
         self.index.clear();
         self.block.reset(bytewise);
-        if let Some(warm) = &mut self.warm {
+        // Nobody is going to read what is cold.
+        if let Some(warm) = self.warm.as_mut().filter(|_| self.cold.is_none()) {
             warm.begin(self.options.segment_bytes);
         }
         Ok(())
@@ -269,12 +276,13 @@ impl RunWriter {
     fn end_block(&mut self, fresh: bool) -> Result<()> {
         let offset = self.position();
         let start = self.buffer.len();
+        let codec = self.codec();
         let mut keep = |raw: &[u8]| {
             if let Some(warm) = &mut self.warm {
                 warm.keep(raw);
             }
         };
-        let (codec, sum) = if self.options.codec == Codec::Raw {
+        let (codec, sum) = if codec == Codec::Raw {
             self.block.finish(&mut self.buffer);
             keep(&self.buffer[start..]);
             (Codec::Raw, Encoder::seal_raw(self.id, offset, start, &mut self.buffer))
@@ -282,7 +290,6 @@ impl RunWriter {
             self.raw.clear();
             self.block.finish(&mut self.raw);
             keep(&self.raw);
-            let codec = self.options.codec;
             self.encoder.encode(codec, &self.raw, self.id, offset, &mut self.buffer)
         };
         if self.raw.capacity() > CHUNK_BYTES {
@@ -345,7 +352,12 @@ impl RunWriter {
             return Err(Error::invalid("the index of a segment is too large"));
         }
         let (offset, start) = (self.position(), self.buffer.len());
-        encode_tail(&mut meta, offset, filter, index, &mut self.buffer);
+        let cold = self.cold.as_ref().filter(|_| meta.kind == SegmentKind::Data);
+        let used = cold.filter(|_| self.index.stored().zstd > 0);
+        let dictionary = used.and_then(|dictionary| dictionary.as_deref());
+        self.any_dictionary |= dictionary.is_some();
+        let sections = Sections { dictionary, filter, index };
+        encode_tail(&mut meta, offset, &sections, &mut self.buffer);
         let warm = self.warm.as_mut().filter(|_| meta.kind == SegmentKind::Data);
         let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
         let compressed = self.compresses();
@@ -353,7 +365,8 @@ impl RunWriter {
             SegmentKind::Data => self.index.stored(),
             SegmentKind::Tombstones => StoredBytes::default(),
         };
-        self.segments.push(Written { meta, index, stored, compressed });
+        let cold = self.cold.is_some();
+        self.segments.push(Written { meta, index, stored, compressed, cold });
         self.flush_if(CHUNK_BYTES)
     }
 
@@ -389,7 +402,23 @@ impl RunWriter {
 
     /// Whether blocks are compressed where that makes them smaller.
     pub fn compresses(&self) -> bool {
-        self.options.codec != Codec::Raw
+        self.codec() != Codec::Raw
+    }
+
+    fn codec(&self) -> Codec {
+        if self.cold.is_some() { Codec::Zstd } else { self.options.codec }
+    }
+
+    /// Writes the segments that follow as cold data, with Zstandard and this dictionary, or again as the
+    /// options say.
+    pub fn set_cold(&mut self, cold: Option<Option<Arc<Dictionary>>>) -> Result<()> {
+        if self.cold.is_none() && cold.is_none() {
+            return Ok(());
+        }
+        self.cut()?;
+        self.encoder.set_dictionary(cold.as_ref().and_then(|dictionary| dictionary.as_deref()));
+        self.cold = cold;
+        Ok(())
     }
 
     /// Ends the segment, and writes the next ones as `options` say.
@@ -442,6 +471,11 @@ impl RunWriter {
     pub fn finish(&mut self) -> Result<Vec<Written>> {
         self.cut()?;
         self.flush_if(1)?;
+        // Seeded: an earlier program takes dictionaries for damage.
+        if self.any_dictionary && !bug!("run_dictionaries_have_no_version") {
+            let header = header(self.id, VERSION);
+            self.file.write_at(&header, 0).context("write", &self.path)?;
+        }
         // Seeded: the log is given back for a run that is not durable.
         bug!("run_file_not_synced", return Ok(self.take_segments()));
         self.file.sync_data().context("sync", &self.path)?;

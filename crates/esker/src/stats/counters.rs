@@ -8,6 +8,7 @@
 //! to no counter but that of all reads, and one that finds its value adds to one more.
 
 use super::report::{Latency, Stats};
+use crate::compaction::Recoding;
 use crate::sync::{Apart, Histogram, Lane, Stripes, nanos_of};
 use crate::waits::{note_start, take_start};
 use std::ops::AddAssign;
@@ -65,6 +66,18 @@ macro_rules! define_counters {
     };
 }
 super::table::metrics!(define_counters);
+
+impl Background {
+    /// Counts bytes that a compaction wrote, if it only wrote them in another form.
+    pub fn note_recoded(&self, why: Option<Recoding>, bytes: u64) {
+        let counter = match why {
+            None | Some(Recoding::Settles) => return,
+            Some(Recoding::Cools) => &self.bytes_cooled,
+            Some(Recoding::Warms) => &self.bytes_warmed,
+        };
+        counter.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
 
 /// What a batch writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -68,6 +68,12 @@ macro_rules! metrics {
                 /// Updates of the statistics for other processes that could not be written.
                 statistics_failures: counter count "esker_statistics_failures"
                     in "monitor/statistics/writer.rs";
+                /// Bytes that compactions wrote because data had not been read for long and Zstandard
+                /// saves enough; the bytes of compactions contain them.
+                bytes_cooled: counter bytes "esker_cooled_bytes" in "stats/counters.rs";
+                /// Bytes that compactions wrote because data that is compressed with Zstandard was
+                /// read often; the bytes of compactions contain them.
+                bytes_warmed: counter bytes "esker_warmed_bytes" in "stats/counters.rs";
                 /// Run segments that compactions adopted without rewriting them.
                 segments_adopted: counter count "esker_segments_adopted" in "db/compact.rs";
             }

@@ -35,6 +35,7 @@ mod settling;
 mod shared_work;
 mod snapshots;
 mod statistics;
+mod temperature;
 mod tiers;
 mod transaction_conflicts;
 mod transaction_locks;

@@ -22,6 +22,7 @@ mod rules;
 mod serializable;
 mod settling;
 mod shared_work;
+mod temperature;
 mod tiers;
 mod try_write;
 

@@ -50,6 +50,7 @@ fn short(
         Piece::Reuse(name) => name.to_owned(),
         Piece::Rewrite(lists) => format!("[{}]", lists.concat().join("+")),
         Piece::Drop(name) => format!("-{name}"),
+        Piece::Recode(..) => unreachable!("the plan recodes nothing"),
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -197,6 +198,7 @@ fn carry_out<O: TestOrder>(
         match piece {
             Piece::Reuse((source, index)) => output.extend_from_slice(&segments[*source][*index]),
             Piece::Drop(_) => {}
+            Piece::Recode(..) => unreachable!("the plan recodes nothing"),
             Piece::Rewrite(lists) => {
                 let cursors = lists.iter().map(|list| {
                     let entries = list.iter().flat_map(|(s, i)| segments[*s][*i].clone());
@@ -255,6 +257,7 @@ fn plan_and_compare<O: TestOrder>() {
                     named.push(*id);
                 }
                 Piece::Rewrite(lists) => named.extend(lists.concat()),
+                Piece::Recode(..) => unreachable!("the plan recodes nothing"),
             }
         }
         named.sort_unstable();

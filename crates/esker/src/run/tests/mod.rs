@@ -1,3 +1,4 @@
+mod dictionaries;
 mod hostile;
 mod memfs;
 mod model;
@@ -362,9 +363,9 @@ fn files_are_opened_late_and_checked() {
     let file = world.mem.file(&world.path(1));
     assert_eq!(file.reads.load(Relaxed), 0);
     assert_eq!(file.syncs.load(Relaxed), 1);
-    file.bytes.lock()[8] = 2;
+    file.bytes.lock()[8] = 3;
     let error = get(&world, &run, &Bytewise, b"key00000001", 1).unwrap_err();
-    assert!(matches!(error, Error::UnknownFormat { found: 2, supported: 1, .. }), "{error}");
+    assert!(matches!(error, Error::UnknownFormat { found: 3, supported: 2, .. }), "{error}");
     file.bytes.lock()[8] = 1;
     file.bytes.lock()[40] ^= 1;
     let error = get(&world, &run, &Bytewise, b"key00000001", 1).unwrap_err();
