@@ -1,15 +1,17 @@
 //! Storing the frames of a stream: what loads and imports share.
 //!
-//! 1. Entries go in as large batches of class `Buffered`: nothing is logged twice, and whole
-//!    memtables become runs. [`Loader::finish`] makes them durable.
+//! 1. Sorted entries are ingested, a piece of the stream at a time: nothing is logged, and each byte is
+//!    written once. Keyspaces with a custom comparator take no ingestion. Their entries go in as large
+//!    batches of class `Buffered`, and [`Loader::finish`] makes them durable.
 //! 2. A mark in a separate keyspace says which stream is being stored and how many of its entries
-//!    are stored. It is written after them, and batches survive in order, so after a crash all
+//!    are stored. It is ingested with them, or written after them; batches survive in order, and an
+//!    ingestion after all that was written to the same keyspace before. So after a crash all
 //!    entries that it counts exist. The keyspace is dropped at the end: if it exists, a load was
 //!    not finished.
 
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
 use crate::{Error, Result};
-use esker::{Batch, Comparator, Db, Durability, Keyspace, KeyspaceOptions};
+use esker::{Batch, Comparator, Db, Durability, Ingestion, Keyspace, KeyspaceOptions};
 use std::sync::Arc;
 
 /// The keyspace of the mark.
@@ -17,6 +19,8 @@ pub(crate) const MARK_KEYSPACE: &str = "esker:load";
 const MARK_KEY: &[u8] = b"mark";
 /// Bytes in a batch, about.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Bytes of a piece that is ingested as a whole, about: what an interruption costs.
+const PIECE_BYTES: u64 = 64 << 20;
 /// What an entry takes in a batch besides its key and value, at most.
 const ENTRY_OVERHEAD: u64 = 16;
 
@@ -29,9 +33,11 @@ pub(crate) struct Loader<'a> {
     keyspace: Option<Keyspace>,
     stored: Vec<Keyspace>,
     batch: Batch,
+    ingestion: Option<Ingestion>,
+    /// Bytes in the batch or the ingestion.
     batch_bytes: u64,
     batch_bytes_max: u64,
-    /// Entries of the stream that are in, or in the batch.
+    /// Entries of the stream that are in, or in the batch or the ingestion.
     entries: u64,
     /// Entries at the start of the stream that were in before.
     resumed: u64,
@@ -65,6 +71,7 @@ impl<'a> Loader<'a> {
             keyspace: None,
             stored: Vec::new(),
             batch: Batch::new(),
+            ingestion: None,
             batch_bytes: 0,
             batch_bytes_max,
             entries: 0,
@@ -104,6 +111,10 @@ impl<'a> Loader<'a> {
                 asked,
             }));
         }
+        if keyspace.comparator_name().is_some() || self.ingestion.is_none() {
+            // What is ingested may be of several keyspaces, and what is in a batch too.
+            self.write()?;
+        }
         self.stored.push(keyspace.clone());
         self.keyspace = Some(keyspace);
         Ok(())
@@ -115,11 +126,14 @@ impl<'a> Loader<'a> {
         self.entries += known;
         for (key, value) in entries.iter().skip(known as usize) {
             let bytes = (key.len() + value.len()) as u64 + ENTRY_OVERHEAD;
-            if self.batch_bytes + bytes > self.batch_bytes_max {
-                self.write()?;
-            }
-            if let Some(keyspace) = &self.keyspace {
-                self.batch.insert(keyspace, key, value);
+            let Some(keyspace) = self.keyspace.clone() else { continue };
+            if keyspace.comparator_name().is_none() {
+                self.ingest(&keyspace, key, value)?;
+            } else {
+                if self.batch_bytes + bytes > self.batch_bytes_max {
+                    self.write()?;
+                }
+                self.batch.insert(&keyspace, key, value);
             }
             self.batch_bytes += bytes;
             self.entries += 1;
@@ -127,11 +141,35 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Writes the batch, and then the mark: an entry may be as large as a batch can be, so that
+    /// Adds an entry to the piece that is ingested.
+    fn ingest(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.batch_bytes >= PIECE_BYTES {
+            self.write()?;
+        }
+        let mut piece = match self.ingestion.take() {
+            Some(piece) => piece,
+            None => self.db.ingest()?,
+        };
+        let added = piece.insert(keyspace, key, value);
+        self.ingestion = Some(piece);
+        if let Err(esker::Error::OutOfOrder { .. }) = added {
+            // Of a stream that is not sorted, the later entry counts.
+            self.write()?;
+            let piece = self.ingestion.insert(self.db.ingest()?);
+            return Ok(piece.insert(keyspace, key, value)?);
+        }
+        Ok(added?)
+    }
+
+    /// Commits the piece that is ingested. Or writes the batch, and then the mark: an entry may be as large as a batch can be, so that
     /// there is no room for the mark in it.
     fn write(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
+        if let Some(mut piece) = self.ingestion.take() {
+            piece.insert(&self.mark, MARK_KEY, self.mark_bytes(self.entries))?;
+            piece.commit()?;
+        }
         if !batch.is_empty() {
             self.db.write_with(batch, Durability::Buffered)?;
             let bytes = self.mark_bytes(self.entries);

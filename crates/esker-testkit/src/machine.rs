@@ -20,6 +20,7 @@ mod branches;
 mod checkpoint;
 mod fork;
 mod gates;
+mod ingestion;
 mod space;
 mod temperature;
 mod transactions;
@@ -178,7 +179,7 @@ impl Machine {
             370..=389 => self.branches(),
             390..=396 => self.tick(),
             397..=399 => self.change_ttl(),
-            400..=519 => self.write_batch(),
+            400..=519 => self.write_several(),
             520..=549 => self.transaction(),
             550..=669 => self.point_reads(),
             670..=709 => self.multi_get(),

@@ -44,7 +44,7 @@ use crate::waits::Cause;
 use line::Line;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Shorter waits are not worth a system call; the next writers wait for them.
@@ -118,8 +118,8 @@ impl Terms {
 #[derive(Debug)]
 pub struct Pacer {
     mode: AtomicU8,
-    /// Whether writers stop whatever the debts are.
-    held: AtomicBool,
+    /// How many callers have writers stop whatever the debts are.
+    held: AtomicUsize,
     /// Whether deltas exceed the knee, or runs come near their bound.
     compactions_late: AtomicBool,
     line: Mutex<Line>,
@@ -188,7 +188,7 @@ impl Pacer {
         let epoch = Instant::now();
         Self {
             mode: AtomicU8::new(PaceMode::Open as u8),
-            held: AtomicBool::new(false),
+            held: AtomicUsize::new(0),
             compactions_late: AtomicBool::new(false),
             line: Mutex::default(),
             epoch,
@@ -265,7 +265,7 @@ impl Pacer {
         let elapsed = now.saturating_sub(std::mem::replace(&mut line.decided, now));
         let waiting = line.is_waited_in();
         let decision = decide(&debts, &pressure, drains, &mut line.course, (elapsed, waiting));
-        let held = self.held.load(Ordering::Acquire);
+        let held = self.held.load(Ordering::Acquire) > 0;
         let mode = if held { PaceMode::Stopped } else { decision.mode };
         self.compactions_late.store(decision.compactions_late, Ordering::Relaxed);
         let rate_before = line.rate;
@@ -285,9 +285,12 @@ impl Pacer {
         before != mode && (goes || before == PaceMode::Stopped)
     }
 
-    /// Whether writers stop until further notice; [`Self::update`] acts on it.
-    pub fn hold(&self, held: bool) {
-        self.held.store(held, Ordering::Release);
+    /// Begins or ends to stop writers whatever the debts are; [`Self::update`] acts on it.
+    pub fn hold(&self, begins: bool) {
+        match begins {
+            true => self.held.fetch_add(1, Ordering::AcqRel),
+            false => self.held.fetch_sub(1, Ordering::AcqRel),
+        };
     }
 
     /// How long ago the database was opened.

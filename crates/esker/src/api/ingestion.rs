@@ -40,8 +40,9 @@ impl Db {
 ///
 /// It is the fastest way to load sorted data: each byte is written once, compressed, and nothing goes
 /// into the log or memtables. The keys of each keyspace must come in ascending order; the order among
-/// keyspaces does not matter. Each keyspace takes about a megabyte of memory, and each gigabyte of data
-/// some hundred kilobytes.
+/// keyspaces does not matter. The buffers take a megabyte for each keyspace, at most eight; each gigabyte of
+/// data some hundred kilobytes more. Where the entries of more than eight keyspaces alternate, run segments
+/// become small.
 ///
 /// Nothing is visible before [`Ingestion::commit`]. Then all entries are, at once, and survive a power cut.
 /// They count as written at that moment: they replace what was written before under the same keys, and

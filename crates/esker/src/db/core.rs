@@ -82,6 +82,8 @@ pub struct Core {
     pub(super) sync_signal: Arc<Signal>,
     /// The end of the last `Buffered` write, which only a flush makes durable (R13).
     pub(super) buffered_end: AtomicU64,
+    /// The end of the last ingestion, as far as it matters before it is published.
+    pub(crate) ingested_end: AtomicU64,
     /// Holds the background threads at named points, in tests.
     pub(super) gates: Option<Arc<dyn Gates>>,
     pub(super) closing: AtomicBool,
@@ -156,6 +158,12 @@ impl Core {
 
     /// What flushes and compactions that begin now must preserve.
     pub(super) fn compaction_rule(&self) -> CompactionRule {
+        // A snapshot that is taken while an ingestion is in the tree and not yet published does not see
+        // it. So what was ingested into the runs that were just read is published first.
+        if let Some(pipeline) = &self.pipeline {
+            // If it never is, nothing is installed either.
+            let _ = pipeline.wait_visible(self.ingested_end.load(Ordering::Acquire));
+        }
         let (snapshots, now) = self.snapshots.moments(|| self.clock.now());
         CompactionRule { snapshots, now }
     }

@@ -179,6 +179,7 @@ impl Core {
             log_signal,
             sync_signal,
             buffered_end: Default::default(),
+            ingested_end: Default::default(),
             gates: options.gates.clone(),
             closing: Default::default(),
             closed: Default::default(),

@@ -1,8 +1,8 @@
 //! Ingestion: entries in key order become run segments without log or memtable, and all of them become
 //! visible with one edit.
 //!
-//! 1. Entries of each keyspace go into run files of their own ([`load`]). No state refers to these before
-//!    the commit; an open removes what a crash leaves.
+//! 1. Entries of each keyspace go into segments of their own ([`output`]). No state refers to their files
+//!    before the commit; an open removes what a crash leaves.
 //! 2. The position of the entries is taken from the log at the commit, by [`Pipeline::claim`]: older
 //!    snapshots do not see them, every earlier write is older and every later one newer (S18). The segments
 //!    are written before it is known, so the manifest states it for each (`SegmentMeta::ingested`).
@@ -15,21 +15,24 @@
 //! [`Pipeline::claim`]: crate::commit::Pipeline::claim
 
 mod load;
+mod output;
 
 use self::load::Load;
+use self::output::Output;
 use crate::base::{Bytewise, KeyspaceId, Kind, Seq};
 use crate::catalog::{Catalog, KeyspaceState};
 use crate::compaction::flush_slices::Slice;
 use crate::compaction::queue::PartitionKey;
 use crate::compaction::tiers;
 use crate::db::{Change, Core};
-use crate::error::{Error, IoContext, Result};
+use crate::error::{Error, Result};
 use crate::manifest::{Partition, Store};
 use crate::run::{Role, Run};
 use crate::txn::ingested::Ingested;
 use crate::txn::validate::is_written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// After this many attempts before which others wrote to the same keys, writers wait.
 const TRIES: u32 = 3;
@@ -38,6 +41,7 @@ const TRIES: u32 = 3;
 #[derive(Debug, Default)]
 pub struct Ingestor {
     loads: BTreeMap<KeyspaceId, Load>,
+    output: Output,
     failure: Option<Error>,
 }
 
@@ -77,7 +81,7 @@ impl Ingestor {
         if core.reserve.is_tight() {
             core.admit_while_tight(false, true)?;
         }
-        let load = match self.loads.get_mut(&keyspace.id) {
+        let load = match self.loads.get(&keyspace.id) {
             Some(load) => load,
             None => {
                 check_takes(keyspace)?;
@@ -85,7 +89,9 @@ impl Ingestor {
             }
         };
         load.check_order(key)?;
-        load.add(core, key, kind, stored).inspect_err(|error| self.failure = Some(error.clone()))
+        let place = (keyspace.id, key);
+        let added = self.output.add(core, &mut self.loads, place, (kind, stored));
+        added.inspect_err(|error| self.failure = Some(error.clone()))
     }
 
     /// Makes all entries durable and visible. After an error none is there, unless the database is
@@ -98,9 +104,7 @@ impl Ingestor {
         if self.loads.is_empty() {
             return Ok(());
         }
-        self.loads.values_mut().try_for_each(Load::finish)?;
-        let directory = core.files.directory();
-        core.fs.sync_dir(directory).context("sync", directory)?;
+        self.output.finish(core, &mut self.loads)?;
         let (mut tries, mut hold) = (0, None);
         while !self.try_commit(core)? {
             tries += 1;
@@ -113,6 +117,7 @@ impl Ingestor {
         let segments = self.loads.values().flat_map(Load::metas);
         core.reserve.cover_unit(segments.map(|meta| meta.len).max().unwrap_or(0));
         // The files belong to the tree now.
+        self.output = Output::default();
         self.loads.clear();
         core.update_pressure();
         core.work.notify();
@@ -175,6 +180,8 @@ impl Ingestor {
             surplus.extend(rows.surplus(id));
             change.put_rows(id, rows);
         }
+        // Compactions of the new trees wait for the publication (`Core::compaction_rule`).
+        core.ingested_end.store(seq + 1, Ordering::Release);
         core.make_change(store, change, ())?;
         core.work.force(surplus);
         core.transactions.ingested(self.loads.values().map(|load| {
@@ -187,7 +194,7 @@ impl Ingestor {
     /// Removes the files of what was not committed.
     pub fn abandon(&mut self, core: &Core) {
         if core.is_forked() {
-            return std::mem::forget(std::mem::take(&mut self.loads));
+            return std::mem::forget(std::mem::take(&mut self.output));
         }
         // Close waits for the store. After it the next open removes the files, and it may give their
         // numbers to others.
@@ -195,9 +202,7 @@ impl Ingestor {
         if core.check_open().is_err() || core.latch.get().is_some() {
             return;
         }
-        for load in std::mem::take(&mut self.loads).into_values() {
-            load.abandon(core);
-        }
+        self.output.abandon(core);
     }
 }
 

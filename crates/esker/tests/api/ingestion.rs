@@ -414,3 +414,27 @@ fn writers_of_the_same_keys_do_not_keep_an_ingestion_from_its_commit() {
     assert_eq!(text(db.get("x007y").unwrap()).as_deref(), Some("y"));
     whole(&db);
 }
+
+#[test]
+fn any_number_of_keyspaces_shares_a_few_files() {
+    let place = Place::new();
+    let db = open_roomy(&place);
+    let keyspaces: Vec<_> = (0..40).map(|n| db.keyspace(&format!("ks{n:02}")).unwrap()).collect();
+    let mut ingestion = db.ingest().unwrap();
+    for number in 0..200 {
+        for (n, keyspace) in keyspaces.iter().enumerate().filter(|(n, _)| number % (n + 1) == 0) {
+            ingestion.insert(keyspace, key(number), format!("{n} {number}")).unwrap();
+        }
+    }
+    ingestion.commit().unwrap();
+    assert!(run_files(&place.path()).1 <= 8);
+    lasts(&place, &db, |db| {
+        for n in 0..40 {
+            let keyspace = db.keyspace(&format!("ks{n:02}")).unwrap();
+            assert_eq!(keyspace.iter().unwrap().count(), 200usize.div_ceil(n + 1));
+            let last = 199 / (n + 1) * (n + 1);
+            assert_eq!(text(keyspace.get(key(last)).unwrap()), Some(format!("{n} {last}")));
+        }
+        whole(db);
+    });
+}

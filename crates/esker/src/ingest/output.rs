@@ -1,0 +1,121 @@
+//! The files that an ingestion writes.
+//!
+//! A few keyspaces have a file each to which their entries go. Where there are more, the one that was
+//! written least recently hands its file on: its segment ends there, and one of the other keyspace begins.
+//! So memory is bounded by the buffers of a few files, whatever the number of keyspaces.
+
+use super::load::Load;
+use crate::base::{Bytewise, FileId, KeyspaceId, Kind};
+use crate::db::Core;
+use crate::error::{IoContext, Result};
+use crate::run::{RunWriter, file_name};
+use std::collections::BTreeMap;
+
+/// A file ends at about this size: space is given back by whole files where file systems have no holes,
+/// and what is written is synced now and then.
+const FILE_BYTES: u64 = 256 << 20;
+/// Keyspaces that are written to at the same time.
+const FILES_MAX: usize = 8;
+
+/// A file that takes entries of a keyspace.
+#[derive(Debug)]
+struct Open {
+    writer: RunWriter,
+    keyspace: KeyspaceId,
+    used: u64,
+}
+
+/// Its files.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    open: Vec<Open>,
+    /// Files that were ended.
+    ended: Vec<FileId>,
+    uses: u64,
+}
+
+impl Output {
+    /// Writes the next entry of a keyspace. `loads` gets the segments that end.
+    pub fn add(
+        &mut self,
+        core: &Core,
+        loads: &mut BTreeMap<KeyspaceId, Load>,
+        (id, key): (KeyspaceId, &[u8]),
+        (kind, stored): (Kind, &[u8]),
+    ) -> Result<()> {
+        let at = match self.open.iter().position(|open| open.keyspace == id) {
+            Some(at) => at,
+            None => self.begin(core, loads, id)?,
+        };
+        let full = {
+            self.uses += 1;
+            let Open { writer, used, .. } = &mut self.open[at];
+            *used = self.uses;
+            writer.add(&Bytewise, key, 0, kind, stored)?;
+            if let Some(load) = loads.get_mut(&id) {
+                load.written.extend(writer.take_segments());
+                load.note(key);
+            }
+            writer.bytes_written() >= FILE_BYTES
+        };
+        if full { self.end(at, loads) } else { Ok(()) }
+    }
+
+    /// Gets a file for a keyspace that has none.
+    fn begin(
+        &mut self,
+        core: &Core,
+        loads: &mut BTreeMap<KeyspaceId, Load>,
+        keyspace: KeyspaceId,
+    ) -> Result<usize> {
+        if self.open.len() < FILES_MAX {
+            // Close waits for the store; after it a number may be given out again.
+            let _store = core.store.lock();
+            core.check_open()?;
+            let (id, options) = (core.files.next_id(), core.writer_options(true));
+            let writer = RunWriter::create(&core.fs, core.files.directory(), id, options)?;
+            self.open.push(Open { writer, keyspace, used: 0 });
+            return Ok(self.open.len() - 1);
+        }
+        let oldest = self.open.iter().enumerate().min_by_key(|(_, open)| open.used);
+        let at = oldest.map_or(0, |(at, _)| at);
+        let Open { writer, keyspace: before, .. } = &mut self.open[at];
+        writer.cut()?;
+        if let Some(load) = loads.get_mut(before) {
+            load.written.extend(writer.take_segments());
+        }
+        *before = keyspace;
+        Ok(at)
+    }
+
+    /// Ends a file and makes its contents durable.
+    fn end(&mut self, at: usize, loads: &mut BTreeMap<KeyspaceId, Load>) -> Result<()> {
+        let Open { writer, keyspace, .. } = &mut self.open[at];
+        let segments = writer.finish()?;
+        if let Some(load) = loads.get_mut(keyspace) {
+            load.written.extend(segments);
+        }
+        self.ended.push(self.open.swap_remove(at).writer.id());
+        Ok(())
+    }
+
+    /// Ends all files and makes them durable, with their names.
+    pub fn finish(&mut self, core: &Core, loads: &mut BTreeMap<KeyspaceId, Load>) -> Result<()> {
+        while let Some(at) = self.open.len().checked_sub(1) {
+            self.end(at, loads)?;
+        }
+        let directory = core.files.directory();
+        core.fs.sync_dir(directory).context("sync", directory)
+    }
+
+    /// Removes the files.
+    pub fn abandon(&mut self, core: &Core) {
+        core.give_up_files(self.open.drain(..).map(|open| open.writer));
+        for id in self.ended.drain(..) {
+            let path = core.files.directory().join(file_name(id));
+            if let Err(error) = core.fs.remove_file(&path).context("remove", &path) {
+                core.monitor.files_left("files of an ingestion that was given up", &error);
+            }
+        }
+    }
+}
