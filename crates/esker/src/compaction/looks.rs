@@ -24,6 +24,6 @@ impl Looks {
 
     /// How long it takes until they are; `None`: they never are.
     pub fn wait(&self, settings: &Settings, now: Millis) -> Option<Duration> {
-        settings.cold.map(|_| Duration::from_millis(self.next.saturating_sub(now).max(1)))
+        settings.cold.map(|_| Duration::from_millis(self.next.saturating_sub(now).max(10)))
     }
 }

@@ -128,6 +128,8 @@ impl Segment {
             let raw = frame.bytes_mut();
             let raw = if codec == Codec::Raw { &raw[..raw.len() - TRAILER_BYTES] } else { raw };
             match tries {
+                // These wait in memory until the dictionary is trained.
+                true if raw.len() > TRIED_BYTES_MAX as usize => {}
                 true => tried.push((raw.to_vec(), stored as usize - TRAILER_BYTES)),
                 false => samples.add(raw),
             }
