@@ -36,10 +36,9 @@ use crate::model::{COUNTERS, Model, Op, SLOTS, is_folded};
 use crate::ops::{BUFFERED, Generator, LOGGED, count};
 use crate::oracle::{Entry, Floor, History};
 use crate::rng::Rng;
-use checkpoint::Checkpoint;
-use fork::Fork;
 use walk::Walk;
 use withheld::Withheld;
+use {checkpoint::Checkpoint, fork::Fork};
 
 /// A step: its kind, below [`KINDS`], and a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

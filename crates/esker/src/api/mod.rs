@@ -20,6 +20,7 @@ mod options;
 mod range;
 mod reads;
 mod shorthands;
+mod sizes;
 mod snapshot;
 mod stats;
 mod traits;

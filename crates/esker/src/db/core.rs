@@ -58,7 +58,7 @@ pub struct Core {
     pub(super) snapshots: Snapshots,
     pub(crate) transactions: Transactions,
     pub(super) clock: SteadyClock,
-    pub(super) cache: Arc<BlockCache>,
+    pub(crate) cache: Arc<BlockCache>,
     /// Memory of flushed memtables, to be reused by new ones.
     pub(super) pool: Arc<ChunkPool>,
     pub(super) counters: Arc<Counters>,

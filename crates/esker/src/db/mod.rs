@@ -12,7 +12,7 @@
 //! | `worker`, `watch` | what each background thread does; what the monitor looks at |
 //! | `keyspaces`, `branches` | named keyspaces, and copies of all of them |
 //! | `checkpoint` | a second database that shares files with this one |
-//! | `admin`, `sizes`, `verify` | flush, compact, close, statistics and checks on request |
+//! | `admin`, `verify` | flush, compact, close, statistics and checks on request |
 //!
 //! Locks, in the order in which they may be taken together: `placing`, `store`, `catalog`, the
 //! pipeline's gate, that of `state`, `totals`, and last those inside `record`, `work` and
@@ -37,7 +37,6 @@ mod push;
 mod read;
 mod record;
 pub mod scan;
-mod sizes;
 mod thin;
 mod verify;
 mod watch;

@@ -132,11 +132,10 @@ impl Core {
     ) -> Result<Arc<Self>> {
         // The pool keeps one set's worth of memory for the next set.
         let (bus, pool) = (monitor.bus(), ChunkPool::new(settings.memtable_bytes as usize).into());
-        let (logs, waits) =
-            (path.join(LOG_DIRECTORY), Arc::new(Waits::new(bus.clone(), options.slow_operation)));
-        let (log, catalog) = ((&*logs, described.log_start), &mut described.catalog);
-        let sizes = (settings.memtable_sizes(), &pool);
-        let (recovered, sets) = replay_log(log, options, sizes, catalog, bus)?;
+        let logs = path.join(LOG_DIRECTORY);
+        let waits = Arc::new(Waits::new(bus.clone(), options.slow_operation));
+        let (log, sizes) = ((&*logs, described.log_start), (settings.memtable_sizes(), &pool));
+        let (recovered, sets) = replay_log(log, options, sizes, &mut described.catalog, bus)?;
         let known = check_known(path, &described, &recovered, options.recovery, bus)?;
         check_described(&logs, &mut described, recovered.end, options.recovery)?;
         let (reserve, store) = begin(path, options, &mut described, &files, known, bus)?;

@@ -2,7 +2,7 @@
 
 use crate::base::Bytewise;
 use crate::catalog::{KeyspaceState, Order, missing_order};
-use crate::db::core::Core;
+use crate::db::Core;
 use crate::error::Result;
 use crate::stats::report::SegmentShape;
 use crate::stats::shapes::segments_of_tree;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl Core {
     /// About how many bytes of files and of memtables hold the keys from `low` up to `high`.
-    pub fn approximate_size(
+    pub(super) fn approximate_size(
         &self,
         keyspace: &KeyspaceState,
         low: Option<&[u8]>,
@@ -35,7 +35,7 @@ impl Core {
     /// The segments of a keyspace: those of the tiers from the top one down, then those of the
     /// partitions; in each tier span after span, then partition after partition, and in each of
     /// these from new to old.
-    pub fn segments(&self, keyspace: &KeyspaceState) -> Result<Vec<SegmentShape>> {
+    pub(super) fn segments(&self, keyspace: &KeyspaceState) -> Result<Vec<SegmentShape>> {
         self.check_open()?;
         let state = self.state_now();
         let tree = state.version.tree(keyspace.id).map(Arc::as_ref);
