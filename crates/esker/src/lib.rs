@@ -59,6 +59,7 @@ mod error;
 #[macro_use]
 mod base;
 
+mod budget;
 pub mod fs;
 mod sync;
 

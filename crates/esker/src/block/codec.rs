@@ -129,6 +129,11 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
+    /// Bytes of the buffer that it has.
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Appends `raw` to `out` as a block on disk for `offset` of `file`; returns the codec used and
     /// the checksum. It stays raw unless `codec` saves an eighth.
     pub fn encode(

@@ -8,6 +8,7 @@ use super::frame::{FrameBuf, FramePin, Slot};
 use super::indexes::IndexEntry;
 use super::memory::FrameMemory;
 use super::shard::{Item, Leaving, Shard};
+use crate::budget::Buffers;
 use crate::error::Result;
 use crate::sync::pin;
 use crate::sync::primitives::Mutex;
@@ -50,6 +51,7 @@ pub struct BlockCache {
     counters: Counters,
     memory: Arc<FrameMemory>,
     index_bytes: Total,
+    buffers: Arc<Buffers>,
 }
 
 impl BlockCache {
@@ -62,7 +64,13 @@ impl BlockCache {
             counters: Counters::default(),
             memory: Arc::new(FrameMemory::new(capacity_bytes)),
             index_bytes: Total::new(0),
+            buffers: Arc::default(),
         }
+    }
+
+    /// The account of what is read and written past the cache.
+    pub fn buffers(&self) -> &Arc<Buffers> {
+        &self.buffers
     }
 
     /// Changes the capacity; a smaller one takes effect at once.

@@ -276,9 +276,10 @@ impl Core {
         output: &mut Output<'_>,
     ) -> Result<()> {
         let Rewrite { old, runs, traits, gc, filtering } = part;
+        let piece = self.settings.piece_bytes(runs.len());
         let cursor = |segments: Vec<Arc<Segment>>| {
             let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
-            RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
+            RunCursor::past_cache(run, order.clone(), self.cache.clone(), piece)
         };
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
         let mut stream =

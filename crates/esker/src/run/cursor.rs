@@ -14,13 +14,15 @@ use super::index::{Index, Place, SharedIndex};
 use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
+use crate::budget::{Lease, Pages};
 use crate::cache::{BlockCache, FramePin};
 use crate::error::{Error, Result};
 use crate::trace::Purpose;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The minimal number of bytes that a compaction reads in one request, if enough blocks are left.
+/// The minimal number of bytes that are read ahead in one request, if enough blocks are left, where the
+/// caller does not say how many.
 const PIECE_BYTES: u64 = 256 << 10;
 /// The maximal number of blocks that a scan reads ahead.
 const AHEAD_MAX: usize = 32;
@@ -46,13 +48,39 @@ enum Source {
 }
 
 /// A piece of a segment, as compactions read them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Piece {
     segment: usize,
-    /// The offset of `bytes` in the file.
+    /// The offset of its bytes in the file.
     offset: u64,
-    bytes: Vec<u8>,
+    len: usize,
+    /// Begins with its bytes.
+    pages: Pages,
     scratch: Vec<u8>,
+    lease: Lease,
+}
+
+impl Piece {
+    fn of(cache: &BlockCache) -> Self {
+        let (pages, lease) = (Pages::default(), cache.buffers().lease());
+        Self { segment: 0, offset: 0, len: 0, pages, scratch: Vec::new(), lease }
+    }
+
+    /// Room for `len` bytes, of which nothing is known yet. `usual`: bytes of most pieces.
+    fn make_room(&mut self, len: usize, usual: u64) {
+        // Cleared first: a failed read must not leave a piece that looks whole.
+        self.len = 0;
+        let most = usize::try_from(4 * usual).unwrap_or(usize::MAX).max(len);
+        if !(len..=most).contains(&self.pages.len()) {
+            self.pages = Pages::default();
+            self.pages = Pages::new(len.max(usual as usize));
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.lease.set((self.pages.len() + self.scratch.capacity()) as u64);
+    }
 }
 
 /// A cursor over the entries of a run. Range tombstones are not applied.
@@ -63,6 +91,8 @@ pub struct RunCursor<O: KeyOrder> {
     cache: Arc<BlockCache>,
     fill_cache: bool,
     readahead: bool,
+    /// About the bytes that are read at once.
+    piece_bytes: u64,
     /// The index of the segment that was entered last, and the segment's number.
     index: Option<(usize, SharedIndex)>,
     /// The segment and block that the next seek begins with, if it was prepared.
@@ -78,7 +108,8 @@ pub struct RunCursor<O: KeyOrder> {
     count: usize,
     layout: Option<Layout>,
     source: Source,
-    piece: Piece,
+    /// What was read past the cache.
+    piece: Option<Box<Piece>>,
     key: Vec<u8>,
     head: u64,
     seq: Seq,
@@ -104,6 +135,7 @@ impl<O: KeyOrder> RunCursor<O> {
             cache,
             fill_cache,
             readahead,
+            piece_bytes: PIECE_BYTES,
             index: None,
             located: None,
             streak: 0,
@@ -115,7 +147,7 @@ impl<O: KeyOrder> RunCursor<O> {
             count: 0,
             layout: None,
             source: Source::Nowhere,
-            piece: Piece::default(),
+            piece: None,
             key: Vec::new(),
             head: 0,
             seq: 0,
@@ -123,6 +155,11 @@ impl<O: KeyOrder> RunCursor<O> {
             value: (0, 0),
             failure: None,
         }
+    }
+
+    /// A cursor for a compaction, which reads about so many bytes at once, past the cache.
+    pub fn past_cache(run: Arc<Run>, order: O, cache: Arc<BlockCache>, piece_bytes: u64) -> Self {
+        Self { piece_bytes, ..Self::new(run, order, cache, false, true) }
     }
 
     /// The run.
@@ -153,8 +190,10 @@ impl<O: KeyOrder> RunCursor<O> {
     fn bytes(&self) -> &[u8] {
         match &self.source {
             Source::Frame(pin) => pin.bytes(),
-            Source::Piece(range) => &self.piece.bytes[range.clone()],
-            Source::Scratch => &self.piece.scratch,
+            Source::Piece(range) => {
+                self.piece.as_ref().map_or(&[], |piece| &piece.pages[range.clone()])
+            }
+            Source::Scratch => self.piece.as_ref().map_or(&[], |piece| &piece.scratch),
             Source::Nowhere => &[],
         }
     }
@@ -169,8 +208,14 @@ impl<O: KeyOrder> RunCursor<O> {
         let Some(layout) = &self.layout else { return };
         let bytes = match &self.source {
             Source::Frame(pin) => pin.bytes(),
-            Source::Piece(range) => &self.piece.bytes[range.clone()],
-            Source::Scratch => &self.piece.scratch,
+            Source::Piece(range) => match &self.piece {
+                Some(piece) => &piece.pages[range.clone()],
+                None => return,
+            },
+            Source::Scratch => match &self.piece {
+                Some(piece) => &piece.scratch,
+                None => return,
+            },
             Source::Nowhere => return,
         };
         let block = Block::new(bytes, layout);
@@ -222,7 +267,7 @@ impl<O: KeyOrder> RunCursor<O> {
             Direction::Forward => block..(block + ahead).min(index.places.len()),
             Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
         };
-        owner.block_ahead(index, block, limit_bytes(&index.places, range, block, direction))
+        owner.block_ahead(index, block, limit_bytes(index, range, block, (direction, PIECE_BYTES)))
     }
 
     fn enter_piece(
@@ -234,30 +279,29 @@ impl<O: KeyOrder> RunCursor<O> {
         direction: Direction,
     ) -> Result<Layout> {
         let place = index.places[block];
-        let piece = &mut self.piece;
-        let held = piece.offset..piece.offset + piece.bytes.len() as u64;
+        let (cache, usual) = (&self.cache, self.piece_bytes);
+        let piece = &mut **self.piece.get_or_insert_with(|| Box::new(Piece::of(cache)));
+        let held = piece.offset..piece.offset + piece.len as u64;
         if piece.segment != segment || place.offset < held.start || place.end() > held.end {
             let whole = match direction {
                 Direction::Forward => block..index.places.len(),
                 Direction::Backward => 0..block + 1,
             };
-            let range = limit_bytes(&index.places, whole, block, direction);
+            let range = limit_bytes(index, whole, block, (direction, usual));
             let offset = index.places[range.start].offset;
             let len = (index.places[range.end - 1].end() - offset) as usize;
-            // Cleared first: a failed read must not leave a piece that looks whole.
-            (piece.segment, piece.offset) = (segment, 0);
-            if piece.bytes.capacity() > 4 * PIECE_BYTES as usize {
-                piece.bytes = Vec::new();
-            }
-            piece.bytes.resize(len, 0);
-            let read = owner.file().read(&mut piece.bytes, offset, "block");
-            let took = read.inspect_err(|_| piece.bytes.clear())?;
-            piece.offset = offset;
+            piece.make_room(len, usual);
+            let took = owner.file().read(&mut piece.pages[..len], offset, "block")?;
+            (piece.segment, piece.offset, piece.len) = (segment, offset, len);
             self.cache.count_read(Purpose::Compaction, len as u64, took);
         }
         let start = (place.offset - piece.offset) as usize;
-        let stored = &piece.bytes[start..start + place.len as usize];
+        let stored = &piece.pages[start..start + place.len as usize];
+        let kept = piece.scratch.capacity();
         let (layout, raw) = owner.decode_block(&place, stored, &mut piece.scratch)?;
+        if piece.scratch.capacity() != kept {
+            piece.count();
+        }
         self.source = match raw {
             Some(range) => Source::Piece(start + range.start..start + range.end),
             None => Source::Scratch,
@@ -440,23 +484,24 @@ impl<O: KeyOrder> RunCursor<O> {
     }
 }
 
-/// Shortens a range of blocks to [`PIECE_BYTES`], keeping `block`, which is at its near end.
+/// Shortens a range of blocks to about `most` bytes, keeping `block`, which is at its near end.
 fn limit_bytes(
-    places: &[Place],
+    index: &Index,
     range: Range<usize>,
     block: usize,
-    direction: Direction,
+    (direction, most): (Direction, u64),
 ) -> Range<usize> {
+    let places = &index.places;
     match direction {
         Direction::Forward => {
             let start = places[block].offset;
-            let fits = |place: &Place| place.end() - start <= PIECE_BYTES;
+            let fits = |place: &Place| place.end() - start <= most;
             let more = places[block + 1..range.end].iter().take_while(|place| fits(place)).count();
             block..block + 1 + more
         }
         Direction::Backward => {
             let end = places[block].end();
-            let fits = |place: &Place| end - place.offset <= PIECE_BYTES;
+            let fits = |place: &Place| end - place.offset <= most;
             let before = places[range.start..block].iter().rev();
             block - before.take_while(|place| fits(place)).count()..block + 1
         }

@@ -55,6 +55,11 @@ impl IndexBuilder {
         self.stored
     }
 
+    /// Bytes of memory that it has.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn add(&mut self, fence: &[u8], len: u32, codec: Codec, sum: u64, continued: bool) {
         let shared = fence.iter().zip(&self.last).take_while(|(a, b)| a == b).count();
         put_varint(&mut self.bytes, u64::from(len));
