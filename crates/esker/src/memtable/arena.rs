@@ -100,8 +100,9 @@ pub(super) struct Arena {
     /// The bytes of all chunks but the present one.
     finished: AtomicUsize,
     pool: Option<Arc<ChunkPool>>,
-    /// Bytes of the largest chunks.
+    /// Bytes of the largest chunks, and of the largest allocation that is not alone in its chunk.
     chunk_bytes: usize,
+    shared_max: usize,
 }
 
 // SAFETY: the chunks are owned by the arena and reached only through atomics and its lock; the
@@ -122,6 +123,7 @@ impl Arena {
             finished: AtomicUsize::new(0),
             pool,
             chunk_bytes,
+            shared_max: chunk_bytes / SHARED,
         }
     }
 
@@ -143,7 +145,7 @@ impl Arena {
     #[inline]
     pub(super) fn allocate(&self, size: usize) -> NonNull<u8> {
         let size = size.next_multiple_of(ALIGN);
-        if size > self.chunk_bytes / SHARED {
+        if size > self.shared_max {
             return self.allocate_alone(size);
         }
         loop {

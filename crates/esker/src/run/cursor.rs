@@ -15,7 +15,7 @@ use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
 use crate::budget::{Lease, Pages};
-use crate::cache::{BlockCache, FramePin};
+use crate::cache::{BlockCache, FramePin, Holder};
 use crate::error::{Error, Result};
 use crate::trace::Purpose;
 use std::ops::Range;
@@ -88,7 +88,8 @@ impl Piece {
 pub struct RunCursor<O: KeyOrder> {
     run: Arc<Run>,
     order: O,
-    cache: Arc<BlockCache>,
+    /// The cache, and what this holds of it.
+    holder: Holder,
     fill_cache: bool,
     readahead: bool,
     /// About the bytes that are read at once.
@@ -132,7 +133,7 @@ impl<O: KeyOrder> RunCursor<O> {
         Self {
             run,
             order,
-            cache,
+            holder: Holder::new(cache),
             fill_cache,
             readahead,
             piece_bytes: PIECE_BYTES,
@@ -179,8 +180,8 @@ impl<O: KeyOrder> RunCursor<O> {
         }
         let (owner, purpose) = (&self.run.segments[segment], self.purpose());
         let index = match self.fill_cache {
-            true => owner.index(&self.cache, purpose)?,
-            false => owner.index_once(&self.cache, purpose)?,
+            true => owner.index(self.holder.cache(), purpose)?,
+            false => owner.index_once(self.holder.cache(), purpose)?,
         };
         self.index = Some((segment, index.clone()));
         Ok(index)
@@ -240,6 +241,7 @@ impl<O: KeyOrder> RunCursor<O> {
         let layout = if self.fill_cache {
             let pin = self.pin(owner, index, block, direction)?;
             let layout = *pin.block().layout();
+            self.holder.hold(pin.size() + index.bytes());
             self.source = Source::Frame(pin);
             layout
         } else {
@@ -279,7 +281,7 @@ impl<O: KeyOrder> RunCursor<O> {
         direction: Direction,
     ) -> Result<Layout> {
         let place = index.places[block];
-        let (cache, usual) = (&self.cache, self.piece_bytes);
+        let (cache, usual) = (self.holder.cache(), self.piece_bytes);
         let piece = &mut **self.piece.get_or_insert_with(|| Box::new(Piece::of(cache)));
         let held = piece.offset..piece.offset + piece.len as u64;
         if piece.segment != segment || place.offset < held.start || place.end() > held.end {
@@ -293,7 +295,7 @@ impl<O: KeyOrder> RunCursor<O> {
             piece.make_room(len, usual);
             let took = owner.file().read(&mut piece.pages[..len], offset, "block")?;
             (piece.segment, piece.offset, piece.len) = (segment, offset, len);
-            self.cache.count_read(Purpose::Compaction, len as u64, took);
+            cache.count_read(Purpose::Compaction, len as u64, took);
         }
         let start = (place.offset - piece.offset) as usize;
         let stored = &piece.pages[start..start + place.len as usize];
@@ -585,6 +587,17 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
     #[inline]
     fn is_waiting(&self) -> bool {
         self.waiting
+    }
+
+    fn held(&self) -> u64 {
+        self.holder.bytes()
+    }
+
+    fn let_go(&mut self) {
+        (self.valid, self.waiting) = (false, false);
+        (self.index, self.located, self.layout) = (None, None, None);
+        self.source = Source::Nowhere;
+        self.holder.hold(0);
     }
 
     fn open(&mut self) -> Result<()> {
