@@ -201,6 +201,9 @@ impl BlockCache {
         let shard = self.shard(slots[i].address());
         // Seeded: what is written evicts what is read.
         let any = bug!("cache_written_blocks_evict");
+        if self.memory.is_full_of_retired() {
+            return;
+        }
         let pin = frame.share(Some((Arc::clone(slots), i as u32)));
         let mut leaving = Leaving::default();
         {

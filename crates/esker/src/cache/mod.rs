@@ -29,6 +29,7 @@
 mod block_cache;
 mod counters;
 mod frame;
+mod holder;
 mod indexes;
 mod memory;
 mod pins;
@@ -41,6 +42,7 @@ mod tests;
 pub use block_cache::{BlockCache, CacheStats};
 pub use counters::ReadStats;
 pub use frame::{FrameBuf, FramePin, FrameView};
+pub use holder::Holder;
 pub use indexes::{IndexEntry, Resident};
-pub use pins::{Holder, Looks, Pins};
+pub use pins::{Looks, Pins};
 pub use slots::Slots;

@@ -10,9 +10,7 @@
 //! 2. An iterator that was just positioned keeps its blocks while others hold at most the share, and one that
 //!    has moved several times while they hold at most twice as much. One that is alone always does.
 
-use super::block_cache::BlockCache;
 use super::counters::Total;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The share is this part of the capacity: an eighth of the memory budget.
@@ -33,6 +31,12 @@ pub struct Pins {
 impl Pins {
     pub(super) fn new(capacity: u64) -> Self {
         Self { bytes: Total::new(0), let_go: Total::new(0), share: Total::new(capacity / SHARE) }
+    }
+
+    /// An iterator holds so many bytes more, modulo 2^64: so one addition also subtracts.
+    #[inline]
+    pub(super) fn add(&self, more: u64) {
+        self.bytes.fetch_add(more, Ordering::Relaxed);
     }
 
     /// Bytes of blocks and indexes that iterators hold.
@@ -81,46 +85,5 @@ impl Looks {
             pins.let_go.fetch_add(1, Ordering::Relaxed);
         }
         much
-    }
-}
-
-/// A cache, and what one cursor holds of it.
-#[derive(Debug)]
-pub struct Holder {
-    cache: Arc<BlockCache>,
-    bytes: u64,
-}
-
-impl Holder {
-    /// Of a cursor that holds nothing yet.
-    pub fn new(cache: Arc<BlockCache>) -> Self {
-        Self { cache, bytes: 0 }
-    }
-
-    /// The cache.
-    pub fn cache(&self) -> &Arc<BlockCache> {
-        &self.cache
-    }
-
-    /// What the cursor holds.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The cursor holds so many bytes now.
-    #[inline]
-    pub fn hold(&mut self, bytes: u64) {
-        if bytes != self.bytes {
-            // Modulo 2^64, so that one addition also subtracts.
-            let more = bytes.wrapping_sub(self.bytes);
-            self.cache.pins().bytes.fetch_add(more, Ordering::Relaxed);
-            self.bytes = bytes;
-        }
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        self.hold(0);
     }
 }

@@ -11,10 +11,10 @@
 
 use super::Run;
 use super::index::{Index, Place, SharedIndex};
+use super::piece::Piece;
 use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
-use crate::budget::{Lease, Pages};
 use crate::cache::{BlockCache, FramePin, Holder};
 use crate::error::{Error, Result};
 use crate::trace::Purpose;
@@ -45,42 +45,6 @@ enum Source {
     Piece(Range<usize>),
     /// Decompressed.
     Scratch,
-}
-
-/// A piece of a segment, as compactions read them.
-#[derive(Debug)]
-struct Piece {
-    segment: usize,
-    /// The offset of its bytes in the file.
-    offset: u64,
-    len: usize,
-    /// Begins with its bytes.
-    pages: Pages,
-    scratch: Vec<u8>,
-    lease: Lease,
-}
-
-impl Piece {
-    fn of(cache: &BlockCache) -> Self {
-        let (pages, lease) = (Pages::default(), cache.buffers().lease());
-        Self { segment: 0, offset: 0, len: 0, pages, scratch: Vec::new(), lease }
-    }
-
-    /// Room for `len` bytes, of which nothing is known yet. `usual`: bytes of most pieces.
-    fn make_room(&mut self, len: usize, usual: u64) {
-        // Cleared first: a failed read must not leave a piece that looks whole.
-        self.len = 0;
-        let most = usize::try_from(4 * usual).unwrap_or(usize::MAX).max(len);
-        if !(len..=most).contains(&self.pages.len()) {
-            self.pages = Pages::default();
-            self.pages = Pages::new(len.max(usual as usize));
-        }
-        self.count();
-    }
-
-    fn count(&mut self) {
-        self.lease.set((self.pages.len() + self.scratch.capacity()) as u64);
-    }
 }
 
 /// A cursor over the entries of a run. Range tombstones are not applied.
