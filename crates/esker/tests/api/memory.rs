@@ -59,9 +59,12 @@ fn all_parts_together_keep_to_the_budget() {
         db.insert(key(n * 7_919 % 50_000), &value).unwrap();
         db.get(key(n * 104_729 % 50_000)).unwrap();
         if n % 500 == 0 {
-            let memory = db.stats().memory;
-            if memory.total() > most.0 {
-                most = (memory.total(), memory);
+            // What was evicted is freed when no thread of the process can still use it, and other tests
+            // run beside this one.
+            let stats = db.stats();
+            let total = stats.memory.total() - stats.held.evicted;
+            if total > most.0 {
+                most = (total, stats.memory);
             }
         }
     }
