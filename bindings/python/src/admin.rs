@@ -174,7 +174,7 @@ pub(crate) fn property(db: &Db, keyspace: &Keyspace, name: &[u8]) -> esker::Resu
         }
         b"approximate-memory-usage" => {
             let memory = db.stats().memory;
-            let _ = write!(text, "{}", memory.memtables + memory.cache + memory.indexes);
+            let _ = write!(text, "{}", memory.total());
         }
         _ => {
             let Some(level) = name.strip_prefix(b"num-files-at-level") else { return Ok(None) };

@@ -29,7 +29,7 @@ pub(crate) fn value(db: &leveldb_t, name: &str) -> Result<Option<String>> {
         "sstables" => Ok(Some(sstables(&db.entries.segments()?))),
         "approximate-memory-usage" => {
             let memory = db.db.stats().memory;
-            Ok(Some((memory.memtables + memory.cache + memory.indexes).to_string()))
+            Ok(Some(memory.total().to_string()))
         }
         _ => Ok(None),
     }

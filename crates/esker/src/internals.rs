@@ -14,7 +14,7 @@ macro_rules! layers {
     };
 }
 
-layers! { base sync events waits trace block filter options wal memtable cache run manifest state iter compaction commit }
+layers! { base budget sync events waits trace block filter options wal memtable cache run manifest state iter compaction commit }
 
 // The model checker compiles none of these.
 #[cfg(not(loom))]

@@ -60,6 +60,7 @@ mod error;
 #[macro_use]
 mod base;
 
+mod budget;
 pub mod fs;
 mod sync;
 

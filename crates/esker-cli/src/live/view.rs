@@ -205,6 +205,7 @@ fn pinned(history: &History) -> Section {
         vec!["iterators".to_owned(), held.iterators.to_string()],
         vec!["run files".to_owned(), bytes(held.data as f64)],
         vec!["memtables".to_owned(), bytes(stats.memory.held as f64)],
+        vec!["blocks".to_owned(), bytes(held.pinned as f64)],
     ];
     for branch in stats.branches.iter().take(HOLDERS_SHOWN) {
         let name = token::encode(branch.name.as_bytes());

@@ -60,6 +60,12 @@ pub trait Cursor {
     fn open(&mut self) -> Result<()> {
         Ok(())
     }
+    /// Bytes of blocks and indexes that it holds. By default none.
+    fn held(&self) -> u64 {
+        0
+    }
+    /// Lets go what it holds. It is not valid until it is positioned again.
+    fn let_go(&mut self) {}
     /// Goes to the first entry.
     fn seek_to_first(&mut self) -> Result<()>;
     /// Goes to the first entry whose key is not less than `start`; `None`: to the first entry.

@@ -44,6 +44,13 @@ impl Builder {
         self.versioned = false;
     }
 
+    /// Bytes of memory that it has.
+    pub fn memory(&self) -> usize {
+        let bytes = self.keys.capacity() + self.values.capacity() + self.tags.capacity();
+        let ends = self.key_ends.capacity() + self.value_ends.capacity();
+        bytes + ends * size_of::<u32>() + self.versions.capacity() * size_of::<u64>()
+    }
+
     /// How many entries were added.
     pub fn count(&self) -> usize {
         self.key_ends.len()

@@ -149,6 +149,11 @@ impl Encoder {
         });
     }
 
+    /// Bytes of the buffer that it has.
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Appends `raw` to `out` as a block on disk for `offset` of `file`; returns the codec used and
     /// the checksum. It stays raw unless `codec` saves an eighth.
     pub fn encode(

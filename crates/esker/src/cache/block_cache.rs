@@ -7,7 +7,9 @@ use super::counters::{Counters, ReadStats, Total};
 use super::frame::{FrameBuf, FramePin, Slot};
 use super::indexes::IndexEntry;
 use super::memory::FrameMemory;
+use super::pins::Pins;
 use super::shard::{Item, Leaving, Shard};
+use crate::budget::Buffers;
 use crate::error::Result;
 use crate::sync::pin;
 use crate::sync::primitives::Mutex;
@@ -36,6 +38,8 @@ pub struct CacheStats {
     pub allocated: u64,
     /// Bytes of loaded indexes and filters.
     pub index_bytes: u64,
+    /// The part of these that filters take.
+    pub filter_bytes: u64,
     /// Bytes read from files to fill frames.
     pub bytes_read: u64,
     /// Reads from files.
@@ -50,6 +54,9 @@ pub struct BlockCache {
     counters: Counters,
     memory: Arc<FrameMemory>,
     index_bytes: Total,
+    filter_bytes: Total,
+    buffers: Arc<Buffers>,
+    pins: Pins,
 }
 
 impl BlockCache {
@@ -62,7 +69,20 @@ impl BlockCache {
             counters: Counters::default(),
             memory: Arc::new(FrameMemory::new(capacity_bytes)),
             index_bytes: Total::new(0),
+            filter_bytes: Total::new(0),
+            buffers: Arc::default(),
+            pins: Pins::new(capacity_bytes),
         }
+    }
+
+    /// The account of what is read and written past the cache.
+    pub fn buffers(&self) -> &Arc<Buffers> {
+        &self.buffers
+    }
+
+    /// The account of what iterators hold.
+    pub fn pins(&self) -> &Pins {
+        &self.pins
     }
 
     /// Changes the capacity; a smaller one takes effect at once.
@@ -117,6 +137,7 @@ impl BlockCache {
             bytes: self.shards.iter().map(|shard| shard.lock().frame_bytes()).sum(),
             allocated: self.memory.allocated(),
             index_bytes: self.index_bytes.load(Ordering::Relaxed),
+            filter_bytes: self.filter_bytes.load(Ordering::Relaxed),
             bytes_read: reads.bytes.iter().sum(),
         }
     }
@@ -137,25 +158,28 @@ impl BlockCache {
         self.counters.read(purpose, bytes, took);
     }
 
-    /// Counts the memory of an index that was loaded.
-    pub fn charge_index(&self, bytes: u64) {
+    /// Counts the memory of an index that was loaded, and what of it is a filter.
+    pub fn charge_index(&self, bytes: u64, filter: u64) {
         self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.filter_bytes.fetch_add(filter, Ordering::Relaxed);
     }
 
     /// Takes back what [`Self::charge_index`] counted.
-    pub fn discharge_index(&self, bytes: u64) {
+    pub fn discharge_index(&self, bytes: u64, filter: u64) {
         self.index_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.filter_bytes.fetch_sub(filter, Ordering::Relaxed);
     }
 
     fn shard(&self, address: usize) -> &Mutex<Shard> {
         &self.shards[spread(address) % self.shards.len()]
     }
 
-    /// Puts a frame into slot `i`, unless the slot is taken or the frame is too large to keep.
+    /// Puts a frame into slot `i`, unless the slot is taken, the frame is too large to keep, or much that was
+    /// evicted before it still waits for readers.
     /// The frame can be used either way.
     pub(super) fn insert(&self, slots: &Arc<[Slot]>, i: usize, frame: FrameBuf) -> FramePin {
         let shard = self.shard(slots[i].address());
-        if !shard.lock().admits(frame.size()) {
+        if self.memory.is_full_of_retired() || !shard.lock().admits(frame.size()) {
             return frame.share(None);
         }
         let pin = frame.share(Some((Arc::clone(slots), i as u32)));
@@ -177,6 +201,9 @@ impl BlockCache {
         let shard = self.shard(slots[i].address());
         // Seeded: what is written evicts what is read.
         let any = bug!("cache_written_blocks_evict");
+        if self.memory.is_full_of_retired() {
+            return;
+        }
         let pin = frame.share(Some((Arc::clone(slots), i as u32)));
         let mut leaving = Leaving::default();
         {
@@ -251,7 +278,8 @@ fn retire(leaving: Leaving) {
         return;
     }
     let guard = pin();
-    guard.defer(move || drop(frames));
+    frames.iter().for_each(FramePin::retire);
+    guard.defer(move || frames.into_iter().for_each(FramePin::release));
     guard.flush();
 }
 

@@ -172,8 +172,18 @@ impl FramePin {
     }
 
     /// Bytes of memory that the frame takes.
-    pub(super) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.piece().bytes() as u64
+    }
+
+    /// The frame was evicted, and waits until no reader can use it.
+    pub(super) fn retire(&self) {
+        self.header().memory.retire(self.size());
+    }
+
+    /// It waits no longer.
+    pub(super) fn release(self) {
+        self.header().memory.release(self.size());
     }
 
     fn piece(&self) -> Piece {

@@ -272,3 +272,28 @@ fn contents_are_right_under_eviction() {
     let (hits, misses) = (cache.stats().hits, cache.stats().misses);
     assert_eq!(hits + misses, 4 * (6000 + 60 * 8), "exact counts");
 }
+
+#[test]
+fn what_waits_for_a_reader_is_bounded() {
+    const CAPACITY: u64 = 4 << 20;
+    let cache = Arc::new(BlockCache::new(CAPACITY));
+    let slots = Slots::new(&cache, 20_000);
+    // A reader that is not scheduled inside its epoch.
+    let guard = pin();
+    let mut most = 0;
+    for i in 0..20_000 {
+        assert_eq!(number_of(load(&slots, i).view()), i % 256);
+        most = most.max(cache.stats().allocated);
+    }
+    assert!(most <= CAPACITY + CAPACITY / 4 + (64 << 10), "{most} bytes of blocks");
+    assert!(cache.stats().bytes > CAPACITY / 2, "those that were there stay");
+    drop(guard);
+    // When it is gone, blocks enter the cache again.
+    let enters = |i: usize| {
+        pin().flush();
+        drop(load(&slots, i));
+        slots.pin(i).is_some()
+    };
+    assert!((0..).any(|round| enters(round % 1000)), "nothing is freed");
+    slots.clear();
+}

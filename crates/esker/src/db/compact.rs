@@ -283,9 +283,10 @@ impl Core {
     ) -> Result<()> {
         let Rewrite { old, runs, traits, gc, filtering, why } = part;
         let cold = temperature::dictionary(why, &runs, &self.cache)?;
+        let piece = self.settings.piece_bytes(runs.len());
         let cursor = |segments: Vec<Arc<Segment>>| {
             let run = Arc::new(Run::new(Role::Delta, segments, Vec::new()));
-            RunCursor::new(run, order.clone(), self.cache.clone(), false, true)
+            RunCursor::past_cache(run, order.clone(), self.cache.clone(), piece)
         };
         let cursors = runs.into_iter().filter(|run| !run.is_empty()).map(cursor).collect();
         let mut stream =

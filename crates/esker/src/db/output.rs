@@ -39,6 +39,7 @@ impl Core {
         }
         let (id, options) = (self.files.next_id(), self.writer_options(settled));
         let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
+        created.count_in(self.cache.buffers());
         // What it costs to keep blocks would slow such writers further.
         if warms && !self.pacer.slows_a_writer() {
             created.keep_in(&self.cache);

@@ -135,8 +135,9 @@ impl Core {
         bug!("db_push_forgets_tombstones", lists.clear());
         let tombstones = all_within(order, &old, &lists);
         let open = || {
+            let piece = self.settings.piece_bytes(old.deltas.len());
             let cursor = |run: &Arc<_>| {
-                RunCursor::new(Arc::clone(run), order.clone(), self.cache.clone(), false, true)
+                RunCursor::past_cache(Arc::clone(run), order.clone(), self.cache.clone(), piece)
             };
             old.deltas.iter().map(cursor).collect()
         };

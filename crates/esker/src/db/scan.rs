@@ -7,6 +7,7 @@
 //! other error stays until the iterator is repositioned.
 
 use crate::base::Moment;
+use crate::cache::Looks;
 use crate::catalog::KeyspaceState;
 use crate::db::core::Core;
 use crate::error::{Error, Result};
@@ -51,6 +52,8 @@ pub struct Scan<O: DbOrder, W: Watcher = Unwatched> {
     shown: u64,
     /// Entries that the iterators of earlier partitions skipped.
     steps: u64,
+    /// When it looks whether iterators hold too much.
+    looks: Looks,
 }
 
 impl<O: DbOrder, W: Watcher> Drop for Scan<O, W> {
@@ -98,6 +101,7 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
             memory_tombstones,
             shown: 0,
             steps: 0,
+            looks: Looks::default(),
         }
     }
 
@@ -207,6 +211,8 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
         self.enter(partition)?;
         self.inner_move(go)?;
         self.skip_empty(direction)?;
+        self.looks = Looks::default();
+        self.look_at_pins();
         let took = self.core.counters.end(Timed::Scan, started);
         if took.is_some() || Tally::now().bytes != before.bytes {
             self.core.slowest.offer_reads("scan", &self.keyspace.name, took, before);
@@ -219,14 +225,35 @@ impl<O: DbOrder, W: Watcher> Scan<O, W> {
     #[allow(clippy::should_implement_trait, reason = "named like its opposite; yields nothing")]
     pub fn next(&mut self) -> Result<()> {
         self.inner_move(|inner| inner.next())?;
-        if self.valid() { Ok(()) } else { self.skip_empty(Direction::Forward) }
+        self.arrive(Direction::Forward)
     }
 
     /// Goes to the previous entry. The iterator must be valid or stand on a refused entry.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.inner_move(|inner| inner.prev())?;
-        if self.valid() { Ok(()) } else { self.skip_empty(Direction::Backward) }
+        self.arrive(Direction::Backward)
+    }
+
+    #[inline]
+    fn arrive(&mut self, direction: Direction) -> Result<()> {
+        if !self.valid() {
+            self.skip_empty(direction)?;
+        }
+        if self.looks.is_due() {
+            self.look_at_pins();
+        }
+        Ok(())
+    }
+
+    /// Lets blocks go if iterators hold much.
+    #[cold]
+    fn look_at_pins(&mut self) {
+        if let Some(inner) = &mut self.inner
+            && self.looks.are_much(self.core.cache.pins(), inner.held())
+        {
+            inner.let_go();
+        }
     }
 
     #[inline]

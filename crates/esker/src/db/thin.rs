@@ -242,8 +242,8 @@ impl Core {
                     near = vec![segment.clone()];
                 }
                 let run = Arc::new(Run::new(Role::Delta, near, Vec::new()));
-                let cache = self.cache.clone();
-                cursors.push(RunCursor::new(run, order.clone(), cache, false, true));
+                let (cache, piece) = (self.cache.clone(), self.settings.piece_bytes(usize::MAX));
+                cursors.push(RunCursor::past_cache(run, order.clone(), cache, piece));
             }
             let inside =
                 part.lower.as_ref().filter(|lower| order.compare(lower, &meta.min_key).is_gt());

@@ -97,6 +97,17 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         self.cursors
     }
 
+    /// Bytes that the cursors hold.
+    pub fn held(&self) -> u64 {
+        self.cursors.iter().map(Cursor::held).sum()
+    }
+
+    /// Has all cursors let go what they hold. The tree is not valid until it is positioned again.
+    pub fn let_go(&mut self) {
+        self.cursors.iter_mut().for_each(Cursor::let_go);
+        (self.winner, self.waiting) = (NOBODY, 0);
+    }
+
     /// The error that made the tree invalid, if there is one.
     pub fn check(&self) -> Result<()> {
         match &self.error {

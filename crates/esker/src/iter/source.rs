@@ -90,6 +90,12 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     fn open(&mut self) -> Result<()> {
         forward!(self, cursor => cursor.open())
     }
+    fn held(&self) -> u64 {
+        forward!(self, cursor => cursor.held())
+    }
+    fn let_go(&mut self) {
+        forward!(self, cursor => cursor.let_go());
+    }
     fn seek_to_first(&mut self) -> Result<()> {
         forward!(self, cursor => cursor.seek_to_first())
     }

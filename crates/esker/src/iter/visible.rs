@@ -19,9 +19,10 @@
 //!    an entry before every visible version of `key`, or passed the first entry.
 //! 3. `Place::Folded`: `key` and `value` hold the shown entry; the tree walks forward and is on an
 //!    older version of `key` or behind all of them.
-//! 4. `Place::Outside`: nothing is shown: not positioned, past an end, or an error of the tree,
+//! 4. `Place::Apart`: `key` and `value` hold the shown entry; the tree stands nowhere and holds no blocks.
+//! 5. `Place::Outside`: nothing is shown: not positioned, past an end, or an error of the tree,
 //!    which it keeps and every later move reports (C3).
-//! 5. `Place::Refused`, `Place::RefusedBackward`: the merge operator could not combine the operands
+//! 6. `Place::Refused`, `Place::RefusedBackward`: the merge operator could not combine the operands
 //!    of `key`. Nothing is shown, the move reported the error, and the tree is placed as in
 //!    `Folded` or `Backward`, so that the next move continues with the neighbouring key.
 
@@ -68,6 +69,7 @@ enum Place {
     Expiring,
     Backward,
     Folded,
+    Apart,
 }
 
 /// After this many consecutive entries that are not shown, a seek is cheaper than further steps.
@@ -243,7 +245,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Place::Outside => return self.tree.check(),
             Place::Forward | Place::Expiring => self.skip_key()?,
             Place::Folded | Place::Refused => self.leave_key()?,
-            Place::Backward | Place::RefusedBackward => self.tree.seek(&self.key, 0)?,
+            Place::Backward | Place::RefusedBackward | Place::Apart => {
+                self.tree.seek(&self.key, 0)?;
+            }
         }
         self.settle_forward()
     }
@@ -255,10 +259,33 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Place::Outside => return self.tree.check(),
             // The versions before the shown one are newer than the snapshot.
             Place::Forward | Place::Expiring => self.step_back()?,
-            Place::Folded | Place::Refused => self.tree.seek_before(&self.key)?,
+            Place::Folded | Place::Refused | Place::Apart => self.tree.seek_before(&self.key)?,
             Place::Backward | Place::RefusedBackward => {}
         }
         self.settle_backward()
+    }
+
+    /// Bytes of blocks and indexes that it holds.
+    pub fn held(&self) -> u64 {
+        self.tree.held()
+    }
+
+    /// Keeps a copy of the shown entry and lets everything else go. It does nothing while no entry is
+    /// shown.
+    #[cold]
+    pub fn let_go(&mut self) {
+        if !self.valid() || self.place == Place::Apart {
+            return;
+        }
+        if self.place < Place::Backward {
+            let mut value = std::mem::take(&mut self.value);
+            value.clear();
+            value.extend_from_slice(self.value());
+            self.remember_key();
+            self.value = value;
+        }
+        self.tree.let_go();
+        self.place = Place::Apart;
     }
 
     /// How many entries of its sources the iterator has stepped over, shown ones included.

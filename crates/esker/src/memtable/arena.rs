@@ -2,8 +2,8 @@
 //!
 //! An allocation is one `fetch_add` on the fill mark of the present chunk. Only a thread that
 //! reaches its end takes a lock, to install the next chunk. Chunks start small, so that a keyspace
-//! with three entries costs three pages, and grow to 2 MiB. The large ones are aligned to 2 MiB and
-//! ask for a huge page: a search in a large memtable touches a different page with nearly every
+//! with three entries costs three pages, and grow to 2 MiB, or to less where a set of memtables is small,
+//! so that little of a set's memory is never used. Those of 2 MiB are aligned to that and ask for a huge page: a search in a large memtable touches a different page with nearly every
 //! node, and small pages would add a TLB miss to each cache miss.
 //!
 //! Invariants:
@@ -11,7 +11,7 @@
 //! 2. `current` points to a chunk that `chunks` owns.
 
 use parking_lot::Mutex;
-use std::alloc::{Layout, LayoutError, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -21,8 +21,12 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 pub(super) const ALIGN: usize = 8;
 const FIRST_CHUNK: usize = 16 << 10;
 const LAST_CHUNK: usize = 2 << 20;
-/// Larger allocations get a chunk of their own, so that they do not waste the end of a chunk.
-const SHARED_MAX: usize = LAST_CHUNK / 8;
+/// The largest chunks have this part of a set of memtables, within `LAST_CHUNK` and this least size.
+const CHUNKS_PER_SET: usize = 4;
+const LAST_CHUNK_MIN: usize = 128 << 10;
+/// Allocations larger than this part of the largest chunks get a chunk of their own, so that they do not
+/// waste the end of a chunk.
+const SHARED: usize = 8;
 
 /// Full-size chunks of dropped tables, for the next ones.
 ///
@@ -33,11 +37,13 @@ const SHARED_MAX: usize = LAST_CHUNK / 8;
 pub struct ChunkPool {
     spare: Mutex<Vec<Spare>>,
     chunks_max: usize,
+    /// Bytes of the largest chunks, a power of two.
+    chunk_bytes: usize,
 }
 
-/// An unused chunk of [`full_chunk`]'s layout, owned.
+/// An unused chunk, owned.
 #[derive(Debug)]
-struct Spare(NonNull<u8>);
+struct Spare(NonNull<u8>, Layout);
 
 // SAFETY: the memory is owned by this value and nobody else knows it.
 #[allow(unsafe_code, reason = "a raw pointer that is owned, as a `Box` would be")]
@@ -46,27 +52,24 @@ unsafe impl Send for Spare {}
 impl Drop for Spare {
     #[allow(unsafe_code, reason = "frees what `new_chunk` allocated")]
     fn drop(&mut self) {
-        if let Ok(layout) = full_chunk() {
-            // SAFETY: a spare is made only of a chunk that was allocated with this layout.
-            unsafe { dealloc(self.0.as_ptr(), layout) };
-        }
+        // SAFETY: a spare is made only of a chunk that was allocated with this layout.
+        unsafe { dealloc(self.0.as_ptr(), self.1) };
     }
 }
 
-/// The layout of chunks that a pool keeps.
-fn full_chunk() -> Result<Layout, LayoutError> {
-    Layout::from_size_align(LAST_CHUNK, LAST_CHUNK)
-}
-
 impl ChunkPool {
-    /// A pool that keeps at most `bytes_max` bytes.
-    pub fn new(bytes_max: usize) -> Self {
-        Self { spare: Mutex::default(), chunks_max: bytes_max / LAST_CHUNK }
+    /// A pool for sets of memtables of at most `set_bytes`, which keeps at most the bytes of one set.
+    pub fn new(set_bytes: usize) -> Self {
+        let part = (set_bytes / CHUNKS_PER_SET).clamp(LAST_CHUNK_MIN, LAST_CHUNK);
+        // Seeded: a set takes memory that it cannot use before it is sealed.
+        let part = if bug!("memtable_chunks_larger_than_sets") { LAST_CHUNK } else { part };
+        let chunk_bytes = 1 << part.ilog2();
+        Self { spare: Mutex::default(), chunks_max: set_bytes / chunk_bytes, chunk_bytes }
     }
 
     /// Bytes of the chunks that wait for the next table.
     pub fn bytes(&self) -> usize {
-        self.spare.lock().len() * LAST_CHUNK
+        self.spare.lock().len() * self.chunk_bytes
     }
 
     fn take(&self) -> Option<NonNull<u8>> {
@@ -97,6 +100,9 @@ pub(super) struct Arena {
     /// The bytes of all chunks but the present one.
     finished: AtomicUsize,
     pool: Option<Arc<ChunkPool>>,
+    /// Bytes of the largest chunks, and of the largest allocation that is not alone in its chunk.
+    chunk_bytes: usize,
+    shared_max: usize,
 }
 
 // SAFETY: the chunks are owned by the arena and reached only through atomics and its lock; the
@@ -110,11 +116,14 @@ unsafe impl Sync for Arena {}
 impl Arena {
     pub(super) fn new(pool: Option<Arc<ChunkPool>>) -> Self {
         let first = Self::new_chunk(FIRST_CHUNK, None);
+        let chunk_bytes = pool.as_ref().map_or(LAST_CHUNK, |pool| pool.chunk_bytes);
         Self {
             current: AtomicPtr::new(first.as_ptr()),
             chunks: Mutex::new(vec![first]),
             finished: AtomicUsize::new(0),
             pool,
+            chunk_bytes,
+            shared_max: chunk_bytes / SHARED,
         }
     }
 
@@ -126,11 +135,17 @@ impl Arena {
         self.finished.load(Ordering::Relaxed) + used
     }
 
+    /// The bytes of all chunks.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> usize {
+        self.finished.load(Ordering::Relaxed) + self.current().1
+    }
+
     /// Hands out `size` bytes, not initialised, at an address that is a multiple of [`ALIGN`].
     #[inline]
     pub(super) fn allocate(&self, size: usize) -> NonNull<u8> {
         let size = size.next_multiple_of(ALIGN);
-        if size > SHARED_MAX {
+        if size > self.shared_max {
             return self.allocate_alone(size);
         }
         loop {
@@ -172,7 +187,7 @@ impl Arena {
             return;
         }
         let (_, full_size) = self.current();
-        let wanted = (full_size * 4).max(size.next_power_of_two()).min(LAST_CHUNK);
+        let wanted = (full_size * 4).max(size.next_power_of_two()).min(self.chunk_bytes);
         let next = Self::new_chunk(wanted, self.pool.as_deref());
         chunks.push(next);
         self.finished.fetch_add(full_size, Ordering::Relaxed);
@@ -197,9 +212,9 @@ impl Arena {
         let Ok(layout) = Layout::from_size_align(size, align) else {
             handle_alloc_error(Layout::new::<Chunk>())
         };
-        let spare = pool.filter(|_| size == LAST_CHUNK).and_then(ChunkPool::take);
+        let spare = pool.filter(|pool| size == pool.chunk_bytes).and_then(ChunkPool::take);
         let base = spare.unwrap_or_else(|| {
-            // SAFETY: the size is not zero: it is a chunk size or larger than `SHARED_MAX`.
+            // SAFETY: the size is not zero: it is a chunk size or larger than a part of one.
             let base = NonNull::new(unsafe { alloc(layout) });
             let base = base.unwrap_or_else(|| handle_alloc_error(layout));
             advise_huge_page(base, size);
@@ -217,8 +232,9 @@ impl Drop for Arena {
         for chunk in self.chunks.get_mut().drain(..) {
             // SAFETY: the pointer came from `Box::leak` in `new_chunk` and is freed once, here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
-            if let Some(pool) = self.pool.as_ref().filter(|_| Ok(chunk.layout) == full_chunk()) {
-                pool.give(Spare(chunk.base));
+            let full = |pool: &&Arc<ChunkPool>| chunk.layout.size() == pool.chunk_bytes;
+            if let Some(pool) = self.pool.as_ref().filter(full) {
+                pool.give(Spare(chunk.base, chunk.layout));
                 continue;
             }
             // SAFETY: `base` was allocated with this very layout.

@@ -288,6 +288,12 @@ impl<O: KeyOrder> Memtable<O> {
         self.list.arena_bytes() + beside + self.own_bytes()
     }
 
+    /// The memory that was taken for entries, also where there are none yet.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.list.arena().taken()
+    }
+
     /// The memory of the filter and of the range tombstones.
     pub fn own_bytes(&self) -> usize {
         self.bloom.bytes() + self.tombstones.bytes()

@@ -538,7 +538,7 @@ fn the_filter_knows_what_was_inserted_and_little_else() {
 
 #[test]
 fn a_pool_keeps_chunks_for_the_next_table() {
-    let pool = Arc::new(ChunkPool::new(5 << 20));
+    let pool = Arc::new(ChunkPool::new(9 << 20));
     for round in 1..=3u8 {
         let table = Memtable::with_pool(Bytewise, 1 << 20, Arc::clone(&pool));
         for i in 0..9_000u64 {
@@ -553,6 +553,25 @@ fn a_pool_keeps_chunks_for_the_next_table() {
             assert_eq!(pool.bytes(), 0, "the table took them");
         }
         drop(table);
-        assert_eq!(pool.bytes(), 4 << 20, "whole chunks, as many as the limit allows");
+        assert_eq!(pool.bytes(), 8 << 20, "whole chunks, as many as the limit allows");
+    }
+}
+
+/// A set of 512 KiB took chunks of 16, 64 and 256 KiB and one of a MiB.
+#[test]
+fn a_small_set_leaves_little_of_its_memory_unused() {
+    for set in [256 << 10, 512 << 10, 2 << 20, 8 << 20] {
+        let pool = Arc::new(ChunkPool::new(set));
+        let table = Memtable::with_pool(Bytewise, set, Arc::clone(&pool));
+        for i in 0u64.. {
+            if table.bytes() >= set {
+                break;
+            }
+            table.insert(1, &i.to_be_bytes(), i + 1, Kind::Put, &[1; 100]);
+        }
+        let taken = table.memory();
+        assert!(taken <= set + set / 4 + (128 << 10), "{taken} bytes for {set}");
+        drop(table);
+        assert!(pool.bytes() <= set, "{} bytes kept for {set}", pool.bytes());
     }
 }

@@ -7,7 +7,8 @@
 //! | 1/8 | memtables: one set that takes writes and up to three that wait for their flush |
 //! | 1/16 | flushed sets of memtables that open transactions may still need |
 //! | 5/8 | cached blocks, indexes and filters |
-//! | the rest | buffers of flushes and compactions, and what describes the tree |
+//! | 1/16 | what compactions read ahead, each at most 4 MiB |
+//! | the rest | the other buffers of flushes and compactions, and what describes the tree |
 
 use crate::base::Millis;
 use crate::base::limits::VALUE_BYTES_MAX;
@@ -42,6 +43,21 @@ const PARTITION_FLUSHES: u64 = 8;
 const PARTITION_BYTES_MIN: u64 = 4 << 20;
 const PARTITION_BYTES: u64 = 64 << 20;
 const PARTITION_BYTES_MAX: u64 = 256 << 20;
+/// What all compactions together read ahead has this part of the budget, but what one reads ahead stays
+/// within these bounds: larger pieces save nothing more.
+const READ_AHEAD: u64 = 16;
+const READ_AHEAD_BYTES_MIN: u64 = 128 << 10;
+const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
+/// Bounds of what is read ahead from one run.
+const PIECE_BYTES_MIN: u64 = 16 << 10;
+const PIECE_BYTES_MAX: u64 = 256 << 10;
+/// A flush or compaction collects this part of the budget before it writes it, within these bounds.
+const COLLECTED: u64 = 128;
+const COLLECTED_BYTES_MIN: u64 = 64 << 10;
+const COLLECTED_BYTES_MAX: u64 = 512 << 10;
+/// Unless the program says how many workers there are, each has at least so much of the budget: a
+/// compaction has about one run segment in memory, with its index and filter, beside its buffers.
+const WORKER_BYTES: u64 = 12 << 20;
 /// A log file has at most this part of the budget, but not less than it begins with.
 const LOG_FILES: u64 = 32;
 const LOG_FILE_BYTES_MIN: u64 = 256 << 10;
@@ -76,6 +92,12 @@ pub struct Settings {
     pub batch_bytes_max: u64,
     /// Workers that compact.
     pub workers: usize,
+    /// Whether one worker does everything in turns.
+    pub alone: bool,
+    /// Bytes that one compaction reads ahead, of all runs that it merges.
+    pub read_ahead_bytes: u64,
+    /// Bytes that a flush or compaction collects before it writes them.
+    pub collected_bytes: u32,
     /// Bytes of a partition, where they were asked for.
     pub partition_bytes: Option<u64>,
     /// Bytes of all bases at present.
@@ -132,6 +154,8 @@ impl Settings {
             }
         }
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let usual = cores.max(2).min((memory / WORKER_BYTES).max(1) as usize);
+        let workers = options.workers.unwrap_or(usual).clamp(1, 64);
         Ok(Self {
             memory,
             memtable_bytes,
@@ -142,7 +166,12 @@ impl Settings {
             log_file_bytes: u64::from(options.log_file_bytes)
                 .min((memory / LOG_FILES).max(LOG_FILE_BYTES_MIN)),
             batch_bytes_max: (memory / 8).min(VALUE_BYTES_MAX + (1 << 20)),
-            workers: options.workers.unwrap_or(cores.max(2)).clamp(1, 64),
+            workers,
+            alone: options.workers.is_some_and(|asked| asked <= 1),
+            read_ahead_bytes: (memory / READ_AHEAD / workers as u64)
+                .clamp(READ_AHEAD_BYTES_MIN, READ_AHEAD_BYTES_MAX),
+            collected_bytes: (memory / COLLECTED).clamp(COLLECTED_BYTES_MIN, COLLECTED_BYTES_MAX)
+                as u32,
             partition_bytes: options.partition_bytes,
             data: Arc::default(),
             segment_bytes: options.segment_bytes,
@@ -159,7 +188,14 @@ impl Settings {
     /// Whether flushes have a thread of their own, and workers merge on threads of low priority. A single
     /// worker does everything.
     pub fn flushes_apart(&self) -> bool {
-        self.workers > 1
+        !self.alone
+    }
+
+    /// Bytes that a compaction reads at once from each of so many runs.
+    pub fn piece_bytes(&self, runs: usize) -> u64 {
+        // Seeded: what a compaction reads ahead grows with the number of runs.
+        let runs = if bug!("options_read_ahead_without_bound") { 1 } else { runs.max(1) as u64 };
+        (self.read_ahead_bytes / runs).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
     }
 
     /// Says how many bytes all bases have: the next flushes and partitions have the size that is best for

@@ -10,27 +10,23 @@
 //! the segment when it is opened. So a merge reads only what it reaches (S19).
 
 use super::Run;
-use super::index::{Index, Place, SharedIndex};
+use super::index::{Index, SharedIndex};
 use super::meta::Numbering;
+use super::piece::{Direction, Piece, limit_bytes};
 use super::segment::Segment;
 use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
-use crate::cache::{BlockCache, FramePin};
+use crate::cache::{BlockCache, FramePin, Holder};
 use crate::error::{Error, Result};
 use crate::trace::Purpose;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The minimal number of bytes that a compaction reads in one request, if enough blocks are left.
+/// The minimal number of bytes that are read ahead in one request, if enough blocks are left, where the
+/// caller does not say how many.
 const PIECE_BYTES: u64 = 256 << 10;
 /// The maximal number of blocks that a scan reads ahead.
 const AHEAD_MAX: usize = 32;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Backward,
-}
 
 /// A segment and one of its blocks.
 type Located = (usize, usize);
@@ -46,24 +42,17 @@ enum Source {
     Scratch,
 }
 
-/// A piece of a segment, as compactions read them.
-#[derive(Debug, Default)]
-struct Piece {
-    segment: usize,
-    /// The offset of `bytes` in the file.
-    offset: u64,
-    bytes: Vec<u8>,
-    scratch: Vec<u8>,
-}
-
 /// A cursor over the entries of a run. Range tombstones are not applied.
 #[derive(Debug)]
 pub struct RunCursor<O: KeyOrder> {
     run: Arc<Run>,
     order: O,
-    cache: Arc<BlockCache>,
+    /// The cache, and what this holds of it.
+    holder: Holder,
     fill_cache: bool,
     readahead: bool,
+    /// About the bytes that are read at once.
+    piece_bytes: u64,
     /// The index of the segment that was entered last, and the segment's number.
     index: Option<(usize, SharedIndex)>,
     /// The segment and block that the next seek begins with, if it was prepared.
@@ -79,7 +68,8 @@ pub struct RunCursor<O: KeyOrder> {
     count: usize,
     layout: Option<Layout>,
     source: Source,
-    piece: Piece,
+    /// What was read past the cache.
+    piece: Option<Box<Piece>>,
     key: Vec<u8>,
     head: u64,
     /// Where the sequence numbers of the segment are.
@@ -104,9 +94,10 @@ impl<O: KeyOrder> RunCursor<O> {
         Self {
             run,
             order,
-            cache,
+            holder: Holder::new(cache),
             fill_cache,
             readahead,
+            piece_bytes: PIECE_BYTES,
             index: None,
             located: None,
             streak: 0,
@@ -118,7 +109,7 @@ impl<O: KeyOrder> RunCursor<O> {
             count: 0,
             layout: None,
             source: Source::Nowhere,
-            piece: Piece::default(),
+            piece: None,
             key: Vec::new(),
             head: 0,
             numbering: Numbering::default(),
@@ -127,6 +118,11 @@ impl<O: KeyOrder> RunCursor<O> {
             value: (0, 0),
             failure: None,
         }
+    }
+
+    /// A cursor for a compaction, which reads about so many bytes at once, past the cache.
+    pub fn past_cache(run: Arc<Run>, order: O, cache: Arc<BlockCache>, piece_bytes: u64) -> Self {
+        Self { piece_bytes, ..Self::new(run, order, cache, false, true) }
     }
 
     /// The run.
@@ -146,8 +142,8 @@ impl<O: KeyOrder> RunCursor<O> {
         }
         let (owner, purpose) = (&self.run.segments[segment], self.purpose());
         let index = match self.fill_cache {
-            true => owner.index(&self.cache, purpose)?,
-            false => owner.index_once(&self.cache, purpose)?,
+            true => owner.index(self.holder.cache(), purpose)?,
+            false => owner.index_once(self.holder.cache(), purpose)?,
         };
         self.index = Some((segment, index.clone()));
         Ok(index)
@@ -157,8 +153,10 @@ impl<O: KeyOrder> RunCursor<O> {
     fn bytes(&self) -> &[u8] {
         match &self.source {
             Source::Frame(pin) => pin.bytes(),
-            Source::Piece(range) => &self.piece.bytes[range.clone()],
-            Source::Scratch => &self.piece.scratch,
+            Source::Piece(range) => {
+                self.piece.as_ref().map_or(&[], |piece| &piece.pages[range.clone()])
+            }
+            Source::Scratch => self.piece.as_ref().map_or(&[], |piece| &piece.scratch),
             Source::Nowhere => &[],
         }
     }
@@ -173,8 +171,14 @@ impl<O: KeyOrder> RunCursor<O> {
         let Some(layout) = &self.layout else { return };
         let bytes = match &self.source {
             Source::Frame(pin) => pin.bytes(),
-            Source::Piece(range) => &self.piece.bytes[range.clone()],
-            Source::Scratch => &self.piece.scratch,
+            Source::Piece(range) => match &self.piece {
+                Some(piece) => &piece.pages[range.clone()],
+                None => return,
+            },
+            Source::Scratch => match &self.piece {
+                Some(piece) => &piece.scratch,
+                None => return,
+            },
             Source::Nowhere => return,
         };
         let block = Block::new(bytes, layout);
@@ -200,6 +204,7 @@ impl<O: KeyOrder> RunCursor<O> {
         let layout = if self.fill_cache {
             let pin = self.pin(owner, index, block, direction)?;
             let layout = *pin.block().layout();
+            self.holder.hold(pin.size() + index.bytes());
             self.source = Source::Frame(pin);
             layout
         } else {
@@ -227,7 +232,7 @@ impl<O: KeyOrder> RunCursor<O> {
             Direction::Forward => block..(block + ahead).min(index.places.len()),
             Direction::Backward => (block + 1).saturating_sub(ahead)..block + 1,
         };
-        owner.block_ahead(index, block, limit_bytes(&index.places, range, block, direction))
+        owner.block_ahead(index, block, limit_bytes(index, range, block, (direction, PIECE_BYTES)))
     }
 
     fn enter_piece(
@@ -239,30 +244,29 @@ impl<O: KeyOrder> RunCursor<O> {
         direction: Direction,
     ) -> Result<Layout> {
         let place = index.places[block];
-        let piece = &mut self.piece;
-        let held = piece.offset..piece.offset + piece.bytes.len() as u64;
+        let (cache, usual) = (self.holder.cache(), self.piece_bytes);
+        let piece = &mut **self.piece.get_or_insert_with(|| Box::new(Piece::of(cache)));
+        let held = piece.offset..piece.offset + piece.len as u64;
         if piece.segment != segment || place.offset < held.start || place.end() > held.end {
             let whole = match direction {
                 Direction::Forward => block..index.places.len(),
                 Direction::Backward => 0..block + 1,
             };
-            let range = limit_bytes(&index.places, whole, block, direction);
+            let range = limit_bytes(index, whole, block, (direction, usual));
             let offset = index.places[range.start].offset;
             let len = (index.places[range.end - 1].end() - offset) as usize;
-            // Cleared first: a failed read must not leave a piece that looks whole.
-            (piece.segment, piece.offset) = (segment, 0);
-            if piece.bytes.capacity() > 4 * PIECE_BYTES as usize {
-                piece.bytes = Vec::new();
-            }
-            piece.bytes.resize(len, 0);
-            let read = owner.file().read(&mut piece.bytes, offset, "block");
-            let took = read.inspect_err(|_| piece.bytes.clear())?;
-            piece.offset = offset;
-            self.cache.count_read(Purpose::Compaction, len as u64, took);
+            piece.make_room(len, usual);
+            let took = owner.file().read(&mut piece.pages[..len], offset, "block")?;
+            (piece.segment, piece.offset, piece.len) = (segment, offset, len);
+            cache.count_read(Purpose::Compaction, len as u64, took);
         }
         let start = (place.offset - piece.offset) as usize;
-        let stored = &piece.bytes[start..start + place.len as usize];
+        let stored = &piece.pages[start..start + place.len as usize];
+        let kept = piece.scratch.capacity();
         let (layout, raw) = owner.decode_block(index, &place, stored, &mut piece.scratch)?;
+        if piece.scratch.capacity() != kept {
+            piece.count();
+        }
         self.source = match raw {
             Some(range) => Source::Piece(start + range.start..start + range.end),
             None => Source::Scratch,
@@ -446,29 +450,6 @@ impl<O: KeyOrder> RunCursor<O> {
     }
 }
 
-/// Shortens a range of blocks to [`PIECE_BYTES`], keeping `block`, which is at its near end.
-fn limit_bytes(
-    places: &[Place],
-    range: Range<usize>,
-    block: usize,
-    direction: Direction,
-) -> Range<usize> {
-    match direction {
-        Direction::Forward => {
-            let start = places[block].offset;
-            let fits = |place: &Place| place.end() - start <= PIECE_BYTES;
-            let more = places[block + 1..range.end].iter().take_while(|place| fits(place)).count();
-            block..block + 1 + more
-        }
-        Direction::Backward => {
-            let end = places[block].end();
-            let fits = |place: &Place| end - place.offset <= PIECE_BYTES;
-            let before = places[range.start..block].iter().rev();
-            block - before.take_while(|place| fits(place)).count()..block + 1
-        }
-    }
-}
-
 impl<O: KeyOrder> Cursor for RunCursor<O> {
     #[inline]
     fn valid(&self) -> bool {
@@ -546,6 +527,17 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
     #[inline]
     fn is_waiting(&self) -> bool {
         self.waiting
+    }
+
+    fn held(&self) -> u64 {
+        self.holder.bytes()
+    }
+
+    fn let_go(&mut self) {
+        (self.valid, self.waiting) = (false, false);
+        (self.index, self.located, self.layout) = (None, None, None);
+        self.source = Source::Nowhere;
+        self.holder.hold(0);
     }
 
     fn open(&mut self) -> Result<()> {

@@ -18,6 +18,10 @@ use std::sync::Arc;
 pub(super) const FOOTER_BYTES: usize = 40;
 pub(super) const MAGIC: &[u8; 8] = b"eskerseg";
 
+/// What an index takes beside its parts that grow: itself, its slots, its place in the queues of the cache, and
+/// what the allocator adds to each. It counts where segments are small.
+const ALONE_BYTES: usize = size_of::<Index>() + size_of::<Slots>() + size_of::<IndexEntry>() + 128;
+
 /// The place of a stored block, and what the block must be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
@@ -55,6 +59,11 @@ impl IndexBuilder {
     /// How the blocks so far are stored.
     pub(super) fn stored(&self) -> StoredBytes {
         self.stored
+    }
+
+    /// Bytes of memory that it has.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     pub(super) fn add(&mut self, fence: &[u8], len: u32, codec: Codec, sum: u64, continued: bool) {
@@ -284,12 +293,13 @@ impl Index {
         }
         let key = |i: usize| &keys[if i == 0 { 0 } else { ends[i - 1] }..ends[i]];
         let fences = Fences::build(meta.bytewise, (0..count).map(key));
-        let mut bytes = fences.bytes() + filter.bytes() + count * (size_of::<Place>() + 8);
+        let mut bytes =
+            ALONE_BYTES + fences.bytes() + filter.bytes() + count * (size_of::<Place>() + 8);
         // Seeded: dictionaries are not counted as memory in use.
         if !bug!("run_dictionaries_cost_no_memory") {
             bytes += dictionary.as_ref().map_or(0, Dictionary::memory);
         }
-        cache.charge_index(bytes as u64);
+        cache.charge_index(bytes as u64, filter.bytes() as u64);
         Ok(Self {
             fences,
             any_continued: places.iter().any(|place: &Place| place.continued),
@@ -344,7 +354,7 @@ impl Index {
 impl Drop for Index {
     fn drop(&mut self) {
         self.slots.clear();
-        self.slots.cache().discharge_index(self.charged);
+        self.slots.cache().discharge_index(self.charged, self.filter.bytes() as u64);
     }
 }
 

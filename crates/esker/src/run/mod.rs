@@ -26,6 +26,7 @@ mod get;
 mod header;
 mod index;
 mod meta;
+mod piece;
 mod salvage;
 mod segment;
 mod shrink;

@@ -14,6 +14,7 @@ use crate::base::codec::hash_key;
 use crate::base::rangedel::Fragments;
 use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
 use crate::block::{Builder, Codec, Dictionary, Encoder, tag_of};
+use crate::budget::{Buffers, Collector};
 use crate::cache::BlockCache;
 use crate::error::{Error, IoContext, Result};
 use crate::filter::Filter;
@@ -24,8 +25,14 @@ use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that are collected before they are written.
-const CHUNK_BYTES: usize = 512 << 10;
+/// Bytes that are collected before they are written, where the memory budget says nothing.
+const COLLECTED_BYTES: u32 = 512 << 10;
+/// Room for the block with which the collected bytes suffice.
+const ROOM_BYTES: usize = 64 << 10;
+/// Room for what a tail has beside filter and index.
+const TAIL_ROOM: usize = 4 << 10;
+/// A raw block that a large value has made longer than this is not kept.
+const RAW_BYTES_KEPT: usize = 64 << 10;
 /// Segments of at least this size begin at multiples of 4 KiB, so that a hole can cover a whole
 /// segment.
 const PAGED_SEGMENT_BYTES: u32 = 64 << 10;
@@ -47,6 +54,8 @@ pub struct WriterOptions {
     pub codec: Codec,
     /// Filter bits per key; 0 for none.
     pub bits_per_key: u32,
+    /// Bytes that are collected before they are written.
+    pub collected_bytes: u32,
 }
 
 impl WriterOptions {
@@ -57,6 +66,7 @@ impl WriterOptions {
             block_bytes: settings.block_bytes,
             codec: settings.codec(settled),
             bits_per_key: if settled { BASE_BITS } else { DELTA_BITS },
+            collected_bytes: settings.collected_bytes,
         }
     }
 
@@ -70,7 +80,13 @@ impl WriterOptions {
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { segment_bytes: 1 << 20, block_bytes: 4 << 10, codec: Codec::Raw, bits_per_key: 8 }
+        Self {
+            segment_bytes: 1 << 20,
+            block_bytes: 4 << 10,
+            codec: Codec::Raw,
+            bits_per_key: 8,
+            collected_bytes: COLLECTED_BYTES,
+        }
     }
 }
 
@@ -108,7 +124,7 @@ pub struct RunWriter {
     id: FileId,
     options: WriterOptions,
     /// Bytes that follow those in the file.
-    buffer: Vec<u8>,
+    buffer: Collector,
     written: u64,
     block: Builder,
     raw: Vec<u8>,
@@ -136,7 +152,7 @@ impl RunWriter {
     ) -> Result<Self> {
         let path = dir.join(file_name(id));
         let file = fs.open(&path, OpenMode::CreateNew).context("create", &path)?;
-        let mut buffer = Vec::with_capacity(CHUNK_BYTES + (64 << 10));
+        let mut buffer = Collector::uncounted(options.collected_bytes as usize + ROOM_BYTES);
         buffer.extend_from_slice(&header(id, PLAIN_VERSION));
         debug_assert_eq!(buffer.len(), HEADER_BYTES);
         Ok(Self {
@@ -165,6 +181,18 @@ impl RunWriter {
     /// Puts the blocks of the segments that follow into this cache, as long as it has room.
     pub fn keep_in(&mut self, cache: &Arc<BlockCache>) {
         self.warm = Some(Warm::new(cache));
+    }
+
+    /// Counts its buffers, and lets the next writer use the largest.
+    pub fn count_in(&mut self, buffers: &Arc<Buffers>) {
+        self.buffer.count_in(buffers);
+    }
+
+    /// Counts the memory of the writer, with so many bytes of a filter and an index under construction.
+    fn count_memory(&mut self, tail: usize) {
+        let hashes = self.open.hashes.capacity() * size_of::<u64>();
+        let blocks = self.block.memory() + self.raw.capacity() + self.encoder.memory();
+        self.buffer.count((hashes + blocks + self.index.memory() + tail) as u64);
     }
 
     fn position(&self) -> u64 {
@@ -243,7 +271,7 @@ impl RunWriter {
     }
 
     fn begin(&mut self, bytewise: bool, key: &[u8]) -> Result<()> {
-        self.flush_if(CHUNK_BYTES)?;
+        self.write_if_full()?;
         let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
         self.align(if paged { 4096 } else { 8 });
         let mut hashes = std::mem::take(&mut self.open.hashes);
@@ -269,7 +297,8 @@ impl RunWriter {
 
     fn align(&mut self, unit: u64) {
         let padding = self.position().next_multiple_of(unit) - self.position();
-        self.buffer.resize(self.buffer.len() + padding as usize, 0);
+        let len = self.buffer.len() + padding as usize;
+        self.buffer.resize(len, 0);
     }
 
     /// Writes the block that was filled. `fresh`: the next block begins with another key.
@@ -292,7 +321,7 @@ impl RunWriter {
             keep(&self.raw);
             self.encoder.encode(codec, &self.raw, self.id, offset, &mut self.buffer)
         };
-        if self.raw.capacity() > CHUNK_BYTES {
+        if self.raw.capacity() > RAW_BYTES_KEPT {
             self.raw = Vec::new();
         }
         let len = (self.buffer.len() - start) as u32;
@@ -310,7 +339,7 @@ impl RunWriter {
             open.block_before.extend_from_slice(&self.last_key);
         }
         self.block.reset(open.bytewise);
-        self.flush_if(CHUNK_BYTES)
+        self.write_if_full()
     }
 
     /// Ends the segment; the next entry begins another, which may have another order and any
@@ -323,6 +352,11 @@ impl RunWriter {
         let filter = Filter::build(&self.open.hashes, self.options.bits_per_key);
         let mut index = Vec::new();
         self.index.finish(&mut index);
+        let tail = filter.bytes() + index.capacity();
+        if !self.buffer.has_room(tail + TAIL_ROOM) {
+            self.flush_if(1)?;
+        }
+        self.count_memory(tail);
         let open = &mut self.open;
         open.begun = false;
         let meta = SegmentMeta {
@@ -367,7 +401,7 @@ impl RunWriter {
         };
         let cold = self.cold.is_some();
         self.segments.push(Written { meta, index, stored, compressed, cold });
-        self.flush_if(CHUNK_BYTES)
+        self.write_if_full()
     }
 
     /// Ends the segment and writes one of range tombstones, if there are any.
@@ -453,16 +487,18 @@ impl RunWriter {
         &self.path
     }
 
+    fn write_if_full(&mut self) -> Result<()> {
+        self.flush_if(self.options.collected_bytes as usize)
+    }
+
     fn flush_if(&mut self, at_least: usize) -> Result<()> {
         if self.buffer.len() < at_least {
             return Ok(());
         }
         self.file.write_at(&self.buffer, self.written).context("write", &self.path)?;
         self.written += self.buffer.len() as u64;
-        if self.buffer.capacity() > 4 * CHUNK_BYTES {
-            self.buffer = Vec::with_capacity(CHUNK_BYTES + (64 << 10));
-        }
-        self.buffer.clear();
+        self.count_memory(0);
+        self.buffer.empty();
         Ok(())
     }
 

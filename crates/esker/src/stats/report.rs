@@ -85,8 +85,7 @@ impl Stalls {
 /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
 /// db.insert("key", "value")?;
 /// let memory = db.stats().memory;
-/// let used = memory.memtables + memory.cache + memory.indexes + memory.held;
-/// assert!(used > 0 && used < memory.limit);
+/// assert!(memory.total() > 0 && memory.total() < memory.limit);
 /// # Ok::<(), esker::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,10 +97,35 @@ pub struct MemoryUse {
     pub memtables: u64,
     /// Blocks in the cache, and evicted blocks that are still being read.
     pub cache: u64,
-    /// Indexes and filters of runs.
+    /// Indexes of run segments.
     pub indexes: u64,
+    /// Filters of run segments.
+    pub filters: u64,
+    /// Buffers of flushes and compactions.
+    pub buffers: u64,
+    /// The most that these were since the database was opened. It is no part of the total.
+    pub buffers_max: u64,
+    /// Log files that are mapped: at most so much of them is resident.
+    pub log: u64,
     /// Flushed memtables that iterators and other readers still hold.
     pub held: u64,
+}
+
+impl MemoryUse {
+    /// All of it, in bytes, to be compared with the limit.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// # db.insert("key", "value")?;
+    /// let memory = db.stats().memory;
+    /// println!("{} of {} bytes are in use", memory.total(), memory.limit);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn total(&self) -> u64 {
+        let cached = self.cache + self.indexes + self.filters;
+        self.memtables + cached + self.buffers + self.log + self.held
+    }
 }
 
 /// How calls waited, by cause: counts, total times and histograms since open.

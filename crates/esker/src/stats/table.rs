@@ -85,6 +85,9 @@ macro_rules! metrics {
                 syncs: counter count "esker_syncs" in "commit/group.rs";
                 /// Bytes of blocks read from files.
                 bytes_read: counter bytes "esker_block_read_bytes" in "cache/block_cache.rs";
+                /// How often an iterator let its blocks go, because iterators held more than their
+                /// share; it reads them again when it moves.
+                pins_let_go: counter count "esker_pins_let_go" in "cache/pins.rs";
                 /// Point reads that found their value in a cached block, and blocks that iterators
                 /// found in the cache.
                 cache_hits: counter count "esker_cache_hits" in "cache/block_cache.rs";
@@ -233,10 +236,20 @@ macro_rules! metrics {
                     memory.memtables ["memtables"];
                     /// Blocks in the cache, and evicted blocks that are still being read.
                     memory.cache ["cache"];
-                    /// Indexes and filters of runs.
+                    /// Indexes of run segments.
                     memory.indexes ["indexes"];
+                    /// Filters of run segments.
+                    memory.filters ["filters"];
+                    /// Buffers of flushes and compactions.
+                    memory.buffers ["buffers"];
+                    /// Log files that are mapped: at most so much of them is resident.
+                    memory.log ["log"];
                     /// Flushed memtables that iterators and other readers still hold.
                     memory.held ["held"];
+                }
+                /// The most that the buffers of flushes and compactions took.
+                gauge bytes "esker_memory_buffers_max_bytes" [] in "budget/mod.rs" {
+                    memory.buffers_max [];
                 }
                 /// Moments that snapshots of this process hold.
                 gauge count "esker_snapshots" [] in "state/snapshots.rs" {
@@ -266,6 +279,11 @@ macro_rules! metrics {
                 /// use.
                 gauge bytes "esker_held_evicted_bytes" [] in "cache/block_cache.rs" {
                     held.evicted [];
+                }
+                /// Bytes of blocks and indexes that iterators hold, so that they cannot be evicted. An
+                /// index that several hold counts for each.
+                gauge bytes "esker_held_pinned_bytes" [] in "cache/pins.rs" {
+                    held.pinned [];
                 }
                 /// Transactions that are open.
                 gauge count "esker_open_transactions" [] in "txn/mod.rs" {

@@ -118,6 +118,12 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn is_waiting(&self) -> bool {
         self.cursor.is_waiting()
     }
+    fn held(&self) -> u64 {
+        self.cursor.held()
+    }
+    fn let_go(&mut self) {
+        self.cursor.let_go();
+    }
     fn open(&mut self) -> Result<()> {
         self.note(C::open)
     }

@@ -80,6 +80,11 @@ impl AllocatedFile {
         HEADER_BYTES + self.capacity
     }
 
+    /// Bytes that are mapped.
+    pub fn mapped_bytes(&self) -> u64 {
+        if self.map.is_some() { self.file_bytes() } else { 0 }
+    }
+
     /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path

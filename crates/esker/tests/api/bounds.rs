@@ -257,8 +257,8 @@ fn indexes_and_blocks_keep_to_their_share() {
         assert_eq!(db.get(key(number)).unwrap().unwrap(), value(number));
         if number.is_multiple_of(16) {
             let memory = db.stats().memory;
-            indexes.push(memory.indexes);
-            both.push(memory.indexes + memory.cache);
+            indexes.push(memory.indexes + memory.filters);
+            both.push(memory.indexes + memory.filters + memory.cache);
         }
     }
     // What was evicted is freed when no thread of the process can still use it, so the least counts.

@@ -19,6 +19,7 @@ mod keyspaces;
 mod life;
 mod limits;
 mod maintenance;
+mod memory;
 #[cfg(unix)]
 mod names;
 mod observed;

@@ -125,7 +125,7 @@ fn memory_stays_within_its_number() {
         assert_eq!(db.iter().unwrap().count(), 5000);
         let memory = db.stats().memory;
         assert_eq!(memory.limit, 4 << 20);
-        let used = memory.memtables + memory.cache + memory.indexes;
+        let used = memory.total();
         assert!(used <= memory.limit, "{memory:?}");
     }
 }

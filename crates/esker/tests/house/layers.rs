@@ -5,7 +5,7 @@ use crate::source::{Source, engine, none_of, workspace};
 use std::collections::BTreeMap;
 
 /// The layers, lowest first; groups are set apart by `|` for the eye only.
-const LAYERS: &str = "error base | fs sync | events waits trace | block filter | options | wal memtable | \
+const LAYERS: &str = "error base | budget fs sync | events waits trace | block filter | options | wal memtable | \
                       cache run | manifest | directory catalog state | iter compaction txn | commit | \
                       admission stats recovery | lookup | monitor | db | ingest repair inspect | api | internals";
 

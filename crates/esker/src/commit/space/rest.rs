@@ -29,6 +29,8 @@ pub struct LogBytes {
     pub spare: u64,
     /// Bytes of all, without what a log at rest has.
     pub to_gain: u64,
+    /// Bytes of those that are mapped.
+    pub mapped: u64,
 }
 
 impl Space {
@@ -107,9 +109,11 @@ impl Space {
         let maker = self.maker.lock();
         let pool: u64 = maker.pool.iter().map(|file| file.file_bytes()).sum();
         let retired: u64 = maker.retired.iter().map(|retired| retired.file_bytes).sum();
+        let mut mapped: u64 = maker.pool.iter().map(|file| file.mapped_bytes()).sum();
         let (mut live, mut ahead) = (0, 0);
         for (index, log_file) in self.live.read().iter().enumerate() {
             live += log_file.file().file_bytes();
+            mapped += log_file.file().mapped_bytes();
             // Nothing is in it yet; the first one takes the next record in any case.
             if index > 0 && log_file.start() >= reserved {
                 ahead += log_file.file().file_bytes();
@@ -117,7 +121,7 @@ impl Space {
         }
         let files = live + pool + retired;
         let to_gain = files.saturating_sub(HEADER_BYTES + self.capacity_min);
-        LogBytes { files, spare: pool + ahead, to_gain }
+        LogBytes { files, spare: pool + ahead, to_gain, mapped }
     }
 
     /// Whether log files are kept beside the last one for what they hold.

@@ -103,3 +103,39 @@ fn the_default_memory_is_a_part_of_the_machine() {
 fn numbers_that_cannot_be_read_are_none() {
     assert_eq!(read_number("/proc/no such file", |_| Some(1)), None);
 }
+
+/// What a compaction takes beside the one segment that it writes.
+#[test]
+fn buffers_follow_from_the_number() {
+    let kib = |memory: u64, workers| {
+        let given = settings(|o| (o.memory, o.workers) = (Some(memory), workers)).unwrap();
+        let ahead = given.read_ahead_bytes;
+        for runs in [0, 1, 2, 5, 8] {
+            let piece = given.piece_bytes(runs);
+            assert!(piece * runs as u64 <= ahead && piece >= PIECE_BYTES_MIN, "{runs}: {piece}");
+        }
+        assert_eq!(given.piece_bytes(usize::MAX), PIECE_BYTES_MIN);
+        (ahead >> 10, u64::from(given.collected_bytes) >> 10, given.piece_bytes(10) >> 10)
+    };
+    // The budget, workers; bytes read ahead, bytes collected, a piece of ten.
+    assert_eq!(kib(1 << 20, Some(2)), (128, 64, 16));
+    assert_eq!(kib(16 << 20, None), (1024, 128, 102));
+    assert_eq!(kib(16 << 20, Some(2)), (512, 128, 51));
+    assert_eq!(kib(64 << 20, Some(2)), (2048, 512, 204));
+    assert_eq!(kib(256 << 20, Some(2)), (4096, 512, 256));
+    assert_eq!(kib(1 << 30, Some(64)), (1024, 512, 102));
+}
+
+#[test]
+fn a_small_number_has_few_compactions_at_once_but_flushes_apart() {
+    let of = |memory, asked| {
+        let given = settings(|o| (o.memory, o.workers) = (Some(memory), asked)).unwrap();
+        (given.workers, given.flushes_apart())
+    };
+    assert_eq!(of(16 << 20, None), (1, true));
+    assert_eq!(of(1 << 20, None), (1, true));
+    assert!(of(64 << 20, None).0 >= 2);
+    // The program decides if it says a number.
+    assert_eq!(of(16 << 20, Some(4)), (4, true));
+    assert_eq!(of(64 << 20, Some(1)), (1, false));
+}

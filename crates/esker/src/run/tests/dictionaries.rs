@@ -23,8 +23,13 @@ pub fn records(numbers: std::ops::Range<u64>) -> Vec<Entry> {
     numbers.map(record).collect()
 }
 
-const OPTIONS: WriterOptions =
-    WriterOptions { segment_bytes: 1 << 16, block_bytes: 1000, codec: Codec::Lz4, bits_per_key: 8 };
+const OPTIONS: WriterOptions = WriterOptions {
+    segment_bytes: 1 << 16,
+    block_bytes: 1000,
+    codec: Codec::Lz4,
+    bits_per_key: 8,
+    collected_bytes: 4 << 10,
+};
 
 fn trained(entries: &[Entry]) -> Arc<Dictionary> {
     let (mut samples, mut lens) = (Vec::new(), Vec::new());

@@ -79,8 +79,13 @@ fn read_all(world: &World, meta: &SegmentMeta, expect: Option<&[Entry]>) -> Resu
 
 fn prepared(codec: Codec) -> (World, SegmentMeta) {
     let world = World::new(1 << 20);
-    let options =
-        WriterOptions { segment_bytes: 1 << 16, block_bytes: 400, codec, bits_per_key: 8 };
+    let options = WriterOptions {
+        segment_bytes: 1 << 16,
+        block_bytes: 400,
+        codec,
+        bits_per_key: 8,
+        ..WriterOptions::default()
+    };
     let metas = world.write(&Bytewise, 1, options, &entries());
     assert_eq!(metas.len(), 1);
     (world, metas[0].clone())

@@ -140,8 +140,13 @@ fn metas(written: Vec<Written>) -> Vec<SegmentMeta> {
     written.into_iter().map(|written| written.meta).collect()
 }
 
-pub const TINY: WriterOptions =
-    WriterOptions { segment_bytes: 2000, block_bytes: 300, codec: Codec::Raw, bits_per_key: 10 };
+pub const TINY: WriterOptions = WriterOptions {
+    segment_bytes: 2000,
+    block_bytes: 300,
+    codec: Codec::Raw,
+    bits_per_key: 10,
+    collected_bytes: 4 << 10,
+};
 
 pub fn numbered(range: std::ops::Range<u32>) -> Vec<Entry> {
     range

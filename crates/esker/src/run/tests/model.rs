@@ -183,6 +183,7 @@ fn rounds<O: KeyOrder>(name: &str, order: &O, count: usize) {
             block_bytes: 50 + random.below(800) as u32,
             codec,
             bits_per_key: random.below(15) as u32,
+            collected_bytes: 1 << random.below(20),
         };
         let entries = random_entries(&mut random, order, shape);
         let world = World::new(random.below(60_000));

@@ -1,0 +1,119 @@
+//! Bytes in a mapping of their own.
+//!
+//! The system takes them back when they are dropped, whichever thread drops them. Making and dropping
+//! a mapping costs a few microseconds, and the first touch of each page as much again, so this is for
+//! what is large and lives for long, or is reused.
+#![allow(unsafe_code, reason = "memory that the system gives and takes back")]
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// Zeroed bytes, at an address that is a multiple of a page where they are mapped.
+pub struct Pages {
+    memory: Memory,
+}
+
+enum Memory {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    Mapped(mapped::Mapping),
+    Heap(Box<[u8]>),
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { memory: Memory::Heap(Box::default()) }
+    }
+}
+
+impl Pages {
+    /// At least so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+        if let Some(mapping) = mapped::Mapping::new(bytes) {
+            return Self { memory: Memory::Mapped(mapping) };
+        }
+        Self { memory: Memory::Heap(vec![0; bytes].into()) }
+    }
+}
+
+impl Deref for Pages {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.memory {
+            #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+            Memory::Mapped(mapping) => mapping.bytes(),
+            Memory::Heap(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for Pages {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+            Memory::Mapped(mapping) => mapping.bytes_mut(),
+            Memory::Heap(bytes) => bytes,
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom), not(miri)))]
+mod mapped {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    use std::ptr::{self, NonNull};
+
+    const PAGE_BYTES: usize = 4 << 10;
+
+    /// A private mapping of `len` bytes, more than none.
+    pub(super) struct Mapping {
+        start: NonNull<u8>,
+        len: usize,
+    }
+
+    // SAFETY: the memory is owned by this value, and nobody else knows it.
+    unsafe impl Send for Mapping {}
+    // SAFETY: as above; shared references only read.
+    unsafe impl Sync for Mapping {}
+
+    impl Mapping {
+        /// `None` for no bytes, or if the system has no memory.
+        pub(super) fn new(bytes: usize) -> Option<Self> {
+            let len = bytes.checked_next_multiple_of(PAGE_BYTES).filter(|len| *len > 0)?;
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            // SAFETY: a new private mapping at an address of the kernel's choice aliases nothing.
+            let start =
+                unsafe { mmap_anonymous(ptr::null_mut(), len, protection, MapFlags::PRIVATE) };
+            Some(Self { start: NonNull::new(start.ok()?.cast())?, len })
+        }
+
+        #[inline]
+        pub(super) fn bytes(&self) -> &[u8] {
+            // SAFETY: the mapping has `len` bytes, which the system has zeroed, and lives as long as
+            // the borrow.
+            unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        }
+
+        #[inline]
+        pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+            // SAFETY: as above; the borrow is the only one.
+            unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+        }
+    }
+
+    impl Drop for Mapping {
+        fn drop(&mut self) {
+            // SAFETY: the range is exactly the mapping, and nobody uses it any more. That cannot
+            // fail; if it did, the memory would stay mapped, which harms nobody.
+            let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+        }
+    }
+}
