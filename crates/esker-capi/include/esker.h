@@ -179,6 +179,10 @@ enum esker_code
    */
   ESKER_WOULD_BLOCK = 31,
   /**
+   * Keys of an ingestion do not ascend. No function of this interface ingests yet.
+   */
+  ESKER_OUT_OF_ORDER = 32,
+  /**
    * The call is wrong: NULL, a handle of another kind, an impossible length.
    */
   ESKER_MISUSE = 100,

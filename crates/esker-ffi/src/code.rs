@@ -71,6 +71,8 @@ pub enum esker_code {
     /// A call that does not wait would have had to; nothing was written. See
     /// `esker_error_retry_after`.
     ESKER_WOULD_BLOCK = 31,
+    /// Keys of an ingestion do not ascend. No function of this interface ingests yet.
+    ESKER_OUT_OF_ORDER = 32,
     /// The call is wrong: NULL, a handle of another kind, an impossible length.
     ESKER_MISUSE = 100,
     /// The library has a defect, which was contained. Please report the message.
@@ -115,6 +117,7 @@ impl esker_code {
             29 => ESKER_BRANCH_EXISTS,
             30 => ESKER_UNFINISHED,
             31 => ESKER_WOULD_BLOCK,
+            32 => ESKER_OUT_OF_ORDER,
             100 => ESKER_MISUSE,
             101 => ESKER_PANIC,
             102 => ESKER_OTHER,

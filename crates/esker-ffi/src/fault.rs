@@ -111,6 +111,7 @@ fn code_of(error: &esker::Error) -> esker_code {
         Kind::BranchExists => ESKER_BRANCH_EXISTS,
         Kind::Unfinished => ESKER_UNFINISHED,
         Kind::WouldBlock => ESKER_WOULD_BLOCK,
+        Kind::OutOfOrder => ESKER_OUT_OF_ORDER,
         _ => ESKER_OTHER,
     }
 }
