@@ -139,12 +139,14 @@ impl Core {
                 if tightens && self.tighten_if_calm(true) == Calmness::Calm {
                     continue;
                 }
-                if !self.state.retired.is_passing() {
+                if self.state.retired.is_passing() {
+                    // Calls that use an old state keep its files, but only for a short time.
+                    self.give_all_back(PASSING_TRIES - 2);
+                    self.check_open()?;
+                } else if self.files.is_clean() {
+                    // Asked again, because a state that ended meanwhile has left files.
                     return Ok(());
                 }
-                // Calls that use an old state keep its files, but only for a short time.
-                self.give_all_back(PASSING_TRIES - 2);
-                self.check_open()?;
                 continue;
             }
             // A failed compaction is tried again, but no caller waits for it (C8).

@@ -47,6 +47,8 @@ struct Old {
 #[derive(Debug, Default)]
 pub struct Retired {
     states: Mutex<Vec<Old>>,
+    /// Held while states that were taken out of the list are dropped.
+    dropping: Mutex<()>,
 }
 
 impl Retired {
@@ -75,8 +77,11 @@ impl Retired {
         held
     }
 
-    /// Whether some of the old states may be released soon.
+    /// Whether some of the old states may be released soon. If not, the files of all that were released
+    /// are known as garbage.
     pub fn is_passing(&self) -> bool {
+        // Who asks would otherwise find that a state is gone before its files are.
+        drop(self.dropping.lock());
         self.states.lock().iter().any(|old| old.passing && !old.state.has_iterators())
     }
 
@@ -89,6 +94,7 @@ impl Retired {
     pub fn collect(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut free = Vec::new();
+            let dropping = self.dropping.lock();
             let mut states = self.states.lock();
             states.retain(|old| {
                 let held = primitives::Arc::strong_count(&old.state) > 1;
@@ -101,6 +107,7 @@ impl Retired {
             drop(states);
             // The lock is not held while memory is freed.
             drop(free);
+            drop(dropping);
             if !left {
                 return false;
             }
