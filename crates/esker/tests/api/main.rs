@@ -6,6 +6,7 @@
 mod batches;
 mod bounds;
 mod branches;
+mod causes;
 mod checkpoints;
 mod cursors;
 mod durability;
@@ -111,6 +112,11 @@ fn lasts(place: &Place, db: &Db, check: impl Fn(&Db)) {
     check(db);
     db.close().unwrap();
     check(&place.open());
+}
+
+/// The base of the default keyspace.
+fn base(db: &Db) -> esker::LevelShape {
+    db.stats().trees[0].base
 }
 
 fn key(number: usize) -> String {

@@ -1,15 +1,12 @@
 //! Settled data is compressed: by flushes that foresee it, by `compact`, and while nobody writes. Files
 //! and bytes are counted.
 
-use super::{Place, entries, key, small};
-use esker::{
-    Append, CompactionFilter, Compression, Db, Decision, Event, EventKind, EventListener,
-    KeyspaceOptions, LevelShape, Options,
-};
+use super::causes::{Causes, Ended};
+use super::{Place, base, entries, key, small};
+use esker::{Append, CompactionFilter, Compression, Db, Decision, KeyspaceOptions, Options};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 const KEYS: usize = 20_000;
@@ -60,10 +57,6 @@ fn bytes(place: &Place, db: &Db) -> u64 {
     super::settled(db, &place.path(), |bytes| bytes * 20 < live * 21)
 }
 
-fn base(db: &Db) -> LevelShape {
-    db.stats().trees[0].base
-}
-
 /// The size of what was loaded in random order and compacted.
 fn reference() -> u64 {
     let place = Place::new();
@@ -89,24 +82,6 @@ fn raw(place: &Place) -> u64 {
     let bytes = bytes(place, &db);
     db.close().unwrap();
     bytes
-}
-
-/// Counts compactions by cause.
-#[derive(Default)]
-struct Causes(Mutex<BTreeMap<&'static str, u64>>);
-
-impl Causes {
-    fn of(&self, cause: &str) -> u64 {
-        self.0.lock().unwrap().get(cause).copied().unwrap_or(0)
-    }
-}
-
-impl EventListener for Causes {
-    fn event(&self, event: &Event) {
-        if let EventKind::CompactionEnd { cause, .. } = event.kind {
-            *self.0.lock().unwrap().entry(cause).or_default() += 1;
-        }
-    }
 }
 
 #[test]
@@ -180,24 +155,13 @@ fn a_pause_compresses_what_settled_uncompressed_and_then_rests() {
     assert_eq!(db.stats().written.compaction, 0, "also after it was opened again");
 }
 
-/// Tells when a compaction of uncompressed data has ended.
-struct Ended(Mutex<std::sync::mpsc::Sender<()>>);
-
-impl EventListener for Ended {
-    fn event(&self, event: &Event) {
-        if matches!(event.kind, EventKind::CompactionEnd { cause: "uncompressed", .. }) {
-            let _ = self.0.lock().unwrap().send(());
-        }
-    }
-}
-
 #[test]
 fn nobody_has_to_wait_for_it() {
     let place = Place::new();
     raw(&place);
-    let (send, ended) = std::sync::mpsc::channel();
+    let (listener, ended) = Ended::of("uncompressed");
     let mut options = sizes(Compression::Auto);
-    options.on_event = Some(Arc::new(Ended(Mutex::new(send))));
+    options.on_event = Some(listener);
     let db = Db::open_with(place.path(), options).unwrap();
     load(&db, 0..1);
     db.flush().unwrap();

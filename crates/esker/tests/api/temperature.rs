@@ -1,14 +1,12 @@
 //! What is not read is compressed with Zstandard, and with LZ4 again when it is read often: bytes are
 //! counted, and time is set by hand.
 
-use super::{Place, entries, key, small};
-use esker::{
-    Append, Compression, Db, Event, EventKind, EventListener, KeyspaceOptions, LevelShape, Options,
-};
+use super::causes::{Causes, Ended};
+use super::{Place, base, entries, key, small};
+use esker::{Append, Compression, Db, KeyspaceOptions, Options};
 use esker_testkit::Rng;
 use esker_testkit::harness::HandClock;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 const KEYS: usize = 20_000;
@@ -32,24 +30,6 @@ struct Scene {
     causes: Arc<Causes>,
     db: Option<Db>,
     time: u64,
-}
-
-/// Counts compactions by cause.
-#[derive(Default)]
-struct Causes(Mutex<BTreeMap<&'static str, u64>>);
-
-impl Causes {
-    fn of(&self, cause: &str) -> u64 {
-        self.0.lock().unwrap().get(cause).copied().unwrap_or(0)
-    }
-}
-
-impl EventListener for Causes {
-    fn event(&self, event: &Event) {
-        if let EventKind::CompactionEnd { cause, .. } = event.kind {
-            *self.0.lock().unwrap().entry(cause).or_default() += 1;
-        }
-    }
 }
 
 impl Scene {
@@ -96,10 +76,6 @@ impl Scene {
         self.clock.set(self.time);
         self.db.as_ref().unwrap().wait_until_idle().unwrap();
     }
-}
-
-fn base(db: &Db) -> LevelShape {
-    db.stats().trees[0].base
 }
 
 /// What all compactions wrote, and what they wrote because something turned cold or warm.
@@ -361,27 +337,16 @@ fn every_reader_sees_what_it_saw() {
     assert!(now(&Db::open_with(&saved, options).unwrap()) == before);
 }
 
-/// Tells when a compaction of data that turned cold has ended.
-struct Ended(Mutex<std::sync::mpsc::Sender<()>>);
-
-impl EventListener for Ended {
-    fn event(&self, event: &Event) {
-        if matches!(event.kind, EventKind::CompactionEnd { cause: "temperature", .. }) {
-            let _ = self.0.lock().unwrap().send(());
-        }
-    }
-}
-
 #[test]
 fn nobody_has_to_wait_for_it() {
     let (mut scene, db) = Scene::loaded();
     db.close().unwrap();
     scene.db = None;
-    let (send, ended) = std::sync::mpsc::channel();
+    let (listener, ended) = Ended::of("temperature");
     let mut options = scene.options(Compression::Auto);
     options.clock = Options::default().clock;
     options.cold_after = Some(Duration::from_millis(20));
-    options.on_event = Some(Arc::new(Ended(Mutex::new(send))));
+    options.on_event = Some(listener);
     let db = Db::open_with(scene.place.path(), options).unwrap();
     ended.recv().unwrap();
     db.close().unwrap();

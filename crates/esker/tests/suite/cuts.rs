@@ -32,6 +32,17 @@ pub fn world(db: &Db) -> World {
     found
 }
 
+/// Makes the branches `one`, `two` and `three`, and returns the second, which differs then.
+pub fn branch_thrice(db: &Db) -> Db {
+    for name in ["one", "two", "three"] {
+        drop(db.branch(name).unwrap());
+    }
+    let two = db.open_branch("two").unwrap();
+    two.insert(key(250), "of its own").unwrap();
+    two.compact().unwrap();
+    two
+}
+
 /// The disk as it would be found if the process had been killed, or the power cut, before each step that
 /// `work` makes there, each with its story.
 pub fn cuts_of(disk: &CrashFs, work: impl FnOnce()) -> Vec<(String, CrashFs)> {

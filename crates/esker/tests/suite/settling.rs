@@ -1,7 +1,7 @@
 //! Compressing settled data is cut off at every step: every branch and named snapshot holds what it held,
 //! what survives is whole, and the next process goes on.
 
-use super::cuts::{PATH, World, cuts_of, key, world};
+use super::cuts::{PATH, World, branch_thrice, cuts_of, key, world};
 use super::options;
 use esker::{Append, Compression, Db, KeyspaceOptions, Options};
 use esker_testkit::CrashFs;
@@ -36,12 +36,7 @@ fn build(disk: &CrashFs) -> World {
     fill(&db, 0);
     db.snapshot_named("moment").unwrap();
     fill(&db, 1);
-    for name in ["one", "two", "three"] {
-        drop(db.branch(name).unwrap());
-    }
-    let two = db.open_branch("two").unwrap();
-    two.insert(key(250), "of its own").unwrap();
-    two.compact().unwrap();
+    drop(branch_thrice(&db));
     let world = world(&db);
     db.close().unwrap();
     world

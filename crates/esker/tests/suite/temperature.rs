@@ -1,7 +1,7 @@
 //! Compressing what is not read, and what is read again, is cut off at every step: every branch and named
 //! snapshot holds what it held, what survives is whole, and the next process goes on.
 
-use super::cuts::{PATH, World, cuts_of, key, world};
+use super::cuts::{PATH, World, branch_thrice, cuts_of, key, world};
 use super::options;
 use esker::{Append, Db, KeyspaceOptions, Options};
 use esker_testkit::CrashFs;
@@ -10,22 +10,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const KEYS: usize = 600;
-const COLD: u64 = 1000;
+/// The time after which data is cold, in milliseconds.
+pub const COLD: u64 = 1000;
 
 fn sizes(disk: &CrashFs, clock: &Arc<HandClock>) -> Options {
     let mut options = options(disk.as_fs());
     options.memory = Some(1 << 20);
     options.memtable_bytes = Some(256 << 10);
     options.partition_bytes = Some(16 << 10);
+    cools(&mut options, clock);
+    options
+}
+
+/// Small segments and blocks, which turn cold after [`COLD`] whatever that saves.
+pub fn cools(options: &mut Options, clock: &Arc<HandClock>) {
     options.segment_bytes = 8 << 10;
     options.block_bytes = 1 << 10;
     options.clock = clock.clone();
     options.cold_after = Some(Duration::from_millis(COLD));
     options.small_cold = true;
-    options
 }
 
-fn record(number: usize) -> String {
+/// A value that has much in common with others.
+pub fn record(number: usize) -> String {
     let (a, b) = (number * 7919 % 1009, number * 104_729 % 10_007);
     format!("{{\"id\":{number},\"of\":{a},\"name\":\"name {}\",\"more\":{b}}}", a % 13)
 }
@@ -46,12 +53,7 @@ fn build(disk: &CrashFs, clock: &Arc<HandClock>) -> World {
             db.snapshot_named("moment").unwrap();
         }
     }
-    for name in ["one", "two", "three"] {
-        drop(db.branch(name).unwrap());
-    }
-    let two = db.open_branch("two").unwrap();
-    two.insert(key(250), "of its own").unwrap();
-    two.compact().unwrap();
+    let two = branch_thrice(&db);
     let world = world(&db);
     drop((two, words));
     db.close().unwrap();
@@ -59,7 +61,7 @@ fn build(disk: &CrashFs, clock: &Arc<HandClock>) -> World {
 }
 
 /// Bytes of settled blocks with LZ4 and with Zstandard.
-fn stored(db: &Db) -> (u64, u64) {
+pub fn stored(db: &Db) -> (u64, u64) {
     let bases = db.stats().trees;
     let bases = bases.iter().map(|tree| tree.base);
     bases.fold((0, 0), |sums, base| (sums.0 + base.lz4_bytes, sums.1 + base.zstd_bytes))

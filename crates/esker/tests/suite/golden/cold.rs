@@ -2,6 +2,7 @@
 //! without a dictionary, in two branches. `golden/v3-cold` is kept; `ESKER_WRITE_GOLDEN_COLD` writes a
 //! new one.
 
+use super::super::temperature::{COLD, cools, record, stored};
 use super::{bytes_of, fields, golden, keep, listing_of_all, options, target};
 use esker::{Compression, Db, ErrorKind, Options};
 use esker_testkit::files::copy;
@@ -10,30 +11,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 const NAME: &str = "v3-cold";
 const KEYS: usize = 400;
-const COLD: u64 = 1000;
 
 fn cold_options(clock: &Arc<HandClock>) -> Options {
     let mut options = options();
     options.partition_bytes = Some(32 << 10);
-    options.segment_bytes = 8 << 10;
-    options.block_bytes = 1 << 10;
-    options.clock = clock.clone();
-    options.cold_after = Some(Duration::from_millis(COLD));
-    options.small_cold = true;
+    cools(&mut options, clock);
     options
 }
 
 fn key(number: usize) -> String {
     format!("key{number:04}")
-}
-
-fn record(number: usize) -> String {
-    let (a, b) = (number * 7919 % 1009, number * 104_729 % 10_007);
-    format!("{{\"id\":{number},\"of\":{a},\"name\":\"name {}\",\"more\":{b}}}", a % 13)
 }
 
 fn sample() -> (tempfile::TempDir, PathBuf, String) {
@@ -48,13 +38,6 @@ fn sample() -> (tempfile::TempDir, PathBuf, String) {
 fn entries_of(listing: &str) -> BTreeSet<String> {
     let lines = listing.lines().filter(|line| line.contains('\t'));
     lines.map(|line| line.replacen("@trial", "", 1)).collect()
-}
-
-/// Bytes of settled blocks with LZ4 and with Zstandard.
-fn stored(db: &Db) -> (u64, u64) {
-    let bases = db.stats().trees;
-    let bases = bases.iter().map(|tree| tree.base);
-    bases.fold((0, 0), |sums, base| (sums.0 + base.lz4_bytes, sums.1 + base.zstd_bytes))
 }
 
 #[test]
