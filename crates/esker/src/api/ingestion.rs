@@ -5,7 +5,7 @@ use super::value::stored_form;
 use crate::base::{Kind, Millis};
 use crate::catalog::check_key;
 use crate::ingest::Ingestor;
-use crate::{Db, Error, Keyspace, Result};
+use crate::{Db, Keyspace, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,13 +143,10 @@ impl Ingestion {
         value: &[u8],
     ) -> Result<()> {
         check_key(key)?;
-        let core = &self.handle.core;
-        if !Arc::ptr_eq(core, &keyspace.handle.core) {
-            return Err(Error::invalid("the keyspace belongs to another database"));
-        }
+        keyspace.check_of(&self.handle)?;
         let kind = if expiry.is_some() { Kind::ExpiringPut } else { Kind::Put };
         let stored = stored_form(expiry, value, &mut self.stored);
-        self.ingestor.add(core, keyspace.state(), key, (kind, stored))
+        self.ingestor.add(&self.handle.core, keyspace.state(), key, (kind, stored))
     }
 
     /// Makes all entries durable and visible at once.

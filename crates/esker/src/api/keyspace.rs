@@ -50,6 +50,14 @@ thread_local! {
 const PAYLOAD_KEPT_BYTES: usize = 1 << 20;
 
 impl Keyspace {
+    /// Checks that it belongs to the database of a handle.
+    pub(super) fn check_of(&self, handle: &Handle) -> Result<()> {
+        if !Arc::ptr_eq(&self.handle.core, &handle.core) {
+            return Err(crate::Error::invalid("the keyspace belongs to another database"));
+        }
+        Ok(())
+    }
+
     pub(super) fn state(&self) -> &Arc<KeyspaceState> {
         &self.state
     }

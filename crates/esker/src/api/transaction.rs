@@ -216,10 +216,7 @@ impl Transaction {
     /// Checks that a keyspace belongs to the database of the transaction.
     fn check(&self, keyspace: &Keyspace) -> Result<()> {
         self.open.handle.core.check_open()?;
-        if !Arc::ptr_eq(&keyspace.handle.core, &self.open.handle.core) {
-            return Err(Error::invalid("the keyspace belongs to another database"));
-        }
-        Ok(())
+        keyspace.check_of(&self.open.handle)
     }
 
     /// The snapshot for reads without locks.

@@ -21,7 +21,6 @@ use crate::memtable::ChunkPool;
 use crate::monitor::Monitor;
 use crate::options::Durability;
 use crate::options::settings::Settings;
-use crate::run::WriterOptions;
 use crate::state::State;
 use crate::state::current::Current;
 use crate::state::snapshots::Snapshots;
@@ -182,11 +181,6 @@ impl Core {
     pub(crate) fn view(&self, at: Option<Moment>) -> (Arc<State>, Moment) {
         let (state, seq) = self.state.view(|| at.map_or_else(|| self.visible(), |at| at.seq));
         (state, at.unwrap_or_else(|| Moment { seq, time: self.clock.now() }))
-    }
-
-    /// How flushes and compactions write a run; `settled`: the run is expected to stay for long.
-    pub(crate) fn writer_options(&self, settled: bool) -> WriterOptions {
-        WriterOptions::new(&self.settings, settled)
     }
 
     /// Reports where the calling thread is; a test may hold it there.

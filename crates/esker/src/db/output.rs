@@ -9,7 +9,7 @@ use crate::compaction::slicing::Output;
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::monitor::Compacting;
-use crate::run::{RunWriter, Segment, finish_files};
+use crate::run::{RunWriter, Segment, WriterOptions, finish_files};
 use crate::sync::Aside;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +27,15 @@ impl Core {
         }
     }
 
+    /// The writer of a new run file, whose buffers are counted; `settled`: what it writes is expected to
+    /// stay for long.
+    pub(crate) fn begin_file(&self, settled: bool) -> Result<RunWriter> {
+        let (id, options) = (self.files.next_id(), WriterOptions::new(&self.settings, settled));
+        let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
+        created.count_in(self.cache.buffers());
+        Ok(created)
+    }
+
     /// The writer of this flush or compaction, created when it is first needed. `warms`: what it
     /// writes goes into the cache.
     pub(super) fn writer<'w>(
@@ -37,9 +46,7 @@ impl Core {
         if let Some(writer) = writer {
             return Ok(writer);
         }
-        let (id, options) = (self.files.next_id(), self.writer_options(settled));
-        let mut created = RunWriter::create(&self.fs, self.files.directory(), id, options)?;
-        created.count_in(self.cache.buffers());
+        let mut created = self.begin_file(settled)?;
         // What it costs to keep blocks would slow such writers further.
         if warms && !self.pacer.slows_a_writer() {
             created.keep_in(&self.cache);
@@ -122,7 +129,7 @@ pub(super) struct SlicesFile<'c> {
 impl Output for SlicesFile<'_> {
     fn begin(&mut self, settled: bool) -> Result<()> {
         // What a push writes always lies over other runs.
-        let options = self.core.writer_options(settled).over_others_if(self.yields);
+        let options = WriterOptions::new(&self.core.settings, settled).over_others_if(self.yields);
         self.writer()?.set_options(options)
     }
 

@@ -72,8 +72,7 @@ impl Output {
             // Close waits for the store; after it a number may be given out again.
             let _store = core.store.lock();
             core.check_open()?;
-            let (id, options) = (core.files.next_id(), core.writer_options(true));
-            let writer = RunWriter::create(&core.fs, core.files.directory(), id, options)?;
+            let writer = core.begin_file(true)?;
             self.open.push(Open { writer, keyspace, used: 0 });
             return Ok(self.open.len() - 1);
         }

@@ -28,6 +28,7 @@ mod index;
 mod meta;
 mod piece;
 mod salvage;
+mod sample;
 mod segment;
 mod shrink;
 mod stored;

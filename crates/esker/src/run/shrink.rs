@@ -6,6 +6,7 @@
 //!    as long as the database is open: what does not shrink is not tried again and again.
 //! 3. What a compressing writer wrote is as small as it gets.
 
+use super::sample::spread;
 use super::segment::Segment;
 use super::stored::StoredBytes;
 use crate::block::{Codec, Encoder};
@@ -54,14 +55,8 @@ impl Segment {
         }
         // Seeded: data that cannot shrink is written again.
         bug!("run_all_raw_segments_shrink", return Ok(true));
-        let blocks = index.places.len();
         let (mut encoder, mut before, mut after) = (Encoder::default(), 0, 0);
-        let mut last = None;
-        for sample in 0..SAMPLES {
-            let at = (2 * sample + 1) * blocks / (2 * SAMPLES);
-            if last.replace(at) == Some(at) {
-                continue;
-            }
+        for at in spread(index.places.len(), SAMPLES) {
             let mut frame = self.read_block(&index, at, Purpose::Other)?;
             let raw = frame.bytes_mut();
             before += raw.len();

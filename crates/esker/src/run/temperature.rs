@@ -9,6 +9,7 @@
 //! 3. Whether Zstandard saves enough of a cold segment is judged once, by some of its blocks: a dictionary
 //!    is trained on most of them and tried on the others.
 
+use super::sample::{block_bytes, spread};
 use super::segment::Segment;
 use crate::base::Millis;
 use crate::block::{Codec, Dictionary, Encoder, TRAILER_BYTES};
@@ -124,9 +125,7 @@ impl Segment {
                 continue;
             }
             let mut frame = self.read_block(&index, at, Purpose::Other)?;
-            let codec = index.places[at].codec;
-            let raw = frame.bytes_mut();
-            let raw = if codec == Codec::Raw { &raw[..raw.len() - TRAILER_BYTES] } else { raw };
+            let raw = block_bytes(&mut frame, &index.places[at]);
             match tries {
                 // These wait in memory until the dictionary is trained.
                 true if raw.len() > TRIED_BYTES_MAX as usize => {}
@@ -165,18 +164,10 @@ pub fn train(
                 continue;
             }
             let mut frame = segment.read_block(&index, block, Purpose::Compaction)?;
-            let raw = frame.bytes_mut();
-            let end = if place.codec == Codec::Raw { TRAILER_BYTES } else { 0 };
-            samples.add(&raw[..raw.len() - end]);
+            samples.add(block_bytes(&mut frame, &place));
         }
     }
     Ok(samples.train(raw_bytes / chosen.len().max(1) as u64).map(Arc::new))
-}
-
-/// At most `count` of `all` places, evenly spread.
-fn spread(all: usize, count: usize) -> impl Iterator<Item = usize> {
-    let count = count.min(all);
-    (0..count).map(move |number| (2 * number + 1) * all / (2 * count))
 }
 
 /// Blocks on which a dictionary is trained.
