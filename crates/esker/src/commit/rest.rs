@@ -19,13 +19,15 @@ const WORTH_DIVISOR: u64 = 8;
 /// 1. Never as long as that would gain nothing: its files are no larger than those of a log at rest.
 /// 2. After [`REST_AFTER`] without a write, if an eighth of a flush or an eighth of the data was written
 ///    since the last rest; otherwise after [`REST_ANYWAY_AFTER`].
-/// 3. Once: then not before the next write.
+/// 3. Once: then not before the next write, unless what the log holds could not be flushed.
 #[derive(Debug)]
 pub(super) struct Rest {
     /// The end of the writes when somebody looked last, and when it was first seen.
     seen: (Seq, Instant),
     /// The end of the log at the last rest.
     ended: Seq,
+    /// Whether the last rest left log files for what they hold, and nobody flushes it.
+    unfinished: bool,
 }
 
 /// Whether a log is to be put to rest.
@@ -53,7 +55,7 @@ pub struct RestBytes {
 impl Rest {
     /// A log that was opened now.
     pub(super) fn new(visible: Seq, now: Instant) -> Self {
-        Self { seen: (visible, now), ended: visible }
+        Self { seen: (visible, now), ended: visible, unfinished: false }
     }
 
     /// Looks at the end of the writes; `gain`: what log files take beyond what they take at rest.
@@ -68,12 +70,12 @@ impl Rest {
             self.seen = (visible, now);
         }
         // Seeded: a log that has rested is put to rest again and again.
-        let rested = visible == self.ended && !bug!("commit_log_rests_again");
+        let rested = visible == self.ended && !self.unfinished && !bug!("commit_log_rests_again");
         if rested || gain == 0 {
             return Resting::Nothing;
         }
         let written = visible.saturating_sub(self.ended);
-        let enough = written >= bytes.flush.min(bytes.data) / WORTH_DIVISOR;
+        let enough = self.unfinished || written >= bytes.flush.min(bytes.data) / WORTH_DIVISOR;
         // Seeded: each pause of a trickle of writes makes a flush.
         let enough = enough || bug!("commit_log_rests_for_little");
         let pause = if enough { REST_AFTER } else { REST_ANYWAY_AFTER };
@@ -86,7 +88,13 @@ impl Rest {
 
     /// Notes that the log was put to rest, up to this position.
     pub(super) fn ended(&mut self, visible: Seq) {
-        self.ended = visible;
+        (self.ended, self.unfinished) = (visible, false);
+    }
+
+    /// Notes that log files of the last rest are still needed, and that what needs them could not be sealed.
+    pub(super) fn left_unfinished(&mut self) {
+        // Seeded: the log files stay until somebody writes again.
+        self.unfinished = !bug!("commit_log_rests_unfinished");
     }
 }
 

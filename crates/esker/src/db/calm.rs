@@ -85,7 +85,7 @@ impl Core {
         if let Err(error) = pipeline.rest() {
             self.monitor.failed("log file", &error);
         }
-        pipeline.holds_more() && self.seal(pipeline, &self.state_now())
+        pipeline.finish_rest(|| self.seal(pipeline, &self.state_now()))
     }
 
     /// Leaves of the log one small file if nothing was written since the last flush.

@@ -41,9 +41,18 @@ impl Pipeline {
         resting
     }
 
-    /// Whether a flush of everything would release a log file.
-    pub fn holds_more(&self) -> bool {
-        self.space.holds_more()
+    /// Calls `seal` if a flush of everything would release log files that the last rest left. If it
+    /// returns false, because too many sets wait for their flush already, the rest is due again. Returns
+    /// whether something was sealed.
+    pub fn finish_rest(&self, seal: impl FnOnce() -> bool) -> bool {
+        if !self.space.holds_more() {
+            return false;
+        }
+        let sealed = seal();
+        if !sealed {
+            self.rest.lock().left_unfinished();
+        }
+        sealed
     }
 
     /// What log files take.

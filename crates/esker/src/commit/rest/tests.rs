@@ -66,3 +66,18 @@ fn a_pause_is_short_if_much_was_written_for_a_flush_or_for_the_data() {
         assert_eq!(rest.look(1000 + written, open, 1, bytes(data)), after(pause), "{written}");
     }
 }
+
+#[test]
+fn a_rest_that_could_seal_nothing_is_due_again() {
+    let open = Instant::now();
+    let at = |seconds| open + Duration::from_secs(seconds);
+    let mut rest = Rest::new(1000, open);
+    let (gain, bytes, end) = (64 << 10, bytes(1 << 30), 1100);
+    rest.ended(end);
+    rest.left_unfinished();
+    // However little was written, and without a further write.
+    assert_eq!(rest.look(end, at(1), gain, bytes), after(5));
+    assert_eq!(rest.look(end, at(6), gain, bytes), Resting::Now);
+    rest.ended(end);
+    assert_eq!(rest.look(end, at(99), gain, bytes), Resting::Nothing);
+}

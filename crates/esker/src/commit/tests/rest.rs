@@ -52,9 +52,9 @@ fn a_log_at_rest_is_one_small_file() {
         assert!(log.bytes().to_gain > 2 * LARGE, "{:?}", log.bytes());
         assert_eq!(log.bytes().files, bytes_on_disk(&fs));
         log.rest().unwrap();
-        assert!(log.holds_more(), "nothing is flushed yet");
+        assert!(log.finish_rest(|| true), "nothing is flushed yet");
         let end = flush(&log);
-        assert!(!log.holds_more());
+        assert!(!log.finish_rest(|| true));
         assert_eq!(bytes_on_disk(&fs), SMALL);
         let mapped = if matches!(kind, LogKind::Mapped) { SMALL } else { 0 };
         assert_eq!(log.bytes(), LogBytes { files: SMALL, spare: 0, to_gain: 0, mapped });
