@@ -69,6 +69,8 @@ impl Rest {
         if visible != self.seen.0 {
             self.seen = (visible, now);
         }
+        // Somebody has flushed what the last rest left.
+        self.unfinished &= gain > 0;
         // Seeded: a log that has rested is put to rest again and again.
         let rested = visible == self.ended && !self.unfinished && !bug!("commit_log_rests_again");
         if rested || gain == 0 {

@@ -80,4 +80,8 @@ fn a_rest_that_could_seal_nothing_is_due_again() {
     assert_eq!(rest.look(end, at(6), gain, bytes), Resting::Now);
     rest.ended(end);
     assert_eq!(rest.look(end, at(99), gain, bytes), Resting::Nothing);
+    // A later flush may release the files first: then there is nothing to finish.
+    rest.left_unfinished();
+    assert_eq!(rest.look(end, at(100), 0, bytes), Resting::Nothing);
+    assert_eq!(rest.look(end, at(101), gain, bytes), Resting::Nothing);
 }

@@ -1,7 +1,9 @@
 //! What the log keeps at rest.
 
 use super::*;
+use crate::commit::rest::{RestBytes, Resting};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The bytes of the first log file, and of one at rest.
 const SMALL: u64 = 16 << 10;
@@ -53,6 +55,12 @@ fn a_log_at_rest_is_one_small_file() {
         assert_eq!(log.bytes().files, bytes_on_disk(&fs));
         log.rest().unwrap();
         assert!(log.finish_rest(|| true), "nothing is flushed yet");
+        // Who waits for the small file would wait until the next write.
+        let at_once = RestBytes { flush: 0, data: 0, pause: Some(Duration::ZERO) };
+        let resting = || log.resting(Instant::now(), at_once, true);
+        assert_eq!(resting(), Resting::Nothing);
+        assert!(!log.finish_rest(|| false));
+        assert_eq!((resting(), resting()), (Resting::Now, Resting::Nothing));
         let end = flush(&log);
         assert!(!log.finish_rest(|| true));
         assert_eq!(bytes_on_disk(&fs), SMALL);
