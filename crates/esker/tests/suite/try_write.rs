@@ -28,14 +28,34 @@ impl Door {
     }
 }
 
-/// A database whose flushes stand before a door, and the door.
-fn database() -> (Db, Arc<Door>) {
+/// Opens the door at its end: a test that fails would otherwise wait for the flush of what it wrote.
+struct Doorkeeper(Arc<Door>);
+
+impl Doorkeeper {
+    fn set(&self, shut: bool) {
+        self.0.set(shut);
+    }
+}
+
+impl Drop for Doorkeeper {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
+/// A database whose flushes stand before a door, and who opens it.
+fn database() -> (Db, Doorkeeper) {
     let faults = FaultFs::over(&CrashFs::new());
     let door = Arc::new(Door::default());
     let passes = door.clone();
     let stand = Effect::Call(Arc::new(move || passes.pass()));
     faults.add(Rule::new(Op::Write, stand).path("/data/").persistent());
-    (Db::open_with("/db", options(faults.as_fs())).unwrap(), door)
+    let mut options = options(faults.as_fs());
+    // Writers pass many decisions of the pacer before memory is full, so however slow the machine, some
+    // write comes too early for the rate.
+    options.memory = Some(64 << 20);
+    options.memtable_bytes = Some(4 << 20);
+    (Db::open_with("/db", options).unwrap(), Doorkeeper(door))
 }
 
 /// Writes without a wait until memory is full; the keys that were written, and the reasons why others
