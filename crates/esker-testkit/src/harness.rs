@@ -52,6 +52,8 @@ pub fn small_options(rng: &mut Rng) -> Options {
         options.cold_after = Some(Duration::from_millis(20));
         options.small_cold = true;
     }
+    options.max_space_amplification = pick(rng, &[1.1, 1.45]);
+    options.small_space = Some(pick(rng, &[0, 8 << 10, 16 << 20]));
     know_the_model(&mut options);
     options
 }

@@ -14,6 +14,7 @@
 //! 3. The highest tier comes first, so that no partition is compacted twice.
 //! 4. What several trees share is left alone: each would get a copy of its own.
 //! 5. When nothing is left to tighten, settled data is compressed ([`settle`](super::settle)).
+//! 6. Dead space is given back before that, more of it after [`policy::QUIET_AFTER`] ([`space`](super::space)).
 //!
 //! Pure: nothing here does I/O.
 
@@ -37,6 +38,8 @@ pub struct Calm {
     /// The end of the writes when somebody looked last, and when it was first seen.
     seen: (Seq, Instant),
     tight: bool,
+    /// Whether anything was written since the database was opened.
+    written: bool,
     /// The bytes that users had written when all that waited was last taken, and the end of the
     /// writes at that time. What was begun then goes on until the next write.
     granted: (u64, Option<Seq>),
@@ -53,6 +56,27 @@ pub enum Calmness {
     Calm,
 }
 
+/// Whether a database is quiet: nothing was written for so long that it gives back what is little, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quiet {
+    /// Not before the next write: nothing was written since the database was opened.
+    Never,
+    /// After so long, unless there are writes.
+    After(Duration),
+    /// It is.
+    Now,
+}
+
+impl Quiet {
+    /// How long it takes until it is, if it takes time.
+    pub fn left(self) -> Option<Duration> {
+        match self {
+            Self::After(left) => Some(left),
+            Self::Never | Self::Now => None,
+        }
+    }
+}
+
 impl Calmness {
     /// There is nothing to do but what comes after this time, if anything does.
     pub fn after(wait: Option<Duration>) -> Self {
@@ -63,20 +87,26 @@ impl Calmness {
 impl Calm {
     /// A database that was opened now.
     pub fn new(visible: Seq, now: Instant) -> Self {
-        Self { seen: (visible, now), tight: true, granted: (0, None) }
+        Self { seen: (visible, now), tight: true, written: false, granted: (0, None) }
     }
 
     /// Looks at the end of the writes.
-    pub fn look(&mut self, visible: Seq, now: Instant) -> Calmness {
+    pub fn look(&mut self, visible: Seq, now: Instant) -> (Calmness, Quiet) {
         if visible != self.seen.0 {
-            (self.seen, self.tight) = ((visible, now), false);
+            (self.seen, self.tight, self.written) = ((visible, now), false, true);
         }
-        let left = policy::CALM_AFTER.saturating_sub(now.saturating_duration_since(self.seen.1));
-        match (self.tight, left) {
+        let pause = now.saturating_duration_since(self.seen.1);
+        let calmness = match (self.tight, policy::CALM_AFTER.saturating_sub(pause)) {
             (true, _) => Calmness::Tight,
             (false, Duration::ZERO) => Calmness::Calm,
             (false, left) => Calmness::After(left),
-        }
+        };
+        let quiet = match (self.written, policy::QUIET_AFTER.saturating_sub(pause)) {
+            (false, _) => Quiet::Never,
+            (true, Duration::ZERO) => Quiet::Now,
+            (true, left) => Quiet::After(left),
+        };
+        (calmness, quiet)
     }
 
     /// Whether nothing was written since somebody looked.

@@ -5,7 +5,7 @@
 //! the caller looks at blocks to say which segments compression would make smaller.
 
 use super::queue::PartitionKey;
-use crate::base::{Bytewise, FileId, KeyOrder, KeyspaceId, Millis};
+use crate::base::{Bytewise, FileId, Filter, KeyOrder, KeyspaceId, Millis};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::error::Result;
 use crate::iter::Bounds;
@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// The lower bounds of the partitions within `bounds` that `gains` accepts.
-pub fn choose<O: KeyOrder>(
+fn choose<O: KeyOrder>(
     order: &O,
     row: &Row,
     bounds: &Bounds,
@@ -59,6 +59,48 @@ pub fn choose_spans(
         keys.extend(lowers.into_iter().map(key));
     }
     keys
+}
+
+/// What a caller has compacted.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    /// The partitions.
+    pub keys: Vec<PartitionKey>,
+    /// Those of which every segment is rewritten: a filter sees all entries, including those that a
+    /// compaction would take over by reference.
+    pub whole: Vec<PartitionKey>,
+    /// These filters.
+    pub filters: Vec<Filter>,
+}
+
+/// The partitions within `bounds` that `gains` accepts or that have a filter, in the trees that have an
+/// owner. `named`: the caller has named the keyspace, so an error if its comparator is missing.
+pub fn choose_partitions(
+    version: &Version,
+    bounds: &Bounds,
+    owner: impl Fn(KeyspaceId) -> Option<Arc<KeyspaceState>>,
+    named: bool,
+    gains: impl Fn(&Partition) -> bool,
+) -> Result<Chosen> {
+    let mut all = Chosen::default();
+    for (id, tree) in version.trees() {
+        let Some(owner) = owner(*id) else { continue };
+        let filter = owner.traits().filter.clone();
+        let takes = |p: &Partition| filter.is_some() || gains(p);
+        let chosen = match &owner.order {
+            Order::Bytewise => choose(&Bytewise, &tree.rows()[0], bounds, takes),
+            Order::Custom(order) => choose(order, &tree.rows()[0], bounds, takes),
+            Order::Missing(name) if named => return Err(missing_order(&owner.name, name)),
+            Order::Missing(_) => Vec::new(),
+        };
+        let chosen = chosen.into_iter().map(|lower| PartitionKey::of_partition(*id, lower));
+        if let Some(filter) = filter {
+            all.whole.extend(chosen.clone());
+            all.filters.push(filter);
+        }
+        all.keys.extend(chosen);
+    }
+    Ok(all)
 }
 
 /// Whether a compaction could make a partition smaller. `unsettled` says which segments compression

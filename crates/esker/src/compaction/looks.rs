@@ -5,6 +5,19 @@ use crate::base::Millis;
 use crate::options::settings::Settings;
 use std::time::Duration;
 
+/// The shortest time after which a worker looks whether entries have expired.
+const EXPIRY_WAIT_MIN: Duration = Duration::from_secs(1);
+/// The longest. A snapshot may still see expired entries, or a checkpoint keep space: their ends give no
+/// signal.
+pub const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long an idle worker may wait for entries that expire at some time.
+pub fn expiry_wait(expiry: Millis, now: Millis) -> Duration {
+    let left = expiry.saturating_sub(now);
+    let wait = if left == 0 { LOOK_AGAIN } else { Duration::from_millis(left) };
+    wait.clamp(EXPIRY_WAIT_MIN, LOOK_AGAIN)
+}
+
 /// What an idle worker has looked at: it goes on there.
 #[derive(Debug, Default)]
 pub struct Looks {

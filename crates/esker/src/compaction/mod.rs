@@ -14,7 +14,8 @@
 //! take in runs, split and join. [`flush_targets`] finds what a flush or a push touches, [`slicing`]
 //! writes it, and [`flush_slices`] adds it to a row. [`install`] puts the results of pushes and compactions in place.
 //! [`tiers`] shapes the tiers, and [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
-//! writes, and [`settle`] and [`temperature`] what is compressed then. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
+//! writes, and [`settle`] and [`temperature`] what is compressed then. [`space`] finds what is compacted for the space
+//! that it gives back. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
@@ -42,6 +43,8 @@ pub mod scores;
 #[cfg(not(loom))]
 pub mod settle;
 pub mod slicing;
+#[cfg(not(loom))]
+pub mod space;
 mod stream;
 #[cfg(not(loom))]
 pub mod temperature;

@@ -22,6 +22,7 @@
 mod tests;
 
 use crate::base::codec::hash_key;
+use crate::options::settings::SpaceBound;
 use std::time::Duration;
 
 /// The most tiers that a tree has.
@@ -72,6 +73,14 @@ const RATE_AT_BOUND: f64 = 0.25;
 pub const CALM_AFTER: Duration = Duration::from_secs(2);
 /// The divisor of the bytes of a base that what lies above it must reach to be tightened.
 const LOOSE_DIVISOR: u64 = 8;
+/// A tree to which nothing was written for this long gives back what little it has to give.
+pub const QUIET_AFTER: Duration = Duration::from_secs(30);
+/// How many times the live bytes a quiet database takes at most.
+const QUIET_AMPLIFICATION: f64 = 1.05;
+/// What must be given back for a byte that is rewritten, if the bound can be kept that way.
+const WORTH_LEAST: f64 = 1.0 / 8.0;
+/// The divisor of the dead bytes that there may be, of which the space of a compaction takes its part.
+const TEMPORARY_DIVISOR: u64 = 4;
 /// The flushes that a tree must amount to, to be tightened.
 const TIGHTENED_FLUSHES: u64 = 4;
 
@@ -235,6 +244,67 @@ pub fn is_loose(pending_bytes: u64, base_bytes: u64) -> bool {
 /// Whether a tree of this size is tightened. Smaller ones are in memory, where runs cost little.
 pub fn is_worth_tightening(base_bytes: u64, flush_bytes: u64) -> bool {
     base_bytes >= flush_bytes.saturating_mul(TIGHTENED_FLUSHES)
+}
+
+/// Data of runs: estimates, so parts of entries are possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Amount {
+    /// Bytes on disk.
+    pub bytes: f64,
+    /// Entries, deletes included.
+    pub entries: f64,
+    /// Deletes.
+    pub deletes: f64,
+}
+
+/// About how many bytes what lies above a base makes dead, in itself and below. Of the puts a share of
+/// `fresh`, from 0 to 1, replaces nothing; the others replace as much as they take, of the base or of older
+/// runs above it. A delete is dead at the bottom, and frees an entry of the base.
+pub fn hidden_bytes(above: Amount, base: Amount, fresh: f64) -> f64 {
+    let deletes = (above.deletes / above.entries.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+    let puts = above.bytes * (1.0 - deletes) * (1.0 - fresh.clamp(0.0, 1.0));
+    let replaced = puts.min(base.bytes + above.bytes / 2.0);
+    let freed = above.deletes * base.bytes / base.entries.max(1.0);
+    above.bytes * deletes + replaced + freed.min(base.bytes)
+}
+
+/// The dead bytes that may lie beside so many live ones; `quiet`: nobody has written for long.
+pub fn reclaimable_max(live: u64, bound: SpaceBound, quiet: bool) -> u64 {
+    let most = bound.amplification;
+    let most = if quiet { most.min(QUIET_AMPLIFICATION) } else { most };
+    ((live as f64 * (most - 1.0)) as u64).saturating_add(bound.reserve)
+}
+
+/// The dead bytes beyond which space is given back by compactions that take up to `temporary` bytes until
+/// their input is gone. What a quiet database keeps, any other keeps too: what is left when
+/// a caller has waited for the background stays left.
+pub fn reclaimable_goal(live: u64, temporary: u64, bound: SpaceBound, quiet: bool) -> u64 {
+    let most = reclaimable_max(live, bound, quiet);
+    // Seeded: what was left to lie when the background had nothing left to do is taken afterwards.
+    let least =
+        if bug!("compaction_space_goal_moves") { 0 } else { reclaimable_max(live, bound, true) };
+    most.saturating_sub(temporary.min(most / TEMPORARY_DIVISOR)).max(least.min(most))
+}
+
+/// What a compaction gives back for a byte that it rewrites.
+pub fn worth(reclaimable: u64, rewritten: u64) -> f64 {
+    reclaimable as f64 / rewritten.max(1) as f64
+}
+
+/// Whether so much is worth a compaction: at least an eighth is given back for what is rewritten, or less
+/// where the bound could not be kept otherwise. So giving a byte back never costs more than eight, and
+/// a byte that is written once is given back at most once (S25).
+pub fn is_worth_reclaiming(worth: f64, bound: SpaceBound) -> bool {
+    // Seeded: however little is dead, it is given back.
+    let least = if bug!("compaction_space_for_little") { 0.001 } else { WORTH_LEAST };
+    worth >= least.min(1.0 - 1.0 / bound.amplification)
+}
+
+/// Whether a tombstone is taken to the base although nothing there is due: as many bytes were written
+/// since as there are in all bases, and four times the reserve. So a byte that is written costs at most one
+/// more for this.
+pub fn tombstone_is_old(written_since: u64, data: u64, bound: SpaceBound) -> bool {
+    written_since > data.max(bound.reserve.saturating_mul(4))
 }
 
 /// The order of what is due: the greatest goes first. A push above goes before everything below it:

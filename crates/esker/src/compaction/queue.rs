@@ -227,9 +227,14 @@ impl WorkQueue {
         }
     }
 
-    /// The most urgent partitions and spans with their scores, those included that are being
-    /// compacted or pushed, and the pending runs at which spans of their trees are due. Damaged ones
-    /// are left out: nobody waits for them (S16). At most [`LOOKED_AT`].
+    /// The share of entries that replaced nothing, as compactions have seen it.
+    pub fn fresh(&self, keyspace: KeyspaceId) -> f64 {
+        self.inner.lock().shapes.get(&keyspace).map_or(0.0, |shape| shape.fresh)
+    }
+
+    /// The most urgent partitions and spans, also those being compacted or pushed, with their scores, and
+    /// the pending runs at which spans of their trees are due. Damaged ones are left out: nobody waits
+    /// for them (S16). At most [`LOOKED_AT`].
     pub fn most_urgent(&self) -> Vec<(PartitionKey, f64, usize)> {
         let inner = self.inner.lock();
         let waiting = inner.candidates.iter().map(|(key, candidate)| (key, candidate.score));
@@ -290,8 +295,7 @@ impl WorkQueue {
         }
     }
 
-    /// Whether a forced compaction of one of these is pending or under way; the error if one of
-    /// them cannot be compacted.
+    /// Whether a forced compaction of one of these is pending or under way; the error if one cannot be.
     pub fn forced_pending(&self, keys: &[PartitionKey]) -> Result<bool> {
         let inner = self.inner.lock();
         let error = |key| inner.damaged.get(key).or_else(|| inner.failed.get(key));
@@ -306,8 +310,7 @@ impl WorkQueue {
         self.looking.lock()
     }
 
-    /// Adds partitions and spans that are to be tightened (`calm.rs`), and why. Returns whether any can
-    /// be.
+    /// Adds partitions and spans to be tightened (`calm.rs`), and why. Returns whether any can be.
     pub fn tighten(&self, keys: Vec<PartitionKey>, cause: &'static str) -> bool {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
@@ -324,12 +327,15 @@ impl WorkQueue {
     }
 
     /// Takes the compactions or the pushes that come next, the most urgent first; small ones are
-    /// taken together. `calm`: whether nobody writes. Only then something is taken that is not due,
-    /// and by one worker at a time, which leaves the processor to readers.
+    /// taken together. `calm`: whether nobody writes. What is not due is taken then, or to give space back,
+    /// by one worker at a time.
     pub fn take_compactions(&self, calm: bool) -> Vec<PartitionKey> {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        if !calm {
+        // Seeded: what gives space back waits for a pause of the writes.
+        let spare =
+            bug!("compaction_space_waits_for_calm") || inner.loose_cause != super::space::CAUSE;
+        if !calm && spare {
             inner.loose.clear();
         }
         let family = |(key, candidate): (&PartitionKey, &Candidate)| candidate.family(key.place());
@@ -538,6 +544,11 @@ impl WorkQueue {
     /// Whether some work failed that should be retried after a while.
     pub fn take_retry(&self) -> bool {
         std::mem::take(&mut self.inner.lock().retry)
+    }
+
+    /// Whether a compaction or a push is under way.
+    pub fn is_compacting(&self) -> bool {
+        self.inner.lock().compacting > 0
     }
 
     /// Whether no compaction is due or under way and no flush runs.

@@ -47,7 +47,7 @@ impl Candidate {
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// The share of what is written that replaces nothing, as compactions have seen it.
-    fresh: f64,
+    pub fresh: f64,
     /// The pending runs at which a span is due.
     pub runs_max: usize,
 }

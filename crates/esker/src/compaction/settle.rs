@@ -115,11 +115,16 @@ impl View<'_> {
     /// Whether a partition would stay on disk beside its copy: trees refer to it that do not get the
     /// copy.
     fn stays(&self, owner: &KeyspaceState, part: &Arc<Partition>) -> bool {
-        let store = self.store.lock();
         // Seeded: what a named snapshot holds is written a second time.
-        if bug!("compaction_settles_what_stays") || !store.may_be_elsewhere(part) {
-            return false;
-        }
+        bug!("compaction_settles_what_stays", return false);
+        let possible = self.store.lock().may_be_elsewhere(part);
+        possible && self.is_elsewhere(owner, part)
+    }
+
+    /// Whether trees refer to segments of a partition that would not get the result of its compaction.
+    /// Both parts of a partition that was split count as elsewhere to each other.
+    pub fn is_elsewhere(&self, owner: &KeyspaceState, part: &Arc<Partition>) -> bool {
+        let store = self.store.lock();
         let traits = owner.traits().names.clone();
         let mut holders = vec![(part.clone(), 1)];
         // Results of compactions with a filter are not shared.

@@ -1,11 +1,11 @@
 //! Flush, compact, wait, sync, close and statistics on request.
 
 use crate::admission::relief::PASSING_TRIES;
-use crate::base::{Bytewise, Filter, KeyspaceId, Seq};
-use crate::catalog::{KeyspaceState, Order, missing_order};
+use crate::base::{Filter, KeyspaceId, Seq};
+use crate::catalog::KeyspaceState;
 use crate::commit::Pipeline;
 use crate::compaction::calm::Calmness;
-use crate::compaction::choice::{choose, choose_spans, is_smaller_compacted};
+use crate::compaction::choice::{choose_partitions, choose_spans, is_smaller_compacted};
 use crate::compaction::policy::TIERS_MAX;
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
@@ -199,44 +199,28 @@ impl Core {
         self.flush()?;
         self.files.try_again(usize::MAX);
         self.drain_tiers(branch, keyspace, bounds)?;
-        let state = self.state_now();
-        let mut keys: Vec<PartitionKey> = Vec::new();
-        let mut filters = Vec::new();
-        let no_snapshots = self.snapshots.list().is_empty();
-        let time = self.earliest_time();
-        for (id, tree) in state.version.trees() {
-            if keyspace.is_some_and(|keyspace| keyspace.id != *id) {
-                continue;
-            }
-            let Some(owner) = self.catalog.lock().by_id(*id).cloned() else { continue };
-            if owner.home.branch != branch || owner.frozen_at.is_some() {
-                continue;
-            }
-            let filter = owner.traits().filter.clone();
-            let whole = filter.is_some();
-            let gains = |p: &Partition| {
-                let unsettled = |segment: &Arc<Segment>| self.is_unsettled(segment);
-                whole || is_smaller_compacted(p, no_snapshots, time, unsettled)
-            };
-            let chosen = match &owner.order {
-                Order::Bytewise => choose(&Bytewise, &tree.rows()[0], bounds, gains),
-                Order::Custom(order) => choose(order, &tree.rows()[0], bounds, gains),
-                Order::Missing(name) if keyspace.is_some() => {
-                    return Err(missing_order(&owner.name, name));
-                }
-                Order::Missing(_) => Vec::new(),
-            };
-            let chosen = chosen.into_iter().map(|lower| PartitionKey::of_partition(*id, lower));
-            if let Some(filter) = filter {
-                // The filter sees all entries, including those that a compaction would take over by
-                // reference.
-                self.work.rewrite_whole(chosen.clone());
-                filters.push(filter);
-            }
-            keys.extend(chosen);
-        }
-        self.force_and_wait(&keys)?;
-        filters.iter().try_for_each(Filter::check)
+        let owner = |id| self.compacted_owner(id, branch, keyspace);
+        let unsettled = |segment: &Arc<Segment>| self.is_unsettled(segment);
+        let (alone, time) = (self.snapshots.list().is_empty(), self.earliest_time());
+        let gains = |p: &Partition| is_smaller_compacted(p, alone, time, unsettled);
+        let version = self.state_now().version.clone();
+        let chosen = choose_partitions(&version, bounds, owner, keyspace.is_some(), gains)?;
+        drop(version);
+        self.work.rewrite_whole(chosen.whole);
+        self.force_and_wait(&chosen.keys)?;
+        chosen.filters.iter().try_for_each(Filter::check)
+    }
+
+    /// The owner of a tree if a compaction of this branch, or of this keyspace alone, is about it.
+    fn compacted_owner(
+        &self,
+        id: KeyspaceId,
+        branch: KeyspaceId,
+        keyspace: Option<&KeyspaceState>,
+    ) -> Option<Arc<KeyspaceState>> {
+        let owner = self.catalog.lock().thawed(id)?;
+        let named = keyspace.is_none_or(|keyspace| keyspace.id == id);
+        (owner.home.branch == branch && named).then_some(owner)
     }
 
     /// Requests work on these partitions or spans and waits for its end.
@@ -263,14 +247,7 @@ impl Core {
         let old = |p: &Partition| p.deltas.iter().any(|run| run.max_seq() < until);
         let mut tier = TIERS_MAX;
         while tier > 0 {
-            let owner = |id: KeyspaceId| {
-                let owner = self.catalog.lock().by_id(id).cloned();
-                owner.filter(|owner| {
-                    owner.home.branch == branch
-                        && owner.frozen_at.is_none()
-                        && keyspace.is_none_or(|keyspace| keyspace.id == id)
-                })
-            };
+            let owner = |id| self.compacted_owner(id, branch, keyspace);
             let keys = choose_spans(&self.state_now().version, tier, bounds, owner, old);
             // A span may have been split meanwhile: it is looked for until there is none.
             match keys.is_empty() {
@@ -379,6 +356,7 @@ impl Core {
             files: &self.files,
             pool: &self.pool,
             work: &self.work,
+            space: (self.space.lock().latest(), self.settings.space),
             memory: self.settings.memory,
             now: self.now(),
             slowest: &self.slowest,

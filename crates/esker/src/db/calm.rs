@@ -1,10 +1,10 @@
-//! What happens when nobody writes: trees are tightened, what has settled is compressed, what is not read
-//! more strongly ([`crate::compaction::calm`], [`settle`], [`temperature`]), and the log is put to rest
-//! ([`Pipeline::rest`]).
+//! What happens when nobody writes: trees are tightened, space is given back, what has settled is compressed,
+//! what is not read more strongly ([`crate::compaction::calm`], [`space`], [`settle`], [`temperature`]), and
+//! the log is put to rest ([`Pipeline::rest`]).
 
 use crate::commit::{Pipeline, RestBytes, Resting};
-use crate::compaction::calm::{Calmness, loose_parts};
-use crate::compaction::{settle, temperature};
+use crate::compaction::calm::{Calmness, Quiet, loose_parts};
+use crate::compaction::{settle, space, temperature};
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::stats::counters::Counter;
@@ -17,40 +17,47 @@ impl Core {
         self.calm.lock().lasts(self.visible())
     }
 
-    /// Begins to tighten the trees if nobody writes, or to compress what has settled or is not read;
-    /// `at_once`: without a pause. The answer is [`Calmness::Calm`] if it has begun, or has to look again.
+    /// Begins to tighten the trees if nobody writes, or to compress what has settled or is not read, and also
+    /// beside writes to give space back; `at_once`: without a pause. The answer is [`Calmness::Calm`] if it has
+    /// begun, or has to look again.
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
-        // A look may read files; nobody waits for the lock of `calm` meanwhile.
+        // A look may read files, and one worker looks at a time.
         let mut looks = self.work.look();
         let (visible, now, settings) = (self.visible(), self.clock.now(), &self.settings);
-        // All that waits is taken, or some; `None`: nothing was written since the last look.
-        let all = {
-            let mut calm = self.calm.lock();
-            let calmness = calm.look(visible, Instant::now());
-            match calmness {
-                Calmness::After(_) if !at_once => return calmness,
-                Calmness::Tight if !looks.are_due(settings, now) => {
-                    return Calmness::after(looks.wait(settings, now));
-                }
-                _ => {}
+        let (calmness, quiet) = self.calm.lock().look(visible, Instant::now());
+        let wait = |left| Calmness::after(quiet.left().into_iter().chain(left).min());
+        let is_quiet = at_once || quiet == Quiet::Now;
+        match calmness {
+            Calmness::After(_) if !at_once => return self.reclaim(false).unwrap_or(calmness),
+            Calmness::Tight if !looks.are_due(settings, now) => {
+                return self.reclaim(is_quiet).unwrap_or_else(|| wait(looks.wait(settings, now)));
             }
-            // Another worker looks when it has finished. A caller waits until it has.
-            let quiet = self.work.is_quiet();
-            if self.reserve.is_tight() || !quiet {
-                return if at_once && !quiet { Calmness::Calm } else { Calmness::Tight };
-            }
-            let user_bytes = self.counters.total(Counter::UserBytes);
-            let grants = || calm.grants_all(user_bytes, self.totals.lock().base_bytes);
-            (calmness != Calmness::Tight).then(grants)
-        };
+            _ => {}
+        }
+        // Another worker looks when it has finished. A caller waits until it has.
+        let idle = self.work.is_quiet();
+        if self.reserve.is_tight() || !idle {
+            return if at_once && !idle { Calmness::Calm } else { Calmness::Tight };
+        }
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
         let (catalog, store) = (&self.catalog, &self.store);
         let view = settle::View { version, catalog, store, settings, room };
-        if let Some(all) = all {
+        // Nothing was written since the last look.
+        let tight = calmness == Calmness::Tight;
+        if !tight {
+            let (user, base) =
+                (self.counters.total(Counter::UserBytes), self.totals.lock().base_bytes);
+            // All that waits is taken, or some.
+            let all = self.calm.lock().grants_all(user, base);
             let loose = loose_parts(version, (catalog, store), (settings, all), room);
             if self.work.tighten(loose, "calm") {
                 return Calmness::Calm;
             }
+        }
+        if let Some(calm) = self.reclaim(is_quiet) {
+            return calm;
+        }
+        if !tight {
             let (raw, more) = view.raw_parts(&mut looks.raw, |segment| self.is_unsettled(segment));
             if self.work.tighten(raw, "uncompressed") || more {
                 return Calmness::Calm;
@@ -61,7 +68,29 @@ impl Core {
             return Calmness::Calm;
         }
         self.calm.lock().tightened(visible);
-        Calmness::after(looks.wait(settings, now))
+        wait(looks.wait(settings, now))
+    }
+
+    /// Has compacted what gives back space ([`space`]); `None`: there is nothing, or it is not the time.
+    fn reclaim(&self, quiet: bool) -> Option<Calmness> {
+        let mut ledger = self.space.lock();
+        let done = &self.counters.background;
+        let [flushes, pushes, compactions] = [&done.flushes, &done.pushes, &done.compactions]
+            .map(|counter| counter.load(Ordering::Relaxed));
+        let ingested = self.ingested_end.load(Ordering::Acquire);
+        let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
+        let (trees, oldest) = (version.trees().len(), self.snapshots.first());
+        let changes = pushes + compactions;
+        let now = space::Moment { flushes, ingested, changes, trees, oldest, quiet };
+        if self.reserve.is_tight() || self.work.is_compacting() || !ledger.is_due(now) {
+            return None;
+        }
+        let (catalog, store, settings) = (&self.catalog, &self.store, &self.settings);
+        let trees = settle::View { version, catalog, store, settings, room };
+        let (visible, time) = (self.visible(), self.earliest_time());
+        let view = space::View { trees, oldest, visible, time, quiet };
+        let keys = ledger.look(&view, now, |id| self.work.fresh(id));
+        (!keys.is_empty() && self.work.tighten(keys, space::CAUSE)).then_some(Calmness::Calm)
     }
 
     /// Puts the log to rest if nobody writes.

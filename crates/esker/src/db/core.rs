@@ -12,6 +12,7 @@ use crate::commit::Pipeline;
 use crate::compaction::CompactionRule;
 use crate::compaction::calm::Calm;
 use crate::compaction::queue::WorkQueue;
+use crate::compaction::space::Ledger;
 use crate::directory::files::Files;
 use crate::directory::reserve::Reserve;
 use crate::error::{Error, Result};
@@ -75,6 +76,7 @@ pub struct Core {
     pub(crate) work: WorkQueue,
     /// Whether writes have paused.
     pub(super) calm: Mutex<Calm>,
+    pub(super) space: Mutex<Ledger>,
     /// Wakes the thread that prepares log files.
     pub(super) log_signal: Arc<Signal>,
     /// Wakes the thread that syncs the log and records how far it is synced.

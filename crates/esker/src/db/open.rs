@@ -142,13 +142,12 @@ impl Core {
         let (latch, counters, end) = (Arc::new(monitor.latch()), Arc::default(), recovered.end);
         let (log_signal, sync_signal) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         let wanted = Wanted::new(sync_signal.clone());
-        let pipeline = if options.read_only {
-            None
-        } else {
+        let resume = || {
             let mut config = LogConfig::of(logs, options, &settings, store.manifest.number());
             tell_about_log(&mut config, (&counters, &waits, bus), &wanted, &log_signal, &reserve);
-            Some(Pipeline::resume(config, recovered, latch.clone())?)
+            Pipeline::resume(config, recovered, latch.clone())
         };
+        let pipeline = (!options.read_only).then(resume).transpose()?;
         let core = Arc::new(Self {
             path: path.to_owned(),
             fs: options.fs.clone(),
@@ -175,6 +174,7 @@ impl Core {
             room: Signal::new(),
             work: WorkQueue::new(files.work().clone()),
             calm: parking_lot::Mutex::new(Calm::new(end, Instant::now())),
+            space: parking_lot::Mutex::default(),
             log_signal,
             sync_signal,
             buffered_end: Default::default(),

@@ -10,6 +10,7 @@
 use crate::base::{KeyspaceId, Millis};
 use crate::commit::Resting;
 use crate::compaction::calm::Calmness;
+use crate::compaction::looks::{LOOK_AGAIN, expiry_wait};
 use crate::compaction::queue::PartitionKey;
 use crate::db::core::Core;
 use crate::db::output::Merger;
@@ -27,9 +28,6 @@ use std::time::{Duration, Instant};
 const RETIRE_TRIES: u32 = 8;
 /// How long a worker waits before it retries work that failed for a temporary reason.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
-/// Bounds of the time after which a worker checks whether entries have expired, or can be removed.
-const EXPIRY_WAIT_MIN: Duration = Duration::from_secs(1);
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Starts the threads; a read-only database has none.
@@ -320,15 +318,9 @@ impl Core {
         !ids.is_empty()
     }
 
-    /// How long an idle worker may wait for entries to expire. It checks again after a while if a
-    /// snapshot still sees expired entries, or if space could not be freed: the end of a snapshot
-    /// or checkpoint gives no signal.
+    /// How long an idle worker may wait for entries to expire, or for space that could not be freed.
     fn wait_for_looking_again(&self) -> Option<Duration> {
-        let expiry = self.work.next_expiry().map(|expiry| {
-            let left = expiry.saturating_sub(self.clock.now());
-            let wait = if left == 0 { LOOK_AGAIN } else { Duration::from_millis(left) };
-            wait.clamp(EXPIRY_WAIT_MIN, LOOK_AGAIN)
-        });
+        let expiry = self.work.next_expiry().map(|expiry| expiry_wait(expiry, self.clock.now()));
         expiry.or_else(|| self.files.has_postponed().then_some(LOOK_AGAIN))
     }
 

@@ -183,6 +183,21 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The file system. Default: the operating system's.
     pub fs: Arc<dyn Fs>,
+    /// How many times the live data the run files may take, from 1.1 to 100. Beyond that, partitions are
+    /// compacted in which little has to be rewritten for what is freed, as soon as no other compaction is
+    /// due. Only what can be freed counts, not what snapshots, iterators and branches hold, and not the
+    /// first 16 MiB. A smaller number costs more writes, a larger one fewer. Default: 1.45.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.max_space_amplification = 1.2;
+    /// let db = esker::Db::open_with(&dir, options)?;
+    /// let stats = db.stats();
+    /// assert!(stats.reclaimable_bytes <= stats.reclaimable_bytes_max);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub max_space_amplification: f64,
     /// Bytes of one write buffer (a set of memtables). Default: a 32nd of `memory`, of which 64 MiB are
     /// used until the data are 16 times that. Small sizes are for tests.
     pub memtable_bytes: Option<u64>,
@@ -255,6 +270,9 @@ pub struct Options {
     /// Puts the log to rest soon, and makes what it then keeps small, for tests.
     #[doc(hidden)]
     pub small_rest: Option<SmallRest>,
+    /// The dead bytes that do not count, for tests; otherwise 16 MiB.
+    #[doc(hidden)]
+    pub small_space: Option<u64>,
 }
 
 /// When and how a log rests in tests.
@@ -302,6 +320,7 @@ impl Default for Options {
             compaction_filters: Vec::new(),
             clock: Arc::new(SystemClock),
             fs: crate::fs::os(),
+            max_space_amplification: 1.45,
             memtable_bytes: None,
             partition_bytes: None,
             segment_bytes: 1 << 20,
@@ -314,6 +333,7 @@ impl Default for Options {
             small_tiers: None,
             small_cold: false,
             small_rest: None,
+            small_space: None,
         }
     }
 }

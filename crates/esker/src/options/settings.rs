@@ -35,6 +35,10 @@ const TABLE_BYTES: u64 = 4 << 20;
 const TABLES_ASKED: u64 = 16;
 /// A set has at most this many small memtables for its bytewise keyspaces.
 pub const TABLES_MAX: usize = 64;
+/// Dead bytes that nobody minds: a database of a few megabytes would be compacted all the time.
+const SPACE_RESERVE: u64 = 16 << 20;
+const SPACE_LEAST: f64 = 1.1;
+const SPACE_MOST: f64 = 100.0;
 /// Bases of partitions are this many flushes large, within the first two bounds: then compactions of a
 /// partition come about as rarely as pushes of a span, and a piece of a run is not too small. Larger
 /// partitions make larger compactions, so a partition has more than `PARTITION_BYTES` only to be a third
@@ -69,6 +73,15 @@ pub const HISTORY_SETS: u64 = 2;
 /// Entries take less room in the log than in memory, so this matters only for what fills no
 /// memtable: writes that were refused after their reservation, and changes of keyspaces.
 pub const LOG_PER_MEMTABLE: u64 = 2;
+
+/// How much dead space a database may have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpaceBound {
+    /// Bytes of run files over live bytes.
+    pub amplification: f64,
+    /// Dead bytes that do not count.
+    pub reserve: u64,
+}
 
 /// Numbers that hold while the database is open.
 #[derive(Debug, Clone)]
@@ -116,6 +129,8 @@ pub struct Settings {
     pub sync_interval: Option<Duration>,
     /// Tiers of a given shape, for tests.
     pub small_tiers: Option<SmallTiers>,
+    /// How much dead space there may be.
+    pub space: SpaceBound,
     /// The pause after which the log rests, if a test says so.
     pub rest_after: Option<Duration>,
 }
@@ -181,6 +196,7 @@ impl Settings {
             durability: options.durability,
             sync_interval: options.sync_interval,
             small_tiers: options.small_tiers,
+            space: space_bound(options)?,
             rest_after: options.small_rest.map(|rest| rest.after),
         })
     }
@@ -277,6 +293,17 @@ fn table_bytes(memtable_bytes: u64, asked: bool) -> u64 {
         false => TABLE_BYTES,
     };
     bytes.max(memtable_bytes / TABLES_MAX as u64).min(memtable_bytes)
+}
+
+/// How much dead space there may be.
+fn space_bound(options: &Options) -> Result<SpaceBound> {
+    let amplification = options.max_space_amplification;
+    if !(SPACE_LEAST..=SPACE_MOST).contains(&amplification) {
+        return Err(Error::invalid(format!(
+            "max_space_amplification is {amplification}: give a number from {SPACE_LEAST} to {SPACE_MOST}"
+        )));
+    }
+    Ok(SpaceBound { amplification, reserve: options.small_space.unwrap_or(SPACE_RESERVE) })
 }
 
 /// A quarter of the machine's memory, or of the control group's limit where that is smaller.

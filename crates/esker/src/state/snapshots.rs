@@ -92,6 +92,11 @@ impl Snapshots {
         self.counts.lock().keys().copied().collect()
     }
 
+    /// The oldest registered position.
+    pub fn first(&self) -> Option<Seq> {
+        self.counts.lock().keys().next().copied()
+    }
+
     /// How many positions are registered, and the time of the oldest.
     pub fn oldest(&self) -> (usize, Option<Millis>) {
         let counts = self.counts.lock();

@@ -16,9 +16,12 @@ use crate::base::{KeyspaceId, Millis};
 use crate::cache::BlockCache;
 use crate::catalog::Catalog;
 use crate::commit::Pipeline;
+use crate::compaction::policy::reclaimable_max;
 use crate::compaction::queue::WorkQueue;
+use crate::compaction::space::SpaceUse;
 use crate::directory::files::Files;
 use crate::memtable::ChunkPool;
+use crate::options::settings::SpaceBound;
 use crate::state::State;
 use crate::state::retired::Retired;
 use crate::state::snapshots::Snapshots;
@@ -49,6 +52,8 @@ pub struct Sources<'a> {
     pub files: &'a Files,
     pub pool: &'a ChunkPool,
     pub work: &'a WorkQueue,
+    /// What was last found about dead space, and how much is allowed.
+    pub space: (SpaceUse, SpaceBound),
     /// The memory budget.
     pub memory: u64,
     /// The time by which entries expire.
@@ -135,7 +140,15 @@ impl Sources<'_> {
             ..Stats::default()
         };
         self.counters.read_into(&mut stats);
+        self.count_dead_space(&mut stats);
         stats
+    }
+
+    fn count_dead_space(&self, stats: &mut Stats) {
+        let (space, bound) = self.space;
+        stats.reclaimable_bytes = space.reclaimable;
+        stats.reclaimable_bytes_max = reclaimable_max(space.live, bound, false);
+        stats.unreclaimable_bytes = space.held;
     }
 
     fn written(&self, log: u64) -> BytesWritten {

@@ -111,6 +111,18 @@ macro_rules! metrics {
                     in "compaction/queue.rs";
                 /// Bytes that run files take on the device.
                 data_file_bytes: gauge bytes "esker_data_file_bytes" in "directory/files.rs";
+                /// Bytes of run files that compactions could free now: an estimate, made when the tree
+                /// has changed and no compaction is due.
+                reclaimable_bytes: gauge bytes "esker_reclaimable_bytes"
+                    in "compaction/space.rs";
+                /// How many such bytes there may be by `Options::max_space_amplification`, with the
+                /// reserve.
+                reclaimable_bytes_max: gauge bytes "esker_reclaimable_max_bytes"
+                    in "compaction/policy.rs";
+                /// Bytes of run files that are dead, but that snapshots or branches keep: an estimate
+                /// like `esker_reclaimable_bytes`.
+                unreclaimable_bytes: gauge bytes "esker_unreclaimable_bytes"
+                    in "compaction/space.rs";
                 /// Bytes that log files take on the device.
                 log_file_bytes: gauge bytes "esker_log_file_bytes" in "commit/space/rest.rs";
                 /// Bytes of log that memtables need: what an open after a kill would read.

@@ -36,6 +36,7 @@ mod scale;
 mod settling;
 mod shared_work;
 mod snapshots;
+mod space;
 mod statistics;
 mod temperature;
 mod tiers;

@@ -84,17 +84,33 @@ fn calm_begins_after_a_pause_and_ends_with_a_write() {
     let start = Instant::now();
     let at = |share: u32| start + policy::CALM_AFTER * share / 4;
     let mut calm = Calm::new(7, start);
-    assert_eq!(calm.look(7, at(9)), Calmness::Tight, "nothing was written since it was opened");
-    assert_eq!(calm.look(8, at(10)), Calmness::After(policy::CALM_AFTER));
+    let look = |calm: &mut Calm, visible, now| calm.look(visible, now).0;
+    assert_eq!(look(&mut calm, 7, at(9)), Calmness::Tight, "nothing was written since the open");
+    assert_eq!(look(&mut calm, 8, at(10)), Calmness::After(policy::CALM_AFTER));
     assert!(calm.lasts(8) && !calm.lasts(9));
-    assert_eq!(calm.look(8, at(13)), Calmness::After(policy::CALM_AFTER / 4));
-    assert_eq!(calm.look(8, at(14)), Calmness::Calm);
+    assert_eq!(look(&mut calm, 8, at(13)), Calmness::After(policy::CALM_AFTER / 4));
+    assert_eq!(look(&mut calm, 8, at(14)), Calmness::Calm);
     calm.tightened(7);
-    assert_eq!(calm.look(8, at(14)), Calmness::Calm, "somebody wrote since the look");
+    assert_eq!(look(&mut calm, 8, at(14)), Calmness::Calm, "somebody wrote since the look");
     calm.tightened(8);
-    assert_eq!(calm.look(8, at(15)), Calmness::Tight);
-    assert_eq!(calm.look(9, at(16)), Calmness::After(policy::CALM_AFTER));
-    assert_eq!(calm.look(10, at(20)), Calmness::After(policy::CALM_AFTER), "writes go on");
+    assert_eq!(look(&mut calm, 8, at(15)), Calmness::Tight);
+    assert_eq!(look(&mut calm, 9, at(16)), Calmness::After(policy::CALM_AFTER));
+    assert_eq!(look(&mut calm, 10, at(20)), Calmness::After(policy::CALM_AFTER), "writes go on");
+}
+
+#[test]
+fn a_database_is_quiet_after_a_long_pause() {
+    let start = Instant::now();
+    let quiet = start + policy::QUIET_AFTER;
+    let mut calm = Calm::new(7, start);
+    assert_eq!(calm.look(7, quiet).1, Quiet::Never, "nothing was written since the open");
+    assert_eq!(calm.look(8, quiet).1, Quiet::After(policy::QUIET_AFTER));
+    let later = quiet + policy::QUIET_AFTER;
+    assert_eq!(calm.look(8, later - policy::CALM_AFTER).1, Quiet::After(policy::CALM_AFTER));
+    assert_eq!(calm.look(8, later).1, Quiet::Now);
+    calm.tightened(8);
+    assert_eq!(calm.look(8, later), (Calmness::Tight, Quiet::Now));
+    assert_eq!(calm.look(9, later).1, Quiet::After(policy::QUIET_AFTER), "somebody wrote");
 }
 
 #[test]

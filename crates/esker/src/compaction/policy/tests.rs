@@ -134,3 +134,69 @@ fn neighbours_are_staggered() {
     assert!((400..600).contains(&odd), "{odd} of 1000");
     assert_eq!(stagger(None), stagger(Some(b"")));
 }
+
+const BOUND: SpaceBound = SpaceBound { amplification: 1.5, reserve: 100 };
+
+fn amount(bytes: f64, entries: f64, deletes: f64) -> Amount {
+    Amount { bytes, entries, deletes }
+}
+
+#[test]
+fn what_is_replaced_or_deleted_is_hidden() {
+    let base = amount(10_000.0, 100.0, 0.0);
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1.0, "{found}");
+    near(hidden_bytes(amount(0.0, 0.0, 0.0), base, 0.0), 0.0);
+    near(hidden_bytes(amount(3000.0, 30.0, 0.0), base, 0.0), 3000.0);
+    near(hidden_bytes(amount(3000.0, 30.0, 0.0), base, 0.75), 750.0);
+    // Forty deletes of 20 bytes each.
+    near(hidden_bytes(amount(800.0, 40.0, 40.0), base, 1.0), 800.0 + 4000.0);
+    near(hidden_bytes(amount(800.0, 400.0, 400.0), base, 0.0), 800.0 + 10_000.0);
+    // Where nothing lies below, at most half is a newer version of the other half.
+    near(hidden_bytes(amount(3000.0, 30.0, 0.0), amount(0.0, 0.0, 0.0), 0.0), 1500.0);
+    near(hidden_bytes(amount(400.0, 20.0, 20.0), amount(0.0, 0.0, 0.0), 0.0), 400.0);
+}
+
+#[test]
+fn dead_space_is_bounded_beside_the_live_data_and_the_reserve() {
+    assert_eq!(reclaimable_max(1000, BOUND, false), 600);
+    assert_eq!(reclaimable_max(1000, BOUND, true), 150);
+    assert_eq!(reclaimable_max(0, BOUND, false), 100);
+    let strict = SpaceBound { amplification: 1.01, ..BOUND };
+    assert_eq!(reclaimable_max(1000, strict, true), 110);
+    assert!(
+        reclaimable_max(u64::MAX, SpaceBound { amplification: 100.0, ..BOUND }, false) > 1 << 60
+    );
+}
+
+#[test]
+fn a_compaction_has_room_within_the_bound() {
+    let goal = |temporary, quiet| reclaimable_goal(1000, temporary, BOUND, quiet);
+    assert_eq!((goal(0, false), goal(50, false), goal(1000, false)), (600, 550, 450));
+    // Whatever the bound, a database that is not quiet keeps what a quiet one does.
+    for (live, amplification, temporary) in
+        [(0, 1.1, 1000), (1000, 1.1, 1000), (1 << 40, 1.1, 1 << 40), (1 << 40, 100.0, 0)]
+    {
+        let bound = SpaceBound { amplification, ..BOUND };
+        let goal = |quiet| reclaimable_goal(live, temporary, bound, quiet);
+        assert!(goal(false) >= goal(true), "{live}, {amplification}");
+        assert!(goal(false) <= reclaimable_max(live, bound, false), "{live}, {amplification}");
+    }
+}
+
+#[test]
+fn little_is_not_given_back_for_much() {
+    let is_worth =
+        |reclaimable, rewritten| is_worth_reclaiming(worth(reclaimable, rewritten), BOUND);
+    assert!(is_worth(1, 8) && !is_worth(1, 9) && !is_worth(0, 0));
+    assert!(worth(3, 4) > worth(2, 4));
+    // Where dead space is spread evenly, a strict bound could not be kept.
+    let strict = SpaceBound { amplification: 1.1, ..BOUND };
+    assert!(is_worth_reclaiming(worth(1, 10), strict));
+    assert!(!is_worth_reclaiming(worth(1, 12), strict));
+}
+
+#[test]
+fn tombstones_grow_old_with_what_is_written() {
+    assert!(!tombstone_is_old(1000, 1000, BOUND) && tombstone_is_old(1001, 1000, BOUND));
+    assert!(!tombstone_is_old(400, 10, BOUND) && tombstone_is_old(401, 10, BOUND));
+}

@@ -209,6 +209,18 @@ fn what_is_not_due_is_taken_only_while_it_is_calm() {
     assert!(!work.tighten(Vec::new(), "calm"));
 }
 
+#[test]
+fn what_gives_space_back_does_not_wait_for_a_pause() {
+    let work = work();
+    assert!(work.tighten(vec![key(1)], "space") && !work.is_quiet());
+    work.force([key(3)]);
+    assert_eq!(work.take_compactions(false), [key(3)], "what is due and asked for comes first");
+    assert!(work.take_compactions(false).is_empty(), "one worker is enough");
+    work.end_compactions(&[key(3)], None);
+    assert_eq!(work.take_compactions(false), [key(1)]);
+    assert_eq!(work.cause(&[key(1)]), "space");
+}
+
 /// Partitions that are due, each with runs of its own file or of the same one.
 fn due_in(files: &[u64]) -> Vec<Tree> {
     let of = |file: &u64| {

@@ -139,3 +139,14 @@ fn a_small_number_has_few_compactions_at_once_but_flushes_apart() {
     assert_eq!(of(16 << 20, Some(4)), (4, true));
     assert_eq!(of(64 << 20, Some(1)), (1, false));
 }
+
+#[test]
+fn a_space_amplification_that_cannot_be_kept_is_refused() {
+    for bound in [1.1, 1.45, 100.0] {
+        let given = settings(|options| options.max_space_amplification = bound).unwrap();
+        assert_eq!(given.space, SpaceBound { amplification: bound, reserve: 16 << 20 });
+    }
+    for bound in [0.0, 1.0, 1.05, 101.0, f64::NAN, f64::INFINITY] {
+        assert!(settings(|options| options.max_space_amplification = bound).is_err(), "{bound}");
+    }
+}
