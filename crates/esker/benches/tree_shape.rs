@@ -4,12 +4,14 @@
 //! `cargo bench -p esker --bench tree_shape -- --ratio 300 --data-mib 256 --load overwrite --rate 0`
 //! makes a database whose data are `ratio` flushes large, with partitions and run segments scaled
 //! along, brings it into a steady state, and prints one line of JSON. The rate is in writes per
-//! second; 0 is as fast as they go.
+//! second; 0 is as fast as they go. `--space` is `Options::max_space_amplification`.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a measurement")]
 #![allow(missing_docs)]
 
-use esker::{Compression, Db, Durability, Options, StepSource};
+use esker::{Compression, Db, Durability, Event, EventKind, EventListener, Options, StepSource};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const VALUE_BYTES: usize = 100;
@@ -56,12 +58,13 @@ struct Plan {
     data_bytes: u64,
     load: Load,
     rate: u64,
+    space: f64,
     dir: Option<String>,
 }
 
 fn plan() -> Plan {
-    let mut plan =
-        Plan { ratio: 300, data_bytes: 256 << 20, load: Load::Overwrite, rate: 0, dir: None };
+    let (load, space) = (Load::Overwrite, Options::default().max_space_amplification);
+    let mut plan = Plan { ratio: 300, data_bytes: 256 << 20, load, rate: 0, space, dir: None };
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
         let mut value = || args.next().unwrap();
@@ -69,6 +72,7 @@ fn plan() -> Plan {
             "--ratio" => plan.ratio = value().parse().unwrap(),
             "--data-mib" => plan.data_bytes = value().parse::<u64>().unwrap() << 20,
             "--rate" => plan.rate = value().parse().unwrap(),
+            "--space" => plan.space = value().parse().unwrap(),
             "--dir" => plan.dir = Some(value()),
             "--load" => {
                 plan.load = match value().as_str() {
@@ -128,6 +132,18 @@ fn tree_bytes(db: &Db) -> u64 {
 fn rewritten(db: &Db) -> u64 {
     let written = db.stats().written;
     written.flush + written.compaction
+}
+
+/// Counts the bytes that were written to give space back.
+#[derive(Default)]
+struct ForSpace(AtomicU64);
+
+impl EventListener for ForSpace {
+    fn event(&self, event: &Event) {
+        if let EventKind::CompactionEnd { cause: "space", output_bytes, .. } = event.kind {
+            self.0.fetch_add(output_bytes, Ordering::Relaxed);
+        }
+    }
 }
 
 struct Writer {
@@ -210,6 +226,10 @@ fn main() {
     // From 512 KiB on the engine's own choice is in proportion.
     options.partition_bytes = (flush_bytes < 512 << 10).then(|| (8 * flush_bytes).max(32 << 10));
     options.segment_bytes = (flush_bytes / 8).clamp(4 << 10, 1 << 20) as u32;
+    options.max_space_amplification = plan.space;
+    options.small_space = Some(flush_bytes / 4);
+    let for_space = Arc::new(ForSpace::default());
+    options.on_event = Some(for_space.clone());
     let db = Db::open_with(&dir, options).unwrap();
     let keys = plan.data_bytes / ENTRY_BYTES;
     let value = {
@@ -241,6 +261,7 @@ fn main() {
     (writer.rate, writer.written, writer.begun) = (plan.rate, 0, Instant::now());
     writer.bytes = 0;
     let (before, flushed) = (rewritten(&db), db.stats().written.flush);
+    for_space.0.store(0, Ordering::Relaxed);
     // Several rounds of the compactions of every partition, which are in step after the load.
     let count = 2 * keys;
     let every = (count / 2_000).max(1);
@@ -263,6 +284,7 @@ fn main() {
     }
     let took = writer.begun.elapsed();
     let (after, flushed) = (rewritten(&db), db.stats().written.flush - flushed);
+    let for_space = for_space.0.load(Ordering::Relaxed);
     db.wait_until_idle().unwrap();
     let quiet = rewritten(&db);
     let user = writer.bytes;
@@ -272,7 +294,7 @@ fn main() {
         "{{\"ratio\":{},\"load\":\"{:?}\",\"rate\":{},\"data_bytes\":{},\"flush_bytes\":{},\
          \"amplification\":{:.2},\"of_flushes\":{:.2},\"left\":{:.2},\"runs_mean\":{:.1},\"runs_max\":{},\
          \"space_mean\":{:.2},\"space_max\":{:.2},\"writes_per_second\":{:.0},\"longest_ms\":{:.1},\
-         \"partitions\":{},\"flushes\":{}}}",
+         \"partitions\":{},\"flushes\":{},\"for_space\":{:.2}}}",
         plan.ratio,
         plan.load,
         plan.rate,
@@ -289,5 +311,6 @@ fn main() {
         seen.longest.as_secs_f64() * 1e3,
         stats.trees.iter().map(|tree| tree.partitions).sum::<u64>(),
         stats.flushes,
+        of(for_space),
     );
 }

@@ -246,7 +246,7 @@ define_events! {
     }
     /// A compaction ended.
     CompactionEnd = "compaction_end", INFO, ALL {
-        /// Why it ran: `due`, `requested`, `calm`, `uncompressed` or `temperature`.
+        /// Why it ran: `due`, `requested`, `calm`, `space`, `uncompressed` or `temperature`.
         cause: &'static str,
         /// The keyspace of the first partition.
         keyspace: String,

@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex};
 const KEYS: usize = 10_000;
 const RESERVE: u64 = 32 << 10;
 
-/// Tells when a compaction or push for space has ended.
-struct Ended(Mutex<Sender<()>>);
+/// Tells when a compaction or push for space has ended, and how many bytes it wrote.
+struct Ended(Mutex<Sender<u64>>);
 
 impl EventListener for Ended {
     fn event(&self, event: &Event) {
-        if matches!(event.kind, EventKind::CompactionEnd { cause: "space", .. }) {
-            let _ = self.0.lock().unwrap().send(());
+        if let EventKind::CompactionEnd { cause: "space", output_bytes, .. } = event.kind {
+            let _ = self.0.lock().unwrap().send(output_bytes);
         }
     }
 }
 
-fn options() -> (Options, Receiver<()>) {
+fn options() -> (Options, Receiver<u64>) {
     let (send, ended) = channel();
     let mut options = small();
     options.memory = Some(32 << 20);
@@ -189,4 +189,91 @@ fn branches_hold_what_they_share() {
     db.wait_until_idle().unwrap();
     let (after, live) = (bytes(&db), live(&db));
     assert!(after <= live * 105 / 100 + RESERVE, "{after} bytes, {live} live");
+}
+
+/// Has everything done that is not due, and returns what was written for a byte of the user: in all compactions, and
+/// in those for space.
+fn costs(db: Db, ended: &Receiver<u64>) -> (f64, f64) {
+    db.wait_until_idle().unwrap();
+    let written = db.stats().written;
+    // The listener has heard everything when the database is closed.
+    db.close().unwrap();
+    drop(db);
+    let of_user = |bytes: u64| bytes as f64 / written.user as f64;
+    let found = (of_user(written.compaction), of_user(ended.try_iter().sum()));
+    println!("bytes for a byte, in all and for space: {found:?}");
+    found
+}
+
+/// After every step the dead space that can be freed is within the bound, and all steps together rewrite a byte a
+/// bounded number of times, whatever readers and branches hold meanwhile.
+#[test]
+fn a_long_history_keeps_the_bound_and_rewrites_a_byte_a_few_times() {
+    let seed = std::env::var("ESKER_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+    eprintln!("ESKER_SEED={seed}");
+    let (place, mut rng) = (Place::new(), Rng::new(seed));
+    let (mut options, ended) = options();
+    if rng.percent(50) {
+        options.small_tiers =
+            Some(SmallTiers { count: 2, fan_out: 3, runs: 4, direct: 1, tightens: true });
+    }
+    let db = loaded(&place, options);
+    let mut number = |below: usize| rng.below(below as u64) as usize;
+    let (mut readers, mut named, mut branch) = (Vec::new(), false, None);
+    for _ in 0..60 {
+        match number(10) {
+            0 | 1 if readers.len() < 3 => readers.push(db.snapshot().unwrap()),
+            0..=2 => readers.clear(),
+            3 if named => assert!(db.drop_named_snapshot("kept").unwrap()),
+            3 => db.snapshot_named("kept").unwrap(),
+            4 if branch.take().is_some() => assert!(db.drop_branch("other").unwrap()),
+            4 => branch = Some(db.branch("other").unwrap()),
+            5 => {
+                let low = number(KEYS);
+                db.remove_range(key(low)..key(low + 1 + number(KEYS / 4))).unwrap();
+            }
+            6 => (0..400).for_each(|_| db.remove(key(number(KEYS))).unwrap()),
+            _ => {}
+        }
+        named = db.named_snapshots().unwrap().iter().any(|name| name == "kept");
+        let target = branch.as_ref().filter(|_| number(4) == 0).unwrap_or(&db);
+        load(target, (0..400).map(|_| number(KEYS)));
+        db.flush().unwrap();
+        db.wait_until_idle().unwrap();
+        let stats = db.stats();
+        let (found, most) = (stats.reclaimable_bytes, stats.reclaimable_bytes_max);
+        assert!(found <= most, "{found} bytes are left, {most} may be");
+        if readers.is_empty() && !named && branch.is_none() {
+            let (after, live) = (bytes(&db), live(&db));
+            assert!(after <= live * 145 / 100 + RESERVE, "{after} bytes, {live} live");
+        }
+    }
+    drop((readers, branch));
+    let (all, for_space) = costs(db, &ended);
+    assert!(all < 12.0 && for_space < 8.0, "{all} bytes for a byte, {for_space} for space");
+}
+
+/// The database never becomes quiet without having something to give back, and still it is not rewritten
+/// for little (S25).
+#[test]
+fn pauses_give_space_back_at_a_bounded_price() {
+    let place = Place::new();
+    let (mut options, ended) = options();
+    options.small_space = Some(0);
+    // Otherwise tightening would come first.
+    lazy_tiers(&mut options);
+    let db = loaded(&place, options);
+    let mut rng = Rng::new(5);
+    let mut most = 0;
+    for _ in 0..150 {
+        load(&db, (0..KEYS / 100).map(|_| rng.below(KEYS as u64) as usize));
+        db.flush().unwrap();
+        db.wait_until_idle().unwrap();
+        most = most.max(bytes(&db));
+    }
+    let live = live(&db);
+    assert!(most <= live * 125 / 100, "{most} bytes, {live} live");
+    let (all, for_space) = costs(db, &ended);
+    assert!(all < 11.0 && for_space < 9.0, "{all} bytes for a byte, {for_space} for space");
 }
