@@ -105,6 +105,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) durability: Option<&'a str>,
     pub(crate) sync_interval: Option<f64>,
     pub(crate) workers: Option<usize>,
+    pub(crate) cold_after: Option<f64>,
+    pub(crate) max_space_amplification: Option<f64>,
     pub(crate) recovery: Option<&'a str>,
     pub(crate) order: Option<Arc<PyOrder>>,
     pub(crate) merges: Vec<Arc<PyMerge>>,
@@ -133,6 +135,14 @@ impl Wanted<'_> {
             .map(Duration::try_from_secs_f64)
             .transpose()
             .map_err(|_| invalid("'sync_interval' must be a number of seconds, or None"))?;
+        options.cold_after = self
+            .cold_after
+            .map(Duration::try_from_secs_f64)
+            .transpose()
+            .map_err(|_| invalid("'cold_after' must be a number of seconds, or None"))?;
+        if let Some(bound) = self.max_space_amplification {
+            options.max_space_amplification = bound;
+        }
         if let Some(order) = &self.order {
             options.comparators.push(order.clone());
         }

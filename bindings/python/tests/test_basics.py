@@ -250,6 +250,8 @@ def test_options(tmp_path):
         sync_interval=None,
         workers=1,
         recovery="keep-prefix",
+        cold_after=None,
+        max_space_amplification=1.2,
     ).close()
     for compression in (None, b"snappy", "auto", "lz4", "zstd"):
         with esker.DB(tmp_path / "one", create_if_missing=True, compression=compression) as db:
@@ -261,6 +263,9 @@ def test_options(tmp_path):
         ({"recovery": "none"}, ValueError),
         ({"sync_interval": -1.0}, ValueError),
         ({"sync_interval": float("nan")}, ValueError),
+        ({"cold_after": -1.0}, ValueError),
+        ({"max_space_amplification": 1.0}, ValueError),
+        ({"max_space_amplification": None}, TypeError),
         ({"memory": "much"}, TypeError),
         ({"memory": -1}, OverflowError),
         ({"memory": 1}, ValueError),

@@ -395,6 +395,16 @@ enum esker_option
    * Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
    */
   ESKER_OPTION_LOG_SEGMENT_BYTES = 15,
+  /**
+   * After which time data that nobody reads is compressed with Zstandard, in milliseconds; 0: never.
+   * Default: 3,600,000, an hour.
+   */
+  ESKER_OPTION_COLD_AFTER_MS = 16,
+  /**
+   * How much the run files may take, in percent of the live data, from 110 to 10,000; what snapshots
+   * and branches hold and the first 16 MiB do not count. Default: 145.
+   */
+  ESKER_OPTION_MAX_SPACE_PERCENT = 17,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

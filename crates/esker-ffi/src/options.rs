@@ -101,6 +101,12 @@ pub enum esker_option {
     ESKER_OPTION_BLOCK_BYTES = 14,
     /// Bytes of the largest log file. Default: 64 MiB. Small sizes are for tests.
     ESKER_OPTION_LOG_SEGMENT_BYTES = 15,
+    /// After which time data that nobody reads is compressed with Zstandard, in milliseconds; 0: never.
+    /// Default: 3,600,000, an hour.
+    ESKER_OPTION_COLD_AFTER_MS = 16,
+    /// How much the run files may take, in percent of the live data, from 110 to 10,000; what snapshots
+    /// and branches hold and the first 16 MiB do not count. Default: 145.
+    ESKER_OPTION_MAX_SPACE_PERCENT = 17,
 }
 
 /// The options of a database. They are copied when a database is opened with them.
@@ -174,6 +180,8 @@ fn set(options: &mut esker::Options, option: i32, value: u64) -> Result<()> {
         13 => options.segment_bytes = small()?,
         14 => options.block_bytes = small()?,
         15 => options.log_file_bytes = small()?,
+        16 => options.cold_after = (value != 0).then(|| Duration::from_millis(value)),
+        17 => options.max_space_amplification = f64::from(small()?) / 100.0,
         _ => return refuse(format!("{option} is no option: give an esker_option")),
     }
     Ok(())

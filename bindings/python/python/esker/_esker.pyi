@@ -218,6 +218,8 @@ class DB(Store):
         merge_operators: dict[str, _Merge] | None = None,
         compaction_filters: dict[str, _Filter] | None = None,
         on_event: _Listener | None = None,
+        cold_after: float | None = 3600.0,
+        max_space_amplification: float = 1.45,
     ) -> Self: ...
     @property
     def name(self) -> Any: ...

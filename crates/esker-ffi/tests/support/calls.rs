@@ -345,7 +345,7 @@ impl State {
         for _ in 0..input.below(3) {
             // Of the values, many are none of the option's, which must be refused.
             let (option, value) = (input.below(20) as i32, u64::from(input.byte()));
-            if option != 3 && option != 4 && option != 5 && option <= 11 {
+            if ![3, 4, 5].contains(&option) && !(12..16).contains(&option) {
                 let set = call!(esker_options_set(options, option, value));
                 assert!(set == ESKER_OK || set == ESKER_INVALID_ARGUMENT);
             }

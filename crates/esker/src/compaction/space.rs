@@ -93,10 +93,16 @@ impl Ledger {
         self.latest
     }
 
+    /// Whether the end of a snapshot may free something. It gives no signal, so somebody looks now and then.
+    pub fn waits_for_readers(&self) -> bool {
+        self.latest.held > 0 && self.seen.is_some_and(|seen| seen.oldest.is_some())
+    }
+
     /// Whether another look may find something.
     pub fn is_due(&self, now: Moment) -> bool {
         let Some(seen) = self.seen else { return true };
-        let released = (seen.trees, seen.oldest) != (now.trees, now.oldest);
+        let other = (seen.trees, seen.oldest) != (now.trees, now.oldest);
+        let released = other && self.latest.held > 0;
         // What a look in a quiet database leaves, any other leaves too.
         let stricter = now.quiet && !seen.quiet;
         let more = self.more && now.changes != seen.changes;
@@ -389,9 +395,13 @@ impl<'v> View<'v> {
     ) -> SpaceUse {
         let base = amount_of(&part.base);
         let all = base.bytes + waiting.seen.bytes + waiting.held.bytes;
-        let in_base: f64 = part.base.segments().iter().map(|s| self.dead_in_base(s)).sum();
-        let hidden = policy::hidden_bytes(waiting.seen, base, fresh) + in_base + waiting.covered;
-        let mut held = policy::hidden_bytes(waiting.held, base, fresh) + waiting.covered_held;
+        let (mut hidden, mut held) = (waiting.covered, waiting.covered_held);
+        for segment in part.base.segments() {
+            let (dead, kept) = self.dead_in_base(segment);
+            (hidden, held) = (hidden + dead, held + kept);
+        }
+        hidden += policy::hidden_bytes(waiting.seen, base, fresh);
+        held += policy::hidden_bytes(waiting.held, base, fresh);
         let mut reclaimable = hidden.min(all);
         // Seeded: what a named snapshot keeps is written a second time.
         let alone = !branched || bug!("compaction_space_copies_what_branches_hold");
@@ -407,18 +417,20 @@ impl<'v> View<'v> {
         }
     }
 
-    /// The bytes of a segment of a base that the next compaction frees: what has expired, and what was
-    /// kept for snapshots that are gone.
-    fn dead_in_base(&self, segment: &Segment) -> f64 {
+    /// The bytes of a segment of a base that the next compaction frees, what has expired and what was
+    /// kept for snapshots that are gone; and those that are kept for snapshots.
+    fn dead_in_base(&self, segment: &Segment) -> (f64, f64) {
         let meta = segment.meta();
-        let mut dead = meta.specials.all_expired(self.time) as f64;
-        if self.is_seen(meta.max_seq) {
-            // A delete, and what it hides. How many versions are hidden is not known.
-            let shadowed = if meta.shadowed { meta.entries / 4 } else { 0 };
-            dead = dead.max((2 * meta.deletes).max(shadowed) as f64);
+        let bytes =
+            |entries: u64| meta.len as f64 * (entries as f64 / meta.entries.max(1) as f64).min(1.0);
+        let expired = meta.specials.all_expired(self.time);
+        // A delete, and what it hides. How many versions are hidden is not known.
+        let shadowed = if meta.shadowed { meta.entries / 4 } else { 0 };
+        let hidden = (2 * meta.deletes).max(shadowed);
+        match self.is_seen(meta.max_seq) {
+            true => (bytes(expired.max(hidden)), 0.0),
+            false => (bytes(expired), bytes(hidden)),
         }
-        let entries = meta.entries.max(1) as f64;
-        meta.len as f64 * (dead / entries).min(1.0)
     }
 
     /// What comes next.

@@ -74,13 +74,10 @@ impl Core {
     /// Has compacted what gives back space ([`space`]); `None`: there is nothing, or it is not the time.
     fn reclaim(&self, quiet: bool) -> Option<Calmness> {
         let mut ledger = self.space.lock();
-        let done = &self.counters.background;
-        let [flushes, pushes, compactions] = [&done.flushes, &done.pushes, &done.compactions]
-            .map(|counter| counter.load(Ordering::Relaxed));
+        let (flushes, changes) = self.counters.background.changes();
         let ingested = self.ingested_end.load(Ordering::Acquire);
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
         let (trees, oldest) = (version.trees().len(), self.snapshots.first());
-        let changes = pushes + compactions;
         let now = space::Moment { flushes, ingested, changes, trees, oldest, quiet };
         if self.reserve.is_tight() || self.work.is_compacting() || !ledger.is_due(now) {
             return None;
@@ -123,7 +120,7 @@ impl Core {
         if !flushed || self.reserve.is_tight() {
             return Ok(());
         }
-        let flushes = || self.counters.background.flushes.load(Ordering::Relaxed);
+        let flushes = || self.counters.background.changes().0;
         let before = flushes();
         let sealed = self.shrink_log(pipeline);
         self.flush()?;

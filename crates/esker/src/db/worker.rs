@@ -318,10 +318,11 @@ impl Core {
         !ids.is_empty()
     }
 
-    /// How long an idle worker may wait for entries to expire, or for space that could not be freed.
+    /// How long an idle worker may wait for entries to expire, or for readers to let space go.
     fn wait_for_looking_again(&self) -> Option<Duration> {
         let expiry = self.work.next_expiry().map(|expiry| expiry_wait(expiry, self.clock.now()));
-        expiry.or_else(|| self.files.has_postponed().then_some(LOOK_AGAIN))
+        let held = || self.files.has_postponed() || self.space.lock().waits_for_readers();
+        expiry.or_else(|| held().then_some(LOOK_AGAIN))
     }
 
     fn rescore_partitions(&self, keys: &[PartitionKey]) {

@@ -228,8 +228,8 @@ define_events! {
     }
     /// A compaction began.
     CompactionBegin = "compaction_begin", INFO, ALL {
-        /// Why: `due`, `requested`, or not due, but nobody writes: `calm`, because runs wait,
-        /// `uncompressed`, because blocks are raw that would shrink, or `temperature`, because data
+        /// Why: `due`, `requested`, or not due: `space`, because dead space can be given back. Or not due, but
+        /// nobody writes: `calm`, because runs wait, `uncompressed`, because blocks are raw that would shrink, or `temperature`, because data
         /// was not read for long or is read often again.
         cause: &'static str,
         /// The keyspace of the first partition.

@@ -77,6 +77,12 @@ impl Background {
         };
         counter.fetch_add(bytes, Ordering::Relaxed);
     }
+
+    /// How many flushes there were, and how many pushes and compactions.
+    pub fn changes(&self) -> (u64, u64) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.flushes), load(&self.pushes) + load(&self.compactions))
+    }
 }
 
 /// What a batch writes.

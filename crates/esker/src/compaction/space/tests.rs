@@ -6,7 +6,8 @@ fn moment(flushes: u64, changes: u64) -> Moment {
 }
 
 fn ledger(parts: u64, found: u64) -> Ledger {
-    Ledger { seen: Some(moment(5, 5)), parts, found, more: found > 0, ..Ledger::default() }
+    let latest = SpaceUse { held: 1, ..SpaceUse::default() };
+    Ledger { latest, seen: Some(moment(5, 5)), parts, found, more: found > 0 }
 }
 
 #[test]
@@ -27,6 +28,22 @@ fn a_look_follows_a_change_that_may_have_made_a_difference() {
     let large = ledger(4 * PARTS_PER_CHANGE, 0);
     assert!(!large.is_due(moment(7, 6)) && large.is_due(moment(7, 7)));
     assert!(large.is_due(Moment { quiet: true, ..moment(6, 5) }));
+}
+
+#[test]
+fn the_end_of_a_reader_matters_where_something_was_held() {
+    let oldest = |oldest| Moment { oldest, ..moment(5, 5) };
+    let of = |held, seen| {
+        let latest = SpaceUse { held, ..SpaceUse::default() };
+        Ledger { latest, seen: Some(oldest(seen)), ..ledger(10, 0) }
+    };
+    let ends = |held, seen| {
+        let ledger = of(held, seen);
+        (ledger.waits_for_readers(), ledger.is_due(oldest(None)))
+    };
+    assert_eq!(ends(1, Some(3)), (true, true));
+    assert_eq!(ends(0, Some(3)), (false, false));
+    assert_eq!(ends(1, None), (false, false), "a branch holds it");
 }
 
 /// Otherwise a worker begins something when somebody has waited until nothing was left.
