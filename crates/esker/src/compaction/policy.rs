@@ -281,8 +281,11 @@ pub fn reclaimable_max(live: u64, bound: SpaceBound, quiet: bool) -> u64 {
 pub fn reclaimable_goal(live: u64, temporary: u64, bound: SpaceBound, quiet: bool) -> u64 {
     let most = reclaimable_max(live, bound, quiet);
     // Seeded: what was left to lie when the background had nothing left to do is taken afterwards.
-    let least =
-        if bug!("compaction_space_goal_moves") { 0 } else { reclaimable_max(live, bound, true) };
+    let least = if !quiet && bug!("compaction_space_goal_moves") {
+        0
+    } else {
+        reclaimable_max(live, bound, true)
+    };
     most.saturating_sub(temporary.min(most / TEMPORARY_DIVISOR)).max(least.min(most))
 }
 

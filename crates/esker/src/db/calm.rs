@@ -21,8 +21,13 @@ impl Core {
     /// beside writes to give space back; `at_once`: without a pause. The answer is [`Calmness::Calm`] if it has
     /// begun, or has to look again.
     pub(super) fn tighten_if_calm(&self, at_once: bool) -> Calmness {
-        // A look may read files, and one worker looks at a time.
+        // A look may read files, and one thread looks at a time.
         let mut looks = self.work.look();
+        // Another worker looks when it has finished. A caller waits until it has.
+        let idle = self.work.is_quiet();
+        if at_once && !idle {
+            return Calmness::Calm;
+        }
         let (visible, now, settings) = (self.visible(), self.clock.now(), &self.settings);
         let (calmness, quiet) = self.calm.lock().look(visible, Instant::now());
         let wait = |left| Calmness::after(quiet.left().into_iter().chain(left).min());
@@ -34,10 +39,8 @@ impl Core {
             }
             _ => {}
         }
-        // Another worker looks when it has finished. A caller waits until it has.
-        let idle = self.work.is_quiet();
         if self.reserve.is_tight() || !idle {
-            return if at_once && !idle { Calmness::Calm } else { Calmness::Tight };
+            return Calmness::Tight;
         }
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
         let (catalog, store) = (&self.catalog, &self.store);
