@@ -45,13 +45,11 @@ impl Core {
         let (version, room) = (&self.state_now().version.clone(), self.reserve.free());
         let (catalog, store) = (&self.catalog, &self.store);
         let view = settle::View { version, catalog, store, settings, room };
-        // Nothing was written since the last look.
         let tight = calmness == Calmness::Tight;
         if !tight {
-            let (user, base) =
-                (self.counters.total(Counter::UserBytes), self.totals.lock().base_bytes);
+            let user = self.counters.total(Counter::UserBytes);
             // All that waits is taken, or some.
-            let all = self.calm.lock().grants_all(user, base);
+            let all = self.calm.lock().grants_all(user, self.totals.lock().base_bytes);
             let loose = loose_parts(version, (catalog, store), (settings, all), room);
             if self.work.tighten(loose, "calm") {
                 return Calmness::Calm;
