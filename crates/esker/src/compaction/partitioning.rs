@@ -192,7 +192,7 @@ pub fn split_base<O: KeyOrder>(
                 groups.push(Vec::new());
                 filled = 0;
             }
-            filled += segment.meta().len;
+            filled += segment.meta().weight();
             if let Some(group) = groups.last_mut() {
                 group.push(segment.clone());
             }

@@ -338,6 +338,8 @@ pub struct LevelShape {
     /// Bytes of run segments of which nothing was read since the database was opened, so that it is
     /// not known how their blocks are compressed.
     pub unread_bytes: u64,
+    /// Bytes of separated values to which the level refers, whatever their compression.
+    pub value_bytes: u64,
 }
 
 /// One run segment of a tree.
@@ -364,7 +366,7 @@ pub struct SegmentShape {
     pub file: u64,
     /// Its offset in the file.
     pub offset: u64,
-    /// Bytes on disk.
+    /// Bytes on disk, with the separated values to which it refers.
     pub bytes: u64,
     /// The number of entries, deletes included, or of range tombstones, if it holds those.
     pub entries: u64,

@@ -339,6 +339,9 @@ macro_rules! metrics {
                     /// Bytes of run segments of a level of which nothing was read since the
                     /// database was opened, so that it is not known how they are compressed.
                     unread_bytes: gauge bytes "esker_level_unread_bytes" in "stats/shapes.rs";
+                    /// Bytes of separated values to which a level refers, whatever their
+                    /// compression.
+                    value_bytes: gauge bytes "esker_level_value_bytes" in "stats/shapes.rs";
                 }
             }
         }

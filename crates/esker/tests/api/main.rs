@@ -33,6 +33,7 @@ mod read_costs;
 mod reads;
 mod rest;
 mod scale;
+mod separated;
 mod settling;
 mod shared_work;
 mod snapshots;

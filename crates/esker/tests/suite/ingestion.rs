@@ -2,7 +2,7 @@
 //! written afterwards is newer.
 
 use super::cuts::{PATH, World, cuts_of, key, world};
-use super::options;
+use super::separating as options;
 use esker::fs::OpenMode;
 use esker::{Db, Error, Options, Recovery};
 use esker_testkit::CrashFs;
