@@ -129,8 +129,8 @@ pub struct SegmentMeta {
     pub min_seq: Seq,
     /// The largest sequence number.
     pub max_seq: Seq,
-    /// Whether its entries were ingested: all have the sequence number `min_seq`, which was not known
-    /// when the blocks were written. These say 0, and so does the description in the tail.
+    /// Whether its entries (or range tombstones) were ingested: all have the sequence number `min_seq`,
+    /// which was not known when they were written. They say 0, and so does the description in the tail.
     pub ingested: bool,
     /// What it holds beside puts and deletes.
     pub specials: Specials,
@@ -227,7 +227,7 @@ impl SegmentMeta {
         let min_seq = reader.varint_max(SEQ_MAX)?;
         let max_seq = min_seq + reader.varint_max(SEQ_MAX - min_seq)?;
         let ingested = flags & INGESTED != 0;
-        if ingested && (kind != SegmentKind::Data || min_seq != max_seq || flags & SHADOWED != 0) {
+        if ingested && (min_seq != max_seq || flags & SHADOWED != 0) {
             return Err(DecodeError("an ingested segment has entries of several sequence numbers"));
         }
         let specials = match flags & SPECIAL {
@@ -294,9 +294,14 @@ impl SegmentMeta {
         self.values.iter().fold(self.len, |sum, used| sum.saturating_add(used.disk_bytes()))
     }
 
+    /// The position at which it was ingested; 0: it was not.
+    pub fn ingested_seq(&self) -> Seq {
+        if self.ingested { self.min_seq } else { 0 }
+    }
+
     /// Where the sequence numbers of its entries are.
     pub fn numbering(&self) -> Numbering {
-        Numbering(if self.ingested { self.min_seq } else { 0 })
+        Numbering(self.ingested_seq())
     }
 
     /// The smallest and the largest sequence number in the blocks.

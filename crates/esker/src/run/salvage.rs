@@ -231,7 +231,7 @@ impl DamagedFile {
         }
         let bytes = self.read(meta.tail_offset(), u64::from(meta.tail_len))?;
         let tail = Tail::parse(&bytes, meta)?;
-        Fragments::decode(order, &mut Reader::new(tail.index))
+        Fragments::decode_at(order, &mut Reader::new(tail.index), meta.ingested_seq())
     }
 }
 

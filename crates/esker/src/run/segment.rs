@@ -311,7 +311,8 @@ impl Segment {
         let decode = || {
             let tail = Tail::parse(&bytes, &self.meta)?;
             let mut reader = Reader::new(tail.index);
-            let fragments = Fragments::decode(order, &mut reader)?;
+            let ingested = self.meta.ingested_seq();
+            let fragments = Fragments::decode_at(order, &mut reader, ingested)?;
             let described = fragments.len() as u64 == self.meta.entries
                 && fragments.min_seq() >= self.meta.min_seq
                 && fragments.max_seq() <= self.meta.max_seq;

@@ -52,6 +52,8 @@ macro_rules! define_counters {
             pub flush_bytes: AtomicU64,
             /// Bytes that compactions and pushes wrote.
             pub compaction_bytes: AtomicU64,
+            /// Bytes of run files that ingestions wrote.
+            pub ingestion_bytes: AtomicU64,
             /// Bytes of the manifest.
             pub manifest_bytes: AtomicU64,
         }

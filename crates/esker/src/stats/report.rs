@@ -30,6 +30,8 @@ pub struct BytesWritten {
     pub flush: u64,
     /// Compactions.
     pub compaction: u64,
+    /// Ingestions that were committed.
+    pub ingestion: u64,
     /// The manifest and superblocks.
     pub manifest: u64,
 }
@@ -474,8 +476,8 @@ macro_rules! define_stats {
 super::table::metrics!(define_stats);
 
 impl Stats {
-    /// The write amplification without the log: bytes that flushes and compactions wrote per byte
-    /// that users wrote; 0 before the first write.
+    /// The write amplification without the log: bytes that flushes, compactions and ingestions wrote per
+    /// byte that users wrote; 0 before the first write.
     ///
     /// # Example
     /// ```
@@ -490,6 +492,7 @@ impl Stats {
         if self.written.user == 0 {
             return 0.0;
         }
-        (self.written.flush + self.written.compaction) as f64 / self.written.user as f64
+        let BytesWritten { user, flush, compaction, ingestion, .. } = self.written;
+        (flush + compaction + ingestion) as f64 / user as f64
     }
 }

@@ -52,6 +52,14 @@ macro_rules! metrics {
             background {
                 /// Memtables flushed.
                 flushes: counter count "esker_flushes" in "db/flush.rs";
+                /// Ingestions committed.
+                ingestions: counter count "esker_ingestions" in "ingest/mod.rs";
+                /// Entries of these ingestions, deletes and range deletes included. No other metric of
+                /// calls counts them.
+                entries_ingested: counter count "esker_ingested_entries" in "ingest/mod.rs";
+                /// Bytes of keys and values of these ingestions; the bytes that programs wrote contain
+                /// them.
+                bytes_ingested: counter bytes "esker_ingested_bytes" in "ingest/mod.rs";
                 /// Compactions done.
                 compactions: counter count "esker_compactions" in "db/compact.rs";
                 /// Spans of tiers whose runs were pushed to the row below.
@@ -166,6 +174,8 @@ macro_rules! metrics {
                     written.flush ["flush"];
                     /// Compactions, and pushes from tier to tier.
                     written.compaction ["compaction"];
+                    /// Ingestions that were committed.
+                    written.ingestion ["ingestion"];
                     /// The manifest and superblocks.
                     written.manifest ["manifest"];
                 }

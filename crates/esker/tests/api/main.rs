@@ -15,6 +15,7 @@ mod filters;
 mod held;
 mod held_numbers;
 mod ingestion;
+mod ingestion_ranges;
 mod iterators;
 mod keyspaces;
 mod life;
