@@ -605,8 +605,11 @@ fn branches_and_named_snapshots_keep_what_an_ingestion_removes() {
     });
 }
 
+/// The entries of a keyspace.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// What a repair saves of a database to which was ingested, in the keyspaces that it finds.
-fn repaired(place: &Place, name: &str) -> (String, Vec<Vec<(Vec<u8>, Vec<u8>)>>) {
+fn repaired(place: &Place, name: &str) -> (String, Vec<Entries>) {
     let to = place.path().with_extension("new");
     let salvaged = esker::repair::salvage(place.path(), &to, &small()).unwrap();
     let db = Db::open_with(&to, small()).unwrap();
