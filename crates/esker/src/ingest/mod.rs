@@ -318,8 +318,8 @@ impl Ingestor {
             if let Some(gone) = self.loads.values().find(|load| load.keyspace.dropped_before(seq)) {
                 return Err(gone.keyspace.dropped_error());
             }
-            // Seeded: snapshots that are newer than the position see what is ingested later.
             let is_late = ready.as_ref().is_some_and(|plan| plan.seq != seq);
+            // Seeded: snapshots that are newer than the position see what is ingested later.
             if is_late && !bug!("ingest_position_of_another_write") {
                 return Ok(Attempt::Late);
             }
