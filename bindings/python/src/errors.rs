@@ -143,7 +143,7 @@ fn fields_of_calls(fields: &Bound<'_, PyDict>, error: &Error) -> PyResult<()> {
             };
             fields.set_item("reason", cause)?;
         }
-        Error::Deadlock { keyspace, key } => {
+        Error::OutOfOrder { keyspace, key } | Error::Deadlock { keyspace, key } => {
             fields.set_item("keyspace", keyspace)?;
             fields.set_item("key", key.as_slice())?;
         }

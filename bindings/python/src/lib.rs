@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `shared` | what the objects of one database share: closing, locking, forked children |
 //! | `bytes`, `errors`, `options`, `order` | from Python's values to the engine's and back |
-//! | `store`, `db`, `keyspace`, `snapshot`, `batch`, `txn` | the classes |
+//! | `store`, `db`, `keyspace`, `snapshot`, `batch`, `ingestion`, `txn` | the classes |
 //! | `walk`, `iter`, `raw`, `arrow` | scanning |
 //! | `admin` | statistics, properties, repair, removal |
 
@@ -19,6 +19,7 @@ mod bytes;
 mod db;
 mod errors;
 mod explain;
+mod ingestion;
 mod iter;
 mod keyspace;
 mod options;
@@ -43,6 +44,8 @@ mod _esker {
     use crate::batch::WriteBatch;
     #[pymodule_export]
     use crate::db::DB;
+    #[pymodule_export]
+    use crate::ingestion::Ingestion;
     #[pymodule_export]
     use crate::iter::Iterator;
     #[pymodule_export]

@@ -4,6 +4,7 @@ use crate::arrow::ArrowScan;
 use crate::batch::WriteBatch;
 use crate::bytes::{self, Input};
 use crate::errors::{Failure, Result};
+use crate::ingestion::Ingestion;
 use crate::iter::{Iterator, Wish, range};
 use crate::options::{durability_from, ttl_from};
 use crate::raw::RawIterator;
@@ -328,6 +329,13 @@ impl Store {
         }
         let drops = transaction.unwrap_or_else(|| self.space.shared.drops_failed_batches());
         WriteBatch::new(&self.space, drops, class)
+    }
+
+    /// Begins an ingestion: sorted entries go into the files of the database directly, the fastest way to
+    /// load, and are visible when it is committed. As a context manager it is committed at the end of the
+    /// block; if the block raises, nothing of it is kept.
+    fn ingestion(&self, py: Python<'_>) -> Result<Ingestion> {
+        Ingestion::new(py, &self.space)
     }
 
     fn __iter__(&self, py: Python<'_>) -> Result<Iterator> {

@@ -436,6 +436,17 @@ typedef struct esker_db esker_db;
 typedef struct esker_error esker_error;
 
 /**
+ * Sorted entries on their way into a database, of any number of its keyspaces. It is the fastest way
+ * to load sorted data: each byte is written once, compressed, and nothing goes into the log. The
+ * keys of each keyspace must come in its ascending order; the order among keyspaces does not matter.
+ *
+ * Nothing is visible before `esker_ingestion_commit`. Then all entries are, at once, and survive a
+ * power cut; they replace what was written before. Only one thread may use it at a time. If it is
+ * freed without a commit, its files are removed.
+ */
+typedef struct esker_ingestion esker_ingestion;
+
+/**
  * A position in a keyspace, as the keyspace was when the iterator was made. Only one thread may
  * use it at a time. It holds no lock, but its files keep their space on the device while it lives.
  */
@@ -944,6 +955,117 @@ esker_code esker_snapshot_explain_get(const esker_snapshot *snapshot,
                                       size_t key_len,
                                       esker_value **json,
                                       esker_error **error);
+
+/**
+ * Begins an ingestion. Free it with `esker_ingestion_free`.
+ *
+ * Errors: `ESKER_READ_ONLY`, `ESKER_CLOSED`, `ESKER_BRANCH_MISSING`.
+ */
+esker_code esker_ingestion_begin(const esker_db *db,
+                                 esker_ingestion **ingestion,
+                                 esker_error **error);
+
+/**
+ * Frees an ingestion; without a commit its files are removed. NULL is fine.
+ */
+void esker_ingestion_free(esker_ingestion *ingestion);
+
+/**
+ * Adds an entry, whose key must be greater than the last one that was added to the same keyspace.
+ *
+ * Errors: `ESKER_OUT_OF_ORDER`, `ESKER_KEY_TOO_LONG`, `ESKER_VALUE_TOO_LARGE`: the ingestion goes
+ * on without the entry. `ESKER_KEYSPACE_DROPPED`, `ESKER_READ_ONLY`, `ESKER_COMPARATOR_MISSING`,
+ * `ESKER_INVALID_ARGUMENT` for a keyspace of another database. `ESKER_DISK_FULL`, `ESKER_IO`: nothing
+ * more is accepted, free it.
+ */
+esker_code esker_ingestion_put(esker_ingestion *ingestion,
+                               const esker_keyspace *keyspace,
+                               const void *key,
+                               size_t key_len,
+                               const void *value,
+                               size_t value_len,
+                               esker_error **error);
+
+/**
+ * Adds an entry that expires after `milliseconds`, counted from now. Errors: as
+ * `esker_ingestion_put`.
+ */
+esker_code esker_ingestion_put_ttl(esker_ingestion *ingestion,
+                                   const esker_keyspace *keyspace,
+                                   const void *key,
+                                   size_t key_len,
+                                   const void *value,
+                                   size_t value_len,
+                                   uint64_t milliseconds,
+                                   esker_error **error);
+
+/**
+ * Adds an operand for the keyspace's merge operator, in the order of keys. Errors: as
+ * `esker_ingestion_put` and `esker_merge`.
+ */
+esker_code esker_ingestion_merge(esker_ingestion *ingestion,
+                                 const esker_keyspace *keyspace,
+                                 const void *key,
+                                 size_t key_len,
+                                 const void *operand,
+                                 size_t operand_len,
+                                 esker_error **error);
+
+/**
+ * Adds the removal of a key, in the order of keys. Errors: as `esker_ingestion_put`.
+ */
+esker_code esker_ingestion_delete(esker_ingestion *ingestion,
+                                  const esker_keyspace *keyspace,
+                                  const void *key,
+                                  size_t key_len,
+                                  esker_error **error);
+
+/**
+ * Removes all keys from `start` up to, not including, `end` that were written before the commit;
+ * entries of the ingestion stay. NULL with the length 0 means no bound on that side. Ranges may come
+ * in any order, and stay in memory until the commit.
+ *
+ * Errors: `ESKER_BATCH_TOO_LARGE` beyond an eighth of the memory budget; others as
+ * `esker_ingestion_put`.
+ */
+esker_code esker_ingestion_delete_range(esker_ingestion *ingestion,
+                                        const esker_keyspace *keyspace,
+                                        const void *start,
+                                        size_t start_len,
+                                        const void *end,
+                                        size_t end_len,
+                                        esker_error **error);
+
+/**
+ * Makes what was added so far durable, but not visible, as `esker_ingestion_join` and
+ * `esker_ingestion_commit` do. A thread that calls it at its end saves the joining one the time.
+ *
+ * Errors: `ESKER_DISK_FULL`, `ESKER_IO`, `ESKER_CLOSED`: nothing more is accepted, free it.
+ */
+esker_code esker_ingestion_sync(esker_ingestion *ingestion, esker_error **error);
+
+/**
+ * Takes over everything of another ingestion of the same database, which another thread may have
+ * filled, so that both take effect together. `other` is freed, also after an error other than
+ * `ESKER_MISUSE`; then its files are removed. Where both added to a keyspace, the entries must lie apart: those of `other` all
+ * before, behind or between stretches that were added to the first one.
+ *
+ * Errors: `ESKER_OUT_OF_ORDER` if they do not, `ESKER_BATCH_TOO_LARGE`,
+ * `ESKER_INVALID_ARGUMENT` for an ingestion of another database: the first one goes on.
+ * `ESKER_DISK_FULL`, `ESKER_IO`.
+ */
+esker_code esker_ingestion_join(esker_ingestion *ingestion,
+                                esker_ingestion *other,
+                                esker_error **error);
+
+/**
+ * Makes all entries durable and visible at once, and ends the ingestion, which still has to be
+ * freed. If memtables hold something between the keys or in removed ranges, they are flushed first.
+ *
+ * Errors: `ESKER_KEYSPACE_DROPPED`, `ESKER_DISK_FULL`, `ESKER_IO`, `ESKER_CLOSED`: nothing is
+ * visible, and the files are removed. `ESKER_POISONED`: the next open finds all entries or none.
+ */
+esker_code esker_ingestion_commit(esker_ingestion *ingestion, esker_error **error);
 
 /**
  * Makes an iterator over the keys from `start` up to, not including, `end`; NULL with the length 0

@@ -59,6 +59,11 @@ fn branches_and_named_snapshots_go_their_own_way() {
 }
 
 #[test]
+fn ingestions_take_effect_whole_and_can_be_joined() {
+    passes("ingestion.c", Language::C99);
+}
+
+#[test]
 fn a_forked_child_is_refused_and_its_parent_goes_on() {
     passes("fork.c", Language::C99);
 }
@@ -143,6 +148,7 @@ fn nothing_is_lost_or_used_after_free() {
         ("operators.c", vec![]),
         ("transactions.c", vec![]),
         ("branches.c", vec![]),
+        ("ingestion.c", vec![]),
     ] {
         let program = compile(&source(name), Language::C99, Linked::Fixed, "asan", &options);
         let said = execute(&program, &more);

@@ -15,7 +15,7 @@
 //! - **B2** A pointer to bytes with a length points to that many readable bytes, until the call
 //!   returns; with the length zero it may be anything.
 //! - **B3** A pointer to a result is NULL or points to a writable place of its type.
-//! - **B4** Batches, iterators, transactions and options are used by one thread at a time.
+//! - **B4** Batches, ingestions, iterators, transactions and options are used by one thread at a time.
 //!   Databases, keyspaces, snapshots, values, errors, callbacks and their contexts may be used by
 //!   many at once. Nothing is freed while another thread uses it.
 //! - **B5** Callbacks return, and neither throw nor jump out.
@@ -36,6 +36,7 @@ mod error;
 mod explain;
 mod fault;
 mod handle;
+mod ingestion;
 mod iterator;
 mod keyspace;
 mod maintenance;
@@ -56,6 +57,7 @@ pub use database::*;
 pub use error::*;
 pub use explain::*;
 pub use fault::*;
+pub use ingestion::*;
 pub use iterator::*;
 pub use keyspace::*;
 pub use maintenance::*;

@@ -1,27 +1,22 @@
 //! Storing the frames of a stream: what loads and imports share.
 //!
 //! 1. Sorted entries are ingested, a piece of the stream at a time: nothing is logged, and each byte is
-//!    written once. Keyspaces with a custom comparator take no ingestion. Their entries go in as large
-//!    batches of class `Buffered`, and [`Loader::finish`] makes them durable.
+//!    written once.
 //! 2. A mark in a separate keyspace says which stream is being stored and how many of its entries
-//!    are stored. It is ingested with them, or written after them; batches survive in order, and an
-//!    ingestion after all that was written to the same keyspace before. So after a crash all
-//!    entries that it counts exist. The keyspace is dropped at the end: if it exists, a load was
-//!    not finished.
+//!    are stored. It is ingested with them, so after a crash all entries that it counts exist. The
+//!    keyspace is dropped at the end: if it exists, a load was not finished.
 
 use crate::stream::{Content, Entries, KeyspaceInfo, Totals};
 use crate::{Error, Result};
-use esker::{Batch, Comparator, Db, Durability, Ingestion, Keyspace, KeyspaceOptions};
+use esker::{Comparator, Db, Durability, Ingestion, Keyspace, KeyspaceOptions};
 use std::sync::Arc;
 
 /// The keyspace of the mark.
 pub(crate) const MARK_KEYSPACE: &str = "esker:load";
 const MARK_KEY: &[u8] = b"mark";
-/// Bytes in a batch, about.
-const BATCH_BYTES: u64 = 1 << 20;
 /// Bytes of a piece that is ingested as a whole, about: what an interruption costs.
 const PIECE_BYTES: u64 = 64 << 20;
-/// What an entry takes in a batch besides its key and value, at most.
+/// What counts for an entry besides its key and value.
 const ENTRY_OVERHEAD: u64 = 16;
 
 /// Stores a stream.
@@ -32,12 +27,10 @@ pub(crate) struct Loader<'a> {
     mark: Keyspace,
     keyspace: Option<Keyspace>,
     stored: Vec<Keyspace>,
-    batch: Batch,
     ingestion: Option<Ingestion>,
-    /// Bytes in the batch or the ingestion.
-    batch_bytes: u64,
-    batch_bytes_max: u64,
-    /// Entries of the stream that are in, or in the batch or the ingestion.
+    /// Bytes in the ingestion.
+    piece_bytes: u64,
+    /// Entries of the stream that are in, or in the ingestion.
     entries: u64,
     /// Entries at the start of the stream that were in before.
     resumed: u64,
@@ -61,8 +54,6 @@ impl<'a> Loader<'a> {
             _ if !unfinished || existing || is_empty(db)? => 0,
             _ => return Err(Error::Unfinished { path: db.path().to_owned() }),
         };
-        // A batch may have an eighth of the memory.
-        let batch_bytes_max = BATCH_BYTES.min(db.stats().memory.limit / 16);
         let loader = Self {
             db,
             comparators,
@@ -70,10 +61,8 @@ impl<'a> Loader<'a> {
             mark,
             keyspace: None,
             stored: Vec::new(),
-            batch: Batch::new(),
             ingestion: None,
-            batch_bytes: 0,
-            batch_bytes_max,
+            piece_bytes: 0,
             entries: 0,
             resumed,
         };
@@ -111,10 +100,6 @@ impl<'a> Loader<'a> {
                 asked,
             }));
         }
-        if keyspace.comparator_name().is_some() || self.ingestion.is_none() {
-            // What is ingested may be of several keyspaces, and what is in a batch too.
-            self.write()?;
-        }
         self.stored.push(keyspace.clone());
         self.keyspace = Some(keyspace);
         Ok(())
@@ -127,15 +112,8 @@ impl<'a> Loader<'a> {
         for (key, value) in entries.iter().skip(known as usize) {
             let bytes = (key.len() + value.len()) as u64 + ENTRY_OVERHEAD;
             let Some(keyspace) = self.keyspace.clone() else { continue };
-            if keyspace.comparator_name().is_none() {
-                self.ingest(&keyspace, key, value)?;
-            } else {
-                if self.batch_bytes + bytes > self.batch_bytes_max {
-                    self.write()?;
-                }
-                self.batch.insert(&keyspace, key, value);
-            }
-            self.batch_bytes += bytes;
+            self.ingest(&keyspace, key, value)?;
+            self.piece_bytes += bytes;
             self.entries += 1;
         }
         Ok(())
@@ -143,7 +121,7 @@ impl<'a> Loader<'a> {
 
     /// Adds an entry to the piece that is ingested.
     fn ingest(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.batch_bytes >= PIECE_BYTES {
+        if self.piece_bytes >= PIECE_BYTES {
             self.write()?;
         }
         let mut piece = match self.ingestion.take() {
@@ -161,19 +139,12 @@ impl<'a> Loader<'a> {
         Ok(added?)
     }
 
-    /// Commits the piece that is ingested. Or writes the batch, and then the mark: an entry may be as large as a batch can be, so that
-    /// there is no room for the mark in it.
+    /// Commits the piece that is ingested.
     fn write(&mut self) -> Result<()> {
-        let batch = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
+        self.piece_bytes = 0;
         if let Some(mut piece) = self.ingestion.take() {
             piece.insert(&self.mark, MARK_KEY, self.mark_bytes(self.entries))?;
             piece.commit()?;
-        }
-        if !batch.is_empty() {
-            self.db.write_with(batch, Durability::Buffered)?;
-            let bytes = self.mark_bytes(self.entries);
-            self.mark.insert_with(MARK_KEY, bytes, Durability::Buffered)?;
         }
         Ok(())
     }
@@ -221,7 +192,7 @@ impl<'a> Loader<'a> {
         Err(Error::Differs { path: self.db.path().to_owned(), detail })
     }
 
-    /// Writes what is still in the batch, without the end.
+    /// Commits what is still in the piece, without the end.
     pub fn settle(&mut self) -> Result<()> {
         self.write()
     }

@@ -321,10 +321,13 @@ impl<O: DbOrder> Search<'_, O> {
             return Answer::Absent;
         }
         match hit.kind {
-            Kind::Put => {}
+            // A run has fetched the value of what is separated.
+            Kind::Put | Kind::SeparatedPut => {}
             Kind::Delete => return Answer::Absent,
             Kind::Merge | Kind::ExpiringMerge => return Answer::Operand,
-            Kind::ExpiringPut => return self.take_expiring(hit.value, take),
+            Kind::ExpiringPut | Kind::ExpiringSeparatedPut => {
+                return self.take_expiring(hit.value, take);
+            }
         }
         take.take().map_or(Answer::Absent, |take| Answer::Present(take(hit.value)))
     }

@@ -93,6 +93,7 @@ fn version(file: &Arc<RunFile>, min_seq: Seq, max_seq: Seq) -> (Version, Arc<Seg
         max_seq,
         ingested: false,
         specials: Default::default(),
+        values: Box::default(),
         checksum: 0,
     };
     let segment = Segment::new(meta, file.clone());

@@ -119,6 +119,14 @@ class BatchTooLargeError(LimitError):
     kind = "batch-too-large"
 
 
+class OutOfOrderError(Error, ValueError):
+    """A key of an ingestion is not greater than the one before it in its ``keyspace``, or entries of
+    ingestions that are joined do not lie apart: ``key`` is the one."""
+
+    kind = "out-of-order"
+    key: bytes | None = None
+
+
 class WouldBlockError(Error, BlockingIOError):
     """A write that does not wait would have had to, and wrote nothing.
 

@@ -2,11 +2,24 @@
 
 use super::Machine;
 use crate::harness::{self, keyspace};
-use crate::model::{Op, is_folded};
+use crate::model::{COUNTERS, Op, SLOTS, expires, merges};
 use crate::ops::{LOGGED, count};
 use crate::oracle::Entry;
 use esker::{Durability, Error, Ingestion};
 use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::time::Duration;
+
+/// Where an entry is written.
+fn place(op: &Op) -> Option<(usize, &[u8])> {
+    match op {
+        Op::Put(slot, key, _)
+        | Op::PutFor(slot, key, ..)
+        | Op::Merge(slot, key, _)
+        | Op::Delete(slot, key) => Some((*slot, key)),
+        _ => None,
+    }
+}
 
 impl Machine {
     /// A batch, or an ingestion.
@@ -14,20 +27,36 @@ impl Machine {
         if self.make.ingests && self.percent(15) { self.ingest() } else { self.write_batch() }
     }
 
-    /// Sorted entries of some keyspaces, which are committed, dropped, or overtake a transaction that
-    /// read one of their keys.
+    /// Sorted entries of some keyspaces, in one ingestion or two that are joined, which are committed,
+    /// dropped, or overtake a transaction that read one of their keys.
     fn ingest(&mut self) {
         let mut ops = self.sorted();
         let read = (!ops.is_empty() && self.percent(30)).then(|| self.below(ops.len()));
-        let tx = read.map(|_| self.db().begin().unwrap_or_else(|e| panic!("begin: {e}")));
-        if let (Some(Op::Put(slot, key, _)), Some(tx)) = (read.map(|at| &ops[at]), &tx) {
-            let handle = keyspace(self.db(), *slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
+        let read = read.and_then(|at| place(&ops[at]));
+        let tx = read.map(|(slot, key)| {
+            let tx = self.db().begin().unwrap_or_else(|e| panic!("begin: {e}"));
+            let handle = keyspace(self.db(), slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
             let found = tx.get(&handle, key).unwrap_or_else(|e| panic!("tx get: {e}"));
-            assert_eq!(found.as_ref(), self.model.map(*slot).and_then(|map| map.get(key)));
-            harness::write_in(self.db(), tx, &count(LOGGED, 0)).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(found.as_ref(), self.model.map(slot).and_then(|map| map.get(key)));
+            harness::write_in(self.db(), &tx, &count(LOGGED, 0)).unwrap_or_else(|e| panic!("{e}"));
+            tx
+        });
+        let begin =
+            |machine: &Self| machine.db().ingest().unwrap_or_else(|e| panic!("ingest: {e}"));
+        let mut ingestion = begin(self);
+        if self.percent(30) {
+            let cut = self.below(ops.len() + 1);
+            let mut other = begin(self);
+            let mut parts = [0..cut, cut..ops.len()];
+            if self.percent(50) {
+                parts.swap(0, 1);
+            }
+            ops[parts[0].clone()].iter().for_each(|op| self.add(&mut ingestion, op));
+            ops[parts[1].clone()].iter().for_each(|op| self.add(&mut other, op));
+            ingestion.join(other).unwrap_or_else(|e| panic!("join of ingestions: {e}"));
+        } else {
+            ops.iter().for_each(|op| self.add(&mut ingestion, op));
         }
-        let mut ingestion = self.db().ingest().unwrap_or_else(|e| panic!("ingest: {e}"));
-        ops.retain(|op| self.insert(&mut ingestion, op));
         if self.percent(20) {
             let op = self.make.write(&self.model);
             self.one(&op, Durability::Process);
@@ -37,7 +66,7 @@ impl Machine {
         }
         if self.percent(40) {
             let counter = count(LOGGED, self.history.end() + 1);
-            assert!(self.insert(&mut ingestion, &counter));
+            self.add(&mut ingestion, &counter);
             ops.push(counter);
         }
         ingestion.commit().unwrap_or_else(|e| panic!("commit of an ingestion: {e}"));
@@ -49,31 +78,57 @@ impl Machine {
         }
     }
 
-    /// Puts to keyspaces in byte order, sorted in each.
+    /// For some keyspaces: ranges that are removed, and then entries in the order of their keys.
     fn sorted(&mut self) -> Vec<Op> {
         let mut ops = Vec::new();
-        for slot in [0, 2, 3] {
-            let usable = self.model.map(slot).is_some() && !self.make.closed[slot];
-            if is_folded(slot) || !usable || self.percent(40) {
+        for slot in (0..SLOTS).filter(|slot| *slot != COUNTERS) {
+            if self.model.map(slot).is_none() || self.make.closed[slot] || self.percent(40) {
                 continue;
+            }
+            let ranges = if self.percent(25) { 1 + self.below(3) } else { 0 };
+            for _ in 0..ranges {
+                let (start, end) = self.make.bounds(slot);
+                ops.push(Op::DeleteRange(slot, start, end));
             }
             let mut entries = BTreeMap::new();
             for _ in 0..self.below(60) {
-                entries.insert(self.make.key(slot), self.make.value());
+                let key = self.make.key(slot);
+                let sort_key = self.model.map(slot).map(|map| map.sort_key(&key));
+                let op = match self.below(100) {
+                    0..=9 => Op::Delete(slot, key),
+                    10..=19 if merges(slot) => Op::Merge(slot, key, self.make.value()),
+                    20..=24 if expires(slot) => {
+                        let ttl = 1 + self.make.rng.below(200);
+                        Op::PutFor(slot, key, self.make.value(), ttl)
+                    }
+                    _ => Op::Put(slot, key, self.make.value()),
+                };
+                entries.insert(sort_key, op);
             }
-            ops.extend(entries.into_iter().map(|(key, value)| Op::Put(slot, key, value)));
+            ops.extend(entries.into_values());
         }
         ops
     }
 
-    /// Adds a put; false: its value is too large.
-    fn insert(&self, ingestion: &mut Ingestion, op: &Op) -> bool {
-        let Op::Put(slot, key, value) = op else { return false };
-        let handle = keyspace(self.db(), *slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
-        match ingestion.insert(&handle, key, value) {
-            Ok(()) => true,
-            Err(Error::ValueTooLarge { .. }) => false,
-            Err(error) => panic!("ingest: {error}"),
-        }
+    /// Adds a write.
+    fn add(&self, ingestion: &mut Ingestion, op: &Op) {
+        let handle =
+            |slot: &usize| keyspace(self.db(), *slot).unwrap_or_else(|e| panic!("keyspace: {e}"));
+        let added = match op {
+            Op::Put(slot, key, value) => ingestion.insert(&handle(slot), key, value),
+            Op::PutFor(slot, key, value, ttl) => {
+                let ttl = Duration::from_millis(*ttl);
+                ingestion.insert_with_ttl(&handle(slot), key, value, ttl)
+            }
+            Op::Merge(slot, key, operand) => ingestion.merge(&handle(slot), key, operand),
+            Op::Delete(slot, key) => ingestion.remove(&handle(slot), key),
+            Op::DeleteRange(slot, start, end) => {
+                let low = start.as_ref().map_or(Bound::Unbounded, Bound::Included);
+                let high = end.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                ingestion.remove_range::<&Vec<u8>>(&handle(slot), (low, high))
+            }
+            _ => Ok(()),
+        };
+        added.unwrap_or_else(|e| panic!("ingest {op:?}: {e}"));
     }
 }

@@ -4,7 +4,7 @@
 use super::Machine;
 use esker::fs::Fs;
 use esker::internals::manifest::{self, Superblocks, Version};
-use esker::internals::run::{RunFile, Segment};
+use esker::internals::run::{RunFile, Segment, SegmentMeta};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,8 +58,14 @@ impl Machine {
         let manifest = manifest::read(fs.as_ref(), &self.path, number, None);
         let manifest = manifest.unwrap_or_else(|e| panic!("manifest: {e}"));
         let data = self.path.join("data");
-        let mut segment = |meta: &esker::internals::run::SegmentMeta| {
-            Segment::new(meta.clone(), RunFile::new(&fs, &data, meta.file, None, None))
+        let object = |meta: &SegmentMeta, values| {
+            let file = RunFile::new(&fs, &data, meta.file, None, None);
+            Segment::with_values(meta.clone(), file, values)
+        };
+        let mut segment = |meta: &SegmentMeta| {
+            let values = meta.values.iter().map(|used| SegmentMeta::of_values(used.values));
+            let values = values.map(|meta| object(&meta, Box::default())).collect();
+            object(meta, values)
         };
         let mut version = Version::default();
         for edit in &manifest.edits {

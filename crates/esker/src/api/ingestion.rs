@@ -1,11 +1,13 @@
 //! Ingestion of sorted entries.
 
 use super::handle::Handle;
+use super::range::half_open;
 use super::value::stored_form;
 use crate::base::{Kind, Millis};
 use crate::catalog::check_key;
 use crate::ingest::Ingestor;
-use crate::{Db, Keyspace, Result};
+use crate::{Db, Error, Keyspace, Result};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,16 +41,17 @@ impl Db {
 /// Sorted entries on their way into a database, of any number of its keyspaces.
 ///
 /// It is the fastest way to load sorted data: each byte is written once, compressed, and nothing goes
-/// into the log or memtables. The keys of each keyspace must come in ascending order; the order among
-/// keyspaces does not matter. The buffers take a megabyte for each keyspace, at most eight; each gigabyte of
+/// into the log or memtables. The keys of each keyspace must come in its ascending order; the order among
+/// keyspaces does not matter. Several threads can each fill one, and [`Ingestion::join`] makes one of them. The
+/// buffers take a megabyte for each keyspace, at most eight; each gigabyte of
 /// data some hundred kilobytes more. Where the entries of more than eight keyspaces alternate, run segments
 /// become small.
 ///
 /// Nothing is visible before [`Ingestion::commit`]. Then all entries are, at once, and survive a power cut.
 /// They count as written at that moment: they replace what was written before under the same keys, and
 /// snapshots and branches made before do not have them. A transaction that read such a key, or between the
-/// first and the last key of a run segment of about a megabyte, cannot commit. Locks of transactions are not
-/// waited for.
+/// first and the last key of a run segment of about a megabyte, or in a removed range, cannot commit. Locks of
+/// transactions are not waited for.
 ///
 /// If it is dropped without a commit, its files are removed. After a crash the next open removes them.
 ///
@@ -85,7 +88,8 @@ impl Ingestion {
     /// [`crate::Error::OutOfOrder`], [`crate::Error::KeyTooLong`] above 65,535 bytes,
     /// [`crate::Error::ValueTooLarge`] above an eighth of the memory budget: the ingestion goes on without
     /// the entry. [`crate::Error::KeyspaceDropped`], [`crate::Error::ReadOnly`],
-    /// [`crate::Error::InvalidArgument`] for a keyspace of another database or with a custom comparator.
+    /// [`crate::Error::InvalidArgument`] for a keyspace of another database,
+    /// [`crate::Error::ComparatorMissing`].
     /// [`crate::Error::DiskFull`], [`crate::Error::Io`]: nothing more is accepted, drop the ingestion.
     ///
     /// # Example
@@ -104,7 +108,7 @@ impl Ingestion {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.add(keyspace, key.as_ref(), keyspace.expiry(), value.as_ref())
+        self.add(keyspace, key.as_ref(), (false, keyspace.expiry()), value.as_ref())
     }
 
     /// As [`Ingestion::insert`], for a value that expires after `ttl`, counted from now.
@@ -132,28 +136,187 @@ impl Ingestion {
         ttl: Duration,
     ) -> Result<()> {
         let expiry = keyspace.expiry_after(ttl);
-        self.add(keyspace, key.as_ref(), Some(expiry), value.as_ref())
+        self.add(keyspace, key.as_ref(), (false, Some(expiry)), value.as_ref())
+    }
+
+    /// Adds an operand for the keyspace's merge operator; see [`Keyspace::merge`]. It combines with what was
+    /// written under the key before the commit. A key has one entry in an ingestion, so combine several
+    /// operands before.
+    ///
+    /// # Errors
+    /// As [`Ingestion::insert`] and [`Keyspace::merge`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// use esker::{CounterU64, KeyspaceOptions};
+    /// let visits = db.keyspace_with("visits", KeyspaceOptions::merging(CounterU64::NAME))?;
+    /// visits.merge("home", CounterU64::encode(1))?;
+    /// let mut ingestion = db.ingest()?;
+    /// ingestion.merge(&visits, "help", CounterU64::encode(20))?;
+    /// ingestion.merge(&visits, "home", CounterU64::encode(20))?;
+    /// ingestion.commit()?;
+    /// assert_eq!(visits.get_with("home", CounterU64::decode)?, Some(Some(21)));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn merge(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let operand = operand.as_ref();
+        keyspace.check_merge(operand)?;
+        self.add(keyspace, key.as_ref(), (true, keyspace.expiry()), operand)
+    }
+
+    /// Adds the removal of a key; it stands in the order of keys as an entry does.
+    ///
+    /// # Errors
+    /// As [`Ingestion::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let fruit = db.keyspace("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let mut ingestion = db.ingest()?;
+    /// ingestion.remove(&fruit, "apple")?;
+    /// ingestion.insert(&fruit, "pear", "green")?;
+    /// ingestion.commit()?;
+    /// assert!(!fruit.contains_key("apple")?);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
+        check_key(key)?;
+        keyspace.check_of(&self.handle)?;
+        self.ingestor.add(&self.handle.core, keyspace.state(), key, (Kind::Delete, &[]))
+    }
+
+    /// Adds the removal of every key in a range that was written before the commit. Entries of the ingestion
+    /// stay, whether they are added before or after this; so an ingestion can replace the contents of a range
+    /// or a keyspace at one moment.
+    ///
+    /// Ranges may come in any order. They stay in memory until the commit: together they may have an eighth
+    /// of the memory budget, in which each takes its two keys and 128 bytes.
+    ///
+    /// # Errors
+    /// [`crate::Error::BatchTooLarge`] beyond that eighth, [`crate::Error::InvalidArgument`] as
+    /// [`crate::Batch::remove_range`]: the ingestion goes on without the range. Others as
+    /// [`Ingestion::insert`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let prices = db.keyspace("prices")?;
+    /// prices.insert("apple", "1.20")?;
+    /// prices.insert("quince", "3.00")?;
+    /// let mut ingestion = db.ingest()?;
+    /// ingestion.remove_range::<&str>(&prices, ..)?; // Everything that is there.
+    /// ingestion.insert(&prices, "apple", "1.30")?;
+    /// ingestion.insert(&prices, "pear", "1.10")?;
+    /// ingestion.commit()?;
+    /// let names: Vec<_> = prices.iter()?.map(|entry| entry.unwrap().0).collect();
+    /// assert_eq!(names, [&b"apple"[..], b"pear"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn remove_range<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<()> {
+        keyspace.check_of(&self.handle)?;
+        let range = half_open(&keyspace.state().order, &range)?;
+        self.ingestor.remove_range(&self.handle.core, keyspace.state(), range)
     }
 
     fn add(
         &mut self,
         keyspace: &Keyspace,
         key: &[u8],
-        expiry: Option<Millis>,
+        (operand, expiry): (bool, Option<Millis>),
         value: &[u8],
     ) -> Result<()> {
         check_key(key)?;
         keyspace.check_of(&self.handle)?;
-        let kind = if expiry.is_some() { Kind::ExpiringPut } else { Kind::Put };
+        let kind = match (operand, expiry) {
+            (false, None) => Kind::Put,
+            (false, Some(_)) => Kind::ExpiringPut,
+            (true, None) => Kind::Merge,
+            (true, Some(_)) => Kind::ExpiringMerge,
+        };
         let stored = stored_form(expiry, value, &mut self.stored);
         self.ingestor.add(&self.handle.core, keyspace.state(), key, (kind, stored))
     }
 
+    /// Makes what was added so far durable, but not visible. The commit and [`Ingestion::join`] do so too; a
+    /// thread that calls this at its end saves the joining one the time. Entries may follow.
+    ///
+    /// # Errors
+    /// [`crate::Error::DiskFull`], [`crate::Error::Io`], [`crate::Error::Closed`]: nothing more is accepted,
+    /// drop the ingestion.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let mut ingestion = db.ingest()?;
+    /// ingestion.insert(&db.default_keyspace(), "key", "value")?;
+    /// ingestion.sync()?; // Takes as long as the device does.
+    /// assert_eq!(db.iter()?.count(), 0);
+    /// ingestion.commit()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn sync(&mut self) -> Result<()> {
+        self.ingestor.sync(&self.handle.core)
+    }
+
+    /// Takes over everything of another ingestion of the same database, so that both take effect together.
+    /// In a keyspace to which both added entries, these must lie apart: those of `other` all before, behind or
+    /// between stretches that were added here one behind the other. Removed ranges may overlap; they remove
+    /// nothing of either. Entries that follow must come behind the greatest key of both.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfOrder`] if entries do not lie apart, [`crate::Error::BatchTooLarge`] for too many
+    /// removed ranges, [`crate::Error::InvalidArgument`] for an ingestion of another database, and those of
+    /// `other`: this one goes on without `other`, whose files are removed. [`crate::Error::DiskFull`],
+    /// [`crate::Error::Io`] of this one: drop it.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap(); let db = esker::Db::open(&dir)?;
+    /// let squares = db.keyspace("squares")?;
+    /// let fill = |from: u32| -> esker::Result<esker::Ingestion> {
+    ///     let mut part = db.ingest()?;
+    ///     for n in from..from + 1000 {
+    ///         part.insert(&squares, n.to_be_bytes(), (n * n).to_string())?;
+    ///     }
+    ///     part.sync()?;
+    ///     Ok(part)
+    /// };
+    /// let fill = &fill;
+    /// let [all, other] = std::thread::scope(|scope| {
+    ///     [0, 1000].map(|from| scope.spawn(move || fill(from))).map(|part| part.join().unwrap())
+    /// });
+    /// let mut all = all?;
+    /// all.join(other?)?;
+    /// all.commit()?;
+    /// assert_eq!(squares.iter()?.count(), 2000);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn join(&mut self, mut other: Ingestion) -> Result<()> {
+        if !Arc::ptr_eq(&self.handle.core, &other.handle.core) {
+            return Err(Error::invalid("the ingestion is one of another database"));
+        }
+        let taken = std::mem::take(&mut other.ingestor);
+        self.ingestor.join(&self.handle.core, taken)
+    }
+
     /// Makes all entries durable and visible at once.
     ///
-    /// If memtables hold something between the keys, they are flushed first; if others go on writing there,
-    /// writers wait for the last flush. Writers also wait while the database records the new files, which
-    /// takes three syncs.
+    /// If memtables hold something between the keys or in removed ranges, they are flushed first; if others
+    /// go on writing there, writers wait for the last flush. Writers also wait while the database records the
+    /// new files, which takes three syncs. For a keyspace with a custom comparator they wait a little longer.
     ///
     /// # Errors
     /// [`crate::Error::KeyspaceDropped`], [`crate::Error::DiskFull`], [`crate::Error::Io`],

@@ -12,6 +12,9 @@ pub enum SeekStage {
     Fetch,
 }
 
+/// Reads a value, wherever the cursor stands by then.
+pub type LaterValue = Box<dyn FnOnce() -> Result<Vec<u8>> + Send>;
+
 /// A position among entries that are sorted by key (in the keyspace's order), and by sequence
 /// number **from new to old** within a key.
 ///
@@ -31,8 +34,17 @@ pub trait Cursor {
     fn seq(&self) -> Seq;
     /// The kind of the entry.
     fn kind(&self) -> Kind;
-    /// The value; empty for a delete.
+    /// The value; empty for a delete. If the cursor's source separates values from keys, it may be called
+    /// only after [`Self::fetch_value`]; a cursor for compactions shows the reference until then.
     fn value(&self) -> &[u8];
+    /// Reads the value of the entry if it is not there yet. By default it always is.
+    fn fetch_value(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// What reads the value of the entry later; `None`: it is there. By default it always is.
+    fn value_later(&self) -> Option<LaterValue> {
+        None
+    }
     /// Goes to the first entry, in cursor order, whose key is greater than `key`, or equal with a
     /// sequence number **less than** `below`.
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()>;

@@ -22,7 +22,7 @@ mod value;
 
 pub use builtin::{Append, CounterI64, CounterU64, Max, builtin};
 pub use clock::{Clock, Millis, Moment, SteadyClock, SystemClock};
-pub use cursor::{Cursor, SeekStage};
+pub use cursor::{Cursor, LaterValue, SeekStage};
 pub use filter::{CompactionFilter, Decision, Filter};
 pub use numbered::{NumberedName, first_free, within_reach};
 pub use operator::{Associative, AssociativeOperator, MergeOperator, Operator, OperatorResult};
@@ -60,6 +60,11 @@ pub enum Kind {
     ExpiringPut = 3,
     /// Like `Merge` until the time stored before the operand; from then on ignored.
     ExpiringMerge = 4,
+    /// Like `Put`, in runs only: a reference to the value, which lies in a value segment.
+    SeparatedPut = 5,
+    /// Like `ExpiringPut`, in runs only: the time, and a reference to the stored form, which lies in a
+    /// value segment.
+    ExpiringSeparatedPut = 6,
 }
 
 impl Kind {
@@ -72,6 +77,8 @@ impl Kind {
             2 => Some(Self::Merge),
             3 => Some(Self::ExpiringPut),
             4 => Some(Self::ExpiringMerge),
+            5 => Some(Self::SeparatedPut),
+            6 => Some(Self::ExpiringSeparatedPut),
             _ => None,
         }
     }
@@ -85,7 +92,33 @@ impl Kind {
     /// Whether an expiry time is stored before the value.
     #[inline]
     pub fn expires(self) -> bool {
-        matches!(self, Self::ExpiringPut | Self::ExpiringMerge)
+        matches!(self, Self::ExpiringPut | Self::ExpiringMerge | Self::ExpiringSeparatedPut)
+    }
+
+    /// Whether a reference to the value stands in its place.
+    #[inline]
+    pub fn is_separated(self) -> bool {
+        self as u8 >= Self::SeparatedPut as u8
+    }
+
+    /// The kind of a put whose value is separated from its key; `None`: only puts have values that
+    /// can be.
+    pub fn separated(self) -> Option<Self> {
+        match self {
+            Self::Put => Some(Self::SeparatedPut),
+            Self::ExpiringPut => Some(Self::ExpiringSeparatedPut),
+            _ => None,
+        }
+    }
+
+    /// The kind of the entry once its value stands where the reference was.
+    #[inline]
+    pub fn joined(self) -> Self {
+        match self {
+            Self::SeparatedPut => Self::Put,
+            Self::ExpiringSeparatedPut => Self::ExpiringPut,
+            other => other,
+        }
     }
 
     /// The least number of bytes of a stored value.

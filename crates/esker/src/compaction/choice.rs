@@ -5,6 +5,7 @@
 //! the caller looks at blocks to say which segments compression would make smaller.
 
 use super::queue::PartitionKey;
+use super::values;
 use crate::base::{Bytewise, FileId, Filter, KeyOrder, KeyspaceId, Millis};
 use crate::catalog::{KeyspaceState, Order, missing_order};
 use crate::error::Result;
@@ -119,6 +120,7 @@ pub fn is_smaller_compacted(
         || !p.deltas.is_empty()
         || (no_snapshots && (old_versions || !base.tombstones().is_empty()))
         || base.segments().iter().any(unsettled)
+        || values::holds_dead(p)
 }
 
 /// The partition that begins at `lower`.

@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 /// The runs of a partition as the plan sees them. A segment that extends beyond the partition is
 /// declared to hold deletes: it cannot be taken over, because the neighbour has a part of it.
-/// `whole`: nothing is taken over; `time` is that of the earliest reader.
+/// `whole`: nothing is taken over; `forced`: what is not either; `time` is that of the earliest reader.
 pub fn sources<'p, O: KeyOrder>(
     order: &O,
     old: &'p Partition,
     whole: bool,
+    forced: impl Fn(&Segment) -> bool,
     time: Millis,
 ) -> Vec<SourceRuns<'p, Arc<Segment>>> {
     let interval = |segment: &'p Arc<Segment>| {
@@ -29,9 +30,9 @@ pub fn sources<'p, O: KeyOrder>(
             segment: segment.clone(),
             min: &meta.min_key,
             max: &meta.max_key,
-            bytes: meta.len,
+            bytes: meta.weight(),
             deletes: (meta.deletes + meta.specials.operands).max(u64::from(!inside)),
-            forced: whole,
+            forced: whole || forced(segment),
             expired: meta.specials.all_expired(time) == meta.entries,
             expires: meta.specials.any_expired(time),
             shadowed: meta.shadowed,

@@ -15,7 +15,7 @@
 //! writes it, and [`flush_slices`] adds it to a row. [`install`] puts the results of pushes and compactions in place.
 //! [`tiers`] shapes the tiers, and [`pressure`] says how full they are. [`calm`] finds what is compacted without being due while nobody
 //! writes, and [`settle`] and [`temperature`] what is compressed then. [`space`] finds what is compacted for the space
-//! that it gives back. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
+//! that it gives back. [`values`] says which separated values move. [`inputs`] gives the plan the runs of a partition. [`thin_candidates`] finds the segments for [`ThinStream`].
 //!
 //! The database drives these pieces: it opens cursors, writes runs and edits the manifest.
 
@@ -53,6 +53,8 @@ mod thin;
 pub mod thin_candidates;
 #[cfg(not(loom))]
 pub mod tiers;
+#[cfg(not(loom))]
+pub mod values;
 
 pub use counts::CompactionCounts;
 pub use gc::{CompactionRule, Depth, Verdict, VersionGc};

@@ -20,15 +20,18 @@ use std::sync::Arc;
 /// Segments below this fraction of their intended size count as small.
 const SMALL_DIVISOR: u64 = 4;
 
-/// Whether a segment holds keys of the range.
-fn overlaps<O: KeyOrder>(
+/// The segments of entries that hold keys of the range.
+fn overlapping<'r, O: KeyOrder>(
     order: &O,
-    segment: &Segment,
+    run: &'r Run,
     lower: Option<&[u8]>,
     upper: Option<&[u8]>,
-) -> bool {
-    lower.is_none_or(|lower| order.compare(&segment.meta().max_key, lower).is_ge())
-        && upper.is_none_or(|upper| order.compare(&segment.meta().min_key, upper).is_lt())
+) -> &'r [Arc<Segment>] {
+    let all = run.segments();
+    let before = |lower| all.partition_point(|s| order.compare(&s.meta().max_key, lower).is_lt());
+    let upto = |upper| all.partition_point(|s| order.compare(&s.meta().min_key, upper).is_lt());
+    // The end is before the start only with a comparator that contradicts itself.
+    all.get(lower.map_or(0, before)..upper.map_or(all.len(), upto)).unwrap_or_default()
 }
 
 /// Whether range tombstones may cover keys of the range. The bounds of their segment are those of
@@ -54,9 +57,8 @@ pub fn part_of<O: KeyOrder>(
     lower: Option<&[u8]>,
     upper: Option<&[u8]>,
 ) -> Option<Arc<Run>> {
-    let inside = |segment: &&Arc<Segment>| overlaps(order, segment, lower, upper);
     let covers = |segment: &&Arc<Segment>| may_cover(order, segment, lower, upper);
-    let segments: Vec<_> = run.segments().iter().filter(inside).cloned().collect();
+    let segments = overlapping(order, run, lower, upper);
     let tombstones: Vec<_> = run.tombstones().iter().filter(covers).cloned().collect();
     if segments.is_empty() && tombstones.is_empty() {
         return None;
@@ -64,7 +66,7 @@ pub fn part_of<O: KeyOrder>(
     if segments.len() == run.segments().len() && tombstones.len() == run.tombstones().len() {
         return Some(run.clone());
     }
-    Some(Arc::new(Run::new(run.role(), segments, tombstones)))
+    Some(Arc::new(Run::new(run.role(), segments.to_vec(), tombstones)))
 }
 
 /// Whether all segments of a run lie inside a partition, so that it can own them.
@@ -192,7 +194,7 @@ pub fn split_base<O: KeyOrder>(
                 groups.push(Vec::new());
                 filled = 0;
             }
-            filled += segment.meta().len;
+            filled += segment.meta().weight();
             if let Some(group) = groups.last_mut() {
                 group.push(segment.clone());
             }

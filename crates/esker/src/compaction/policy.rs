@@ -327,3 +327,20 @@ pub fn pace(fill: f64) -> Option<f64> {
 pub fn stagger(lower: Option<&[u8]>) -> u64 {
     hash_key(lower.unwrap_or_default())
 }
+
+/// The part of a value segment that is dead from which on compactions empty it, as a divisor. A smaller part
+/// costs more writes for each byte that comes back, a larger one more space: where everything is overwritten at
+/// random, a compaction finds a quarter dead of what the one before it wrote, and almost half of what is older.
+const DEAD_VALUES_DIVISOR: u64 = 4;
+/// The same for compactions that a program asks for.
+const DEAD_VALUES_ASKED_DIVISOR: u64 = 32;
+/// The part of a value segment of which a partition must have more, as a divisor: it bounds the value segments
+/// that a partition lists.
+const SCATTERED_VALUES_DIVISOR: u64 = 64;
+
+/// Whether a compaction writes anew what its partition has of a value segment, of which `here` bytes of `all`;
+/// `dead`: those to which nothing refers; `asked`: a program asks for the compaction.
+pub fn moves_values(dead: u64, here: u64, all: u64, asked: bool) -> bool {
+    dead > all / if asked { DEAD_VALUES_ASKED_DIVISOR } else { DEAD_VALUES_DIVISOR }
+        || here < all / SCATTERED_VALUES_DIVISOR
+}

@@ -26,6 +26,8 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// Why compactions are done that a program asks for, as events say it.
+pub const REQUESTED: &str = "requested";
 /// Small compactions are run together until their input reaches this many bytes, so that many small
 /// partitions do not become many small files (R28).
 const PACK_BYTES: u64 = 8 << 20;
@@ -401,7 +403,7 @@ impl WorkQueue {
     pub fn cause(&self, keys: &[PartitionKey]) -> &'static str {
         let inner = self.inner.lock();
         if keys.iter().any(|key| inner.requested.contains(key)) {
-            "requested"
+            REQUESTED
         } else if keys.iter().any(|key| inner.taken.contains_key(key)) {
             "due"
         } else {

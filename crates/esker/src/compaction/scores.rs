@@ -130,9 +130,9 @@ pub fn fresh_share(old: &Partition, base: &Run) -> f64 {
 pub fn expiry_score(partition: &Partition, time: Millis) -> f64 {
     let dead = |segment: &Arc<Segment>| {
         let meta = segment.meta();
-        meta.len as f64 * meta.specials.all_expired(time) as f64 / meta.entries.max(1) as f64
+        meta.weight() as f64 * meta.specials.all_expired(time) as f64 / meta.entries.max(1) as f64
     };
     let segments = || partition.runs().flat_map(|run| run.segments());
-    let bytes: u64 = segments().map(|segment| segment.meta().len).sum();
+    let bytes: u64 = segments().map(|segment| segment.meta().weight()).sum();
     4.0 * segments().map(dead).sum::<f64>() / bytes.max(1) as f64
 }

@@ -139,7 +139,7 @@ impl View<'_> {
                 None => holders.push((same, 1)),
             }
         }
-        !part.segments().all(|segment| store.is_held_by(segment, &holders))
+        !part.run_segments().all(|segment| store.is_held_by(segment, &holders))
     }
 }
 

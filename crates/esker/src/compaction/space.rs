@@ -208,7 +208,7 @@ impl Waiting {
     fn add(&mut self, segment: &Segment, share: f64, seen: bool) {
         let meta = segment.meta();
         let sum = if seen { &mut self.seen } else { &mut self.held };
-        sum.bytes += meta.len as f64 * share;
+        sum.bytes += meta.weight() as f64 * share;
         sum.entries += meta.entries as f64 * share;
         // Seeded: deletes count for no more than their own size.
         bug!("compaction_space_forgets_deletes", return);
@@ -370,7 +370,7 @@ impl<'v> View<'v> {
             let segments = part.runs().flat_map(|run| run.segments());
             let (mut bytes, mut whole) = (0.0, 0.0);
             for segment in segments {
-                let len = segment.meta().len as f64;
+                let len = segment.meta().weight() as f64;
                 let share = covered(order, list, segment);
                 bytes += len * share;
                 whole += if share < 1.0 { 0.0 } else { len };
@@ -421,8 +421,9 @@ impl<'v> View<'v> {
     /// kept for snapshots that are gone; and those that are kept for snapshots.
     fn dead_in_base(&self, segment: &Segment) -> (f64, f64) {
         let meta = segment.meta();
-        let bytes =
-            |entries: u64| meta.len as f64 * (entries as f64 / meta.entries.max(1) as f64).min(1.0);
+        let bytes = |entries: u64| {
+            meta.weight() as f64 * (entries as f64 / meta.entries.max(1) as f64).min(1.0)
+        };
         let expired = meta.specials.all_expired(self.time);
         // A delete, and what it hides. How many versions are hidden is not known.
         let shadowed = if meta.shadowed { meta.entries / 4 } else { 0 };

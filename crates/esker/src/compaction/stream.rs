@@ -17,6 +17,7 @@ use super::gc::{Verdict, VersionGc};
 use crate::base::{Cursor, Filter, KeyOrder, Kind, Operator, Seq};
 use crate::error::Result;
 use crate::iter::{Cover, LoserTree, Tombstones, same_key};
+use crate::run::ValueRef;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -140,8 +141,11 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
     /// As [`Self::step`], for about 2 ms of work.
     pub fn advance(&mut self, out: &mut impl Out) -> Result<bool> {
         let bytes = Cell::new(0);
-        let mut out = |key: &[u8], seq, kind, value: &[u8]| {
-            bytes.set(bytes.get() + value.len());
+        let mut out = |key: &[u8], seq, kind: Kind, value: &[u8]| {
+            // A value that moves is read and written in the same step.
+            let reference = kind.is_separated().then(|| ValueRef::decode(kind, value).ok());
+            let len = reference.flatten().map_or(value.len(), |reference| reference.len as usize);
+            bytes.set(bytes.get() + len);
             out(key, seq, kind, value)
         };
         let mut entries = 0;
@@ -181,9 +185,13 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
         let tombstones = (&mut self.cover, &self.tombstones[..]);
         let verdict = self.gc.decide_at(&self.order, key, (seq, kind), tombstones);
         self.counts.entries_in += 1;
-        let plain = matches!(kind, Kind::Put | Kind::Delete) && !self.folding.filters();
+        let plain = matches!(kind, Kind::Put | Kind::Delete | Kind::SeparatedPut)
+            && !self.folding.filters();
         if !plain || self.folding.waits() {
-            self.take_special(verdict, seq, kind, out)?;
+            match kind.is_separated() {
+                true => self.take_separated(verdict, seq, kind, out)?,
+                false => self.take_special(verdict, seq, kind, out)?,
+            }
         } else {
             match verdict {
                 Verdict::Keep(seq) => {
@@ -206,6 +214,33 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> CompactionStream<C, O, T> {
             self.head = head;
         }
         Ok(())
+    }
+
+    /// Decides about an entry that refers to its value, which is read if an operator or a filter wants it. A
+    /// value that stays as it is stays where it is.
+    #[cold]
+    fn take_separated(
+        &mut self,
+        verdict: Verdict,
+        seq: Seq,
+        kind: Kind,
+        out: &mut impl Out,
+    ) -> Result<()> {
+        let wanted = self.folding.filters() || self.folding.waits();
+        if !wanted || !matches!(verdict, Verdict::Keep(_)) {
+            return self.take_special(verdict, seq, kind, out);
+        }
+        let reference = self.tree.value().to_vec();
+        self.tree.fetch_value()?;
+        let value = self.tree.value().as_ptr_range();
+        let mut out = |key: &[u8], seq, became: Kind, stored: &[u8]| {
+            let same = became == kind.joined() && stored.as_ptr_range() == value;
+            // Seeded: a filter that changes a separated value changes nothing.
+            let same = same || bug!("compaction_changed_values_not_written");
+            let (became, stored) = if same { (kind, &reference[..]) } else { (became, stored) };
+            out(key, seq, became, stored)
+        };
+        self.take_special(verdict, seq, kind.joined(), &mut out)
     }
 
     /// Decides about an entry that is an operand, lies below operands, expires or is filtered.

@@ -8,7 +8,7 @@ use super::queue::PartitionKey;
 use super::tiers::{runs_above, with_runs_above};
 use crate::base::{FileId, KeyOrder, KeyspaceId, Seq};
 use crate::catalog::KeyspaceState;
-use crate::manifest::{Partition, Tree};
+use crate::manifest::{Partition, Tree, Version};
 use crate::run::{Run, Segment};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,6 +77,17 @@ pub struct Thinned {
     pub examined: HashMap<(FileId, u64), Examined>,
     /// The snapshots.
     pub snapshots: Vec<Seq>,
+}
+
+impl Thinned {
+    /// Forgets segments that no longer exist.
+    pub fn keep(&mut self, version: &Version) {
+        let there = version.segments().filter_map(|segment| {
+            let place = (segment.meta().file, segment.meta().offset);
+            self.examined.get(&place).map(|known| (place, *known))
+        });
+        self.examined = there.collect();
+    }
 }
 
 /// Whether the key names this segment.

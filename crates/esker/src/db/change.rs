@@ -154,7 +154,8 @@ impl Core {
             file.mark_obsolete();
             return;
         }
-        let written = made.iter().filter(|segment| segment.meta().file == file.id());
+        let made = made.iter().flat_map(|segment| segment.with_its_values());
+        let written = made.filter(|segment| segment.meta().file == file.id());
         let unused = written.filter(|segment| !store.refers_to(segment));
         unused.for_each(|segment| segment.mark_obsolete());
     }

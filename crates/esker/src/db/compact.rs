@@ -14,13 +14,12 @@ use crate::base::rangedel::Fragments;
 use crate::base::{Bytewise, KeyOrder, Seq};
 use crate::catalog::{LiveTraits, Order, missing_order};
 use crate::compaction::choice::{partition_at, written_to};
-use crate::compaction::inputs::{all_within, sources};
+use crate::compaction::inputs::all_within;
 use crate::compaction::install::{self, Compacted};
-use crate::compaction::queue::PartitionKey;
+use crate::compaction::queue::{PartitionKey, REQUESTED};
 use crate::compaction::scores::fresh_share;
-use crate::compaction::{
-    CompactionStream, Depth, Piece, PlanLimits, Recoding, VersionGc, plan, written_bytes,
-};
+use crate::compaction::values::{Moves, Planning};
+use crate::compaction::{CompactionStream, Depth, Piece, Recoding, VersionGc, written_bytes};
 use crate::compaction::{temperature, tiers};
 use crate::db::change::Change;
 use crate::db::core::Core;
@@ -28,7 +27,7 @@ use crate::db::output::Merger;
 use crate::error::{Error, Result};
 use crate::manifest::{Partition, Tree};
 use crate::monitor::Compacting;
-use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use crate::run::{KnownValues, Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,6 +44,8 @@ struct Job<'p> {
     filtering: bool,
     /// Whether it is done because temperatures have changed.
     idle: bool,
+    /// Whether a program asks for it, so that it also collects what is worth little.
+    asked: bool,
 }
 
 /// What a compaction wrote, before it is installed.
@@ -63,6 +64,7 @@ struct Rewrite<'p> {
     runs: Vec<Vec<Arc<Segment>>>,
     traits: &'p LiveTraits,
     gc: &'p VersionGc,
+    moves: &'p Moves,
     filtering: bool,
     /// Why it is written in another form, if that is all.
     why: Option<Recoding>,
@@ -134,7 +136,8 @@ impl Core {
     /// Writes the new bases of these partitions, into one file.
     fn merge_partitions(&self, keys: &[PartitionKey], filtering: bool) -> Result<Merged> {
         let (mut writer, mut compacted) = (None, Vec::new());
-        let idle = self.work.cause(keys) == temperature::CAUSE;
+        let cause = self.work.cause(keys);
+        let (idle, asked) = (cause == temperature::CAUSE, cause == REQUESTED);
         let (mut delta_bytes, mut adopted) = (0, 0);
         for key @ PartitionKey { keyspace: id, lower, .. } in keys {
             let keyspace = self.catalog.lock().by_id(*id).cloned();
@@ -148,7 +151,7 @@ impl Core {
             delta_bytes += old.delta_bytes();
             let whole = self.work.is_whole(key);
             let traits = keyspace.traits();
-            let job = Job { traits: &traits, tree, old: &old, whole, filtering, idle };
+            let job = Job { traits: &traits, tree, old: &old, whole, filtering, idle, asked };
             let base = match &keyspace.order {
                 Order::Bytewise => self.compact_partition(&Bytewise, &job, &mut writer),
                 Order::Custom(order) => {
@@ -181,7 +184,7 @@ impl Core {
         job: &Job<'_>,
         writer: &mut Option<RunWriter>,
     ) -> Result<(Run, u64, Option<Vec<Seq>>)> {
-        let Job { traits, tree, old, whole, filtering, idle } = *job;
+        let Job { traits, tree, old, whole, filtering, idle, asked } = *job;
         // A filter would see values under operands that are still above (S6).
         let filtering = filtering && !tiers::holds_operands(order, tree, old);
         let gc = self.compaction_rule().at(Depth::Bottom);
@@ -190,15 +193,20 @@ impl Core {
         for run in old.runs() {
             tombstones.extend(run.fragments(order)?);
         }
-        let sources = sources(order, old, whole, gc.earliest_time());
-        let limits = PlanLimits {
-            small_bytes: u64::from(self.settings.segment_bytes) / 4,
-            segment_bytes: u64::from(self.settings.segment_bytes),
+        let planning = Planning {
+            order,
+            old,
+            whole,
+            asked,
+            tombstones: &tombstones,
+            gc: &gc,
+            settings: &self.settings,
+            cache: &self.cache,
         };
-        let pieces = plan(order, &sources, &tombstones, &gc, limits);
+        let (pieces, moves) = planning.pieces(self.reserve.free(), || self.between_steps())?;
         let moment = temperature::Moment { now: self.clock.now(), idle, cache: &self.cache };
         let pieces = moment.recode(pieces, &self.settings, |segment| self.is_unsettled(segment));
-        self.check_fits(written_bytes(&pieces))?;
+        self.check_fits(written_bytes(&pieces) + moves.bytes as f64)?;
         let mut output = Output { writer, segments: Vec::new(), adopted: 0, filtered: 0 };
         for piece in pieces {
             match piece {
@@ -209,7 +217,8 @@ impl Core {
                 }
                 Piece::Recode(why, run) => {
                     let (runs, why) = (vec![run], Some(why));
-                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why };
+                    let part =
+                        Rewrite { old, runs, traits, gc: &gc, moves: &moves, filtering, why };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
                 Piece::Reuse(segment) => {
@@ -218,7 +227,9 @@ impl Core {
                     output.adopted += 1;
                 }
                 Piece::Rewrite(runs) => {
-                    let part = Rewrite { old, runs, traits, gc: &gc, filtering, why: None };
+                    let why = None;
+                    let part =
+                        Rewrite { old, runs, traits, gc: &gc, moves: &moves, filtering, why };
                     self.rewrite(order, part, &tombstones, &mut output)?;
                 }
             }
@@ -281,7 +292,9 @@ impl Core {
         tombstones: &[Arc<Fragments>],
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let Rewrite { old, runs, traits, gc, filtering, why } = part;
+        let Rewrite { old, runs, traits, gc, moves, filtering, why } = part;
+        let inputs = runs.iter().flatten();
+        let values = KnownValues::of(&self.cache, inputs, |values| moves.empties(values));
         let cold = temperature::dictionary(why, &runs, &self.cache)?;
         let piece = self.settings.piece_bytes(runs.len());
         let cursor = |segments: Vec<Arc<Segment>>| {
@@ -296,6 +309,7 @@ impl Core {
                 .within(old.lower.clone(), old.upper.clone());
         let writer = self.writer(output.writer, (true, true))?;
         writer.set_cold(cold)?;
+        writer.know(values);
         let before = writer.bytes_written();
         let mut out =
             |key: &[u8], seq, kind, value: &[u8]| writer.add(order, key, seq, kind, value);
@@ -304,7 +318,7 @@ impl Core {
         }
         let counts = stream.counts();
         output.filtered += counts.filtered + counts.filtered_changed;
-        self.note_compaction(&counts);
+        self.counters.background.note_compaction(&counts);
         writer.set_cold(None)?;
         self.counters.background.note_recoded(why, writer.bytes_written() - before);
         Ok(())

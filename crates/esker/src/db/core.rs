@@ -49,7 +49,7 @@ pub struct Core {
     pub(super) read_only_end: Seq,
     pub(crate) state: Current,
     /// Held by writers of keyspaces with a custom comparator, and by seals (R15).
-    pub(super) placing: Mutex<()>,
+    pub(crate) placing: Mutex<()>,
     pub(crate) catalog: Mutex<Catalog>,
     pub(crate) store: Mutex<Store>,
     pub(super) record: ReachRecord,
@@ -61,7 +61,7 @@ pub struct Core {
     pub(crate) cache: Arc<BlockCache>,
     /// Memory of flushed memtables, to be reused by new ones.
     pub(super) pool: Arc<ChunkPool>,
-    pub(super) counters: Arc<Counters>,
+    pub(crate) counters: Arc<Counters>,
     /// The slowest operations.
     pub(super) slowest: Slowest,
     /// What calls waited for.

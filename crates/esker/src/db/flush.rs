@@ -187,7 +187,8 @@ impl Core {
             tiers::goal_of_flush(order, tree, parts, cursor, (sole, deletes_ranges))
         };
         let (files, replayed) = writers;
-        let file = |writer| SlicesFile { core: self, writer, yields: false, warms: !*replayed };
+        let warms = !*replayed;
+        let file = |writer| SlicesFile { core: self, writer, yields: false, warms, values: None };
         let [mut first, mut second] = files.each_mut().map(file);
         let outputs = (O::middle(set, id).filter(|_| *replayed), [&mut first, &mut second]);
         let slices = write_in_two(order, &material, targets, goal, outputs)?;

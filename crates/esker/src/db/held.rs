@@ -1,9 +1,7 @@
 //! Finds what holds space, when no space is left (C7).
 
-use crate::base::FileId;
 use crate::db::core::Core;
 use crate::error::SpaceHeld;
-use crate::fs::OpenMode;
 use crate::stats::branches::held_by_branches;
 use std::sync::Arc;
 
@@ -20,7 +18,7 @@ impl Core {
             return held.clone();
         }
         let files = state.version.bytes_by_file();
-        let copied = files.iter().filter(|(id, _)| self.has_other_names(**id));
+        let copied = files.iter().filter(|(id, _)| self.files.has_other_names(**id));
         let held = Arc::new(SpaceHeld {
             data: files.values().sum(),
             log: self.pipeline.as_ref().map_or(0, |pipeline| pipeline.file_bytes()),
@@ -30,12 +28,5 @@ impl Core {
         });
         *last = Some((version, snapshots, held.clone()));
         held
-    }
-
-    /// Whether a checkpoint shares the file.
-    pub(super) fn has_other_names(&self, id: FileId) -> bool {
-        let path = self.files.directory().join(crate::run::file_name(id));
-        let file = self.fs.open(&path, OpenMode::Read);
-        file.and_then(|file| file.links()).is_ok_and(|links| links > 1)
     }
 }

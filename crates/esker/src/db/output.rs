@@ -9,24 +9,11 @@ use crate::compaction::slicing::Output;
 use crate::db::core::Core;
 use crate::error::Result;
 use crate::monitor::Compacting;
-use crate::run::{RunWriter, Segment, WriterOptions, finish_files};
+use crate::run::{KnownValues, RunWriter, Segment, WriterOptions, finish_files};
 use crate::sync::Aside;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl Core {
-    /// Counts what a flush or compaction did with operands and with entries that expire.
-    pub(super) fn note_compaction(&self, counts: &CompactionCounts) {
-        let background = &self.counters.background;
-        for (counter, count) in [
-            (&background.operands_folded, counts.folded),
-            (&background.entries_expired, counts.expired),
-            (&background.entries_filtered, counts.filtered + counts.filtered_changed),
-        ] {
-            counter.fetch_add(count, Ordering::Relaxed);
-        }
-    }
-
     /// The writer of a new run file, whose buffers are counted; `settled`: what it writes is expected to
     /// stay for long.
     pub(crate) fn begin_file(&self, settled: bool) -> Result<RunWriter> {
@@ -106,7 +93,8 @@ impl Core {
         // Seeded: output for a tree that was removed meanwhile stays until the next open.
         bug!("db_unused_output_stays", return Ok(()));
         files.iter().for_each(|file| self.release_unused(file, &made));
-        self.reserve.cover_unit(made.iter().map(|segment| segment.meta().len).max().unwrap_or(0));
+        let made = made.iter().flat_map(|segment| segment.with_its_values());
+        self.reserve.cover_unit(made.map(|segment| segment.meta().len).max().unwrap_or(0));
         Ok(())
     }
 }
@@ -124,6 +112,8 @@ pub(super) struct SlicesFile<'c> {
     pub yields: bool,
     /// Whether what is written goes into the cache.
     pub warms: bool,
+    /// The value segments to which what is written may refer.
+    pub values: Option<KnownValues>,
 }
 
 impl Output for SlicesFile<'_> {
@@ -134,7 +124,11 @@ impl Output for SlicesFile<'_> {
     }
 
     fn writer(&mut self) -> Result<&mut RunWriter> {
-        self.core.writer(self.writer, (false, self.warms))
+        let writer = self.core.writer(self.writer, (false, self.warms))?;
+        if let Some(values) = self.values.take() {
+            writer.know(values);
+        }
+        Ok(writer)
     }
 
     fn segments(&mut self) -> Vec<Arc<Segment>> {
@@ -146,7 +140,7 @@ impl Output for SlicesFile<'_> {
     }
 
     fn note(&mut self, counts: &CompactionCounts) {
-        self.core.note_compaction(counts);
+        self.core.counters.background.note_compaction(counts);
     }
 }
 

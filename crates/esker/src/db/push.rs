@@ -25,7 +25,7 @@ use crate::db::output::{Merger, SlicesFile};
 use crate::error::Result;
 use crate::manifest::{Partition, Store, Traits, Tree, Version};
 use crate::monitor::Compacting;
-use crate::run::{RunCursor, RunWriter};
+use crate::run::{KnownValues, RunCursor, RunWriter};
 use crate::sync::Point;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -124,7 +124,8 @@ impl Core {
         if old.deltas.is_empty() {
             return Ok(None);
         }
-        self.check_fits(old.delta_bytes() as f64)?;
+        // Separated values stay where they are.
+        self.check_fits(old.run_segments().map(|segment| segment.meta().len as f64).sum())?;
         // The rule is read after the runs: a snapshot that is taken from here on sees all of them.
         let rule = self.compaction_rule();
         let mut lists = Vec::new();
@@ -145,7 +146,9 @@ impl Core {
         let material = Material { open: &open, tombstones, operator, rule: &rule };
         let within = tiers::children(order, below, &old);
         let targets = Targets { row: below, tier: key.tier - 1, within };
-        let mut output = SlicesFile { core: self, writer, yields: true, warms: true };
+        let inputs = old.deltas.iter().flat_map(|run| run.segments());
+        let values = Some(KnownValues::of(&self.cache, inputs, |_| false));
+        let mut output = SlicesFile { core: self, writer, yields: true, warms: true, values };
         // The output lies where it is until the row below is pushed or compacted.
         let goal = |_: &[_], _: Option<&mut _>| Ok(Goal { bottom: false, settled: true });
         let slices = write_slices(order, &material, targets, goal, &mut output)?;

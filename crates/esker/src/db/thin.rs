@@ -27,8 +27,8 @@ use crate::db::change::Change;
 use crate::db::core::Core;
 use crate::directory::reserve::Use;
 use crate::error::{Error, Result};
-use crate::manifest::{Draft, Partition, Tree, Version};
-use crate::run::{Role, Run, RunCursor, RunWriter, Segment};
+use crate::manifest::{Draft, Partition, Tree};
+use crate::run::{KnownValues, Role, Run, RunCursor, RunWriter, Segment};
 use crate::sync::contain;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,21 +53,11 @@ impl Core {
                 looks.extend(found.into_iter().map(|look| (*id, look)));
             }
         }
-        self.forget_thinned(&state.version);
+        self.relief.thinned.lock().keep(&state.version);
         // The oldest runs come first: a delete can be dropped when what it hides is gone.
         looks.retain(|(_, look)| look.part >= least);
         looks.sort_by(|(_, a), (_, b)| a.below.cmp(&b.below).then(b.part.total_cmp(&a.part)));
         looks.iter().map(|(id, look)| ThinKey::of(*id, &look.segment)).collect()
-    }
-
-    /// Removes what is remembered of segments that no longer exist.
-    fn forget_thinned(&self, version: &Version) {
-        let mut thinned = self.relief.thinned.lock();
-        let there = version.segments().filter_map(|segment| {
-            let place = (segment.meta().file, segment.meta().offset);
-            thinned.examined.get(&place).map(|known| (place, *known))
-        });
-        thinned.examined = there.collect();
     }
 
     fn look_at_partition(
@@ -174,7 +164,7 @@ impl Core {
         let Some(segment) = segment else { return Ok(None) };
         let alone = store.is_referred_by(&segment, &parts);
         drop(store);
-        if !alone || self.has_other_names(key.file) {
+        if !alone || self.files.has_other_names(key.file) {
             return Ok(None);
         }
         Ok(Some(ThinJob { keyspace, segment, parts, above, written: Vec::new() }))
@@ -256,8 +246,13 @@ impl Core {
             // hide.
             let gc = self.compaction_rule().at(Depth::Upper);
             let mut stream = ThinStream::new(order.clone(), cursors, own, tombstones, gc, stretch);
+            let mut values = Some(KnownValues::of(&self.cache, [&segment].into_iter(), |_| false));
             let mut out = |key: &[u8], seq, kind, value: &[u8]| {
-                self.writer(writer, (true, true))?.add(order, key, seq, kind, value)
+                let writer = self.writer(writer, (true, true))?;
+                if let Some(values) = values.take() {
+                    writer.know(values);
+                }
+                writer.add(order, key, seq, kind, value)
             };
             while stream.step(&mut out, STEP_ENTRIES)? {
                 if self.closing.load(Ordering::Acquire) {

@@ -298,6 +298,13 @@ impl Files {
         f()
     }
 
+    /// Whether a checkpoint shares the file.
+    pub fn has_other_names(&self, id: FileId) -> bool {
+        let path = self.directory.join(crate::run::file_name(id));
+        let file = self.fs.open(&path, crate::fs::OpenMode::Read);
+        file.and_then(|file| file.links()).is_ok_and(|links| links > 1)
+    }
+
     fn remove(&self, id: FileId) -> Result<()> {
         let path = self.directory.join(crate::run::file_name(id));
         match self.fs.remove_file(&path) {

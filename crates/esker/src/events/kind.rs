@@ -226,6 +226,19 @@ define_events! {
         /// The processor time of the thread, where the platform tells it.
         processor: Option<Duration>,
     }
+    /// What was ingested is durable and visible.
+    Ingestion = "ingestion", INFO, FEW {
+        /// The keyspaces to which something was ingested.
+        keyspaces: u64,
+        /// The entries, deletes and range deletes included.
+        entries: u64,
+        /// The bytes of run files that were written.
+        bytes: u64,
+        /// The run segments that were written.
+        segments: u64,
+        /// How long it took since it was begun.
+        duration: Duration,
+    }
     /// A compaction began.
     CompactionBegin = "compaction_begin", INFO, ALL {
         /// Why: `due`, `requested`, or not due: `space`, because dead space can be given back. Or not due, but

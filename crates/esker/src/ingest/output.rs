@@ -5,7 +5,7 @@
 //! So memory is bounded by the buffers of a few files, whatever the number of keyspaces.
 
 use super::load::Load;
-use crate::base::{Bytewise, FileId, KeyspaceId, Kind};
+use crate::base::{FileId, KeyOrder, KeyspaceId, Kind};
 use crate::db::Core;
 use crate::error::{IoContext, Result};
 use crate::run::{RunWriter, file_name};
@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 const FILE_BYTES: u64 = 256 << 20;
 /// Keyspaces that are written to at the same time.
 const FILES_MAX: usize = 8;
+
+/// The loads of an ingestion.
+pub(super) type Loads = BTreeMap<KeyspaceId, Load>;
 
 /// A file that takes entries of a keyspace.
 #[derive(Debug)]
@@ -31,29 +34,31 @@ pub(super) struct Output {
     open: Vec<Open>,
     /// Files that were ended.
     ended: Vec<FileId>,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Whether names of files are not durable yet.
+    unnamed: bool,
     uses: u64,
 }
 
 impl Output {
     /// Writes the next entry of a keyspace. `loads` gets the segments that end.
-    pub fn add(
+    pub fn add<O: KeyOrder>(
         &mut self,
         core: &Core,
-        loads: &mut BTreeMap<KeyspaceId, Load>,
+        loads: &mut Loads,
+        order: &O,
         (id, key): (KeyspaceId, &[u8]),
         (kind, stored): (Kind, &[u8]),
     ) -> Result<()> {
-        let at = match self.open.iter().position(|open| open.keyspace == id) {
-            Some(at) => at,
-            None => self.begin(core, loads, id)?,
-        };
+        let at = self.file_of(core, loads, id)?;
         let full = {
             self.uses += 1;
             let Open { writer, used, .. } = &mut self.open[at];
             *used = self.uses;
-            writer.add(&Bytewise, key, 0, kind, stored)?;
+            writer.add(order, key, 0, kind, stored)?;
             if let Some(load) = loads.get_mut(&id) {
-                load.written.extend(writer.take_segments());
+                load.take(writer.take_segments());
                 load.note(key);
             }
             writer.bytes_written() >= FILE_BYTES
@@ -61,18 +66,38 @@ impl Output {
         if full { self.end(at, loads) } else { Ok(()) }
     }
 
-    /// Gets a file for a keyspace that has none.
-    fn begin(
+    /// Writes the range tombstones of a keyspace.
+    pub fn add_tombstones<O: KeyOrder>(
         &mut self,
         core: &Core,
-        loads: &mut BTreeMap<KeyspaceId, Load>,
-        keyspace: KeyspaceId,
-    ) -> Result<usize> {
+        loads: &mut Loads,
+        order: &O,
+        id: KeyspaceId,
+    ) -> Result<()> {
+        let at = self.file_of(core, loads, id)?;
+        if let Some(load) = loads.get_mut(&id) {
+            let writer = &mut self.open[at].writer;
+            writer.add_tombstones::<O>(&load.fragments(order))?;
+            load.take(writer.take_segments());
+        }
+        Ok(())
+    }
+
+    /// The file of a keyspace, which gets one if it has none.
+    fn file_of(&mut self, core: &Core, loads: &mut Loads, id: KeyspaceId) -> Result<usize> {
+        match self.open.iter().position(|open| open.keyspace == id) {
+            Some(at) => Ok(at),
+            None => self.begin(core, loads, id),
+        }
+    }
+
+    fn begin(&mut self, core: &Core, loads: &mut Loads, keyspace: KeyspaceId) -> Result<usize> {
         if self.open.len() < FILES_MAX {
             // Close waits for the store; after it a number may be given out again.
             let _store = core.store.lock();
             core.check_open()?;
             let writer = core.begin_file(true)?;
+            self.unnamed = true;
             self.open.push(Open { writer, keyspace, used: 0 });
             return Ok(self.open.len() - 1);
         }
@@ -81,30 +106,53 @@ impl Output {
         let Open { writer, keyspace: before, .. } = &mut self.open[at];
         writer.cut()?;
         if let Some(load) = loads.get_mut(before) {
-            load.written.extend(writer.take_segments());
+            load.take(writer.take_segments());
         }
         *before = keyspace;
         Ok(at)
     }
 
+    /// Ends the segment that a keyspace is writing.
+    pub fn cut(&mut self, loads: &mut Loads, id: KeyspaceId) -> Result<()> {
+        let open = self.open.iter_mut().find(|open| open.keyspace == id);
+        if let (Some(open), Some(load)) = (open, loads.get_mut(&id)) {
+            open.writer.cut()?;
+            load.take(open.writer.take_segments());
+        }
+        Ok(())
+    }
+
     /// Ends a file and makes its contents durable.
-    fn end(&mut self, at: usize, loads: &mut BTreeMap<KeyspaceId, Load>) -> Result<()> {
+    fn end(&mut self, at: usize, loads: &mut Loads) -> Result<()> {
         let Open { writer, keyspace, .. } = &mut self.open[at];
         let segments = writer.finish()?;
         if let Some(load) = loads.get_mut(keyspace) {
-            load.written.extend(segments);
+            load.take(segments);
         }
-        self.ended.push(self.open.swap_remove(at).writer.id());
+        let writer = self.open.swap_remove(at).writer;
+        self.bytes += writer.bytes_written();
+        self.ended.push(writer.id());
         Ok(())
     }
 
     /// Ends all files and makes them durable, with their names.
-    pub fn finish(&mut self, core: &Core, loads: &mut BTreeMap<KeyspaceId, Load>) -> Result<()> {
+    pub fn finish(&mut self, core: &Core, loads: &mut Loads) -> Result<()> {
         while let Some(at) = self.open.len().checked_sub(1) {
             self.end(at, loads)?;
         }
-        let directory = core.files.directory();
-        core.fs.sync_dir(directory).context("sync", directory)
+        if self.unnamed {
+            let directory = core.files.directory();
+            core.fs.sync_dir(directory).context("sync", directory)?;
+            self.unnamed = false;
+        }
+        Ok(())
+    }
+
+    /// Takes over the files of another ingestion, which were ended.
+    pub fn join(&mut self, other: &mut Self) {
+        self.ended.append(&mut other.ended);
+        self.bytes += std::mem::take(&mut other.bytes);
+        self.unnamed |= std::mem::take(&mut other.unnamed);
     }
 
     /// Removes the files.

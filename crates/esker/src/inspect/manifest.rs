@@ -191,6 +191,7 @@ pub(super) fn show_meta(meta: &SegmentMeta, name: &str, fields: &mut Fields) {
     let what = match meta.kind {
         SegmentKind::Data => "entries",
         SegmentKind::Tombstones => "range tombstones",
+        SegmentKind::Values => "separated values",
     };
     fields.add(
         format!("{name}.content"),
@@ -211,6 +212,13 @@ pub(super) fn show_meta(meta: &SegmentMeta, name: &str, fields: &mut Fields) {
             specials.operands, specials.expiring, specials.first_expiry, specials.last_expiry
         );
         fields.add(format!("{name}.special"), what);
+    }
+    for used in &meta.values {
+        let what = format!(
+            "{} values, {} of {} bytes, in file {} at {}",
+            used.entries, used.bytes, used.values.raw_bytes, used.values.file, used.values.offset
+        );
+        fields.add(format!("{name}.values[{}:{}]", used.values.file, used.values.offset), what);
     }
     fields.add(format!("{name}.keys"), format!("{} to {}", key(&meta.min_key), key(&meta.max_key)));
 }

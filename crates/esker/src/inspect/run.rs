@@ -45,7 +45,7 @@ pub(super) fn show(
             let what = format!("segment tail at {}: {}", meta.tail_offset(), error.0);
             fields.add(format!("{name}.damaged"), what);
         }
-        if meta.kind == SegmentKind::Data {
+        if meta.kind != SegmentKind::Tombstones {
             show_blocks(file.blocks(&meta), &name, fields);
         }
     }

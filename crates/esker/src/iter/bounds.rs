@@ -28,6 +28,28 @@ impl Bounds {
         !before && !behind
     }
 
+    /// Whether keys of `start..end` (`None`: without such an end) may lie within the bounds.
+    pub fn meet<O: KeyOrder>(
+        &self,
+        order: &O,
+        (start, end): (Option<&[u8]>, Option<&[u8]>),
+    ) -> bool {
+        let begins = |end| match &self.low {
+            Bound::Included(low) | Bound::Excluded(low) => order.compare(low, end).is_lt(),
+            Bound::Unbounded => true,
+        };
+        start.is_none_or(|start| self.end_behind(order, start)) && end.is_none_or(begins)
+    }
+
+    /// Whether `key` lies below the upper bound.
+    pub fn end_behind<O: KeyOrder>(&self, order: &O, key: &[u8]) -> bool {
+        match &self.high {
+            Bound::Included(high) => order.compare(key, high).is_le(),
+            Bound::Excluded(high) => order.compare(key, high).is_lt(),
+            Bound::Unbounded => true,
+        }
+    }
+
     /// Whether there are keys from `upper` on, where a part of the tree ends, and the bounds reach into them.
     pub fn reach_behind<O: KeyOrder>(&self, order: &O, upper: Option<&[u8]>) -> bool {
         let Some(upper) = upper else { return false };

@@ -22,7 +22,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SEQ_MAX, SeekStage, Seq};
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 
@@ -268,8 +268,9 @@ impl<C: Cursor, O: KeyOrder> LoserTree<C, O> {
         if self.waiting > 0 { self.open_winner() } else { Ok(()) }
     }
 
+    /// Notes an error: the tree is invalid, and repeats it until it is positioned anew.
     #[cold]
-    fn fail(&mut self, error: Error) -> Error {
+    pub fn fail(&mut self, error: Error) -> Error {
         self.winner = NOBODY;
         self.error = Some(error.clone());
         error
@@ -346,6 +347,16 @@ impl<C: Cursor, O: KeyOrder> Cursor for LoserTree<C, O> {
     #[inline]
     fn value(&self) -> &[u8] {
         self.cursors[self.winner.source as usize].value()
+    }
+
+    fn value_later(&self) -> Option<LaterValue> {
+        self.cursors[self.source()].value_later()
+    }
+
+    #[inline]
+    fn fetch_value(&mut self) -> Result<()> {
+        let source = self.source();
+        self.cursors[source].fetch_value().map_err(|error| self.fail(error))
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {

@@ -4,7 +4,7 @@
 
 use super::{Span, Tombstones};
 use crate::base::rangedel::Fragments;
-use crate::base::{Cursor, KeyOrder, Kind, SeekStage, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SeekStage, Seq};
 use crate::error::Result;
 use crate::memtable::{MemCursor, MemorySource, MergedCursor, TombstoneView};
 use crate::run::RunCursor;
@@ -64,6 +64,13 @@ impl<O: KeyOrder> Cursor for AnyCursor<O> {
     #[inline]
     fn value(&self) -> &[u8] {
         forward!(self, cursor => cursor.value())
+    }
+    #[inline]
+    fn fetch_value(&mut self) -> Result<()> {
+        if let Self::Run(cursor) = self { cursor.fetch_value() } else { Ok(()) }
+    }
+    fn value_later(&self) -> Option<LaterValue> {
+        if let Self::Run(cursor) = self { cursor.value_later() } else { None }
     }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         forward!(self, cursor => cursor.seek(key, below))

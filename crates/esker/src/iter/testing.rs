@@ -410,6 +410,9 @@ pub(crate) fn visible_at<O: KeyOrder>(
             (Kind::Delete, _) | (Kind::ExpiringPut, true) => None,
             (Kind::ExpiringMerge, true) => known.map(|(_, value)| value),
             (Kind::Put | Kind::ExpiringPut, _) => Some(value.to_vec()),
+            (Kind::SeparatedPut | Kind::ExpiringSeparatedPut, _) => {
+                unreachable!("no model has them")
+            }
             (Kind::Merge | Kind::ExpiringMerge, _) => {
                 let existing = known.as_ref().map(|(_, value)| &value[..]);
                 Concat.full_merge(&entry.key, existing, &[value]).expect("it never fails")

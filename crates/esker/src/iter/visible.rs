@@ -29,11 +29,14 @@
 #[cfg(test)]
 mod tests;
 
+mod covered;
+
 use super::bounds::Bounds;
 use super::loser_tree::{LoserTree, same_key};
 use super::tombstones::{Cover, Tombstones};
 use crate::base::{
-    Cursor, EXPIRY_BYTES, KeyOrder, Kind, Millis, Operands, Operator, Seq, expired, split,
+    Cursor, EXPIRY_BYTES, KeyOrder, Kind, LaterValue, Millis, Operands, Operator, Seq, expired,
+    split,
 };
 use crate::error::{Error, Result};
 use std::ops::Bound;
@@ -74,6 +77,10 @@ enum Place {
 
 /// After this many consecutive entries that are not shown, a seek is cheaper than further steps.
 const LEAP_AFTER: u32 = 8;
+
+/// The newest visible version of a key: its sequence number, its kind, and how its value is read if it is
+/// separated.
+type Newest = (Seq, Kind, Option<LaterValue>);
 
 /// An iterator over what a snapshot sees of one keyspace.
 #[derive(Debug)]
@@ -322,6 +329,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             }
             if self.tombstones.is_empty() || !self.tree_is_covered() {
                 if self.tree.kind() == Kind::Put {
+                    self.tree.fetch_value()?;
                     self.place = Place::Forward;
                     return Ok(());
                 }
@@ -346,7 +354,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     #[cold]
     fn settle_special(&mut self) -> Result<Place> {
         if self.tree.kind() == Kind::ExpiringPut {
+            // Before a reference the time stands as it stands before the value.
             if !expired(split(Kind::ExpiringPut, self.tree.value()).0, self.time) {
+                self.tree.fetch_value()?;
                 return Ok(Place::Expiring);
             }
             self.skip_key()?;
@@ -371,6 +381,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         self.operands.clear();
         let mut has_base = false;
         while self.tree.valid() && self.tree_is_at_key(head) && self.tree.seq() >= hidden_below {
+            if !self.tree.kind().is_operand() {
+                self.tree.fetch_value()?;
+            }
             let (kind, stored) = (self.tree.kind(), self.tree.value());
             if !kind.is_operand() {
                 let (expiry, value) = split(kind, stored);
@@ -436,9 +449,9 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
                 }
                 continue;
             }
-            let (seq, kind) = self.take_newest()?;
+            let (seq, kind, later) = self.take_newest()?;
             let hidden = !self.tombstones.is_empty() && self.key_is_covered(seq);
-            if !hidden && (kind == Kind::Put || self.shows_special(kind)?) {
+            if !hidden && self.shows(kind, later)? {
                 self.place = Place::Backward;
                 return Ok(());
             }
@@ -449,14 +462,27 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(())
     }
 
+    /// Whether a key is shown whose newest visible version was copied to `value`, which then holds what is
+    /// shown. A separated value is read only now: no version that is not shown costs a read, and damage in
+    /// one hides nothing.
+    fn shows(&mut self, kind: Kind, later: Option<LaterValue>) -> Result<bool> {
+        if let Some(later) = later {
+            if expired(split(kind, &self.value).0, self.time) {
+                return Ok(false);
+            }
+            self.value = later().map_err(|error| self.tree.fail(error))?;
+        }
+        Ok(kind == Kind::Put || self.shows_special(kind)?)
+    }
+
     /// Whether a key is shown whose newest visible version, copied to `value`, is no plain put;
     /// `value` then holds what is shown. The tree is before all visible versions, and stays there.
     #[cold]
     fn shows_special(&mut self, kind: Kind) -> Result<bool> {
         match kind {
             Kind::Delete => Ok(false),
-            Kind::Put => Ok(true),
-            Kind::ExpiringPut => {
+            Kind::Put | Kind::SeparatedPut => Ok(true),
+            Kind::ExpiringPut | Kind::ExpiringSeparatedPut => {
                 let gone = expired(split(kind, &self.value).0, self.time);
                 // Seeded: a scan from the end shows expired entries.
                 let gone = gone && !bug!("iter_expired_shown_backward");
@@ -479,7 +505,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
     }
 
     /// Copies the newest visible version of the tree's key and goes before all of them.
-    fn take_newest(&mut self) -> Result<(Seq, Kind)> {
+    fn take_newest(&mut self) -> Result<Newest> {
         let head = self.remember_key();
         let mut newest = self.take_version();
         for _ in 0..LEAP_AFTER {
@@ -498,7 +524,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         Ok(newest)
     }
 
-    fn take_version(&mut self) -> (Seq, Kind) {
+    fn take_version(&mut self) -> Newest {
         if !O::BYTEWISE {
             // Versions of one key may differ in its bytes; the newest version's are shown.
             self.key.clear();
@@ -506,7 +532,7 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
         }
         self.value.clear();
         self.value.extend_from_slice(self.tree.value());
-        (self.tree.seq(), self.tree.kind())
+        (self.tree.seq(), self.tree.kind(), self.tree.value_later())
     }
 
     #[inline]
@@ -545,44 +571,5 @@ impl<C: Cursor, O: KeyOrder, T: Tombstones> VisibleIter<C, O, T> {
             Bound::Included(low) => self.order.compare(self.tree.key(), low).is_lt(),
             Bound::Excluded(low) => self.order.compare(self.tree.key(), low).is_le(),
         }
-    }
-
-    fn tree_is_covered(&mut self) -> bool {
-        let key = self.tree.key();
-        let (cover, entered) = self.cover.seq_at(&self.order, &self.tombstones, key, self.at);
-        self.count_covered(cover > self.tree.seq(), entered)
-    }
-
-    fn key_is_covered(&mut self, seq: Seq) -> bool {
-        let (cover, entered) = self.cover.seq_at(&self.order, &self.tombstones, &self.key, self.at);
-        self.count_covered(cover > seq, entered)
-    }
-
-    fn count_covered(&mut self, covered: bool, entered: bool) -> bool {
-        if entered || !covered {
-            self.covered = 0;
-        }
-        self.covered += u32::from(covered);
-        covered
-    }
-
-    /// If a span hid many consecutive entries, moves every source without newer entries than the
-    /// span's tombstone to the end of the span. The tombstone hides all entries that this passes,
-    /// and every entry that one of them would have hidden. Returns whether the tree moved.
-    fn leap_over_span(&mut self, backward: bool) -> Result<bool> {
-        if !self.covered.is_multiple_of(LEAP_AFTER) || !self.tree.valid() {
-            return Ok(false);
-        }
-        let cover = self.cover.last_seq();
-        // Seeded: a scan that leaps over a range tombstone misses what was written there since.
-        let cover = if bug!("iter_leap_over_newer") { Seq::MAX } else { cover };
-        let seq_bounds = &self.seq_bounds;
-        let eligible = |source: usize| seq_bounds[source] <= cover;
-        if !seq_bounds.iter().any(|bound| *bound <= cover) {
-            return Ok(false);
-        }
-        let (low, high) = self.cover.span();
-        self.tree.leap(if backward { low } else { high }, eligible)?;
-        Ok(true)
     }
 }

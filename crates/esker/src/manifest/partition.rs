@@ -82,8 +82,16 @@ impl Partition {
                 && self.runs().zip(other.runs()).all(same)
     }
 
-    /// Every segment that this partition refers to.
+    /// Every segment that this partition refers to: those of its runs, and the value segments to which
+    /// they refer, as often as they do.
     pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        // Seeded: value segments are given back while keys refer to them.
+        let all = if bug!("manifest_value_segments_not_counted") { 1 } else { usize::MAX };
+        self.run_segments().flat_map(move |segment| segment.with_its_values().take(all))
+    }
+
+    /// Every segment of its runs.
+    pub fn run_segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.runs().flat_map(|run| run.segments().iter().chain(run.tombstones()))
     }
 

@@ -26,6 +26,7 @@ fn meta(file: u64, min: &str, max: &str) -> SegmentMeta {
         max_seq: 99,
         ingested: false,
         specials: Default::default(),
+        values: Box::default(),
         checksum: 0xfeed,
     }
 }

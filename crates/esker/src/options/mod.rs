@@ -152,6 +152,21 @@ pub struct Options {
     pub workers: Option<usize>,
     /// How blocks are compressed. Default: [`Compression::Auto`].
     pub compression: Compression,
+    /// Values with at least so many bytes are separated from their keys: compactions then move only
+    /// references to them, and write a value again where much of what lies around it is dead. `None`: no
+    /// value is. Default: 4,096. What is separated stays readable whatever the option says.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let mut options = esker::Options::default();
+    /// options.separate_values_from = Some(1024);
+    /// let db = esker::Db::open_with(&dir, options)?;
+    /// db.insert("picture", vec![7; 100_000])?;
+    /// db.flush()?;
+    /// assert_eq!(db.get("picture")?.map(|value| value.len()), Some(100_000));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub separate_values_from: Option<u32>,
     /// After which time settled data that nobody reads is compressed with Zstandard, if
     /// [`Self::compression`] is [`Compression::Auto`] and nobody writes for a moment. The time is that of
     /// [`Self::clock`], and begins again when the database is opened. `None`: never. Default: an hour.
@@ -311,6 +326,7 @@ impl Default for Options {
             read_only: false,
             workers: None,
             compression: Compression::default(),
+            separate_values_from: Some(4096),
             cold_after: Some(Duration::from_secs(3600)),
             log: LogKind::default(),
             recovery: Recovery::default(),

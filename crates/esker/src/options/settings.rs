@@ -121,6 +121,8 @@ pub struct Settings {
     pub block_bytes: u32,
     /// How blocks are compressed.
     pub compression: Compression,
+    /// Values with so many bytes are separated from their keys; `u32::MAX`: none.
+    pub separate_from: u32,
     /// When data is cold; `None`: never.
     pub cold: Option<Cold>,
     /// Class of writes that do not say one.
@@ -161,6 +163,12 @@ impl Settings {
             ("segment_bytes", u64::from(options.segment_bytes), 1 << 10, 64 << 20),
             ("block_bytes", u64::from(options.block_bytes), 256, 32 << 10),
             ("log_file_bytes", u64::from(options.log_file_bytes), 16 << 10, 1 << 30),
+            (
+                "separate_values_from",
+                u64::from(options.separate_values_from.unwrap_or(u32::MAX)),
+                16,
+                u64::from(u32::MAX),
+            ),
         ] {
             if value < min || value > max {
                 return Err(Error::invalid(format!(
@@ -192,6 +200,7 @@ impl Settings {
             segment_bytes: options.segment_bytes,
             block_bytes: options.block_bytes,
             compression: options.compression,
+            separate_from: options.separate_values_from.unwrap_or(u32::MAX),
             cold: Cold::new(options),
             durability: options.durability,
             sync_interval: options.sync_interval,

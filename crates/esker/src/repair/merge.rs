@@ -47,7 +47,17 @@ pub(super) trait Surroundings {
     /// A valid entry: a value or an operand, in its stored form. Those of a key come from old to
     /// new.
     fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()>;
+    /// The value to which an entry of a segment refers; `None` if it is lost, which the callee reports.
+    fn separated(
+        &mut self,
+        meta: &SegmentMeta,
+        key: &[u8],
+        reference: Reference<'_>,
+    ) -> Option<Vec<u8>>;
 }
+
+/// The kind of an entry whose value is separated, and what stands in the value's place.
+pub(super) type Reference<'a> = (Kind, &'a [u8]);
 
 /// A segment that is being read, at one of its entries.
 struct Active {
@@ -128,7 +138,11 @@ impl Chain {
         }
         if self.open {
             self.open = counts && entry.kind.is_operand();
-            if counts && entry.kind != Kind::Delete {
+            if counts && entry.kind.is_separated() {
+                let (meta, reference) = (entry.reader.meta(), (entry.kind, entry.value()));
+                let value = around.separated(meta, &entry.key, reference);
+                self.versions.extend(value.map(|value| (entry.kind.joined(), value)));
+            } else if counts && entry.kind != Kind::Delete {
                 self.versions.push((entry.kind, entry.value().to_vec()));
             }
         }
@@ -280,6 +294,9 @@ pub(super) fn judge(meta: &SegmentMeta, around: &mut impl Surroundings) {
         let mut reader = file.blocks(meta);
         while reader.advance() {}
         around.ended(&reader);
+    }
+    for used in &meta.values {
+        judge(&SegmentMeta::of_values(used.values), around);
     }
 }
 

@@ -207,12 +207,17 @@ impl Source {
         // One object per file and segment, however often the manifest names it.
         let mut files: HashMap<FileId, Arc<RunFile>> = HashMap::new();
         let mut segments: HashMap<(FileId, u64), Arc<Segment>> = HashMap::new();
-        let mut segment = |meta: &SegmentMeta| -> Arc<Segment> {
+        let mut object = |meta: &SegmentMeta, values: Box<[Arc<Segment>]>| -> Arc<Segment> {
             let file = files.entry(meta.file);
             let new = || RunFile::new(fs, &data, meta.file, None, None);
             let file = file.or_insert_with(new).clone();
             let known = segments.entry((meta.file, meta.offset));
-            known.or_insert_with(|| Segment::new(meta.clone(), file)).clone()
+            known.or_insert_with(|| Segment::with_values(meta.clone(), file, values)).clone()
+        };
+        let mut segment = |meta: &SegmentMeta| {
+            let values = meta.values.iter().map(|used| SegmentMeta::of_values(used.values));
+            let values = values.map(|meta| object(&meta, Box::default())).collect();
+            object(meta, values)
         };
         let (mut edits, mut trees) = (0, Trees::default());
         self.whole = true;

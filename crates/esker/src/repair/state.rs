@@ -4,22 +4,25 @@
 //! a name that is free in the target; a file is opened once and reported once, however many of its
 //! segments are damaged.
 
-use super::merge::{Place, Surroundings};
+use super::merge::{Place, Reference, Surroundings};
 use super::report::{Kept, Plan, State, shown};
 use super::seen::Seen;
 use super::target::Sink;
+use crate::base::codec::DecodeError;
 use crate::base::{Comparator, CustomOrder, FileId, KeyspaceId, Kind, limits};
 use crate::directory::DATA_DIRECTORY;
 use crate::error::Result;
 use crate::fs::Fs;
 use crate::manifest::Traits;
 use crate::options::Options;
-use crate::run::{DamagedFile, LostPart, SegmentMeta, SegmentReader};
+use crate::run::{DamagedFile, LostPart, SegmentMeta, SegmentReader, ValueRef, ValueUse};
 use crate::wal::ops::Op;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Value segments whose indexes are kept between their values.
+const VALUE_SEGMENTS_MAX: usize = 64;
 /// Files that are kept open between their segments.
 const OPEN_FILES_MAX: usize = 256;
 
@@ -59,6 +62,8 @@ pub(super) struct Walk<'a, S> {
     last_numbers: HashMap<String, u32>,
     /// Segments that were read: several partitions may refer to one.
     read: HashSet<Place>,
+    /// Value segments that are being read.
+    values: HashMap<Place, SegmentReader>,
     pub seen: Seen,
 }
 
@@ -77,6 +82,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             bad_headers: HashSet::new(),
             last_numbers: HashMap::new(),
             read: HashSet::new(),
+            values: HashMap::new(),
             seen: Seen::default(),
         }
     }
@@ -217,6 +223,7 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
         self.kept.blocks += reader.blocks();
         for part in reader.lost() {
             let path = reader.file().path();
+            // Nobody knows here whether a lost value was dead, so it counts as lost.
             if part.section == "block" {
                 self.kept.blocks_lost += 1;
                 let text = lost_text(part, &self.kept.keyspace);
@@ -228,6 +235,27 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
         }
     }
 
+    fn separated(
+        &mut self,
+        meta: &SegmentMeta,
+        key: &[u8],
+        reference: Reference<'_>,
+    ) -> Option<Vec<u8>> {
+        match self.value(meta, reference) {
+            Ok(value) => Some(value),
+            Err((place, error)) => {
+                let path = place.map(|(file, _)| self.walk.data.join(crate::run::file_name(file)));
+                let text = format!(
+                    "the value of key {} of keyspace {:?}: {error}",
+                    shown(key),
+                    self.kept.keyspace
+                );
+                self.walk.plan.find(State::Lost, path.as_deref(), text);
+                None
+            }
+        }
+    }
+
     fn entry(&mut self, key: &[u8], kind: Kind, stored: &[u8]) -> Result<()> {
         self.kept.entries += 1;
         let keyspace = self.number;
@@ -235,6 +263,41 @@ impl<S: Sink> Surroundings for Saver<'_, '_, S> {
             Kind::Put => Op::Put { keyspace, key, value: stored },
             kind => Op::Special { keyspace, kind, key, stored },
         })
+    }
+}
+
+/// Where a value should be, and what is wrong.
+type LostValue = (Option<Place>, DecodeError);
+
+impl<S: Sink> Saver<'_, '_, S> {
+    /// The value to which an entry of a segment refers.
+    fn value(
+        &mut self,
+        meta: &SegmentMeta,
+        (kind, stored): Reference<'_>,
+    ) -> Result<Vec<u8>, LostValue> {
+        let reference = ValueRef::decode(kind, stored).map_err(|error| (None, error))?;
+        let place = reference.place();
+        let used = meta.values.binary_search_by_key(&place, ValueUse::place);
+        let used = used.map_err(|_| (Some(place), DecodeError("its segment does not name it")))?;
+        if !self.walk.values.contains_key(&place) {
+            let values = SegmentMeta::of_values(meta.values[used].values);
+            let gone = || (Some(place), DecodeError("its file cannot be opened"));
+            let reader = self.walk.file(&values).ok_or_else(gone)?.values(&values);
+            if self.walk.values.len() >= VALUE_SEGMENTS_MAX {
+                self.walk.values.clear();
+            }
+            self.walk.values.insert(place, reader);
+        }
+        let reader = self.walk.values.get_mut(&place);
+        let reader = reader.ok_or((Some(place), DecodeError("its value segment is not open")))?;
+        let value = reader.value(reference.block).map_err(|error| (Some(place), error))?;
+        match value.len() == reference.len as usize {
+            true => Ok(value.to_vec()),
+            false => {
+                Err((Some(place), DecodeError("a value is not the one that its key refers to")))
+            }
+        }
     }
 }
 

@@ -90,9 +90,19 @@ impl<S: Sink> Walk<'_, S> {
                 SpaceOrder::Custom(order, _) => self.tree(order, number, tree, &mut kept)?,
                 SpaceOrder::Missing => {}
             }
+            self.values(number, tree, &mut kept);
             self.plan.keyspaces.push(kept);
         }
         Ok(())
+    }
+
+    /// Finds the damage of the value segments to which a tree refers.
+    fn values(&mut self, number: u32, tree: &Tree, kept: &mut Kept) {
+        for segment in tree.all().flat_map(|partition| partition.segments()) {
+            if segment.meta().kind == SegmentKind::Values && !self.was_read(segment.meta()) {
+                judge(segment.meta(), &mut Saver { walk: self, number, kept });
+            }
+        }
     }
 
     fn tree<O: KeyOrder>(

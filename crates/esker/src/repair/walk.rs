@@ -53,7 +53,10 @@ impl<S: Sink> Walk<'_, S> {
                     continue;
                 }
             };
-            let strays = file.segments().into_iter().filter(|m| !known.contains(&(id, m.offset)));
+            // A value without the segment that refers to it may have been replaced long ago.
+            let strays = file.segments().into_iter().filter(|meta| {
+                meta.kind != SegmentKind::Values && !known.contains(&(id, meta.offset))
+            });
             for meta in strays {
                 if meta.bytewise { bytewise.push(meta) } else { custom.push(meta) }
             }

@@ -9,17 +9,19 @@
 //! say which entry a seek through the cache finds, the cursor can wait there: it shows the key, and reads
 //! the segment when it is opened. So a merge reads only what it reaches (S19).
 
+mod locate;
+
 use super::Run;
+use super::fetch::{Fetched, Reading};
 use super::index::{Index, SharedIndex};
 use super::meta::Numbering;
-use super::piece::{Direction, Piece, limit_bytes};
+use super::piece::{Direction, Piece, Source, limit_bytes};
 use super::segment::Segment;
-use crate::base::{Cursor, KeyOrder, Kind, SEQ_MAX, SeekStage, Seq};
+use crate::base::{Cursor, KeyOrder, Kind, LaterValue, SEQ_MAX, SeekStage, Seq};
 use crate::block::{Block, Layout};
 use crate::cache::{BlockCache, FramePin, Holder};
 use crate::error::{Error, Result};
 use crate::trace::Purpose;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The minimal number of bytes that are read ahead in one request, if enough blocks are left, where the
@@ -30,17 +32,6 @@ const AHEAD_MAX: usize = 32;
 
 /// A segment and one of its blocks.
 type Located = (usize, usize);
-
-/// Where the bytes of the current block are.
-#[derive(Debug)]
-enum Source {
-    Nowhere,
-    Frame(FramePin),
-    /// In the piece that was read last.
-    Piece(Range<usize>),
-    /// Decompressed.
-    Scratch,
-}
 
 /// A cursor over the entries of a run. Range tombstones are not applied.
 #[derive(Debug)]
@@ -77,6 +68,8 @@ pub struct RunCursor<O: KeyOrder> {
     seq: Seq,
     kind: Kind,
     value: (usize, usize),
+    /// The value, if it is separated.
+    fetched: Fetched,
     failure: Option<Error>,
 }
 
@@ -116,6 +109,7 @@ impl<O: KeyOrder> RunCursor<O> {
             seq: 0,
             kind: Kind::Put,
             value: (0, 0),
+            fetched: Fetched::default(),
             failure: None,
         }
     }
@@ -151,14 +145,7 @@ impl<O: KeyOrder> RunCursor<O> {
 
     #[inline]
     fn bytes(&self) -> &[u8] {
-        match &self.source {
-            Source::Frame(pin) => pin.bytes(),
-            Source::Piece(range) => {
-                self.piece.as_ref().map_or(&[], |piece| &piece.pages[range.clone()])
-            }
-            Source::Scratch => self.piece.as_ref().map_or(&[], |piece| &piece.scratch),
-            Source::Nowhere => &[],
-        }
+        self.source.bytes(self.piece.as_deref())
     }
 
     fn current(&self) -> Option<Block<'_>> {
@@ -169,18 +156,7 @@ impl<O: KeyOrder> RunCursor<O> {
     #[inline]
     fn show(&mut self, entry: usize, same: bool) {
         let Some(layout) = &self.layout else { return };
-        let bytes = match &self.source {
-            Source::Frame(pin) => pin.bytes(),
-            Source::Piece(range) => match &self.piece {
-                Some(piece) => &piece.pages[range.clone()],
-                None => return,
-            },
-            Source::Scratch => match &self.piece {
-                Some(piece) => &piece.scratch,
-                None => return,
-            },
-            Source::Nowhere => return,
-        };
+        let bytes = self.source.bytes(self.piece.as_deref());
         let block = Block::new(bytes, layout);
         if same {
             block.next_key_into(entry, &mut self.key);
@@ -193,6 +169,46 @@ impl<O: KeyOrder> RunCursor<O> {
         self.value = block.value_range(entry);
         self.entry = entry;
         self.valid = true;
+        if kind.is_separated() || self.fetched.separated {
+            self.separate(kind);
+        }
+    }
+
+    /// Notes whether the value of the entry is separated. Readers see a put whose value is to be fetched,
+    /// and compactions the reference.
+    #[cold]
+    fn separate(&mut self, kind: Kind) {
+        // Seeded: a scan shows the value of the entry before in place of one that stands in its entry.
+        bug!("run_fetched_value_stays", {
+            if !kind.is_separated() {
+                return;
+            }
+        });
+        let held = self.fetched.held();
+        self.fetched.reset(kind.is_separated());
+        if held > 0 {
+            self.holder.hold(self.holder.bytes().saturating_sub(held));
+        }
+        if self.fill_cache {
+            self.kind = kind.joined();
+        }
+    }
+
+    #[cold]
+    fn fetch(&mut self) -> Result<()> {
+        let owner = &self.run.segments[self.segment];
+        let kind = self.kind.separated().unwrap_or(self.kind);
+        let (cache, readahead) = (self.holder.cache(), self.readahead);
+        let reading = Reading { cache, through_cache: self.fill_cache, readahead };
+        let mut fetched = std::mem::take(&mut self.fetched);
+        let stored = &self.bytes()[self.value.0..self.value.1];
+        let found = fetched.fetch(owner, (kind, stored), reading);
+        self.fetched = fetched;
+        (self.value, self.kind) = (found?, kind.joined());
+        if let (Source::Frame(pin), Some((_, index))) = (&self.source, &self.index) {
+            self.holder.hold(pin.size() + index.bytes() + self.fetched.held());
+        }
+        Ok(())
     }
 
     /// Moves into a block without choosing an entry.
@@ -305,61 +321,6 @@ impl<O: KeyOrder> RunCursor<O> {
         let entry = if direction == Direction::Forward { 0 } else { self.count - 1 };
         self.show(entry, false);
         Ok(())
-    }
-
-    /// The segment and the first block that may hold `key`; `None`: the run begins behind it.
-    fn locate(&mut self, key: &[u8]) -> Result<Option<Located>> {
-        if let Some(located) = self.located.take() {
-            return Ok(Some(located));
-        }
-        let Some(segment) = self.run.fences.find(&self.order, key) else { return Ok(None) };
-        self.locate_in(segment, key).map(Some)
-    }
-
-    /// The segment at whose first entry a seek to `key` ends, if that is known without reading: the key
-    /// lies before the run or between two segments. It is the number of segments if the run ends before
-    /// the key.
-    fn segment_behind(&self, key: &[u8]) -> Option<usize> {
-        let before = match self.located {
-            // Keys behind a segment are located in its last block.
-            Some((segment, block)) => {
-                let (_, index) = self.index.as_ref().filter(|(held, _)| *held == segment)?;
-                (block + 1 == index.places.len()).then_some(segment)?
-            }
-            None => match self.run.fences.find(&self.order, key) {
-                Some(segment) => segment,
-                None => return Some(0),
-            },
-        };
-        let last = &self.run.segments[before].meta().max_key;
-        self.order.compare(last, key).is_lt().then_some(before + 1)
-    }
-
-    /// Waits at the first entry of a segment, or behind the last one.
-    fn wait_at(&mut self, segment: usize) {
-        let Some(owner) = self.run.segments.get(segment) else { return };
-        self.key.clear();
-        self.key.extend_from_slice(&owner.meta().min_key);
-        self.head = self.order.head(&self.key);
-        self.segment = segment;
-        (self.valid, self.waiting) = (true, true);
-    }
-
-    fn locate_in(&mut self, segment: usize, key: &[u8]) -> Result<Located> {
-        let index = self.index(segment)?;
-        Ok((segment, index.first_block(&self.order, key).unwrap_or(0)))
-    }
-
-    /// Locates a key ahead of its seek. What is not in memory is left to the seek, which can fail.
-    fn locate_ahead(&mut self, key: &[u8]) {
-        self.located = None;
-        if !self.fill_cache {
-            return;
-        }
-        let Some(segment) = self.run.fences.find(&self.order, key) else { return };
-        if self.run.segments[segment].is_loaded() {
-            self.located = self.locate_in(segment, key).ok();
-        }
     }
 
     fn seek_inner(&mut self, key: &[u8], below: Seq) -> Result<()> {
@@ -478,7 +439,26 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
 
     #[inline]
     fn value(&self) -> &[u8] {
-        &self.bytes()[self.value.0..self.value.1]
+        let bytes = self.fetched.bytes().unwrap_or_else(|| self.bytes());
+        &bytes[self.value.0..self.value.1]
+    }
+
+    fn value_later(&self) -> Option<LaterValue> {
+        if self.fetched.is_there() {
+            return None;
+        }
+        let kind = self.kind.separated().unwrap_or(self.kind);
+        let owner = &self.run.segments[self.segment];
+        Some(owner.value_later(kind, self.value(), self.holder.cache()))
+    }
+
+    #[inline]
+    fn fetch_value(&mut self) -> Result<()> {
+        if self.fetched.is_there() {
+            return Ok(());
+        }
+        let result = self.fetch();
+        self.keep_failure(result)
     }
 
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
@@ -537,6 +517,7 @@ impl<O: KeyOrder> Cursor for RunCursor<O> {
         (self.valid, self.waiting) = (false, false);
         (self.index, self.located, self.layout) = (None, None, None);
         self.source = Source::Nowhere;
+        self.fetched.let_go();
         self.holder.hold(0);
     }
 

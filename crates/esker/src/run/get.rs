@@ -39,6 +39,15 @@ impl BlockRef<'_> {
         }
     }
 
+    /// Its bytes.
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Epoch(view) => view.bytes(),
+            Self::Pinned(pin) => pin.bytes(),
+        }
+    }
+
     /// One more pin of the block, which outlives the epoch.
     pub fn pin(&self) -> FramePin {
         match self {
@@ -73,11 +82,7 @@ impl Found<'_> {
     /// The value; empty for a delete.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        let bytes = match &self.block {
-            BlockRef::Epoch(view) => view.bytes(),
-            BlockRef::Pinned(pin) => pin.bytes(),
-        };
-        &bytes[self.range.0..self.range.1]
+        &self.block.bytes()[self.range.0..self.range.1]
     }
 }
 
@@ -235,7 +240,38 @@ impl<'g, O: KeyOrder, T: Recorder> Lookup<'_, 'g, O, T> {
         };
         let Some(((stored, kind), range)) = found else { return Ok(Probe::Absent) };
         let seq = numbering.seq(stored);
+        if kind.is_separated() {
+            return self.separated((seq, kind), &block, range);
+        }
         Ok(Probe::Found(Found { seq, kind, block, range }))
+    }
+
+    /// Goes on to the value of an entry that refers to one.
+    #[cold]
+    fn separated(
+        &mut self,
+        (seq, kind): (Seq, Kind),
+        block: &BlockRef<'_>,
+        range: (usize, usize),
+    ) -> Result<Probe<'g>> {
+        let stored = &block.bytes()[range.0..range.1];
+        let (reference, values) = self.segment.referred(kind, stored)?;
+        let block = match self.access {
+            Access::Cached(guard) => {
+                let Some(index) = values.index_cached(guard) else { return Ok(Probe::NeedsIo) };
+                let block = values.value_block(reference, index)?;
+                let Some(view) = index.slots.get(block, guard) else { return Ok(Probe::NeedsIo) };
+                view.touch();
+                self.recorder.cached_block();
+                BlockRef::Epoch(view)
+            }
+            Access::Read => {
+                let cache = self.index.slots.cache();
+                BlockRef::Pinned(values.load_value(reference, cache, Purpose::Get)?)
+            }
+        };
+        let range = values.value_in(reference, block.block())?;
+        Ok(Probe::Found(Found { seq, kind: kind.joined(), block, range }))
     }
 
     /// Says what the filter that let the lookup pass was worth.

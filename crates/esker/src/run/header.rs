@@ -10,8 +10,10 @@ use std::path::Path;
 
 /// Bytes of a run file before its first segment.
 pub const HEADER_BYTES: usize = 64;
-/// The newest version of the format: segments may have dictionaries.
-pub const VERSION: u32 = 2;
+/// The newest version of the format: values may be separated.
+pub const VERSION: u32 = 3;
+/// The version of files whose segments may have dictionaries.
+pub(super) const DICTIONARY_VERSION: u32 = 2;
 /// The version of files without dictionaries, which earlier programs read too.
 pub(super) const PLAIN_VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"eskerrun";
@@ -55,7 +57,7 @@ pub(super) fn check_header(header: &[u8; HEADER_BYTES], id: FileId, path: &Path)
         return Err(corrupt("this is not a run file"));
     }
     // A later version may arrange all other fields differently, including the checksum.
-    if version != VERSION && version != PLAIN_VERSION {
+    if !(PLAIN_VERSION..=VERSION).contains(&version) {
         return Err(Error::UnknownFormat { path: path.into(), found: version, supported: VERSION });
     }
     if sum != checksum(id, 0, &header[..56]) || found != id {

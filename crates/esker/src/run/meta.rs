@@ -1,5 +1,6 @@
 //! The description of a run segment in the manifest.
 
+use super::reference::{ValueUse, ValuesMeta};
 use crate::base::codec::{DecodeError, Decoded, Reader, put_bytes, put_varint};
 use crate::base::{FileId, Kind, Millis, SEQ_MAX, Seq, limits, split};
 
@@ -10,6 +11,8 @@ pub enum SegmentKind {
     Data,
     /// Range tombstones.
     Tombstones,
+    /// Values that are separated from their keys.
+    Values,
 }
 
 const TOMBSTONES: u8 = 1;
@@ -17,6 +20,8 @@ const BYTEWISE: u8 = 2;
 const SHADOWED: u8 = 4;
 const SPECIAL: u8 = 8;
 const INGESTED: u8 = 16;
+const SEPARATED: u8 = 32;
+const VALUES: u8 = 64;
 
 /// What a segment holds beside puts and deletes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,6 +49,18 @@ impl Specials {
             self.first_expiry = if first { expiry } else { self.first_expiry };
             self.last_expiry = self.last_expiry.max(expiry);
             self.expiring += 1;
+        }
+    }
+
+    /// Reads the stored form, which must say something.
+    fn decode(reader: &mut Reader<'_>, entries: u64) -> Decoded<Self> {
+        let (operands, expiring) = (reader.varint_max(entries)?, reader.varint_max(entries)?);
+        let first_expiry = reader.varint()?;
+        let last_expiry = first_expiry + reader.varint_max(Millis::MAX - first_expiry)?;
+        let specials = Self { operands, expiring, first_expiry, last_expiry };
+        match specials == Self::default() {
+            true => Err(DecodeError("a segment counts entries that it does not have")),
+            false => Ok(specials),
         }
     }
 
@@ -112,11 +129,13 @@ pub struct SegmentMeta {
     pub min_seq: Seq,
     /// The largest sequence number.
     pub max_seq: Seq,
-    /// Whether its entries were ingested: all have the sequence number `min_seq`, which was not known
-    /// when the blocks were written. These say 0, and so does the description in the tail.
+    /// Whether its entries (or range tombstones) were ingested: all have the sequence number `min_seq`,
+    /// which was not known when they were written. They say 0, and so does the description in the tail.
     pub ingested: bool,
     /// What it holds beside puts and deletes.
     pub specials: Specials,
+    /// The value segments to which its entries refer, by file and offset.
+    pub values: Box<[ValueUse]>,
     /// The salted checksum of the tail.
     pub checksum: u64,
 }
@@ -125,8 +144,13 @@ impl SegmentMeta {
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut flags = 0;
-        if self.kind == SegmentKind::Tombstones {
-            flags |= TOMBSTONES;
+        flags |= match self.kind {
+            SegmentKind::Data => 0,
+            SegmentKind::Tombstones => TOMBSTONES,
+            SegmentKind::Values => VALUES,
+        };
+        if !self.values.is_empty() {
+            flags |= SEPARATED;
         }
         if self.bytewise {
             flags |= BYTEWISE;
@@ -160,17 +184,27 @@ impl SegmentMeta {
             put_varint(out, first_expiry);
             put_varint(out, last_expiry - first_expiry);
         }
+        if !self.values.is_empty() {
+            put_varint(out, self.values.len() as u64);
+            self.values.iter().for_each(|used| used.encode(out));
+        }
         out.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
     /// Reads the stored form.
     pub fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let flags = reader.u8()?;
-        if flags & !(TOMBSTONES | BYTEWISE | SHADOWED | SPECIAL | INGESTED) != 0 {
+        if flags & !(TOMBSTONES | BYTEWISE | SHADOWED | SPECIAL | INGESTED | SEPARATED | VALUES)
+            != 0
+        {
             return Err(DecodeError("a segment has flags that are not known"));
         }
-        let kind =
-            if flags & TOMBSTONES != 0 { SegmentKind::Tombstones } else { SegmentKind::Data };
+        let kind = match flags & (TOMBSTONES | VALUES) {
+            0 => SegmentKind::Data,
+            TOMBSTONES => SegmentKind::Tombstones,
+            VALUES if flags == VALUES => SegmentKind::Values,
+            _ => return Err(DecodeError("a segment is of two kinds")),
+        };
         let file = reader.varint()?;
         let offset = reader.varint()?;
         let len = reader.varint()?;
@@ -186,26 +220,22 @@ impl SegmentMeta {
         let key_max = match kind {
             SegmentKind::Data => limits::KEY_BYTES_MAX,
             SegmentKind::Tombstones => limits::BOUND_BYTES_MAX,
+            SegmentKind::Values => 0,
         };
         let min_key = reader.bytes(key_max)?.to_vec();
         let max_key = reader.bytes(key_max)?.to_vec();
         let min_seq = reader.varint_max(SEQ_MAX)?;
         let max_seq = min_seq + reader.varint_max(SEQ_MAX - min_seq)?;
         let ingested = flags & INGESTED != 0;
-        if ingested && (kind != SegmentKind::Data || min_seq != max_seq || flags & SHADOWED != 0) {
+        if ingested && (min_seq != max_seq || flags & SHADOWED != 0) {
             return Err(DecodeError("an ingested segment has entries of several sequence numbers"));
         }
-        let mut specials = Specials::default();
-        if flags & SPECIAL != 0 {
-            specials.operands = reader.varint_max(entries)?;
-            specials.expiring = reader.varint_max(entries)?;
-            specials.first_expiry = reader.varint()?;
-            let span = reader.varint_max(Millis::MAX - specials.first_expiry)?;
-            specials.last_expiry = specials.first_expiry + span;
-            if specials == Specials::default() {
-                return Err(DecodeError("a segment counts entries that it does not have"));
-            }
-        }
+        let specials = match flags & SPECIAL {
+            0 => Specials::default(),
+            _ => Specials::decode(reader, entries)?,
+        };
+        let values =
+            if flags & SEPARATED != 0 { decode_values(reader, kind)? } else { Box::default() };
         Ok(Self {
             file,
             offset,
@@ -223,13 +253,55 @@ impl SegmentMeta {
             max_seq,
             ingested,
             specials,
+            values,
             checksum: reader.u64()?,
         })
     }
 
+    /// The description of a value segment.
+    pub fn of_values(values: ValuesMeta) -> Self {
+        let ValuesMeta { file, offset, len, tail_len, entries, raw_bytes, checksum } = values;
+        Self {
+            file,
+            offset,
+            len,
+            tail_len,
+            kind: SegmentKind::Values,
+            bytewise: false,
+            shadowed: false,
+            entries,
+            deletes: 0,
+            raw_bytes,
+            min_key: Vec::new(),
+            max_key: Vec::new(),
+            min_seq: 0,
+            max_seq: 0,
+            ingested: false,
+            specials: Specials::default(),
+            values: Box::default(),
+            checksum,
+        }
+    }
+
+    /// The description of a value segment as those that refer to it repeat it.
+    pub fn as_values(&self) -> ValuesMeta {
+        let Self { file, offset, len, tail_len, entries, raw_bytes, checksum, .. } = *self;
+        ValuesMeta { file, offset, len, tail_len, entries, raw_bytes, checksum }
+    }
+
+    /// Bytes on disk, with its part of the value segments to which it refers.
+    pub fn weight(&self) -> u64 {
+        self.values.iter().fold(self.len, |sum, used| sum.saturating_add(used.disk_bytes()))
+    }
+
+    /// The position at which it was ingested; 0: it was not.
+    pub fn ingested_seq(&self) -> Seq {
+        if self.ingested { self.min_seq } else { 0 }
+    }
+
     /// Where the sequence numbers of its entries are.
     pub fn numbering(&self) -> Numbering {
-        Numbering(if self.ingested { self.min_seq } else { 0 })
+        Numbering(self.ingested_seq())
     }
 
     /// The smallest and the largest sequence number in the blocks.
@@ -257,4 +329,19 @@ impl SegmentMeta {
     pub fn blocks_len(&self) -> u64 {
         self.len - u64::from(self.tail_len)
     }
+}
+
+/// The list of the value segments to which a data segment refers.
+fn decode_values(reader: &mut Reader<'_>, kind: SegmentKind) -> Decoded<Box<[ValueUse]>> {
+    // One takes at least 16 bytes, which bounds the allocation.
+    let count = reader.varint_max(reader.remaining() as u64 / 16)? as usize;
+    if kind != SegmentKind::Data || count == 0 {
+        return Err(DecodeError("a segment refers to no values, or cannot"));
+    }
+    let values: Box<[ValueUse]> =
+        (0..count).map(|_| ValueUse::decode(reader)).collect::<Decoded<_>>()?;
+    if !values.is_sorted_by(|a, b| a.place() < b.place()) {
+        return Err(DecodeError("the value segments of a segment are not in order"));
+    }
+    Ok(values)
 }

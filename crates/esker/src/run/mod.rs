@@ -21,12 +21,14 @@
 
 mod cursor;
 mod fence;
+mod fetch;
 mod file;
 mod get;
 mod header;
 mod index;
 mod meta;
 mod piece;
+mod reference;
 mod salvage;
 mod sample;
 mod segment;
@@ -40,10 +42,12 @@ mod warm;
 mod writer;
 
 pub use cursor::RunCursor;
+pub use fetch::KnownValues;
 pub use file::{OpenFiles, Reclaim, RunFile};
 pub use get::{Access, BlockRef, Found, Probe, Wanted};
 pub use header::{HEADER_BYTES, file_name, parse_run_name};
 pub use meta::{SegmentKind, SegmentMeta, Specials};
+pub use reference::{ValueRef, ValueUse, ValuesMeta};
 pub use salvage::{DamagedFile, Found as FoundBlock, LostPart, SegmentReader};
 pub use segment::Segment;
 pub use stored::StoredBytes;
@@ -100,7 +104,7 @@ impl Run {
         Self {
             role,
             fences,
-            bytes: all().map(|meta| meta.len).sum(),
+            bytes: all().map(SegmentMeta::weight).sum(),
             entries: segments.iter().map(|segment| segment.meta().entries).sum(),
             raw_bytes: segments.iter().map(|segment| segment.meta().raw_bytes).sum(),
             max_seq: all().map(|meta| meta.max_seq).max().unwrap_or(0).min(SEQ_MAX),
@@ -130,7 +134,7 @@ impl Run {
         &self.tombstones
     }
 
-    /// Bytes on disk, tombstones included.
+    /// Bytes on disk, tombstones and separated values included.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

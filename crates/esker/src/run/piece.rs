@@ -5,7 +5,7 @@
 
 use super::index::{Index, Place};
 use crate::budget::{Lease, Pages};
-use crate::cache::BlockCache;
+use crate::cache::{BlockCache, FramePin};
 use std::ops::Range;
 
 /// Where a cursor goes.
@@ -48,6 +48,30 @@ impl Piece {
 
     pub fn count(&mut self) {
         self.lease.set((self.pages.len() + self.scratch.capacity()) as u64);
+    }
+}
+
+/// Where the bytes of a cursor's block are.
+#[derive(Debug)]
+pub(super) enum Source {
+    Nowhere,
+    Frame(FramePin),
+    /// In the piece that was read last.
+    Piece(Range<usize>),
+    /// Decompressed.
+    Scratch,
+}
+
+impl Source {
+    /// The bytes of the block.
+    #[inline]
+    pub fn bytes<'s>(&'s self, piece: Option<&'s Piece>) -> &'s [u8] {
+        match (self, piece) {
+            (Self::Frame(pin), _) => pin.bytes(),
+            (Self::Piece(range), Some(piece)) => &piece.pages[range.clone()],
+            (Self::Scratch, Some(piece)) => &piece.scratch,
+            _ => &[],
+        }
     }
 }
 

@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 /// Bytes that are searched for segments at a time.
 const SCAN_BYTES: u64 = 1 << 20;
-/// The longest description of a segment: two bounds, and numbers.
-const INFO_BYTES_MAX: u64 = 2 * limits::BOUND_BYTES_MAX as u64 + 256;
+/// The longest description of a segment: two bounds, numbers, and a list of value segments.
+const INFO_BYTES_MAX: u64 = 2 * limits::BOUND_BYTES_MAX as u64 + (4 << 20);
 /// Length of the first piece in which a block is searched.
 const WINDOW_BYTES: u64 = 16 << 10;
 /// Bytes that a search may read and checksum: for each byte of the range, and in addition.
@@ -214,6 +214,11 @@ impl DamagedFile {
         SegmentReader::open(self.clone(), meta)
     }
 
+    /// A reader of the values of a value segment.
+    pub fn values(self: &Arc<Self>, meta: &SegmentMeta) -> SegmentReader {
+        SegmentReader::open(self.clone(), meta)
+    }
+
     /// Whether a segment's tail is whole and the one that `meta` describes.
     pub fn check_tail(&self, meta: &SegmentMeta) -> Decoded<()> {
         Tail::parse(&self.read(meta.tail_offset(), u64::from(meta.tail_len))?, meta).map(|_| ())
@@ -226,7 +231,7 @@ impl DamagedFile {
         }
         let bytes = self.read(meta.tail_offset(), u64::from(meta.tail_len))?;
         let tail = Tail::parse(&bytes, meta)?;
-        Fragments::decode(order, &mut Reader::new(tail.index))
+        Fragments::decode_at(order, &mut Reader::new(tail.index), meta.ingested_seq())
     }
 }
 
@@ -390,6 +395,18 @@ impl SegmentReader {
                 Step::Lost => {}
                 Step::End => return false,
             }
+        }
+    }
+
+    /// The value with this number, if this is a value segment and the value is whole.
+    pub fn value(&mut self, number: u32) -> Decoded<&[u8]> {
+        let place = self.places.get(number as usize).map(|(place, _)| *place);
+        let place = place.ok_or(DecodeError("its value segment does not say where it is"))?;
+        self.take(place.offset, u64::from(place.len))?;
+        let block = self.layout.as_ref().map(|layout| Block::new(&self.raw, layout));
+        match block.filter(|block| block.count() == 1) {
+            Some(block) => Ok(block.value(0)),
+            None => Err(DecodeError("a value's block has other entries")),
         }
     }
 

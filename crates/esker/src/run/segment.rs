@@ -16,7 +16,7 @@ use crate::trace::Purpose;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -40,6 +40,10 @@ pub struct Segment {
     used: AtomicU8,
     meta: SegmentMeta,
     file: Arc<RunFile>,
+    /// The value segments that the meta lists.
+    values: Box<[Arc<Self>]>,
+    /// For a value segment: bytes of the values to which segments refer that are there.
+    referred: AtomicU64,
     /// What the cache refers to while the index is in memory.
     me: Weak<Self>,
     fragments: OnceLock<Arc<Fragments>>,
@@ -49,13 +53,28 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The segment that `meta` describes, in `file`. Nothing is read yet.
+    /// The segment that `meta` describes, in `file`, without value segments. Nothing is read yet.
     pub fn new(meta: SegmentMeta, file: Arc<RunFile>) -> Arc<Self> {
+        Self::with_values(meta, file, Box::default())
+    }
+
+    /// The segment that `meta` describes, in `file`, with the value segments that it lists, in that order.
+    /// Nothing is read yet.
+    pub fn with_values(
+        meta: SegmentMeta,
+        file: Arc<RunFile>,
+        values: Box<[Arc<Self>]>,
+    ) -> Arc<Self> {
+        for (used, values) in meta.values.iter().zip(&values) {
+            values.referred.fetch_add(used.bytes, Ordering::Relaxed);
+        }
         Arc::new_cyclic(|me| Self {
             index: EpochSlot::empty(),
             used: AtomicU8::new(0),
             meta,
             file,
+            values,
+            referred: AtomicU64::new(0),
             me: me.clone(),
             fragments: OnceLock::new(),
             storage: Storage::default(),
@@ -67,6 +86,22 @@ impl Segment {
     /// Its description in the manifest.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
+    }
+
+    /// The value segments to which its entries refer, in the order of the meta.
+    pub fn values(&self) -> &[Arc<Self>] {
+        &self.values
+    }
+
+    /// Of a value segment, the bytes of its values to which no segment refers. What only old versions of the
+    /// tree refer to, which somebody still reads, is not among them.
+    pub fn dead_bytes(&self) -> u64 {
+        self.meta.raw_bytes.saturating_sub(self.referred.load(Ordering::Relaxed))
+    }
+
+    /// The segment, and the value segments to which it refers.
+    pub fn with_its_values(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
+        std::iter::once(self).chain(self.values.iter())
     }
 
     /// The file that holds it.
@@ -207,7 +242,7 @@ impl Segment {
     }
 
     pub(super) fn read_index(&self, cache: &Arc<BlockCache>, purpose: Purpose) -> Result<Index> {
-        if self.meta.kind != SegmentKind::Data {
+        if self.meta.kind == SegmentKind::Tombstones {
             return Err(self.corrupt_tail(DecodeError("range tombstones stand among data")));
         }
         let (bytes, took) = self.read_tail()?;
@@ -276,7 +311,8 @@ impl Segment {
         let decode = || {
             let tail = Tail::parse(&bytes, &self.meta)?;
             let mut reader = Reader::new(tail.index);
-            let fragments = Fragments::decode(order, &mut reader)?;
+            let ingested = self.meta.ingested_seq();
+            let fragments = Fragments::decode_at(order, &mut reader, ingested)?;
             let described = fragments.len() as u64 == self.meta.entries
                 && fragments.min_seq() >= self.meta.min_seq
                 && fragments.max_seq() <= self.meta.max_seq;
@@ -415,6 +451,11 @@ impl Resident for Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
+        // Seeded: no value counts as dead, so none is ever given back before all of its neighbours.
+        let all = if bug!("run_dead_values_not_counted") { 0 } else { usize::MAX };
+        for (used, values) in self.meta.values.iter().zip(&self.values).take(all) {
+            values.referred.fetch_sub(used.bytes, Ordering::Relaxed);
+        }
         if let Some(index) = self.index.get_mut()
             && let Some(entry) = &index.entry
         {

@@ -2,13 +2,15 @@
 
 use super::index::Index;
 use super::meta::{SegmentKind, SegmentMeta, Specials};
+use super::reference::{ValueRef, ValueUse};
 use super::segment::Segment;
 use crate::base::codec::{DecodeError, Decoded, hash_key};
-use crate::base::{KeyOrder, Kind, Seq};
+use crate::base::{FileId, KeyOrder, Kind, Seq};
 use crate::block::{Block, tag_of};
 use crate::cache::BlockCache;
 use crate::error::{Problem, Result, VerifyReport};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a verified segment holds.
@@ -61,6 +63,9 @@ impl Segment {
 
     fn verify_with<O: KeyOrder>(&self, order: Option<&O>) -> Result<SegmentCounts> {
         let meta = self.meta();
+        if meta.kind == SegmentKind::Values {
+            return self.verify_values();
+        }
         if meta.bytewise != O::BYTEWISE {
             return Err(self.corrupt(meta.offset, "segment", "the order is not the keyspace's"));
         }
@@ -88,6 +93,34 @@ impl Segment {
         check.counts.bytes_read = meta.len;
         check.end().map_err(|e| self.corrupt(meta.tail_offset(), "segment tail", e.0))
     }
+
+    /// As [`Self::verify`], for a value segment. Its values are entries of the segments that refer to them,
+    /// so none is counted here.
+    fn verify_values(&self) -> Result<SegmentCounts> {
+        let meta = self.meta();
+        let (bytes, _) = self.read_tail()?;
+        let index = self.decode_index(&bytes, &Arc::new(BlockCache::new(0)))?;
+        let (mut stored, mut scratch, mut raw_bytes) = (Vec::new(), Vec::new(), 0);
+        for place in &index.places {
+            stored.resize(place.len as usize, 0);
+            self.file().read(&mut stored, place.offset, "block")?;
+            let (layout, raw) = self.decode_block(&index, place, &stored, &mut scratch)?;
+            let block = Block::new(raw.map_or(&scratch[..], |range| &stored[range]), &layout);
+            if block.count() != 1 {
+                return Err(self.corrupt(
+                    place.offset,
+                    "block",
+                    "a value's block has other entries",
+                ));
+            }
+            raw_bytes += block.value(0).len() as u64;
+        }
+        if (index.places.len() as u64, raw_bytes) != (meta.entries, meta.raw_bytes) {
+            return Err(self.misfit("the counts are not those described"));
+        }
+        let blocks = index.places.len() as u64;
+        Ok(SegmentCounts { blocks, bytes_read: meta.len, ..SegmentCounts::default() })
+    }
 }
 
 /// The order of keys whose comparator is missing.
@@ -111,6 +144,8 @@ struct Check<'a, O> {
     last: Option<(Vec<u8>, Seq)>,
     seqs: (Seq, Seq),
     specials: Specials,
+    /// The values that the entries refer to, by value segment.
+    values: BTreeMap<(FileId, u64), (u64, u64)>,
     key: Vec<u8>,
 }
 
@@ -118,7 +153,8 @@ impl<'a, O: KeyOrder> Check<'a, O> {
     fn new(order: Option<&'a O>, meta: &'a SegmentMeta, index: &'a Index) -> Self {
         let counts = SegmentCounts::default();
         let (seqs, specials) = ((Seq::MAX, 0), Specials::default());
-        Self { order, meta, index, counts, last: None, seqs, specials, key: Vec::new() }
+        let values = BTreeMap::new();
+        Self { order, meta, index, counts, last: None, seqs, specials, values, key: Vec::new() }
     }
 
     fn block(&mut self, i: usize, block: &Block<'_>) -> Decoded<()> {
@@ -190,7 +226,11 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         self.counts.entries += 1;
         self.counts.deletes += u64::from(kind == Kind::Delete);
         self.specials.count(kind, value);
-        self.counts.raw_bytes += (self.key.len() + value.len()) as u64;
+        let len = match kind.is_separated() {
+            true => self.reference(kind, value)?,
+            false => value.len(),
+        };
+        self.counts.raw_bytes += (self.key.len() + len) as u64;
         self.seqs = (self.seqs.0.min(seq), self.seqs.1.max(seq));
         let (last, last_seq) = self.last.get_or_insert_with(|| (Vec::new(), 0));
         if self.counts.entries == 1 && self.meta.min_key != self.key {
@@ -200,6 +240,20 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         last.extend_from_slice(&self.key);
         *last_seq = seq;
         Ok(())
+    }
+
+    /// Counts a value to which an entry refers; returns its bytes.
+    fn reference(&mut self, kind: Kind, stored: &[u8]) -> Decoded<usize> {
+        let reference = ValueRef::decode(kind, stored)?;
+        let found = self.meta.values.binary_search_by_key(&reference.place(), ValueUse::place);
+        let used = found.ok().map(|at| self.meta.values[at]);
+        if used.is_none_or(|used| u64::from(reference.block) >= used.values.entries) {
+            return Err(DecodeError("a value is in no value segment that is named"));
+        }
+        let (entries, bytes) = self.values.entry(reference.place()).or_default();
+        *entries += 1;
+        *bytes += u64::from(reference.len);
+        Ok(reference.len as usize)
     }
 
     fn end(self) -> Decoded<SegmentCounts> {
@@ -212,6 +266,10 @@ impl<'a, O: KeyOrder> Check<'a, O> {
         let seqs = meta.stored_seqs();
         if found != (meta.entries, meta.deletes, meta.raw_bytes, seqs, meta.specials) {
             return Err(DecodeError("the counts are not those described"));
+        }
+        let described = meta.values.iter().map(|used| (used.place(), (used.entries, used.bytes)));
+        if !self.values.into_iter().eq(described) {
+            return Err(DecodeError("the values are not those described"));
         }
         Ok(counts)
     }

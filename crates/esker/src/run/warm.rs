@@ -8,7 +8,7 @@
 //!    are much larger than the cache, and are only written, cost one look per segment.
 //! 2. Blocks enter the small queue, as if they had been read once, so those that nobody reads leave
 //!    before others.
-//! 3. At most the blocks of one segment are in memory outside of the cache.
+//! 3. At most the blocks of one segment, and of one value segment, are in memory outside of the cache.
 
 use super::file::RunFile;
 use super::index::{Index, Tail};
@@ -84,6 +84,34 @@ pub struct Written {
     pub(super) stored: StoredBytes,
     pub(super) compressed: bool,
     pub(super) cold: bool,
+    pub(super) values: WrittenValues,
+}
+
+/// The value segments to which a segment that was written refers.
+#[derive(Debug, Default)]
+pub(super) struct WrittenValues {
+    /// Those that were written with it.
+    pub(super) own: Vec<(SegmentMeta, Option<Index>)>,
+    /// Those that were there before.
+    pub(super) others: Vec<Arc<Segment>>,
+}
+
+impl WrittenValues {
+    /// The value segments, in the order of the segment's meta.
+    fn into_segments(self, file: &Arc<RunFile>) -> Box<[Arc<Segment>]> {
+        let mut all = self.others;
+        for (meta, index) in self.own {
+            let segment = Segment::new(meta, file.clone());
+            if let Some(index) = index {
+                segment.keep(index);
+            }
+            all.push(segment);
+        }
+        // Seeded: a key finds its value in another value segment of its run.
+        bug!("run_value_segments_out_of_order", return all.into());
+        all.sort_by_key(|segment| (segment.meta().file, segment.meta().offset));
+        all.into()
+    }
 }
 
 impl Written {
@@ -91,12 +119,15 @@ impl Written {
     pub fn ingested_at(&self, file: Arc<RunFile>, seq: Seq) -> Arc<Segment> {
         let meta = self.meta.clone().ingested_at(seq);
         let Self { stored, compressed, cold, .. } = *self;
-        Self { meta, index: None, stored, compressed, cold }.into_segment(file)
+        let own = self.values.own.iter().map(|(meta, _)| (meta.clone(), None)).collect();
+        let values = WrittenValues { own, others: self.values.others.clone() };
+        Self { meta, index: None, stored, compressed, cold, values }.into_segment(file)
     }
 
     /// The segment, which is in this file.
     pub fn into_segment(self, file: Arc<RunFile>) -> Arc<Segment> {
-        let segment = Segment::new(self.meta, file);
+        let values = self.values.into_segments(&file);
+        let segment = Segment::with_values(self.meta, file, values);
         if let Some(index) = self.index {
             segment.keep(index);
         }

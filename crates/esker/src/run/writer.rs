@@ -5,28 +5,34 @@
 //! several keyspaces and orders (R28): the order comes with each entry and may change where a
 //! segment ends.
 
-use super::header::{HEADER_BYTES, PLAIN_VERSION, VERSION, file_name, header};
+mod large;
+mod limits;
+mod options;
+mod separation;
+
+use super::fetch::KnownValues;
+use super::header::{DICTIONARY_VERSION, HEADER_BYTES, PLAIN_VERSION, VERSION, file_name, header};
 use super::index::{IndexBuilder, Sections, encode_tail};
 use super::meta::{SegmentKind, SegmentMeta, Specials};
 use super::stored::StoredBytes;
-use super::warm::{Warm, Written};
+use super::warm::{Warm, Written, WrittenValues};
 use crate::base::codec::hash_key;
 use crate::base::rangedel::Fragments;
-use crate::base::{FileId, KeyOrder, Kind, Seq, limits};
+use crate::base::{FileId, KeyOrder, Kind, Seq};
 use crate::block::{Builder, Codec, Dictionary, Encoder, tag_of};
 use crate::budget::{Buffers, Collector};
 use crate::cache::BlockCache;
 use crate::error::{Error, IoContext, Result};
 use crate::filter::Filter;
 use crate::fs::{File, Fs, OpenMode};
-use crate::options::settings::Settings;
 use crate::sync::both;
+use limits::{check_limits, out_of_order, separator};
+pub use options::WriterOptions;
+use separation::Separation;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that are collected before they are written, where the memory budget says nothing.
-const COLLECTED_BYTES: u32 = 512 << 10;
 /// Room for the block with which the collected bytes suffice.
 const ROOM_BYTES: usize = 64 << 10;
 /// Room for what a tail has beside filter and index.
@@ -36,59 +42,6 @@ const RAW_BYTES_KEPT: usize = 64 << 10;
 /// Segments of at least this size begin at multiples of 4 KiB, so that a hole can cover a whole
 /// segment.
 const PAGED_SEGMENT_BYTES: u32 = 64 << 10;
-
-/// Filter bits for a key of a base.
-const BASE_BITS: u32 = 8;
-/// Filter bits for a key of a run over others. There are many such runs over a key and few entries in them, so
-/// each bit saves more reads there than in a base (Dayan, Athanassoulis, Idreos: "Monkey", 2017).
-const DELTA_BITS: u32 = 14;
-
-/// How segments are written.
-#[derive(Debug, Clone, Copy)]
-pub struct WriterOptions {
-    /// Bytes of blocks after which a segment ends.
-    pub segment_bytes: u32,
-    /// Bytes of a raw block.
-    pub block_bytes: u32,
-    /// How blocks are compressed.
-    pub codec: Codec,
-    /// Filter bits per key; 0 for none.
-    pub bits_per_key: u32,
-    /// Bytes that are collected before they are written.
-    pub collected_bytes: u32,
-}
-
-impl WriterOptions {
-    /// How a database with these settings writes a run; `settled`: it is expected to stay for long.
-    pub fn new(settings: &Settings, settled: bool) -> Self {
-        Self {
-            segment_bytes: settings.segment_bytes,
-            block_bytes: settings.block_bytes,
-            codec: settings.codec(settled),
-            bits_per_key: if settled { BASE_BITS } else { DELTA_BITS },
-            collected_bytes: settings.collected_bytes,
-        }
-    }
-
-    /// The same for a run that lies over others if `over` is set, though its blocks are written like those that
-    /// stay.
-    #[must_use]
-    pub fn over_others_if(self, over: bool) -> Self {
-        Self { bits_per_key: if over { DELTA_BITS } else { self.bits_per_key }, ..self }
-    }
-}
-
-impl Default for WriterOptions {
-    fn default() -> Self {
-        Self {
-            segment_bytes: 1 << 20,
-            block_bytes: 4 << 10,
-            codec: Codec::Raw,
-            bits_per_key: 8,
-            collected_bytes: COLLECTED_BYTES,
-        }
-    }
-}
 
 /// The segment being written.
 #[derive(Debug, Default)]
@@ -131,8 +84,9 @@ pub struct RunWriter {
     encoder: Encoder,
     /// What is written now is cold; with which dictionary.
     cold: Option<Option<Arc<Dictionary>>>,
-    /// Whether a segment has a dictionary.
+    /// Whether a segment has a dictionary, and whether one has separated values.
     any_dictionary: bool,
+    any_separated: bool,
     index: IndexBuilder,
     open: Open,
     last_key: Vec<u8>,
@@ -140,6 +94,7 @@ pub struct RunWriter {
     hash: u64,
     segments: Vec<Written>,
     warm: Option<Warm>,
+    separation: Separation,
 }
 
 impl RunWriter {
@@ -168,6 +123,7 @@ impl RunWriter {
             encoder: Encoder::default(),
             cold: None,
             any_dictionary: false,
+            any_separated: false,
             index: IndexBuilder::default(),
             open: Open::default(),
             last_key: Vec::new(),
@@ -175,12 +131,19 @@ impl RunWriter {
             hash: 0,
             segments: Vec::new(),
             warm: None,
+            separation: Separation::default(),
         })
     }
 
     /// Puts the blocks of the segments that follow into this cache, as long as it has room.
     pub fn keep_in(&mut self, cache: &Arc<BlockCache>) {
         self.warm = Some(Warm::new(cache));
+        self.separation.keep_in(cache);
+    }
+
+    /// The value segments to which entries may refer that are added from now on.
+    pub fn know(&mut self, values: KnownValues) {
+        self.separation.known = values;
     }
 
     /// Counts its buffers, and lets the next writer use the largest.
@@ -192,6 +155,7 @@ impl RunWriter {
     fn count_memory(&mut self, tail: usize) {
         let hashes = self.open.hashes.capacity() * size_of::<u64>();
         let blocks = self.block.memory() + self.raw.capacity() + self.encoder.memory();
+        let blocks = blocks + self.separation.memory();
         self.buffer.count((hashes + blocks + self.index.memory() + tail) as u64);
     }
 
@@ -200,7 +164,8 @@ impl RunWriter {
     }
 
     /// Adds an entry behind the last one of its segment: its key must be greater, or equal with a
-    /// smaller sequence number. The value of a delete is not kept.
+    /// smaller sequence number. The value of a delete is not kept. A large value is separated from its key;
+    /// a reference must be to a value segment that the writer [knows](Self::know).
     #[inline]
     pub fn add<O: KeyOrder>(
         &mut self,
@@ -212,18 +177,52 @@ impl RunWriter {
     ) -> Result<()> {
         let value = if kind == Kind::Delete { &[] } else { value };
         check_limits(key, value)?;
-        let mut fresh = true;
+        if kind.is_separated() || value.len() >= self.options.separate_from as usize {
+            return self.add_large(order, key, seq, kind, value);
+        }
+        self.add_whole(order, key, (seq, kind), value)
+    }
+
+    /// Adds an entry with what it has as its value.
+    #[inline]
+    pub(super) fn add_whole<O: KeyOrder>(
+        &mut self,
+        order: &O,
+        key: &[u8],
+        (seq, kind): (Seq, Kind),
+        value: &[u8],
+    ) -> Result<()> {
+        let fresh = self.make_place::<O>(key, value.len(), self.is_fresh(order, key, seq)?)?;
+        self.put::<O>(key, (seq, kind), (value, value.len()), fresh);
+        Ok(())
+    }
+
+    /// Whether an entry does not have the key of the one before it in its segment.
+    #[inline]
+    pub(super) fn is_fresh<O: KeyOrder>(&self, order: &O, key: &[u8], seq: Seq) -> Result<bool> {
+        if !self.open.begun {
+            return Ok(true);
+        }
+        match order.compare(&self.last_key, key) {
+            Ordering::Less => Ok(true),
+            Ordering::Equal if seq < self.last_seq => Ok(false),
+            _ => Err(out_of_order()),
+        }
+    }
+
+    /// Ends the block and the segment if an entry does not belong to them any more, and begins the next ones.
+    #[inline]
+    pub(super) fn make_place<O: KeyOrder>(
+        &mut self,
+        key: &[u8],
+        value_bytes: usize,
+        fresh: bool,
+    ) -> Result<bool> {
         if self.open.begun {
-            match order.compare(&self.last_key, key) {
-                Ordering::Less => {}
-                Ordering::Equal if seq < self.last_seq => fresh = false,
-                _ => return Err(out_of_order()),
-            }
-            let size = self.position() - self.open.offset;
-            if fresh && size >= u64::from(self.options.segment_bytes) {
+            if fresh && self.is_full() {
                 self.cut()?;
             } else {
-                let estimate = self.block.estimate_with(key.len() + value.len());
+                let estimate = self.block.estimate_with(key.len() + value_bytes);
                 if estimate > self.options.block_bytes as usize {
                     self.end_block(fresh)?;
                     self.open.continued = !fresh;
@@ -236,6 +235,28 @@ impl RunWriter {
         } else if self.open.bytewise != O::BYTEWISE {
             return Err(Error::invalid("the order changed within a segment: cut it first"));
         }
+        Ok(fresh)
+    }
+
+    /// Whether the segment has its size.
+    #[inline]
+    fn is_full(&self) -> bool {
+        let blocks = match self.separation.holds_blocks {
+            true => 0,
+            false => self.position() - self.open.offset,
+        };
+        blocks.max(self.separation.size()) >= u64::from(self.options.segment_bytes)
+    }
+
+    /// Adds an entry to the block, for which there is room; `bytes`: those of its value, wherever it is.
+    #[inline]
+    pub(super) fn put<O: KeyOrder>(
+        &mut self,
+        key: &[u8],
+        (seq, kind): (Seq, Kind),
+        (value, bytes): (&[u8], usize),
+        fresh: bool,
+    ) {
         if fresh {
             self.last_key.clear();
             self.last_key.extend_from_slice(key);
@@ -250,20 +271,19 @@ impl RunWriter {
         self.open.shadowed |= !fresh;
         // Seeded: old versions stay for good in a segment that nothing overlaps.
         bug!("run_shadowed_versions_not_noted", self.open.shadowed = false);
-        self.count(key, seq, kind, value);
+        self.count(seq, kind, value, key.len() + bytes);
         self.block.add(key, tag_of(self.hash), seq, kind, value);
-        Ok(())
     }
 
     #[inline]
-    fn count(&mut self, key: &[u8], seq: Seq, kind: Kind, value: &[u8]) {
+    fn count(&mut self, seq: Seq, kind: Kind, value: &[u8], bytes: usize) {
         let open = &mut self.open;
         open.entries += 1;
         open.deletes += u64::from(kind == Kind::Delete);
         // Seeded: a segment with deletes is taken for one without.
         bug!("run_deletes_not_counted", open.deletes = 0);
         open.specials.count(kind, value);
-        open.raw_bytes += (key.len() + value.len()) as u64;
+        open.raw_bytes += bytes as u64;
         open.min_seq = open.min_seq.min(seq);
         // Seeded: a segment takes its last entry for its oldest.
         bug!("run_least_sequence_is_the_last", open.min_seq = seq);
@@ -288,6 +308,7 @@ impl RunWriter {
         };
         self.index.clear();
         self.block.reset(bytewise);
+        self.separation.holds_blocks = self.separation.expects_values && self.cold.is_none();
         // Nobody is going to read what is cold.
         if let Some(warm) = self.warm.as_mut().filter(|_| self.cold.is_none()) {
             warm.begin(self.options.segment_bytes);
@@ -303,35 +324,19 @@ impl RunWriter {
 
     /// Writes the block that was filled. `fresh`: the next block begins with another key.
     fn end_block(&mut self, fresh: bool) -> Result<()> {
-        let offset = self.position();
-        let start = self.buffer.len();
-        let codec = self.codec();
-        let mut keep = |raw: &[u8]| {
-            if let Some(warm) = &mut self.warm {
-                warm.keep(raw);
-            }
-        };
-        let (codec, sum) = if codec == Codec::Raw {
-            self.block.finish(&mut self.buffer);
-            keep(&self.buffer[start..]);
-            (Codec::Raw, Encoder::seal_raw(self.id, offset, start, &mut self.buffer))
-        } else {
-            self.raw.clear();
-            self.block.finish(&mut self.raw);
-            keep(&self.raw);
-            self.encoder.encode(codec, &self.raw, self.id, offset, &mut self.buffer)
-        };
-        if self.raw.capacity() > RAW_BYTES_KEPT {
-            self.raw = Vec::new();
-        }
-        let len = (self.buffer.len() - start) as u32;
-        let open = &mut self.open;
         // The first fence is the first key; the others only need to be greater than the previous
         // key.
+        let open = &mut self.open;
         let shorten = open.bytewise && open.blocks > 0 && !open.continued;
         let first = &open.block_first;
-        let fence = if shorten { separator(&open.block_before, first) } else { first };
-        self.index.add(fence, len, codec, sum, open.continued);
+        let fence = if shorten { separator(&open.block_before, first) } else { first }.to_vec();
+        let continued = open.continued;
+        if self.separation.holds_blocks {
+            self.separation.hold(&self.block, fence, continued);
+        } else {
+            self.store_block(&fence, continued);
+        }
+        let open = &mut self.open;
         open.blocks += 1;
         open.block_first.clear();
         open.block_before.clear();
@@ -342,6 +347,39 @@ impl RunWriter {
         self.write_if_full()
     }
 
+    /// Appends the block that was filled to the segment.
+    fn store_block(&mut self, fence: &[u8], continued: bool) {
+        if self.codec() != Codec::Raw {
+            let mut raw = std::mem::take(&mut self.raw);
+            raw.clear();
+            self.block.finish(&mut raw);
+            self.store_raw(&raw, fence, continued);
+            if raw.capacity() <= RAW_BYTES_KEPT {
+                self.raw = raw;
+            }
+            return;
+        }
+        let (offset, start) = (self.position(), self.buffer.len());
+        self.block.finish(&mut self.buffer);
+        if let Some(warm) = &mut self.warm {
+            warm.keep(&self.buffer[start..]);
+        }
+        let sum = Encoder::seal_raw(self.id, offset, start, &mut self.buffer);
+        let len = (self.buffer.len() - start) as u32;
+        self.index.add(fence, len, Codec::Raw, sum, continued);
+    }
+
+    /// Appends a block to the segment.
+    fn store_raw(&mut self, raw: &[u8], fence: &[u8], continued: bool) {
+        let (offset, start, codec) = (self.position(), self.buffer.len(), self.codec());
+        if let Some(warm) = &mut self.warm {
+            warm.keep(raw);
+        }
+        let (codec, sum) = self.encoder.encode(codec, raw, self.id, offset, &mut self.buffer);
+        let len = (self.buffer.len() - start) as u32;
+        self.index.add(fence, len, codec, sum, continued);
+    }
+
     /// Ends the segment; the next entry begins another, which may have another order and any
     /// key. Does nothing between segments.
     pub fn cut(&mut self) -> Result<()> {
@@ -349,6 +387,7 @@ impl RunWriter {
             return Ok(());
         }
         self.end_block(true)?;
+        let values = self.end_values()?;
         let filter = Filter::build(&self.open.hashes, self.options.bits_per_key);
         let mut index = Vec::new();
         self.index.finish(&mut index);
@@ -376,12 +415,20 @@ impl RunWriter {
             max_seq: open.max_seq,
             ingested: false,
             specials: open.specials,
+            values: self.separation.take_uses(),
             checksum: 0,
         };
-        self.end_segment(meta, &filter, &index)
+        self.any_separated |= !meta.values.is_empty();
+        self.end_segment(meta, &filter, &index, values)
     }
 
-    fn end_segment(&mut self, mut meta: SegmentMeta, filter: &Filter, index: &[u8]) -> Result<()> {
+    fn end_segment(
+        &mut self,
+        mut meta: SegmentMeta,
+        filter: &Filter,
+        index: &[u8],
+        values: WrittenValues,
+    ) -> Result<()> {
         if (filter.bytes() + index.len()) as u64 > u64::from(u32::MAX) / 2 {
             return Err(Error::invalid("the index of a segment is too large"));
         }
@@ -397,10 +444,10 @@ impl RunWriter {
         let compressed = self.compresses();
         let stored = match meta.kind {
             SegmentKind::Data => self.index.stored(),
-            SegmentKind::Tombstones => StoredBytes::default(),
+            SegmentKind::Tombstones | SegmentKind::Values => StoredBytes::default(),
         };
         let cold = self.cold.is_some();
-        self.segments.push(Written { meta, index, stored, compressed, cold });
+        self.segments.push(Written { meta, index, stored, compressed, cold, values });
         self.write_if_full()
     }
 
@@ -429,9 +476,10 @@ impl RunWriter {
             max_seq: fragments.max_seq(),
             ingested: false,
             specials: Specials::default(),
+            values: Box::default(),
             checksum: 0,
         };
-        self.end_segment(meta, &Filter::default(), &payload)
+        self.end_segment(meta, &Filter::default(), &payload, WrittenValues::default())
     }
 
     /// Whether blocks are compressed where that makes them smaller.
@@ -507,9 +555,14 @@ impl RunWriter {
     pub fn finish(&mut self) -> Result<Vec<Written>> {
         self.cut()?;
         self.flush_if(1)?;
-        // Seeded: an earlier program takes dictionaries for damage.
-        if self.any_dictionary && !bug!("run_dictionaries_have_no_version") {
-            let header = header(self.id, VERSION);
+        let version = match (self.any_separated, self.any_dictionary) {
+            (true, _) => VERSION,
+            // Seeded: an earlier program takes dictionaries for damage.
+            (false, true) if !bug!("run_dictionaries_have_no_version") => DICTIONARY_VERSION,
+            _ => PLAIN_VERSION,
+        };
+        if version != PLAIN_VERSION {
+            let header = header(self.id, version);
             self.file.write_at(&header, 0).context("write", &self.path)?;
         }
         // Seeded: the log is given back for a run that is not durable.
@@ -540,30 +593,4 @@ pub fn finish_files(writers: &mut [RunWriter], fs: &Arc<dyn Fs>, directory: &Pat
     // Seeded: a power cut removes the name of a run that the manifest refers to.
     bug!("run_name_not_synced", return Ok(()));
     fs.sync_dir(directory).context("sync", directory)
-}
-
-/// Refuses what no block can hold (R19).
-#[inline]
-fn check_limits(key: &[u8], value: &[u8]) -> Result<()> {
-    if key.len() > limits::KEY_BYTES_MAX {
-        return Err(Error::KeyTooLong { len: key.len(), max: limits::KEY_BYTES_MAX });
-    }
-    if value.len() as u64 > limits::VALUE_BYTES_MAX {
-        let max = limits::VALUE_BYTES_MAX;
-        return Err(Error::ValueTooLarge { len: value.len() as u64, max });
-    }
-    Ok(())
-}
-
-#[cold]
-fn out_of_order() -> Error {
-    Error::invalid("entries of a run must come in order: ascending keys, new versions first")
-}
-
-/// The shortest start of `first` that is greater than `before`, which is less than `first`.
-fn separator<'a>(before: &[u8], first: &'a [u8]) -> &'a [u8] {
-    let shared = before.iter().zip(first).take_while(|(a, b)| a == b).count();
-    // Seeded: the fence of a block is not greater than the key before it.
-    let shared = if bug!("run_fence_too_short") { shared.saturating_sub(1) } else { shared };
-    &first[..first.len().min(shared + 1)]
 }

@@ -144,6 +144,7 @@ impl Seen {
                     let segments =
                         runs.flat_map(|run| run.segments().iter().chain(run.tombstones()));
                     data += segments
+                        .flat_map(|segment| segment.with_its_values())
                         .filter(|part| self.is_new(part))
                         .map(|part| part.meta().len)
                         .sum::<u64>();

@@ -8,7 +8,7 @@
 //! to no counter but that of all reads, and one that finds its value adds to one more.
 
 use super::report::{Latency, Stats};
-use crate::compaction::Recoding;
+use crate::compaction::{CompactionCounts, Recoding};
 use crate::sync::{Apart, Histogram, Lane, Stripes, nanos_of};
 use crate::waits::{note_start, take_start};
 use std::ops::AddAssign;
@@ -52,6 +52,8 @@ macro_rules! define_counters {
             pub flush_bytes: AtomicU64,
             /// Bytes that compactions and pushes wrote.
             pub compaction_bytes: AtomicU64,
+            /// Bytes of run files that ingestions wrote.
+            pub ingestion_bytes: AtomicU64,
             /// Bytes of the manifest.
             pub manifest_bytes: AtomicU64,
         }
@@ -68,6 +70,17 @@ macro_rules! define_counters {
 super::table::metrics!(define_counters);
 
 impl Background {
+    /// Counts what a flush or compaction did with operands and with entries that expire.
+    pub fn note_compaction(&self, counts: &CompactionCounts) {
+        for (counter, count) in [
+            (&self.operands_folded, counts.folded),
+            (&self.entries_expired, counts.expired),
+            (&self.entries_filtered, counts.filtered + counts.filtered_changed),
+        ] {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
     /// Counts bytes that a compaction wrote, if it only wrote them in another form.
     pub fn note_recoded(&self, why: Option<Recoding>, bytes: u64) {
         let counter = match why {

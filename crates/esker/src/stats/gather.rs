@@ -154,10 +154,11 @@ impl Sources<'_> {
     fn written(&self, log: u64) -> BytesWritten {
         let background = &self.counters.background;
         BytesWritten {
-            user: self.counters.total(Counter::UserBytes),
+            user: self.counters.total(Counter::UserBytes) + load(&background.bytes_ingested),
             log,
             flush: load(&background.flush_bytes),
             compaction: load(&background.compaction_bytes),
+            ingestion: load(&background.ingestion_bytes),
             manifest: load(&background.manifest_bytes),
         }
     }

@@ -30,6 +30,8 @@ pub struct BytesWritten {
     pub flush: u64,
     /// Compactions.
     pub compaction: u64,
+    /// Ingestions that were committed.
+    pub ingestion: u64,
     /// The manifest and superblocks.
     pub manifest: u64,
 }
@@ -338,6 +340,8 @@ pub struct LevelShape {
     /// Bytes of run segments of which nothing was read since the database was opened, so that it is
     /// not known how their blocks are compressed.
     pub unread_bytes: u64,
+    /// Bytes of separated values to which the level refers, whatever their compression.
+    pub value_bytes: u64,
 }
 
 /// One run segment of a tree.
@@ -364,7 +368,7 @@ pub struct SegmentShape {
     pub file: u64,
     /// Its offset in the file.
     pub offset: u64,
-    /// Bytes on disk.
+    /// Bytes on disk, with the separated values to which it refers.
     pub bytes: u64,
     /// The number of entries, deletes included, or of range tombstones, if it holds those.
     pub entries: u64,
@@ -472,8 +476,8 @@ macro_rules! define_stats {
 super::table::metrics!(define_stats);
 
 impl Stats {
-    /// The write amplification without the log: bytes that flushes and compactions wrote per byte
-    /// that users wrote; 0 before the first write.
+    /// The write amplification without the log: bytes that flushes, compactions and ingestions wrote per
+    /// byte that users wrote; 0 before the first write.
     ///
     /// # Example
     /// ```
@@ -488,6 +492,7 @@ impl Stats {
         if self.written.user == 0 {
             return 0.0;
         }
-        (self.written.flush + self.written.compaction) as f64 / self.written.user as f64
+        let BytesWritten { user, flush, compaction, ingestion, .. } = self.written;
+        (flush + compaction + ingestion) as f64 / user as f64
     }
 }

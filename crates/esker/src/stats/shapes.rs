@@ -59,6 +59,7 @@ fn add_level(level: &mut LevelShape, run: &Run) {
         level.bytes += run.bytes();
         level.entries += run.entries();
         for segment in run.segments() {
+            level.value_bytes += segment.meta().weight() - segment.meta().len;
             let Some(stored) = segment.stored() else {
                 level.unread_bytes += segment.meta().len;
                 continue;
@@ -97,7 +98,7 @@ fn segment_shape((tier, age): (u64, u64), segment: &Segment) -> SegmentShape {
         age,
         file: meta.file,
         offset: meta.offset,
-        bytes: meta.len,
+        bytes: meta.weight(),
         entries: meta.entries,
         smallest: meta.min_key.clone(),
         largest: meta.max_key.clone(),

@@ -52,6 +52,14 @@ macro_rules! metrics {
             background {
                 /// Memtables flushed.
                 flushes: counter count "esker_flushes" in "db/flush.rs";
+                /// Ingestions committed.
+                ingestions: counter count "esker_ingestions" in "ingest/mod.rs";
+                /// Entries of these ingestions, deletes and range deletes included. No other metric of
+                /// calls counts them.
+                entries_ingested: counter count "esker_ingested_entries" in "ingest/mod.rs";
+                /// Bytes of keys and values of these ingestions; the bytes that programs wrote contain
+                /// them.
+                bytes_ingested: counter bytes "esker_ingested_bytes" in "ingest/mod.rs";
                 /// Compactions done.
                 compactions: counter count "esker_compactions" in "db/compact.rs";
                 /// Spans of tiers whose runs were pushed to the row below.
@@ -178,6 +186,8 @@ macro_rules! metrics {
                     written.flush ["flush"];
                     /// Compactions, and pushes from tier to tier.
                     written.compaction ["compaction"];
+                    /// Ingestions that were committed.
+                    written.ingestion ["ingestion"];
                     /// The manifest and superblocks.
                     written.manifest ["manifest"];
                 }
@@ -351,6 +361,9 @@ macro_rules! metrics {
                     /// Bytes of run segments of a level of which nothing was read since the
                     /// database was opened, so that it is not known how they are compressed.
                     unread_bytes: gauge bytes "esker_level_unread_bytes" in "stats/shapes.rs";
+                    /// Bytes of separated values to which a level refers, whatever their
+                    /// compression.
+                    value_bytes: gauge bytes "esker_level_value_bytes" in "stats/shapes.rs";
                 }
             }
         }

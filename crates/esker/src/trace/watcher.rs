@@ -2,7 +2,7 @@
 
 use super::explanation::{Outcome, Step, StepSource};
 use super::tally::Tally;
-use crate::base::{Cursor, Kind, Seq};
+use crate::base::{Cursor, Kind, LaterValue, Seq};
 use crate::error::Result;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -102,6 +102,12 @@ impl<C: Cursor> Cursor for Watched<C> {
     }
     fn value(&self) -> &[u8] {
         self.cursor.value()
+    }
+    fn value_later(&self) -> Option<LaterValue> {
+        self.cursor.value_later()
+    }
+    fn fetch_value(&mut self) -> Result<()> {
+        self.note(C::fetch_value)
     }
     fn seek(&mut self, key: &[u8], below: Seq) -> Result<()> {
         self.note(|cursor| cursor.seek(key, below))

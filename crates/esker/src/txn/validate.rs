@@ -7,14 +7,13 @@
 use super::Transactions;
 use super::ingested::Ingested;
 use super::reads::{KeyspaceReads, ReadSet};
-use crate::base::{Bytewise, Cursor, CustomOrder, KeyspaceId, SEQ_MAX, Seq};
+use crate::base::{Bytewise, Cursor, CustomOrder, KeyOrder, KeyspaceId, SEQ_MAX, Seq};
 use crate::catalog::{Order, missing_order};
 use crate::error::{ConflictCause, Error, Result};
 use crate::iter::Bounds;
 use crate::memtable::Memtable;
 use crate::state::current::Current;
 use crate::state::memtables::{DbOrder, MemtableSet};
-use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -74,10 +73,11 @@ impl Transactions {
             let changed = match (&space.keyspace.order, which) {
                 (Order::Bytewise, Which::All | Which::Bytewise) => {
                     changed(&Bytewise, space, &sets, floor, window)
-                        .or_else(|| changed_by(&ingested, space, window))
+                        .or_else(|| changed_by(&Bytewise, &ingested, space, window))
                 }
                 (Order::Custom(order), Which::All | Which::Custom) => {
-                    let changed = changed(order, space, &sets, floor, window);
+                    let changed = changed(order, space, &sets, floor, window)
+                        .or_else(|| changed_by(order, &ingested, space, window));
                     trust(order)?;
                     changed
                 }
@@ -130,7 +130,8 @@ fn changed<O: DbOrder>(
 }
 
 /// The first change by an ingestion that is found.
-fn changed_by(
+fn changed_by<O: KeyOrder>(
+    order: &O,
     ingested: &[Arc<Ingested>],
     space: &KeyspaceReads,
     window: impl Fn(Seq) -> Window,
@@ -144,13 +145,13 @@ fn changed_by(
         own.iter().filter(move |one| window.contains(one.seq))
     };
     for (key, since) in &space.keys {
-        if seen(*since).any(|one| one.may_hold(key)) {
+        if seen(*since).any(|one| one.touches_key(order, key)) {
             return Some((key.clone(), ConflictCause::KeyChanged));
         }
     }
     for range in &space.ranges {
         for bounds in range.stretches() {
-            if let Some(key) = seen(range.since).find_map(|one| one.within(&bounds)) {
+            if let Some(key) = seen(range.since).find_map(|one| one.within(order, &bounds)) {
                 return Some((key.to_vec(), ConflictCause::RangeChanged));
             }
         }
@@ -159,10 +160,15 @@ fn changed_by(
 }
 
 /// Whether anything within `bounds` was written to a set before `upto`.
-pub fn is_written(set: &MemtableSet, id: KeyspaceId, bounds: &Bounds, upto: Seq) -> bool {
+pub fn is_written<O: DbOrder>(
+    order: &O,
+    set: &MemtableSet,
+    id: KeyspaceId,
+    bounds: &Bounds,
+    upto: Seq,
+) -> bool {
     let window = Window { from: 0, upto };
-    Bytewise::tables(set, id)
-        .any(|table| table_range_changed(&Bytewise, &table, id, bounds, window).is_some())
+    O::tables(set, id).any(|table| table_range_changed(order, &table, id, bounds, window).is_some())
 }
 
 /// The sets that may hold sequence numbers of the window.
@@ -208,9 +214,7 @@ fn table_range_changed<O: DbOrder>(
     let removed = table.tombstone_view(id);
     for tombstone in removed.since(window.from).filter(|tombstone| tombstone.seq < window.upto) {
         let (start, end) = (tombstone.start.as_deref(), tombstone.end.as_deref());
-        if start.is_none_or(|start| below_high(order, start, bounds))
-            && end.is_none_or(|end| low_is_below(order, end, bounds))
-        {
+        if bounds.meet(order, (start, end)) {
             return Some(tombstone.start.unwrap_or_default());
         }
     }
@@ -222,28 +226,11 @@ fn table_range_changed<O: DbOrder>(
         Bound::Unbounded => cursor.seek_to_first(),
     };
     debug_assert!(placed.is_ok());
-    while cursor.valid() && below_high(order, cursor.key(), bounds) {
+    while cursor.valid() && bounds.end_behind(order, cursor.key()) {
         if window.contains(cursor.seq()) {
             return Some(cursor.key().to_vec());
         }
         cursor.next().ok()?;
     }
     None
-}
-
-/// Whether `key` lies below the upper bound.
-fn below_high<O: DbOrder>(order: &O, key: &[u8], bounds: &Bounds) -> bool {
-    match &bounds.high {
-        Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
-        Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
-        Bound::Unbounded => true,
-    }
-}
-
-/// Whether the lower bound lies below `end`, the first key after a range tombstone.
-fn low_is_below<O: DbOrder>(order: &O, end: &[u8], bounds: &Bounds) -> bool {
-    match &bounds.low {
-        Bound::Included(low) | Bound::Excluded(low) => order.compare(low, end).is_lt(),
-        Bound::Unbounded => true,
-    }
 }

@@ -5,18 +5,16 @@ use super::{
     Place, as_after_a_crash, entries, fill, fresh, key, lasts, open_roomy, run_files, small, text,
 };
 use esker::{Batch, ConflictCause, Db, Durability, Error, ErrorKind, Keyspace};
-use esker_testkit::orders::Reverse;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-fn fresh_value(number: usize) -> String {
+pub(super) fn fresh_value(number: usize) -> String {
     format!("ingested {number} {}", "y".repeat(number % 50))
 }
 
 /// Ingests these numbers, ascending, to the keyspace `default`.
-fn ingest(db: &Db, numbers: impl IntoIterator<Item = usize>) {
+pub(super) fn ingest(db: &Db, numbers: impl IntoIterator<Item = usize>) {
     let default = db.default_keyspace();
     let mut ingestion = db.ingest().unwrap();
     for number in numbers {
@@ -25,13 +23,13 @@ fn ingest(db: &Db, numbers: impl IntoIterator<Item = usize>) {
     ingestion.commit().unwrap();
 }
 
-fn has(db: &Db, numbers: impl IntoIterator<Item = usize>) {
+pub(super) fn has(db: &Db, numbers: impl IntoIterator<Item = usize>) {
     for number in numbers {
         assert_eq!(text(db.get(key(number)).unwrap()), Some(fresh_value(number)), "{number}");
     }
 }
 
-fn whole(db: &Db) {
+pub(super) fn whole(db: &Db) {
     let problems = db.verify().unwrap().problems;
     assert!(problems.is_empty(), "{problems:?}");
 }
@@ -235,8 +233,6 @@ fn keys_out_of_order_and_wrong_keyspaces_are_refused_and_the_rest_stays() {
     let kind = |result: esker::Result<()>| result.unwrap_err().kind();
     let invalid = ErrorKind::InvalidArgument;
     assert_eq!(kind(ingestion.insert(&other.default_keyspace(), "c", "x")), invalid);
-    let ordered = db.keyspace_ordered("reverse", Arc::new(Reverse)).unwrap();
-    assert_eq!(kind(ingestion.insert(&ordered, "c", "x")), invalid);
     assert_eq!(kind(ingestion.insert(&default, [7; 70_000], "x")), ErrorKind::KeyTooLong);
     assert_eq!(kind(ingestion.insert(&default, "c", vec![7; 9 << 20])), ErrorKind::ValueTooLarge);
     ingestion.insert(&default, "c", "2").unwrap();

@@ -239,6 +239,7 @@ fn watch(
 
 fn options(faults: &FaultFs, rng: &mut Rng) -> Options {
     let mut options = tiny_options();
+    options.separate_values_from = Some(40);
     if rng.percent(35) {
         with_tiers(&mut options, rng);
     }

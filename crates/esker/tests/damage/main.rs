@@ -33,6 +33,9 @@ fn options(disk: &CrashFs) -> Options {
     options.memory = Some(1 << 20);
     options.memtable_bytes = Some(64 << 10);
     options.log_file_bytes = 16 << 10;
+    // Files live as long as a value in them, and what is dead beside it is a hole, or too small for one: flips
+    // there have no effect.
+    options.separate_values_from = None;
     know_the_model(&mut options);
     options.fs = disk.as_fs();
     options

@@ -70,6 +70,7 @@ pub fn options(disk: &CrashFs) -> Options {
 
 fn options_at(disk: &CrashFs, now: u64) -> Options {
     let mut options = super::options(disk);
+    options.separate_values_from = Some(40);
     let clock = HandClock::default();
     clock.set(now);
     options.clock = Arc::new(clock);

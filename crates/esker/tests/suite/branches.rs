@@ -1,6 +1,6 @@
 //! Branches and crashes (R24): what a crash leaves of parent and branches is the state after some
 //! operation, all of them together, with everything that was durable.
-use super::options;
+use super::separating as options;
 use esker::fs::{Fs, OpenMode};
 use esker::{Db, Durability, ErrorKind, Recovery};
 use esker_testkit::faultfs::{Effect, Op, Rule};

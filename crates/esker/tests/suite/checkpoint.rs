@@ -1,5 +1,5 @@
 //! Checkpoints on disks that lose what was not synced, and with calls that fail (R22, R23).
-use super::options;
+use super::separating as options;
 use esker::fs::{Fs, PathKind};
 use esker::{Db, ErrorKind, Keyspace};
 use esker_testkit::CrashFs;

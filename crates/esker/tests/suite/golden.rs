@@ -13,11 +13,13 @@
 //!
 //! `golden/v1-branches` is a third one, written when version 1 got branches and named snapshots, and
 //! those of later versions are the same. `ESKER_WRITE_GOLDEN_BRANCHES` writes a new one.
-//! `golden/v3-tiers` has tiers, which came with version 3, and `golden/v3-cold` dictionaries.
+//! `golden/v3-tiers` has tiers, which came with version 3, `golden/v3-cold` dictionaries and
+//! `golden/v3-values` separated values.
 
 mod cold;
 mod cuts;
 mod tiers;
+mod values;
 
 use esker::internals::base::codec::checksum;
 use esker::{
@@ -444,6 +446,13 @@ fn target(variable: &str) -> Option<PathBuf> {
     // Tests run in the directory of their crate; the path is meant from the workspace.
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os(variable).map(|target| workspace.join(target))
+}
+
+/// A copy of a database that is kept, and what it holds.
+fn listed_sample(name: &str) -> (tempfile::TempDir, PathBuf, String) {
+    let (temporary, path) = sample(name);
+    let expected = fs::read_to_string(golden(name).join("expected.txt")).unwrap();
+    (temporary, path, expected)
 }
 
 /// Keeps the present state of a database that is open, and what it holds.

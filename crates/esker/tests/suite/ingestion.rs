@@ -2,11 +2,14 @@
 //! written afterwards is newer.
 
 use super::cuts::{PATH, World, cuts_of, key, world};
-use super::options;
+use super::separating as options;
 use esker::fs::OpenMode;
+use esker::internals::sync::{Gates, Point, Signal};
 use esker::{Db, Error, Options, Recovery};
 use esker_testkit::CrashFs;
+use parking_lot::Mutex;
 use std::path::Path;
+use std::sync::Arc;
 
 const KEYS: usize = 400;
 
@@ -39,10 +42,17 @@ fn build(db: &Db, over: bool) {
 fn ingest(db: &Db) -> esker::Result<()> {
     let (default, words) = (db.default_keyspace(), db.keyspace("words")?);
     let mut ingestion = db.ingest()?;
+    ingestion.remove_range(&words, key(20)..key(60))?;
     for number in 100..KEYS {
         ingestion.insert(&words, key(number), format!("ingested {number} {}", "-".repeat(40)))?;
         ingestion.insert(&default, key(number), "ingested")?;
     }
+    ingestion.remove_range(&default, key(90)..key(200))?;
+    ingestion.remove(&default, key(KEYS))?;
+    let mut other = db.ingest()?;
+    other.remove_range(&default, ..key(10))?;
+    other.insert(&default, key(0), "ingested")?;
+    ingestion.join(other)?;
     ingestion.commit()
 }
 
@@ -134,7 +144,7 @@ fn a_log_that_ends_before_an_ingestion_is_refused() {
     let db = Db::open_with(PATH, sizes(&disk, 0)).unwrap();
     db.keyspace("words").unwrap();
     db.flush().unwrap();
-    db.insert("a", "in the log").unwrap();
+    db.insert("z", "in the log").unwrap();
     ingest(&db).unwrap();
     let dead = disk.kill_clone();
     let fs = dead.as_fs();
@@ -154,5 +164,47 @@ fn a_log_that_ends_before_an_ingestion_is_refused() {
         let refused = Db::open_with(PATH, options).unwrap_err();
         assert!(matches!(refused, Error::Corruption(_)), "{refused}");
     }
+    db.close().unwrap();
+}
+
+/// Ingests once, where a checkpoint has flushed and has not chosen its moment yet.
+#[derive(Default)]
+struct Between(Mutex<Option<Db>>);
+
+impl Gates for Between {
+    fn begin(&self, _workers: usize, _wake: Arc<Signal>) {}
+
+    fn pass(&self, point: Point) {
+        if matches!(point, Point::CheckpointFlushed)
+            && let Some(db) = self.0.lock().take()
+        {
+            ingest(&db).unwrap();
+        }
+    }
+
+    fn rest(&self) -> bool {
+        false
+    }
+}
+
+/// Otherwise the log of the checkpoint would begin before what was ingested, and what is written there
+/// would be older.
+#[test]
+fn a_checkpoint_is_made_behind_what_is_ingested_meanwhile() {
+    let (disk, between) = (CrashFs::new(), Arc::new(Between::default()));
+    let mut options = sizes(&disk, 0);
+    options.gates = Some(between.clone());
+    let db = Db::open_with(PATH, options).unwrap();
+    build(&db, true);
+    *between.0.lock() = Some(db.clone());
+    db.checkpoint("/copy").unwrap();
+    assert!(between.0.lock().is_none());
+    let copy = Db::open_with("/copy", sizes(&disk, 0)).unwrap();
+    assert!(world(&copy) == world(&db));
+    copy.insert(key(150), "later").unwrap();
+    copy.compact().unwrap();
+    assert_eq!(copy.get(key(150)).unwrap().unwrap(), b"later");
+    assert!(copy.verify().unwrap().problems.is_empty());
+    copy.close().unwrap();
     db.close().unwrap();
 }

@@ -38,3 +38,10 @@ fn options(fs: Arc<dyn Fs>) -> Options {
     options.fs = fs;
     options
 }
+
+/// The same, with values of a few dozen bytes separated from their keys.
+fn separating(fs: Arc<dyn Fs>) -> Options {
+    let mut options = options(fs);
+    options.separate_values_from = Some(40);
+    options
+}

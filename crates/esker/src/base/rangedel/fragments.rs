@@ -76,6 +76,19 @@ impl Fragments {
         Self::assemble(spans.collect(), keys.iter().map(|key| Box::from(*key)).collect())
     }
 
+    /// Fragments ranges that are to be ingested, whose sequence number is not known yet. Their stored form
+    /// says 0 for it ([`Self::decode_at`]), and this list covers nothing.
+    pub fn unnumbered<O: KeyOrder>(
+        order: &O,
+        ranges: impl IntoIterator<Item = (Option<Vec<u8>>, Option<Vec<u8>>)>,
+    ) -> Self {
+        let tombstone = |(start, end)| RangeTombstone { start, end, seq: 1 };
+        let mut list = Self::build(order, ranges.into_iter().map(tombstone).collect());
+        list.spans.iter_mut().for_each(|span| span.seq = Reverse(0));
+        list.tree = Tree::default();
+        list
+    }
+
     /// Sorts `spans` and builds the tree.
     fn assemble(mut spans: Vec<Span>, bounds: Vec<Box<[u8]>>) -> Self {
         spans.sort_unstable();
@@ -278,6 +291,16 @@ impl Fragments {
     /// Reads the stored form and checks every invariant. Each list of tombstones has only one
     /// stored form: this accepts exactly what [`Self::encode`] would write.
     pub fn decode<O: KeyOrder>(order: &O, reader: &mut Reader<'_>) -> Decoded<Self> {
+        Self::decode_at(order, reader, 0)
+    }
+
+    /// As [`Self::decode`], for a list that was ingested at a position, which is not in its stored form; 0:
+    /// it was not ingested.
+    pub fn decode_at<O: KeyOrder>(
+        order: &O,
+        reader: &mut Reader<'_>,
+        ingested: Seq,
+    ) -> Decoded<Self> {
         // Every bound takes at least one byte: a larger count is wrong and allocates nothing.
         let count = reader.varint_max((reader.remaining() as u64).min(u32::MAX.into()))?;
         let mut bounds: Vec<Box<[u8]>> = Vec::with_capacity(count as usize);
@@ -295,10 +318,15 @@ impl Fragments {
         for _ in 0..count {
             let first = reader.varint_max(fragments - 1)?;
             let length = reader.varint_max(fragments - first)?;
-            let seq = reader.varint_max(SEQ_MAX - 1)?;
-            if length == 0 || seq == 0 {
+            let stored = reader.varint_max(SEQ_MAX - 1)?;
+            if length == 0 {
                 return Err(DecodeError("a range tombstone removes nothing"));
             }
+            if (stored == 0) != (ingested > 0) {
+                let what = "only the manifest has the sequence number of ingested range tombstones";
+                return Err(DecodeError(what));
+            }
+            let seq = if ingested > 0 { ingested } else { stored };
             let last = first + length;
             let span = Span { seq: Reverse(seq), first: first as u32, last: last as u32 };
             if spans.last().is_some_and(|previous| *previous >= span) {

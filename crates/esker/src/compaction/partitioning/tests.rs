@@ -39,6 +39,7 @@ pub(crate) fn segment_of(
         max_seq: 2,
         ingested: false,
         specials: Default::default(),
+        values: Box::default(),
         checksum: 0,
     };
     Segment::new(meta, file)

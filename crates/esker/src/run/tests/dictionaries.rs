@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::block::Dictionary;
-use crate::run::header::{PLAIN_VERSION, VERSION};
+use crate::run::header::{DICTIONARY_VERSION, PLAIN_VERSION};
 
 /// Entries that have much in common, each of which is short.
 pub fn records(numbers: std::ops::Range<u64>) -> Vec<Entry> {
@@ -29,6 +29,8 @@ const OPTIONS: WriterOptions = WriterOptions {
     codec: Codec::Lz4,
     bits_per_key: 8,
     collected_bytes: 4 << 10,
+    values_codec: Codec::Raw,
+    separate_from: u32::MAX,
 };
 
 fn trained(entries: &[Entry]) -> Arc<Dictionary> {
@@ -91,7 +93,7 @@ fn a_dictionary_makes_short_blocks_smaller_and_is_read_everywhere() {
     for (id, cold) in (1..).zip(colds) {
         let metas = written(&world, id, cold, &all);
         sizes.push(metas.iter().map(|meta| meta.len).sum::<u64>());
-        assert_eq!(version(&world, id), if id == 3 { VERSION } else { PLAIN_VERSION });
+        assert_eq!(version(&world, id), if id == 3 { DICTIONARY_VERSION } else { PLAIN_VERSION });
         assert!(found(&world, id, &metas) == all, "file {id}");
         for segment in world.segments(id, &metas) {
             segment.verify(&Bytewise).unwrap();

@@ -3,6 +3,7 @@ mod hostile;
 mod memfs;
 mod model;
 mod open_files;
+mod separated;
 mod stored;
 
 use super::*;
@@ -146,6 +147,8 @@ pub const TINY: WriterOptions = WriterOptions {
     codec: Codec::Raw,
     bits_per_key: 10,
     collected_bytes: 4 << 10,
+    values_codec: Codec::Raw,
+    separate_from: u32::MAX,
 };
 
 pub fn numbered(range: std::ops::Range<u32>) -> Vec<Entry> {
@@ -368,9 +371,9 @@ fn files_are_opened_late_and_checked() {
     let file = world.mem.file(&world.path(1));
     assert_eq!(file.reads.load(Relaxed), 0);
     assert_eq!(file.syncs.load(Relaxed), 1);
-    file.bytes.lock()[8] = 3;
+    file.bytes.lock()[8] = 4;
     let error = get(&world, &run, &Bytewise, b"key00000001", 1).unwrap_err();
-    assert!(matches!(error, Error::UnknownFormat { found: 3, supported: 2, .. }), "{error}");
+    assert!(matches!(error, Error::UnknownFormat { found: 4, supported: 3, .. }), "{error}");
     file.bytes.lock()[8] = 1;
     file.bytes.lock()[40] ^= 1;
     let error = get(&world, &run, &Bytewise, b"key00000001", 1).unwrap_err();

@@ -184,6 +184,8 @@ fn rounds<O: KeyOrder>(name: &str, order: &O, count: usize) {
             codec,
             bits_per_key: random.below(15) as u32,
             collected_bytes: 1 << random.below(20),
+            values_codec: Codec::Raw,
+            separate_from: u32::MAX,
         };
         let entries = random_entries(&mut random, order, shape);
         let world = World::new(random.below(60_000));

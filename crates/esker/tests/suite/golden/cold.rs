@@ -3,9 +3,8 @@
 //! new one.
 
 use super::super::temperature::{COLD, cools, record, stored};
-use super::{bytes_of, fields, golden, keep, listing_of_all, options, target};
+use super::{bytes_of, fields, keep, listed_sample, listing_of_all, options, target};
 use esker::{Compression, Db, ErrorKind, Options};
-use esker_testkit::files::copy;
 use esker_testkit::harness::HandClock;
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,14 +25,6 @@ fn key(number: usize) -> String {
     format!("key{number:04}")
 }
 
-fn sample() -> (tempfile::TempDir, PathBuf, String) {
-    let temporary = tempfile::tempdir().unwrap();
-    let path = temporary.path().join("db");
-    copy(&golden(NAME).join("db"), &path);
-    let expected = fs::read_to_string(golden(NAME).join("expected.txt")).unwrap();
-    (temporary, path, expected)
-}
-
 /// The entries of a listing. A repair makes keyspaces of the same entries of what branches hold.
 fn entries_of(listing: &str) -> BTreeSet<String> {
     let lines = listing.lines().filter(|line| line.contains('\t'));
@@ -42,7 +33,7 @@ fn entries_of(listing: &str) -> BTreeSet<String> {
 
 #[test]
 fn cold_data_is_read_without_changing_a_byte_and_saved_whole() {
-    let (temporary, path, expected) = sample();
+    let (temporary, path, expected) = listed_sample(NAME);
     let before = bytes_of(&path);
     let mut read_only = options();
     read_only.read_only = true;
@@ -62,7 +53,7 @@ fn cold_data_is_read_without_changing_a_byte_and_saved_whole() {
 
 #[test]
 fn cold_data_is_opened_for_writing_and_goes_on() {
-    let (_temporary, path, expected) = sample();
+    let (_temporary, path, expected) = listed_sample(NAME);
     let clock = Arc::new(HandClock::default());
     clock.set(5_000_000);
     let db = Db::open_with(&path, cold_options(&clock)).unwrap();
@@ -91,7 +82,7 @@ fn cold_data_is_opened_for_writing_and_goes_on() {
 
 #[test]
 fn it_holds_dictionaries_and_other_segments() {
-    let (_temporary, path, _) = sample();
+    let (_temporary, path, _) = listed_sample(NAME);
     let fields = fields(&path);
     let count = |field: &str, value: &str| {
         let fits = |(_, name, content): &&(PathBuf, String, String)| {
@@ -122,7 +113,7 @@ fn it_holds_dictionaries_and_other_segments() {
 /// of a repair names it, and a repair saves the rest.
 #[test]
 fn a_damaged_dictionary_is_told_and_the_rest_is_saved() {
-    let (temporary, path, expected) = sample();
+    let (temporary, path, expected) = listed_sample(NAME);
     let fields = fields(&path);
     let (run, _, shown) = fields.iter().find(|(_, name, _)| name.ends_with(".dictionary")).unwrap();
     let tail: usize = shown.rsplit(' ').next().unwrap().parse().unwrap();
@@ -154,7 +145,7 @@ fn a_damaged_dictionary_is_told_and_the_rest_is_saved() {
 /// A whole header of a later version is refused, and the file is left as it is.
 #[test]
 fn a_later_version_is_refused() {
-    let (_temporary, path, _) = sample();
+    let (_temporary, path, _) = listed_sample(NAME);
     for run in super::files(&path.join("data"), "0") {
         let id = run.file_stem().unwrap().to_str().unwrap().parse().unwrap();
         super::raise_sealed_version(&run, id);

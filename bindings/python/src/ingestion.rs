@@ -1,0 +1,198 @@
+//! Ingestion: sorted entries that go into the files of a database directly.
+
+use crate::bytes::{Input, drop_detached};
+use crate::errors::{Result, invalid};
+use crate::options::ttl_from;
+use crate::shared::Space;
+use crate::store::Store;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+use std::sync::Arc;
+
+/// Sorted entries on their way into the files of a database, of any number of its keyspaces.
+///
+/// The keys of each keyspace must come in its ascending order. Nothing is visible before the commit; then
+/// all of it is, at once, and durable. As a context manager it commits at the end of the block; if the block
+/// raises, nothing of it is kept.
+#[pyclass(frozen, module = "esker")]
+pub(crate) struct Ingestion {
+    /// `None`: it has ended.
+    state: Mutex<Option<esker::Ingestion>>,
+    space: Space,
+}
+
+impl Ingestion {
+    /// Begins one.
+    pub(crate) fn new(py: Python<'_>, space: &Space) -> Result<Self> {
+        space.shared.check()?;
+        let db = &space.db;
+        let begun = py.detach(|| db.ingest())?;
+        Ok(Self { state: Mutex::new(Some(begun)), space: space.clone() })
+    }
+
+    fn check_of(&self, space: &Space, what: &str) -> Result<()> {
+        if !Arc::ptr_eq(&space.shared, &self.space.shared) {
+            return Err(invalid(format!("the {what} belongs to another database")));
+        }
+        Ok(())
+    }
+
+    /// Passes the ingestion and the space of a call to `then`.
+    fn with<R>(
+        &self,
+        py: Python<'_>,
+        keyspace: Option<&Bound<'_, Store>>,
+        then: impl FnOnce(&mut esker::Ingestion, &Space) -> Result<R>,
+    ) -> Result<R> {
+        self.space.shared.check()?;
+        let space = keyspace.map_or(&self.space, |store| store.get().space());
+        self.check_of(space, "keyspace")?;
+        let mut state = self.space.shared.lock(py, &self.state)?;
+        then(state.as_mut().ok_or_else(ended)?, space)
+    }
+
+    /// Ends it and returns what it was.
+    fn take(&self, py: Python<'_>) -> Result<esker::Ingestion> {
+        self.space.shared.check()?;
+        self.space.shared.lock(py, &self.state)?.take().ok_or_else(ended)
+    }
+}
+
+fn ended() -> crate::errors::Failure {
+    invalid("the ingestion has ended: begin another")
+}
+
+impl Drop for Ingestion {
+    fn drop(&mut self) {
+        drop_detached(self.state.get_mut().take());
+    }
+}
+
+#[pymethods]
+impl Ingestion {
+    /// Adds an entry, in ``keyspace`` or where the ingestion was begun. Its key must be greater than the
+    /// last one of that keyspace. It expires ``ttl`` seconds from now.
+    #[pyo3(signature = (key, value, *, keyspace=None, ttl=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        value: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+        ttl: Option<f64>,
+    ) -> Result<()> {
+        let (key, value) = (key.as_bytes(), value.as_bytes());
+        let ttl = ttl.map(ttl_from).transpose()?;
+        self.with(py, keyspace, |ingestion, space| {
+            let keyspace = &space.keyspace;
+            space.with_key(key, |key| {
+                py.detach(|| match ttl {
+                    None => ingestion.insert(keyspace, key, value),
+                    Some(ttl) => ingestion.insert_with_ttl(keyspace, key, value, ttl),
+                })
+            })?;
+            Ok(())
+        })
+    }
+
+    /// Adds an operand for the merge operator of the keyspace, in the order of keys.
+    #[pyo3(signature = (key, operand, *, keyspace=None))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        operand: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let (key, operand) = (key.as_bytes(), operand.as_bytes());
+        self.with(py, keyspace, |ingestion, space| {
+            let keyspace = &space.keyspace;
+            space.with_key(key, |key| py.detach(|| ingestion.merge(keyspace, key, operand)))?;
+            Ok(())
+        })
+    }
+
+    /// Adds the removal of a key, in the order of keys.
+    #[pyo3(signature = (key, *, keyspace=None))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        key: Input<'_, '_>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let key = key.as_bytes();
+        self.with(py, keyspace, |ingestion, space| {
+            let keyspace = &space.keyspace;
+            space.with_key(key, |key| py.detach(|| ingestion.remove(keyspace, key)))?;
+            Ok(())
+        })
+    }
+
+    /// Removes all keys from ``start`` up to, not including, ``stop`` that were written before the commit.
+    /// Entries of the ingestion stay. Ranges may come in any order.
+    #[pyo3(signature = (start=None, stop=None, *, keyspace=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Input<'_, '_>>,
+        stop: Option<Input<'_, '_>>,
+        keyspace: Option<&Bound<'_, Store>>,
+    ) -> Result<()> {
+        let bounds = (start.as_ref().map(Input::as_bytes), stop.as_ref().map(Input::as_bytes));
+        self.with(py, keyspace, |ingestion, space| {
+            let range = crate::iter::range(space, bounds, (true, false), None)?;
+            let keyspace = &space.keyspace;
+            py.detach(|| ingestion.remove_range::<&[u8]>(keyspace, range.bounds()))?;
+            Ok(())
+        })
+    }
+
+    /// Makes what was added so far durable, but not visible. A thread that calls it at its end saves the one
+    /// that joins the time.
+    fn sync(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, None, |ingestion, _| Ok(py.detach(|| ingestion.sync())?))
+    }
+
+    /// Takes over everything of another ingestion of the same database, which ends. Where both added to a
+    /// keyspace, the entries must lie apart.
+    fn join(&self, py: Python<'_>, other: &Bound<'_, Self>) -> Result<()> {
+        let other = other.get();
+        if std::ptr::eq(self, other) {
+            return Err(invalid("an ingestion cannot be joined with itself"));
+        }
+        self.check_of(&other.space, "other ingestion")?;
+        self.with(py, None, |_, _| Ok(()))?;
+        let taken = other.take(py)?;
+        self.with(py, None, |ingestion, _| Ok(py.detach(|| ingestion.join(taken))?))
+    }
+
+    /// Makes everything durable and visible at once, and ends the ingestion.
+    fn commit(&self, py: Python<'_>) -> Result<()> {
+        let taken = self.take(py)?;
+        Ok(py.detach(|| taken.commit())?)
+    }
+
+    /// Ends the ingestion; without a commit nothing of it is kept.
+    fn close(&self, py: Python<'_>) -> Result<()> {
+        let taken = self.space.shared.lock(py, &self.state)?.take();
+        py.detach(|| drop(taken));
+        Ok(())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Result<Py<Self>> {
+        slf.get().space.shared.check()?;
+        Ok(slf)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        exc_type: &Bound<'_, PyAny>,
+        _exc_value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let is_open = self.space.shared.lock(py, &self.state)?.is_some();
+        if is_open && exc_type.is_none() { self.commit(py) } else { self.close(py) }
+    }
+}

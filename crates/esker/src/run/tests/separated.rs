@@ -1,0 +1,200 @@
+//! Values that are separated from their keys: written, read in all ways, moved and kept by a second writer, and
+//! references that lie.
+
+use super::*;
+use crate::base::SEQ_MAX;
+use crate::run::header::{PLAIN_VERSION, VERSION};
+use crate::run::reference::ValueRef;
+
+fn options(random: &mut Random) -> WriterOptions {
+    WriterOptions {
+        segment_bytes: 300 + random.below(3000) as u32,
+        block_bytes: 50 + random.below(400) as u32,
+        codec: [Codec::Raw, Codec::Lz4][random.below(2) as usize],
+        values_codec: [Codec::Raw, Codec::Lz4, Codec::Zstd][random.below(3) as usize],
+        bits_per_key: 10,
+        collected_bytes: 1 << random.below(14),
+        separate_from: 20 + random.below(100) as u32,
+    }
+}
+
+/// Entries of all kinds, with values of all lengths around the bound, and several versions of some keys.
+fn entries(random: &mut Random) -> Vec<Entry> {
+    let mut all = Vec::new();
+    for number in 0..150 + random.below(150) {
+        for version in 0..1 + random.below(4) * random.below(2) {
+            let len = [0, 8, 30, 200, 1500][random.below(5) as usize] + random.below(20) as usize;
+            let value = if random.below(3) == 0 { vec![7; len + 8] } else { random.bytes(len + 8) };
+            let kind = match random.below(10) {
+                0 => Kind::Delete,
+                1 => Kind::Merge,
+                2 | 3 => Kind::ExpiringPut,
+                _ => Kind::Put,
+            };
+            let value = if kind == Kind::Delete { Vec::new() } else { value };
+            let seq = 1000 - 10 * version - random.below(5);
+            all.push((format!("key{number:05}").into_bytes(), seq, kind, value));
+        }
+    }
+    all
+}
+
+/// The segments of a finished writer, with their value segments.
+fn finished(world: &World, writer: &mut RunWriter) -> Vec<Arc<Segment>> {
+    let notes = Arc::clone(&world.notes) as Arc<dyn Reclaim>;
+    let file = RunFile::new(&world.fs, &world.dir, writer.id(), Some(notes), None);
+    let written = writer.finish().unwrap();
+    written.into_iter().map(|written| written.into_segment(file.clone())).collect()
+}
+
+fn written(world: &World, id: u64, options: WriterOptions, all: &[Entry]) -> Vec<Arc<Segment>> {
+    let mut writer = RunWriter::create(&world.fs, &world.dir, id, options).unwrap();
+    for (key, seq, kind, value) in all {
+        writer.add(&Bytewise, key, *seq, *kind, value).unwrap();
+    }
+    finished(world, &mut writer)
+}
+
+fn shown(cursor: &mut RunCursor<Bytewise>) -> Entry {
+    cursor.fetch_value().unwrap();
+    (cursor.key().to_vec(), cursor.seq(), cursor.kind(), cursor.value().to_vec())
+}
+
+fn check(world: &World, segments: &[Arc<Segment>], all: &[Entry]) {
+    for segment in segments {
+        let listed: Vec<_> = segment.meta().values.iter().map(|used| used.place()).collect();
+        let there =
+            segment.values().iter().map(|values| (values.meta().file, values.meta().offset));
+        assert_eq!(listed, there.collect::<Vec<_>>());
+        for segment in segment.with_its_values() {
+            segment.verify(&Bytewise).unwrap();
+        }
+    }
+    let run = Arc::new(Run::new(Role::Base, segments.to_vec(), Vec::new()));
+    for (through, ahead) in [(true, false), (true, true), (false, true)] {
+        let (cache, order) = (world.cache.clone(), Bytewise);
+        let mut cursor = RunCursor::new(run.clone(), order, cache, through, ahead);
+        let mut found = Vec::new();
+        cursor.seek_to_first().unwrap();
+        while cursor.valid() {
+            found.push(shown(&mut cursor));
+            cursor.next().unwrap();
+        }
+        assert!(found == all, "forward, {through} {ahead}");
+        found.clear();
+        cursor.seek_to_last().unwrap();
+        while cursor.valid() {
+            let later = cursor.value_later();
+            let value = later.map_or_else(|| cursor.value().to_vec(), |later| later().unwrap());
+            let (key, kind) = (cursor.key().to_vec(), cursor.kind().joined());
+            found.push((key, cursor.seq(), kind, value));
+            cursor.prev().unwrap();
+        }
+        found.reverse();
+        assert!(found == all, "backward, {through} {ahead}");
+    }
+    for (key, seq, kind, value) in all {
+        let (at, as_what, bytes) = get(world, &run, &Bytewise, key, seq + 1).unwrap().unwrap();
+        assert_eq!((at, as_what, &bytes), (*seq, *kind, value));
+    }
+}
+
+#[test]
+fn separated_values_are_read_in_every_way_and_stay_or_move_with_their_references() {
+    let mut random = Random::seeded("separated");
+    for round in 0..40 {
+        let world = World::new(random.below(60_000));
+        let (first, all) = (options(&mut random), entries(&mut random));
+        let before = written(&world, 1, first, &all);
+        check(&world, &before, &all);
+        let bits = random.next();
+        let moves = |values: &Segment| bits >> (values.meta().offset / 8 % 61) & 1 == 0;
+        let known = KnownValues::of(&world.cache, before.iter(), moves);
+        let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options(&mut random)).unwrap();
+        writer.know(known);
+        let run = Arc::new(Run::new(Role::Delta, before.clone(), Vec::new()));
+        let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
+        cursor.seek_to_first().unwrap();
+        while cursor.valid() {
+            let (seq, kind) = (cursor.seq(), cursor.kind());
+            writer.add(&Bytewise, cursor.key(), seq, kind, cursor.value()).unwrap();
+            cursor.next().unwrap();
+        }
+        let after = finished(&world, &mut writer);
+        check(&world, &after, &all);
+        let values = |segments: &[Arc<Segment>]| -> Vec<Arc<Segment>> {
+            segments.iter().flat_map(|segment| segment.values().to_vec()).collect()
+        };
+        assert!(values(&after).iter().all(|values| values.meta().file == 2 || !moves(values)));
+        drop((cursor, before));
+        for values in values(&after) {
+            assert!(values.dead_bytes() == 0 || values.meta().file == 1, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn what_segments_refer_to_is_what_is_alive() {
+    let world = World::new(1 << 20);
+    let options = WriterOptions { separate_from: 50, ..WriterOptions::default() };
+    let all: Vec<Entry> =
+        (0..10).map(|n| (format!("key{n}").into_bytes(), 5, Kind::Put, vec![n; 100])).collect();
+    let first = written(&world, 1, options, &all);
+    let values = first[0].values()[0].clone();
+    assert_eq!((values.meta().entries, values.dead_bytes()), (10, 0));
+    let known = KnownValues::of(&world.cache, first.iter(), |_| false);
+    let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
+    writer.know(known);
+    let run = Arc::new(Run::new(Role::Delta, first.clone(), Vec::new()));
+    let mut cursor = RunCursor::past_cache(run, Bytewise, world.cache.clone(), 1000);
+    cursor.seek_to_first().unwrap();
+    for _ in 0..4 {
+        writer.add(&Bytewise, cursor.key(), 5, cursor.kind(), cursor.value()).unwrap();
+        cursor.next().unwrap();
+    }
+    let second = finished(&world, &mut writer);
+    assert_eq!(second[0].meta().values[0].bytes, 400);
+    drop((cursor, first));
+    assert_eq!(values.dead_bytes(), 600);
+    drop(second);
+    assert_eq!(values.dead_bytes(), 1000);
+}
+
+#[test]
+fn only_files_with_separated_values_have_the_new_version() {
+    let world = World::new(0);
+    let options = WriterOptions { separate_from: 50, ..TINY };
+    let version = |id| world.mem.file(&world.path(id)).bytes.lock()[8];
+    written(&world, 1, options, &[(b"a".to_vec(), 1, Kind::Put, vec![1; 49])]);
+    written(&world, 2, options, &[(b"a".to_vec(), 1, Kind::Put, vec![1; 50])]);
+    assert_eq!((version(1), version(2)), (PLAIN_VERSION as u8, VERSION as u8));
+}
+
+#[test]
+fn a_reference_that_lies_is_corruption() {
+    let world = World::new(1 << 20);
+    let options = WriterOptions { separate_from: 50, ..WriterOptions::default() };
+    let all =
+        [(b"a".to_vec(), 5, Kind::Put, vec![1; 100]), (b"b".to_vec(), 5, Kind::Put, vec![2; 200])];
+    let first = written(&world, 1, options, &all);
+    let place = first[0].values()[0].meta().clone();
+    let lie = |block, len| {
+        let reference = ValueRef { file: 1, offset: place.offset, block, len };
+        let mut stored = Vec::new();
+        reference.encode(Kind::Put, &[], &mut stored);
+        let mut writer = RunWriter::create(&world.fs, &world.dir, 2, options).unwrap();
+        writer.know(KnownValues::of(&world.cache, first.iter(), |_| false));
+        let added = writer.add(&Bytewise, b"a", 5, Kind::SeparatedPut, &stored);
+        let result = added.and_then(|()| {
+            let segments = finished(&world, &mut writer);
+            let run = Run::new(Role::Base, segments, Vec::new());
+            get(&world, &Arc::new(run), &Bytewise, b"a", SEQ_MAX).map(drop)
+        });
+        world.fs.remove_file(&world.path(2)).unwrap();
+        result
+    };
+    lie(0, 100).unwrap();
+    for (block, len) in [(1, 100), (0, 200), (2, 100), (0, 99)] {
+        assert_eq!(lie(block, len).unwrap_err().kind(), ErrorKind::Corruption, "{block} {len}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Separating large values from their keys while a run is written.
+//!
+//! A value segment precedes the data segment that refers to it, so while it is written, the blocks of the
+//! data segment wait in memory, not compressed: at most about the size of a segment.
+//!
+//! 1. A data segment and the value segments that were begun for it end together. So a value segment belongs to
+//!    one data segment at first; compactions may share it later.
+//! 2. All versions of a key stay in one data segment: if blocks of it are in the file already, a value that
+//!    comes for a further version of its last key is not separated.
+//! 3. What is written as cold data is not separated: a value segment has no dictionary.
+
+use super::separation::{OpenValues, Separation, VALUE_SEGMENTS};
+use super::{PAGED_SEGMENT_BYTES, RAW_BYTES_KEPT, RunWriter};
+use crate::base::{KeyOrder, Kind, Seq};
+use crate::block::{Codec, Encoder};
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::run::index::{IndexBuilder, Sections, encode_tail};
+use crate::run::meta::SegmentMeta;
+use crate::run::reference::{ValueRef, ValueUse, ValuesMeta};
+use crate::run::warm::WrittenValues;
+
+/// About the bytes of a reference.
+const REFERENCE_BYTES: usize = 16;
+
+impl RunWriter {
+    /// Adds an entry with a large value, or with a reference to one.
+    #[inline(never)]
+    pub(super) fn add_large<O: KeyOrder>(
+        &mut self,
+        order: &O,
+        key: &[u8],
+        seq: Seq,
+        kind: Kind,
+        value: &[u8],
+    ) -> Result<()> {
+        if !kind.is_separated() {
+            return self.add_value(order, key, (seq, kind), value);
+        }
+        let reference = ValueRef::decode(kind, value).map_err(|error| Error::invalid(error.0))?;
+        if let Some((pin, range)) = self.separation.known.moved(reference)? {
+            let value = &pin.bytes()[range.0..range.1];
+            return self.add_value(order, key, (seq, kind.joined()), value);
+        }
+        let values = self.separation.known.get(reference).cloned();
+        let values =
+            values.ok_or_else(|| Error::invalid("a run refers to values that are not known"))?;
+        let fresh = self.is_fresh(order, key, seq)?;
+        let fresh = self.make_place::<O>(key, value.len(), fresh)?;
+        self.separation.refer(&values, reference)?;
+        self.put::<O>(key, (seq, kind), (value, reference.len as usize), fresh);
+        Ok(())
+    }
+
+    /// Adds an entry with a value that is separated if it can be.
+    fn add_value<O: KeyOrder>(
+        &mut self,
+        order: &O,
+        key: &[u8],
+        (seq, kind): (Seq, Kind),
+        value: &[u8],
+    ) -> Result<()> {
+        let large = value.len() >= self.options.separate_from as usize;
+        let separated = kind.separated().filter(|_| large && self.cold.is_none());
+        let fresh = self.is_fresh(order, key, seq)?;
+        let has_begun = self.open.begun && self.open.blocks > 0 && !self.separation.holds_blocks;
+        // Seeded: versions of a key lie in two segments.
+        let split = bug!("run_versions_split_for_a_value");
+        let Some(separated) = separated.filter(|_| fresh || !has_begun || split) else {
+            return self.add_whole(order, key, (seq, kind), value);
+        };
+        if has_begun {
+            self.cut()?;
+        }
+        self.separation.holds_blocks = true;
+        let fresh = self.make_place::<O>(key, REFERENCE_BYTES, fresh)?;
+        self.separation.holds_blocks = true;
+        let reference = self.write_value(value)?;
+        let mut entry = std::mem::take(&mut self.separation.reference);
+        entry.clear();
+        reference.encode(kind, value, &mut entry);
+        self.put::<O>(key, (seq, separated), (&entry, value.len()), fresh);
+        self.separation.reference = entry;
+        self.write_if_full()
+    }
+
+    /// Appends a value to the value segment, which begins with the first one.
+    fn write_value(&mut self, value: &[u8]) -> Result<ValueRef> {
+        let Self { separation, .. } = self;
+        if separation.open.is_none() {
+            if let Some(warm) = &mut separation.warm {
+                warm.begin(self.options.segment_bytes.saturating_mul(VALUE_SEGMENTS as u32));
+            }
+            let bytes = u64::from(self.options.segment_bytes) * VALUE_SEGMENTS;
+            // Nothing of the data segment was written, so it can begin behind.
+            self.align(if bytes >= u64::from(PAGED_SEGMENT_BYTES) { 4096 } else { 8 });
+            let (index, offset) = (IndexBuilder::default(), self.position());
+            let open = OpenValues { offset, index, entries: 0, raw_bytes: 0, stored: 0 };
+            self.separation.open = Some(open);
+        }
+        let (offset, start, codec) =
+            (self.position(), self.buffer.len(), self.options.values_codec);
+        let Self { separation, buffer, encoder, raw, id, .. } = self;
+        let Separation { open, block, warm, .. } = separation;
+        let Some(open) = open else { return Err(Error::invalid("no value segment is open")) };
+        block.reset(false);
+        block.add(&[], 0, 0, Kind::Put, value);
+        let (codec, sum) = if codec == Codec::Raw {
+            block.finish(buffer);
+            if let Some(warm) = warm {
+                warm.keep(&buffer[start..]);
+            }
+            (Codec::Raw, Encoder::seal_raw(*id, offset, start, buffer))
+        } else {
+            raw.clear();
+            block.finish(raw);
+            if let Some(warm) = warm {
+                warm.keep(raw);
+            }
+            encoder.encode(codec, raw, *id, offset, buffer)
+        };
+        if raw.capacity() > RAW_BYTES_KEPT {
+            *raw = Vec::new();
+        }
+        let len = (buffer.len() - start) as u32;
+        open.index.add(&[], len, codec, sum, false);
+        let reference = ValueRef {
+            file: *id,
+            offset: open.offset,
+            block: open.entries,
+            len: value.len() as u32,
+        };
+        open.entries += 1;
+        open.raw_bytes += value.len() as u64;
+        separation.referred += value.len() as u64;
+        open.stored += u64::from(len);
+        Ok(reference)
+    }
+
+    /// Ends the value segment, and appends the blocks that waited for it.
+    pub(super) fn end_values(&mut self) -> Result<WrittenValues> {
+        self.separation.expects_values = self.separation.open.is_some();
+        let others = std::mem::take(&mut self.separation.others);
+        let mut values = WrittenValues { own: Vec::new(), others };
+        if let Some(open) = self.separation.open.take() {
+            let mut index = Vec::new();
+            open.index.finish(&mut index);
+            let (offset, start) = (self.position(), self.buffer.len());
+            let mut meta = SegmentMeta::of_values(ValuesMeta {
+                file: self.id,
+                offset: open.offset,
+                len: 0,
+                tail_len: 0,
+                entries: u64::from(open.entries),
+                raw_bytes: open.raw_bytes,
+                checksum: 0,
+            });
+            let filter = Filter::default();
+            let sections = Sections { dictionary: None, filter: &filter, index: &index };
+            encode_tail(&mut meta, offset, &sections, &mut self.buffer);
+            let warm = self.separation.warm.as_mut();
+            let index = warm.and_then(|warm| warm.end(&meta, &self.buffer[start..]));
+            let (entries, bytes) = (meta.entries, meta.raw_bytes);
+            let used = ValueUse { values: meta.as_values(), entries, bytes };
+            self.separation.uses.insert(used.place(), used);
+            values.own.push((meta, index));
+            self.write_if_full()?;
+        }
+        if std::mem::take(&mut self.separation.holds_blocks) {
+            let paged = self.options.segment_bytes >= PAGED_SEGMENT_BYTES;
+            self.align(if paged { 4096 } else { 8 });
+            // Seeded: a segment is said to begin where the values before it do.
+            if !bug!("run_segment_begins_at_its_values") {
+                self.open.offset = self.position();
+            }
+            self.store_held()?;
+        }
+        Ok(values)
+    }
+
+    /// Appends the blocks that waited.
+    fn store_held(&mut self) -> Result<()> {
+        let held = std::mem::take(&mut self.separation.held);
+        let mut begin = 0;
+        for block in std::mem::take(&mut self.separation.blocks) {
+            self.store_raw(&held[begin..block.end], &block.fence, block.continued);
+            begin = block.end;
+            self.write_if_full()?;
+        }
+        if held.capacity() <= self.options.segment_bytes as usize * 2 {
+            self.separation.held = held;
+            self.separation.held.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! How segments are written.
+
+use crate::block::Codec;
+use crate::options::settings::Settings;
+
+/// Bytes that are collected before they are written, where the memory budget says nothing.
+const COLLECTED_BYTES: u32 = 512 << 10;
+/// Filter bits for a key of a base.
+const BASE_BITS: u32 = 8;
+/// Filter bits for a key of a run over others. There are many such runs over a key and few entries in them, so
+/// each bit saves more reads there than in a base (Dayan, Athanassoulis, Idreos: "Monkey", 2017).
+const DELTA_BITS: u32 = 14;
+
+/// How segments are written.
+#[derive(Debug, Clone, Copy)]
+pub struct WriterOptions {
+    /// Bytes of blocks after which a segment ends.
+    pub segment_bytes: u32,
+    /// Bytes of a raw block.
+    pub block_bytes: u32,
+    /// How blocks are compressed.
+    pub codec: Codec,
+    /// Filter bits per key; 0 for none.
+    pub bits_per_key: u32,
+    /// Bytes that are collected before they are written.
+    pub collected_bytes: u32,
+    /// How separated values are compressed: they stay where they are, whatever becomes of their keys.
+    pub values_codec: Codec,
+    /// Values with so many bytes are separated from their keys.
+    pub separate_from: u32,
+}
+
+impl WriterOptions {
+    /// How a database with these settings writes a run; `settled`: it is expected to stay for long.
+    pub fn new(settings: &Settings, settled: bool) -> Self {
+        Self {
+            segment_bytes: settings.segment_bytes,
+            block_bytes: settings.block_bytes,
+            codec: settings.codec(settled),
+            bits_per_key: if settled { BASE_BITS } else { DELTA_BITS },
+            collected_bytes: settings.collected_bytes,
+            values_codec: settings.codec(true),
+            separate_from: settings.separate_from,
+        }
+    }
+
+    /// The same for a run that lies over others if `over` is set, though its blocks are written like those that
+    /// stay.
+    #[must_use]
+    pub fn over_others_if(self, over: bool) -> Self {
+        Self { bits_per_key: if over { DELTA_BITS } else { self.bits_per_key }, ..self }
+    }
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 1 << 20,
+            block_bytes: 4 << 10,
+            codec: Codec::Raw,
+            bits_per_key: 8,
+            collected_bytes: COLLECTED_BYTES,
+            values_codec: Codec::Raw,
+            separate_from: u32::MAX,
+        }
+    }
+}
